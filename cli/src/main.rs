@@ -1,0 +1,3 @@
+//! The command `tilewright`.
+
+fn main() {}

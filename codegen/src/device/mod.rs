@@ -1,0 +1,149 @@
+//! Devices: what runs a compiled program. The one interface that measurement and worker processes use.
+//!
+//! A [`Machine`] owns memory and loaded programs and hands out small handles, so that the same calls can later
+//! travel to a worker process. `unsafe` lives in the modules below and nowhere else in tilewright.
+
+use serde::{Deserialize, Serialize};
+
+/// A buffer on a machine. Valid until freed or until the machine is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct BufferId(pub u32);
+
+/// A program loaded on a machine. Valid until the machine is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct ProgramId(pub u32);
+
+/// A program ready to load: machine code and how to launch it. Symbolic dimensions have their values.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// A cubin or PTX for CUDA, a shared library for the CPU.
+    pub binary: Vec<u8>,
+    /// The launches, in order.
+    pub launches: Vec<Launch>,
+    /// The size of each global buffer in bytes: inputs and outputs in parameter order, then workspace.
+    pub buffers: Vec<usize>,
+}
+
+/// One kernel launch (on a CPU: one call).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Launch {
+    /// The name of the function in the binary.
+    pub kernel: String,
+    /// Blocks on x, y, z; ones on a CPU.
+    pub grid: [u32; 3],
+    /// Threads on x, y, z; ones on a CPU.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+    /// Which of the program's buffers the function takes, in order.
+    pub buffers: Vec<usize>,
+    /// The symbolic dimensions, which the function takes after the buffers as 64-bit integers.
+    pub dims: Vec<i64>,
+}
+
+/// A matrix product for a vendor library to run as the baseline: C\[m,n\] = A·B, row-major, accumulated in f32
+/// (f64 for f64).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the sentence above and the field's names say it")]
+pub struct Gemm {
+    pub batch: usize,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    /// The type of A and B: f32, f64, f16 or bf16.
+    pub input: ir::DType,
+    /// The type of C: f32, f64, or that of the inputs.
+    pub output: ir::DType,
+    /// Whether B is stored as \[n,k\].
+    pub b_transposed: bool,
+}
+
+/// What a machine is, for records, rooflines and `doctor`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MachineInfo {
+    /// The model, as the system names it.
+    pub name: String,
+    /// `cpu`, or the CUDA architecture to compile for (`sm_90a`).
+    pub arch: String,
+    /// Cores, or multiprocessors.
+    pub units: u32,
+    /// The most f32 operations per second with all units at their highest clock, in GFLOPS, without matrix units.
+    /// `None` where it cannot be told.
+    pub peak_f32_gflops: Option<f64>,
+    /// The most bytes per second to and from main or device memory, in GB/s. `None` where it cannot be told.
+    pub peak_gb_per_s: Option<f64>,
+    /// The last-level cache (L2 on a GPU) in bytes. Flushing writes twice this.
+    pub cache_bytes: usize,
+    /// The versions of driver, compiler and libraries, name and version.
+    pub versions: Vec<(String, String)>,
+}
+
+/// What went wrong on a machine or while preparing one.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// A library that is loaded at run time is not there.
+    #[error("{what} was not found")]
+    Missing {
+        /// What is missing, in words: `the CUDA driver (libcuda)`.
+        what: String,
+        /// How to get it.
+        help: String,
+    },
+    /// The compiler refused the source: a bug in tilewright unless the target is wrong.
+    #[error("{compiler} refused the emitted source:\n{log}")]
+    Compile {
+        /// Which compiler.
+        compiler: String,
+        /// What it printed.
+        log: String,
+    },
+    /// A call of a driver or library failed.
+    #[error("{call} failed: {reason}")]
+    Call {
+        /// The call, in the library's own name.
+        call: String,
+        /// The library's own word.
+        reason: String,
+    },
+    /// The machine cannot do what was asked.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// A machine that runs programs. Calls block until their work is done.
+pub trait Machine {
+    /// What it is.
+    fn info(&self) -> &MachineInfo;
+
+    /// Loads a program.
+    fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError>;
+
+    /// Prepares the vendor library's matrix product, which then runs as a program over buffers A, B, C.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where the library has no such product, [`DeviceError::Missing`] where there
+    /// is no library.
+    fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError>;
+
+    /// Takes memory, aligned to 256 bytes, contents undefined.
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId, DeviceError>;
+
+    /// Gives memory back.
+    fn free(&mut self, buffer: BufferId);
+
+    /// Copies to the start of a buffer.
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies from the start of a buffer.
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Runs a program `calls` times back to back and gives the time of all calls in seconds: device events on a
+    /// GPU, the monotonic clock on a CPU. `buffers` has one entry for each of the program's buffers.
+    fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError>;
+
+    /// Overwrites a buffer of twice the last-level cache, so that the next run starts cold.
+    fn flush_cache(&mut self) -> Result<(), DeviceError>;
+
+    /// Limits the CPU threads that programs use, 0 for all. A GPU ignores it.
+    fn set_threads(&mut self, threads: usize);
+}

@@ -1,0 +1,282 @@
+//! `Func`: a schedulable program, and the ways to find and replace its parts by name.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::{Block, DType, Index, Iter, Loop, Name, Stmt};
+
+/// A program over blocks: what a workload becomes and what primitives rewrite.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Func {
+    /// Its name, which kernels inherit.
+    pub name: Name,
+    /// Symbolic dimensions: sizes known only when the program runs, each at least 1.
+    pub dims: Vec<Name>,
+    /// The buffers: inputs and outputs in parameter order, temporaries as they were made.
+    pub buffers: IndexMap<Name, Buffer>,
+    /// What it does.
+    pub body: Stmt,
+}
+
+/// A tensor. Elements of temporaries and outputs are undefined until written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its size in each dimension, over the symbolic dimensions only. Rank 0 is one element.
+    pub shape: Vec<Index>,
+    /// Which memory it lives in.
+    pub scope: Scope,
+    /// Who owns it.
+    pub role: Role,
+    /// How elements are laid out in that memory.
+    pub layout: Layout,
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Scope {
+    /// Seen by every thread.
+    Global,
+    /// Seen by the threads of one GPU block.
+    Shared,
+    /// Private to a thread: registers, where its subscripts become constants.
+    Local,
+}
+
+/// Who owns a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// The caller, who filled it.
+    Input,
+    /// The caller, who reads it afterwards.
+    Output,
+    /// The program.
+    Temp,
+}
+
+/// How the elements of a buffer are laid out: row-major, the last dimension contiguous, unless said otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// Requests of `storage_align`, at most one a dimension.
+    pub align: Vec<StorageAlign>,
+}
+
+/// The stride of dimension `axis`, in elements, is the least one with `stride % factor == offset`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the sentence above names them")]
+pub struct StorageAlign {
+    pub axis: usize,
+    pub factor: i64,
+    pub offset: i64,
+}
+
+impl Scope {
+    /// Every scope, in declaration order.
+    pub const ALL: [Scope; 3] = [Scope::Global, Scope::Shared, Scope::Local];
+
+    /// The word in scripts and in the text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::Global => "global",
+            Scope::Shared => "shared",
+            Scope::Local => "local",
+        }
+    }
+
+    /// The scope of a word.
+    pub fn parse(text: &str) -> Option<Scope> {
+        Scope::ALL.into_iter().find(|it| it.as_str() == text)
+    }
+}
+
+impl Buffer {
+    /// A temporary in row-major layout.
+    pub fn temp(dtype: DType, shape: Vec<Index>, scope: Scope) -> Buffer {
+        Buffer { dtype, shape, scope, role: Role::Temp, layout: Layout::default() }
+    }
+}
+
+impl Func {
+    /// The loop of a name.
+    pub fn find_loop(&self, name: &Name) -> Option<&Loop> {
+        self.path_to_loop(name).and_then(|path| path.last().copied())
+    }
+
+    /// The block of a name.
+    pub fn find_block(&self, name: &Name) -> Option<&Block> {
+        self.body.blocks().into_iter().find(|it| it.name == *name)
+    }
+
+    /// The loops from the outermost to the named one, itself included.
+    pub fn path_to_loop(&self, name: &Name) -> Option<Vec<&Loop>> {
+        let mut path = Vec::new();
+        find(&self.body, &mut path, &|stmt| matches!(stmt, Stmt::Loop(it) if it.var == *name))?;
+        Some(path)
+    }
+
+    /// The loops around a block, from the outermost.
+    pub fn loops_of(&self, block: &Name) -> Option<Vec<&Loop>> {
+        let mut path = Vec::new();
+        find(&self.body, &mut path, &|stmt| matches!(stmt, Stmt::Block(it) if it.name == *block))?;
+        Some(path)
+    }
+
+    /// The loops of the program, outer before inner, in program order.
+    pub fn loops(&self) -> Vec<&Loop> {
+        let mut out = Vec::new();
+        self.body.walk(&mut |stmt| {
+            if let Stmt::Loop(it) = stmt {
+                out.push(&**it);
+            }
+        });
+        out
+    }
+
+    /// Puts what `f` makes of the named loop in its place. An empty result is removed with the loops it leaves empty.
+    ///
+    /// Returns whether the loop was found.
+    pub fn replace_loop(&mut self, name: &Name, f: impl FnOnce(Loop) -> Stmt) -> bool {
+        let mut f = Some(f);
+        replace(&mut self.body, &mut |stmt| match stmt {
+            Stmt::Loop(it) if it.var == *name => f.take().map(|f| f(Arc::unwrap_or_clone(it.clone()))),
+            _ => None,
+        })
+    }
+
+    /// Puts what `f` makes of the named block in its place. An empty result is removed with the loops it leaves empty.
+    ///
+    /// Returns whether the block was found.
+    pub fn replace_block(&mut self, name: &Name, f: impl FnOnce(Block) -> Stmt) -> bool {
+        let mut f = Some(f);
+        replace(&mut self.body, &mut |stmt| match stmt {
+            Stmt::Block(it) if it.name == *name => f.take().map(|f| f(Arc::unwrap_or_clone(it.clone()))),
+            _ => None,
+        })
+    }
+
+    /// Rewrites every block in the program.
+    pub fn map_blocks(&mut self, f: &mut dyn FnMut(&mut Block)) {
+        self.body.walk_mut(&mut |stmt| {
+            if let Stmt::Block(it) = stmt {
+                f(Arc::make_mut(it));
+                return false;
+            }
+            true
+        });
+    }
+
+    /// The blocks that write a buffer, in program order.
+    pub fn writers(&self, buffer: &Name) -> Vec<&Block> {
+        let blocks = self.body.blocks().into_iter();
+        blocks.filter(|it| it.writes().iter().any(|access| access.buffer == *buffer)).collect()
+    }
+
+    /// The blocks that read a buffer and do not only accumulate into it, in program order.
+    ///
+    /// A reduction reads what it writes; that alone does not make it a reader.
+    pub fn readers(&self, buffer: &Name) -> Vec<&Block> {
+        let blocks = self.body.blocks().into_iter();
+        let reads = |it: &&Block| {
+            it.reads().iter().any(|access| access.buffer == *buffer)
+                && it.writes().iter().all(|access| access.buffer != *buffer)
+        };
+        blocks.filter(reads).collect()
+    }
+
+    /// Whether a loop, an iterator, a block, a buffer or a dimension has this name.
+    pub fn is_taken(&self, name: &Name) -> bool {
+        if self.buffers.contains_key(name) || self.dims.contains(name) || self.name == *name {
+            return true;
+        }
+        let mut taken = false;
+        self.body.walk(&mut |stmt| match stmt {
+            Stmt::Loop(it) => taken |= it.var == *name,
+            Stmt::Block(it) => taken |= it.name == *name,
+            Stmt::Seq(_) | Stmt::Store(_) => {}
+        });
+        taken
+    }
+
+    /// Drops the temporaries that nothing accesses.
+    pub fn drop_unused_buffers(&mut self) {
+        let mut used = std::collections::BTreeSet::new();
+        self.body.each_store(&mut |store| {
+            used.insert(store.place.buffer.clone());
+            store.value.each_load(&mut |access| {
+                used.insert(access.buffer.clone());
+            });
+        });
+        self.buffers.retain(|name, buffer| buffer.role != Role::Temp || used.contains(name));
+    }
+
+    /// The type of a buffer's elements, in the form that [`crate::Value::dtype`] asks for.
+    pub fn dtype_of(&self, buffer: &Name) -> Option<DType> {
+        self.buffers.get(buffer).map(|it| it.dtype)
+    }
+}
+
+impl Iter {
+    /// A spatial or reduction iterator.
+    pub fn new(var: &Name, extent: Index, kind: crate::IterKind, binding: Index) -> Iter {
+        Iter { var: var.clone(), extent, kind, binding }
+    }
+}
+
+fn find<'a>(stmt: &'a Stmt, path: &mut Vec<&'a Loop>, hit: &dyn Fn(&Stmt) -> bool) -> Option<()> {
+    if let Stmt::Loop(it) = stmt {
+        path.push(it);
+    }
+    if hit(stmt) {
+        return Some(());
+    }
+    for child in stmt.children() {
+        if find(child, path, hit).is_some() {
+            return Some(());
+        }
+    }
+    if let Stmt::Loop(_) = stmt {
+        path.pop();
+    }
+    None
+}
+
+/// Replaces the first statement for which `f` answers; prunes what an empty answer leaves empty.
+///
+/// Only the path to that statement is copied.
+fn replace(stmt: &mut Stmt, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> bool {
+    match replaced(stmt, f) {
+        Some(new) => {
+            *stmt = new;
+            true
+        }
+        None => false,
+    }
+}
+
+fn replaced(stmt: &Stmt, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Option<Stmt> {
+    if let Some(new) = f(stmt) {
+        return Some(new);
+    }
+    match stmt {
+        Stmt::Loop(it) => {
+            let body = replaced(&it.body, f)?;
+            if body.is_empty() {
+                return Some(body);
+            }
+            Some(Stmt::Loop(Arc::new(Loop { body, ..Loop::clone(it) })))
+        }
+        Stmt::Seq(stmts) => {
+            let (at, new) = stmts.iter().enumerate().find_map(|(at, it)| Some((at, replaced(it, f)?)))?;
+            let mut stmts = stmts.clone();
+            stmts[at] = new;
+            Some(Stmt::seq(stmts))
+        }
+        Stmt::Block(it) => {
+            let body = replaced(&it.body, f)?;
+            Some(Stmt::Block(Arc::new(Block { body, ..Block::clone(it) })))
+        }
+        Stmt::Store(_) => None,
+    }
+}

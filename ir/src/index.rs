@@ -1,0 +1,272 @@
+//! `Index`: exact integer expressions, the world of loops, extents and subscripts.
+//!
+//! The constructors fold constants and drop neutral elements so that printed text is never silly; anything
+//! deeper is the business of [`crate::arith`]. Division and remainder round towards minus infinity, as TVM's
+//! `floordiv` and `floormod` do; the emitted code may use the machine's truncating ones because every index of a
+//! verified program is non-negative.
+
+use std::{
+    collections::BTreeSet,
+    ops::{Add, Mul, Sub},
+    sync::Arc,
+};
+
+use crate::Name;
+
+/// An exact integer expression. Cloning shares.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Index(Arc<IndexKind>);
+
+/// The forms of an [`Index`].
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum IndexKind {
+    /// A constant.
+    Int(i64),
+    /// A loop variable, a block iterator, a thread axis or a symbolic dimension.
+    Var(Name),
+    /// The sum of two.
+    Add(Index, Index),
+    /// The product of two.
+    Mul(Index, Index),
+    /// The quotient, rounded towards minus infinity. The divisor is positive.
+    FloorDiv(Index, Index),
+    /// The remainder with the sign of the divisor. The divisor is positive.
+    FloorMod(Index, Index),
+    /// The smaller of two.
+    Min(Index, Index),
+    /// The larger of two.
+    Max(Index, Index),
+}
+
+/// The condition `lhs < rhs`: the one form of a guard.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Less {
+    /// The smaller side.
+    pub lhs: Index,
+    /// The larger side.
+    pub rhs: Index,
+}
+
+impl Index {
+    /// A constant.
+    pub fn int(value: i64) -> Index {
+        Index(Arc::new(IndexKind::Int(value)))
+    }
+
+    /// A variable.
+    pub fn var(name: &Name) -> Index {
+        Index(Arc::new(IndexKind::Var(name.clone())))
+    }
+
+    /// The expression itself, to match on.
+    pub fn kind(&self) -> &IndexKind {
+        &self.0
+    }
+
+    /// The value, if this is a constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.kind() {
+            IndexKind::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The name, if this is a variable.
+    pub fn as_var(&self) -> Option<&Name> {
+        match self.kind() {
+            IndexKind::Var(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// `floor(self / divisor)`. Folds only where the divisor is a positive constant.
+    #[must_use]
+    pub fn floor_div(&self, divisor: &Index) -> Index {
+        match (self.as_int(), divisor.as_int()) {
+            (Some(a), Some(b)) if b > 0 => Index::int(a.div_euclid(b)),
+            (_, Some(1)) => self.clone(),
+            _ => Index(Arc::new(IndexKind::FloorDiv(self.clone(), divisor.clone()))),
+        }
+    }
+
+    /// `self - divisor * floor(self / divisor)`. Folds only where the divisor is a positive constant.
+    #[must_use]
+    pub fn floor_mod(&self, divisor: &Index) -> Index {
+        match (self.as_int(), divisor.as_int()) {
+            (Some(a), Some(b)) if b > 0 => Index::int(a.rem_euclid(b)),
+            (_, Some(1)) => Index::int(0),
+            _ => Index(Arc::new(IndexKind::FloorMod(self.clone(), divisor.clone()))),
+        }
+    }
+
+    /// `ceil(self / divisor)` for a positive divisor.
+    #[must_use]
+    pub fn ceil_div(&self, divisor: &Index) -> Index {
+        (self + &(divisor - &Index::int(1))).floor_div(divisor)
+    }
+
+    /// The smaller of two.
+    #[must_use]
+    pub fn minimum(&self, other: &Index) -> Index {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Index::int(a.min(b)),
+            _ if self == other => self.clone(),
+            _ => Index(Arc::new(IndexKind::Min(self.clone(), other.clone()))),
+        }
+    }
+
+    /// The larger of two.
+    #[must_use]
+    pub fn maximum(&self, other: &Index) -> Index {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Index::int(a.max(b)),
+            _ if self == other => self.clone(),
+            _ => Index(Arc::new(IndexKind::Max(self.clone(), other.clone()))),
+        }
+    }
+
+    /// The expression with each variable replaced where `with` answers.
+    #[must_use]
+    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Index {
+        match self.kind() {
+            IndexKind::Int(_) => self.clone(),
+            IndexKind::Var(name) => with(name).unwrap_or_else(|| self.clone()),
+            IndexKind::Add(a, b) => a.subst(with) + b.subst(with),
+            IndexKind::Mul(a, b) => a.subst(with) * b.subst(with),
+            IndexKind::FloorDiv(a, b) => a.subst(with).floor_div(&b.subst(with)),
+            IndexKind::FloorMod(a, b) => a.subst(with).floor_mod(&b.subst(with)),
+            IndexKind::Min(a, b) => a.subst(with).minimum(&b.subst(with)),
+            IndexKind::Max(a, b) => a.subst(with).maximum(&b.subst(with)),
+        }
+    }
+
+    /// Calls `f` with the name of each variable, from left to right, repeats included.
+    pub fn each_var<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
+        match self.kind() {
+            IndexKind::Int(_) => {}
+            IndexKind::Var(name) => f(name),
+            IndexKind::Add(a, b)
+            | IndexKind::Mul(a, b)
+            | IndexKind::FloorDiv(a, b)
+            | IndexKind::FloorMod(a, b)
+            | IndexKind::Min(a, b)
+            | IndexKind::Max(a, b) => {
+                a.each_var(f);
+                b.each_var(f);
+            }
+        }
+    }
+
+    /// The variables that occur.
+    pub fn vars(&self) -> BTreeSet<Name> {
+        let mut out = BTreeSet::new();
+        self.each_var(&mut |name| {
+            out.insert(name.clone());
+        });
+        out
+    }
+
+    /// Whether any variable that occurs satisfies `pred`.
+    pub fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
+        let mut found = false;
+        self.each_var(&mut |name| found |= pred(name));
+        found
+    }
+
+    /// The value under an assignment of all its variables.
+    ///
+    /// `None` where a variable has no value, a divisor is not positive, or the arithmetic overflows 64 bits.
+    pub fn eval(&self, value: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
+        match self.kind() {
+            IndexKind::Int(it) => Some(*it),
+            IndexKind::Var(name) => value(name),
+            IndexKind::Add(a, b) => a.eval(value)?.checked_add(b.eval(value)?),
+            IndexKind::Mul(a, b) => a.eval(value)?.checked_mul(b.eval(value)?),
+            IndexKind::FloorDiv(a, b) => {
+                let (a, b) = (a.eval(value)?, b.eval(value)?);
+                (b > 0).then(|| a.div_euclid(b))
+            }
+            IndexKind::FloorMod(a, b) => {
+                let (a, b) = (a.eval(value)?, b.eval(value)?);
+                (b > 0).then(|| a.rem_euclid(b))
+            }
+            IndexKind::Min(a, b) => Some(a.eval(value)?.min(b.eval(value)?)),
+            IndexKind::Max(a, b) => Some(a.eval(value)?.max(b.eval(value)?)),
+        }
+    }
+}
+
+impl Less {
+    /// The condition `lhs < rhs`.
+    pub fn new(lhs: Index, rhs: Index) -> Less {
+        Less { lhs, rhs }
+    }
+
+    /// The condition with each variable replaced where `with` answers.
+    #[must_use]
+    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Less {
+        Less { lhs: self.lhs.subst(with), rhs: self.rhs.subst(with) }
+    }
+}
+
+impl From<i64> for Index {
+    fn from(value: i64) -> Index {
+        Index::int(value)
+    }
+}
+
+fn add(a: &Index, b: &Index) -> Index {
+    match (a.as_int(), b.as_int()) {
+        (Some(0), _) => b.clone(),
+        (_, Some(0)) => a.clone(),
+        (Some(x), Some(y)) if x.checked_add(y).is_some() => Index::int(x + y),
+        _ => Index(Arc::new(IndexKind::Add(a.clone(), b.clone()))),
+    }
+}
+
+fn mul(a: &Index, b: &Index) -> Index {
+    match (a.as_int(), b.as_int()) {
+        (Some(0), _) | (_, Some(0)) => Index::int(0),
+        (Some(1), _) => b.clone(),
+        (_, Some(1)) => a.clone(),
+        (Some(x), Some(y)) if x.checked_mul(y).is_some() => Index::int(x * y),
+        _ => Index(Arc::new(IndexKind::Mul(a.clone(), b.clone()))),
+    }
+}
+
+/// The operator traits for owned and borrowed operands, and for an `i64` on the right.
+macro_rules! operators {
+    ($($trait:ident::$method:ident = |$a:ident, $b:ident| $body:expr;)*) => {$(
+        impl $trait<&Index> for &Index {
+            type Output = Index;
+            fn $method(self, other: &Index) -> Index {
+                let ($a, $b) = (self, other);
+                $body
+            }
+        }
+        impl $trait<Index> for Index {
+            type Output = Index;
+            fn $method(self, other: Index) -> Index {
+                (&self).$method(&other)
+            }
+        }
+        impl $trait<i64> for &Index {
+            type Output = Index;
+            fn $method(self, other: i64) -> Index {
+                self.$method(&Index::int(other))
+            }
+        }
+        impl $trait<i64> for Index {
+            type Output = Index;
+            fn $method(self, other: i64) -> Index {
+                (&self).$method(&Index::int(other))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add::add = |a, b| add(a, b);
+    Mul::mul = |a, b| mul(a, b);
+    Sub::sub = |a, b| add(a, &mul(b, &Index::int(-1)));
+}

@@ -1,0 +1,159 @@
+//! `Kernel`: the lowered form. Launch dimensions, allocations, barriers; flat subscripts; no blocks.
+//!
+//! Only `lower_blocks` (in `codegen`) makes kernels out of a `Func`; passes after it map kernels to kernels and
+//! printers read them.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::{Access, DType, Index, Less, Name, Role, Scope, ThreadAxis, Value};
+
+/// A program ready to print: its kernels run one after the other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// The name of the `Func` it came from.
+    pub name: Name,
+    /// The symbolic dimensions, passed by value to every kernel in this order.
+    pub dims: Vec<Name>,
+    /// The global buffers: inputs and outputs in parameter order, then the workspace that kernels share.
+    pub args: IndexMap<Name, Arg>,
+    /// The kernels in the order they run.
+    pub kernels: Vec<Kernel>,
+}
+
+/// A global buffer as a kernel sees it: a pointer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arg {
+    /// The type of its elements.
+    pub dtype: DType,
+    /// How many elements, over the symbolic dimensions.
+    pub len: Index,
+    /// Who owns it; a `Temp` is workspace that the caller allocates.
+    pub role: Role,
+}
+
+/// One launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// The name of the emitted function.
+    pub name: Name,
+    /// The arguments it uses, by name, in the order of the module's, and whether it writes them.
+    pub args: IndexMap<Name, bool>,
+    /// The number of blocks (over the symbolic dimensions) or threads on each bound axis. Empty on a CPU.
+    pub launch: IndexMap<ThreadAxis, Index>,
+    /// What each thread does.
+    pub body: Vec<Op>,
+}
+
+/// A statement of a kernel. Thread axes are variables with the names of [`axis_var`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// Memory that exists for the rest of the list it stands in (`Shared`: one for the block, at the top).
+    Alloc(Alloc),
+    /// A loop.
+    For(Arc<For>),
+    /// A list of statements under conditions that must all hold.
+    If(Vec<Less>, Vec<Op>),
+    /// An assignment to `place.lanes` adjacent elements.
+    Store(Access, Value),
+    /// All threads of the block wait for each other; shared and global writes before it are visible after it.
+    Barrier,
+    /// A sentence for the reader of the emitted source.
+    Comment(String),
+}
+
+/// Memory of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Alloc {
+    /// The name.
+    pub name: Name,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// How many elements: a constant.
+    pub len: i64,
+    /// Which memory. `Global` is private memory of one thread of a CPU, too large for registers.
+    pub scope: Scope,
+}
+
+/// A loop from zero.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct For {
+    /// The variable.
+    pub var: Name,
+    /// How often the body runs.
+    pub extent: Index,
+    /// How the iterations are run.
+    pub kind: ForKind,
+    /// What is repeated.
+    pub body: Vec<Op>,
+}
+
+/// How the iterations of a kernel's loop are run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ForKind {
+    /// One after the other; the compiler is asked to leave it a loop.
+    Serial,
+    /// By the threads of a CPU.
+    Parallel,
+    /// As lanes; the pass `vectorize` leaves none of these.
+    Vectorized,
+    /// Written out by the compiler (CUDA) or by the pass `unroll` (C).
+    Unrolled,
+}
+
+/// The variable that stands for a thread axis in a kernel: `blockIdx_x` for `blockIdx.x`.
+pub fn axis_var(axis: ThreadAxis) -> Name {
+    Name::new(axis.as_str().replace('.', "_"))
+}
+
+impl Module {
+    /// Rewrites the body of each kernel.
+    #[must_use]
+    pub fn map_bodies(mut self, f: &mut dyn FnMut(&Kernel, Vec<Op>) -> Vec<Op>) -> Module {
+        for kernel in &mut self.kernels {
+            let body = std::mem::take(&mut kernel.body);
+            kernel.body = f(kernel, body);
+        }
+        self
+    }
+}
+
+impl Op {
+    /// Calls `f` with this statement and each one below it, outer before inner, in program order.
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Op)) {
+        f(self);
+        match self {
+            Op::For(it) => it.body.iter().for_each(|op| op.walk(f)),
+            Op::If(_, body) => body.iter().for_each(|op| op.walk(f)),
+            Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
+        }
+    }
+
+    /// The statement with every index expression in it rewritten by `f`.
+    #[must_use]
+    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Op {
+        match self {
+            Op::Alloc(_) | Op::Barrier | Op::Comment(_) => self.clone(),
+            Op::For(it) => Op::For(Arc::new(For {
+                extent: f(&it.extent),
+                body: it.body.iter().map(|op| op.map_indices(f)).collect(),
+                ..For::clone(it)
+            })),
+            Op::If(cond, body) => Op::If(
+                cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
+                body.iter().map(|op| op.map_indices(f)).collect(),
+            ),
+            Op::Store(place, value) => {
+                let indices = place.indices.iter().map(&mut *f).collect();
+                Op::Store(Access { indices, ..place.clone() }, value.map_indices(f))
+            }
+        }
+    }
+
+    /// The statement with every variable in its indices replaced where `with` answers.
+    #[must_use]
+    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Op {
+        self.map_indices(&mut |index| index.subst(with))
+    }
+}

@@ -1,0 +1,61 @@
+//! The language: programs, their text, arithmetic and meaning.
+//!
+//! # What a program means
+//!
+//! A [`Func`] is a tree of loops over [`Block`]s. A loop runs its body for each value of its variable from zero up
+//! to its extent, whatever its [`LoopKind`]: the kind says how a machine should run the iterations, never what they
+//! compute. A block runs when all its guards hold; each iterator gets the value of its binding; the `init` runs
+//! first when every reduction iterator is zero; then the body runs. A block's body reads its own iterators and the
+//! symbolic dimensions, and no loop variable: that is what lets primitives move blocks about.
+//!
+//! Every loop, block and buffer has a name unique among all names of its `Func`. Iterator names are local to
+//! their block. Names are the identity: scripts, errors, diffs, logs and emitted comments all say the same word.
+//!
+//! # Two expression types
+//!
+//! [`Index`] is exact and may be rewritten by any law of integers. [`Value`] is machine arithmetic and is never
+//! rewritten at all.
+//!
+//! # Two program forms
+//!
+//! [`Func`] is schedulable. [`Kernel`] is lowered: flat subscripts, launch dimensions, allocations, barriers.
+//!
+//! # Text
+//!
+//! ```text
+//! func matmul(n)                                   // symbolic dimensions in parentheses
+//!   in A: f32[n, 64]
+//!   in B: f32[64, 32]
+//!   out C: f32[n, 32]
+//!   temp A_shared: f32[n, 64] @shared align(0, 32, 4)   // storage_align: axis, factor, offset
+//!
+//!   for io in 0..n floordiv 8 @blockIdx.x          // kinds: @parallel @vectorized @unrolled @blockIdx.x …
+//!     for k in 0..64 #{software_pipeline_stage: {A_shared: 0, C: 1}, hint: 3, note: "text", list: [0, 1]}
+//!       block C(vi: n = io*8 + ii, vj: 32 = j, vk: reduce 64 = k) if io*8 + ii < n
+//!         init
+//!           C[vi, vj] = 0.0f32
+//!         C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+//! ```
+//!
+//! Indices: `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`. Values: literals with their type (`1.5f32`,
+//! `-inf_f32`, `3i32`), loads, `+ - * /`, `min(a, b)`, `exp(a)` and so on, `f32(a)` for a cast, `i32{vi + 1}` for an
+//! index as a value, `select(a < b && c < d, x, y)`. Indentation nests; two spaces a level.
+
+pub mod arith;
+mod dtype;
+mod func;
+mod index;
+mod kernel;
+mod name;
+mod stmt;
+mod target;
+mod value;
+
+pub use dtype::DType;
+pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
+pub use index::{Index, IndexKind, Less};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
+pub use name::Name;
+pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
+pub use target::{Arch, Target};
+pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};

@@ -1,0 +1,324 @@
+//! Statements of a `Func`: loops, blocks, sequences and stores.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::{Access, Index, Less, Name, Value};
+
+/// A statement. Nodes are shared: cloning a tree is cheap, and changing one copies its path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stmt {
+    /// A loop.
+    Loop(Arc<Loop>),
+    /// A block.
+    Block(Arc<Block>),
+    /// Statements in order. Never directly inside another sequence; see [`Stmt::seq`].
+    Seq(Vec<Stmt>),
+    /// An assignment to one element.
+    Store(Arc<Store>),
+}
+
+/// `for var in 0..extent`. Loops start at zero; every other range is a guard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// The variable, which is also the name of the loop.
+    pub var: Name,
+    /// How often the body runs.
+    pub extent: Index,
+    /// How the iterations are run.
+    pub kind: LoopKind,
+    /// Requests to later passes, such as `software_pipeline_stage`.
+    pub annotations: Annotations,
+    /// What is repeated.
+    pub body: Stmt,
+}
+
+/// How the iterations of a loop are run. The meaning of the program is that of `Serial` for every kind.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LoopKind {
+    /// One after the other.
+    Serial,
+    /// By the threads of a CPU.
+    Parallel,
+    /// As lanes of vector instructions.
+    Vectorized,
+    /// Written out.
+    Unrolled,
+    /// One by each thread (or block of threads) of a GPU axis.
+    Bound(ThreadAxis),
+}
+
+/// An axis of a GPU launch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[expect(missing_docs, reason = "the names are CUDA's")]
+pub enum ThreadAxis {
+    BlockX,
+    BlockY,
+    BlockZ,
+    ThreadX,
+    ThreadY,
+    ThreadZ,
+}
+
+impl ThreadAxis {
+    /// Every axis, in declaration order.
+    pub const ALL: [ThreadAxis; 6] = [
+        ThreadAxis::BlockX,
+        ThreadAxis::BlockY,
+        ThreadAxis::BlockZ,
+        ThreadAxis::ThreadX,
+        ThreadAxis::ThreadY,
+        ThreadAxis::ThreadZ,
+    ];
+
+    /// CUDA's spelling, `blockIdx.x`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ThreadAxis::BlockX => "blockIdx.x",
+            ThreadAxis::BlockY => "blockIdx.y",
+            ThreadAxis::BlockZ => "blockIdx.z",
+            ThreadAxis::ThreadX => "threadIdx.x",
+            ThreadAxis::ThreadY => "threadIdx.y",
+            ThreadAxis::ThreadZ => "threadIdx.z",
+        }
+    }
+
+    /// The axis of a CUDA spelling.
+    pub fn parse(text: &str) -> Option<ThreadAxis> {
+        ThreadAxis::ALL.into_iter().find(|it| it.as_str() == text)
+    }
+
+    /// Whether this is a `threadIdx` axis: its threads share shared memory and meet at barriers.
+    pub const fn is_thread(self) -> bool {
+        match self {
+            ThreadAxis::BlockX | ThreadAxis::BlockY | ThreadAxis::BlockZ => false,
+            ThreadAxis::ThreadX | ThreadAxis::ThreadY | ThreadAxis::ThreadZ => true,
+        }
+    }
+}
+
+/// Requests attached to a loop or block, in the order they were made.
+pub type Annotations = IndexMap<String, Annotation>;
+
+/// The value of an annotation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Annotation {
+    /// A number.
+    Int(i64),
+    /// A word.
+    Text(String),
+    /// Numbers in order, as TVM's positional pipeline lists.
+    List(Vec<i64>),
+    /// A number for each named block.
+    Map(IndexMap<Name, i64>),
+}
+
+/// The unit of scheduling: a body over its own iterators, isolated from the loops around it.
+///
+/// The block runs once for each iteration of the loops around it in which all `guards` hold. Its `init` runs
+/// before the body in those runs where all its reduction iterators are zero.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// The name.
+    pub name: Name,
+    /// The iterators, which the body reads in place of the loop variables.
+    pub iters: Vec<Iter>,
+    /// Conditions over loop variables under which the block runs: TVM's predicate (`T.where`).
+    pub guards: Vec<Less>,
+    /// Requests to later passes, such as `double_buffer_scope`.
+    pub annotations: Annotations,
+    /// What a reduction starts from.
+    pub init: Option<Stmt>,
+    /// What the block computes.
+    pub body: Stmt,
+}
+
+/// An iterator of a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Iter {
+    /// The variable that the body of the block reads.
+    pub var: Name,
+    /// The size of its domain `0..extent`.
+    pub extent: Index,
+    /// What its iterations mean to each other.
+    pub kind: IterKind,
+    /// Its value, over the variables of the loops around the block.
+    pub binding: Index,
+}
+
+/// What the iterations of an iterator mean to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IterKind {
+    /// Independent of each other, each producing its own elements.
+    Spatial,
+    /// Combined by a reduction into the same elements.
+    Reduce,
+}
+
+/// `place = value`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Store {
+    /// Where to.
+    pub place: Access,
+    /// What.
+    pub value: Value,
+}
+
+impl Stmt {
+    /// Statements in order, nested sequences spliced in; a single statement stands for itself.
+    pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+        let mut out = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Seq(inner) => out.extend(inner),
+                other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => out.push(other),
+            }
+        }
+        if out.len() == 1 { out.remove(0) } else { Stmt::Seq(out) }
+    }
+
+    /// A serial loop without annotations.
+    pub fn serial(var: &Name, extent: Index, body: Stmt) -> Stmt {
+        let annotations = Annotations::new();
+        Stmt::Loop(Arc::new(Loop { var: var.clone(), extent, kind: LoopKind::Serial, annotations, body }))
+    }
+
+    /// A store.
+    pub fn store(place: Access, value: Value) -> Stmt {
+        Stmt::Store(Arc::new(Store { place, value }))
+    }
+
+    /// Whether this is an empty sequence.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Stmt::Seq(stmts) if stmts.is_empty())
+    }
+
+    /// The statements directly inside, blocks' inits included, in order.
+    pub fn children(&self) -> Vec<&Stmt> {
+        match self {
+            Stmt::Loop(it) => vec![&it.body],
+            Stmt::Block(it) => it.init.iter().chain([&it.body]).collect(),
+            Stmt::Seq(stmts) => stmts.iter().collect(),
+            Stmt::Store(_) => vec![],
+        }
+    }
+
+    /// Calls `f` with this statement and each one below it, outer before inner, in program order.
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
+        f(self);
+        match self {
+            Stmt::Loop(it) => it.body.walk(f),
+            Stmt::Block(it) => {
+                it.init.iter().for_each(|init| init.walk(f));
+                it.body.walk(f);
+            }
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| it.walk(f)),
+            Stmt::Store(_) => {}
+        }
+    }
+
+    /// Calls `f` with this statement and each one below it, outer before inner; `false` keeps it out of the
+    /// subtree. Only what is walked into is copied when shared.
+    pub fn walk_mut(&mut self, f: &mut dyn FnMut(&mut Stmt) -> bool) {
+        if !f(self) {
+            return;
+        }
+        match self {
+            Stmt::Loop(it) => Arc::make_mut(it).body.walk_mut(f),
+            Stmt::Block(it) => {
+                let block = Arc::make_mut(it);
+                block.init.iter_mut().for_each(|init| init.walk_mut(f));
+                block.body.walk_mut(f);
+            }
+            Stmt::Seq(stmts) => stmts.iter_mut().for_each(|it| it.walk_mut(f)),
+            Stmt::Store(_) => {}
+        }
+    }
+
+    /// The statement with every index expression in it rewritten by `f`: extents, bindings, guards, subscripts.
+    #[must_use]
+    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Stmt {
+        match self {
+            Stmt::Loop(it) => Stmt::Loop(Arc::new(Loop {
+                extent: f(&it.extent),
+                body: it.body.map_indices(f),
+                ..Loop::clone(it)
+            })),
+            Stmt::Block(it) => Stmt::Block(Arc::new(it.map_indices(f))),
+            Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| it.map_indices(f)).collect()),
+            Stmt::Store(it) => {
+                let indices = it.place.indices.iter().map(&mut *f).collect();
+                Stmt::store(Access { indices, ..it.place.clone() }, it.value.map_indices(f))
+            }
+        }
+    }
+
+    /// The statement with every variable in its indices replaced where `with` answers.
+    #[must_use]
+    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Stmt {
+        self.map_indices(&mut |index| index.subst(with))
+    }
+
+    /// Calls `f` with each store in or below, in program order.
+    pub fn each_store<'a>(&'a self, f: &mut dyn FnMut(&'a Store)) {
+        self.walk(&mut |stmt| {
+            if let Stmt::Store(store) = stmt {
+                f(store);
+            }
+        });
+    }
+
+    /// The blocks in or below, in program order.
+    pub fn blocks(&self) -> Vec<&Block> {
+        let mut out = Vec::new();
+        self.walk(&mut |stmt| {
+            if let Stmt::Block(block) = stmt {
+                out.push(&**block);
+            }
+        });
+        out
+    }
+}
+
+impl Block {
+    /// The block with every index expression rewritten by `f`: extents, bindings, guards, subscripts.
+    #[must_use]
+    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Block {
+        let iters = self.iters.iter().map(|iter| Iter {
+            extent: f(&iter.extent),
+            binding: f(&iter.binding),
+            ..iter.clone()
+        });
+        Block {
+            iters: iters.collect(),
+            guards: self.guards.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
+            init: self.init.as_ref().map(|it| it.map_indices(f)),
+            body: self.body.map_indices(f),
+            ..self.clone()
+        }
+    }
+
+    /// The iterator of a name.
+    pub fn find_iter(&self, var: &Name) -> Option<&Iter> {
+        self.iters.iter().find(|it| it.var == *var)
+    }
+
+    /// What the block reads in its body, in order; the reads of its init come first.
+    pub fn reads(&self) -> Vec<&Access> {
+        let mut out = Vec::new();
+        for stmt in self.init.iter().chain([&self.body]) {
+            stmt.each_store(&mut |store| store.value.each_load(&mut |access| out.push(access)));
+        }
+        out
+    }
+
+    /// What the block writes, in order; the writes of its init come first.
+    pub fn writes(&self) -> Vec<&Access> {
+        let mut out = Vec::new();
+        for stmt in self.init.iter().chain([&self.body]) {
+            stmt.each_store(&mut |store| out.push(&store.place));
+        }
+        out
+    }
+}

@@ -1,0 +1,1 @@
+//! Checked rewrites of programs, one primitive at a time.

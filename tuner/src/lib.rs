@@ -1,0 +1,1 @@
+//! Measurement, records and search.

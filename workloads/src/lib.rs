@@ -1,0 +1,1 @@
+//! The workloads and ladders that ship with tilewright.
