@@ -42,11 +42,13 @@
 //! index as a value, `select(a < b && c < d, x, y)`. Indentation nests; two spaces a level.
 
 pub mod arith;
+pub mod deps;
 mod dtype;
 mod func;
 mod index;
 mod kernel;
 mod name;
+pub mod region;
 mod stmt;
 mod target;
 mod value;

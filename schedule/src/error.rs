@@ -117,14 +117,15 @@ impl ScheduleError {
     }
 }
 
-/// "did you mean" with the nearest names, or all there are when none is near.
+/// "did you mean" with the nearest name, or all there are when none is near.
 fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
-    let words: Vec<&str> = known.iter().map(Name::as_str).collect();
-    let near = similar::get_close_matches(name.as_str(), &words, 2, 0.5);
-    let quoted = |words: &[&str]| words.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>();
-    match (near.is_empty(), words.is_empty()) {
-        (false, _) => format!("did you mean {}?", quoted(&near).join(" or ")),
-        (true, false) => format!("there is {}", quoted(&words).join(", ")),
-        (true, true) => format!("there is no {thing} at all"),
+    if let Some(near) = crate::nearest(name.as_str(), known.iter().map(Name::as_str)) {
+        return format!("did you mean `{near}`?");
+    }
+    match known {
+        [] => format!("there is no {thing} at all"),
+        known => {
+            format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
+        }
     }
 }

@@ -1,12 +1,11 @@
-//! What steps are written with: numbers that a knob may stand for, and maps without repeated keys.
+//! Numbers in steps, which a knob may stand for.
 
-use std::{fmt, hash::Hash, marker::PhantomData};
+use std::fmt;
 
-use indexmap::IndexMap;
 use ir::Name;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, MapAccess, Visitor},
+    de::{self, Visitor},
 };
 
 use crate::ScheduleError;
@@ -70,42 +69,5 @@ impl Visitor<'_> for NumberVisitor {
 
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Number, E> {
         Ok(Number::Knob(Name::from(value)))
-    }
-}
-
-/// Reads a map and refuses a repeated key, which serde would let the last one win.
-///
-/// For `#[serde(deserialize_with = "unique_map")]`.
-pub fn unique_map<'de, D, K, V>(deserializer: D) -> Result<IndexMap<K, V>, D::Error>
-where
-    D: Deserializer<'de>,
-    K: Deserialize<'de> + Hash + Eq + fmt::Display,
-    V: Deserialize<'de>,
-{
-    deserializer.deserialize_map(Unique(PhantomData))
-}
-
-struct Unique<K, V>(PhantomData<(K, V)>);
-
-impl<'de, K, V> Visitor<'de> for Unique<K, V>
-where
-    K: Deserialize<'de> + Hash + Eq + fmt::Display,
-    V: Deserialize<'de>,
-{
-    type Value = IndexMap<K, V>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<IndexMap<K, V>, A::Error> {
-        let mut map = IndexMap::new();
-        while let Some(key) = access.next_key::<K>()? {
-            if map.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` is given twice")));
-            }
-            map.insert(key, access.next_value()?);
-        }
-        Ok(map)
     }
 }

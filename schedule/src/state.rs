@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Target, arith::Bounds};
+use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Target};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -56,15 +56,6 @@ impl ScheduleState {
             Some((key, _)) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key: key.clone() }),
             None => Ok(it),
         }
-    }
-
-    /// What is known of the symbolic dimensions and of these loops, outermost first.
-    pub fn bounds_of(&self, loops: &[&Loop]) -> Bounds {
-        let mut bounds = Bounds::of_dims(&self.func);
-        for it in loops {
-            bounds.insert(&it.var, &it.extent);
-        }
-        bounds
     }
 
     /// The names of all loops, blocks or buffers.

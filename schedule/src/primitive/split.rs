@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Primitive;
 use crate::{
     Number, ScheduleError, ScheduleState,
-    number::unique_map,
     rewrite::{simplify_bindings, subst_loops},
+    ron_text::unique,
 };
 
 /// Splits a loop into a nest of loops, outermost first.
@@ -29,7 +29,7 @@ pub struct Split {
     #[serde(rename = "loop")]
     pub target: Name,
     /// The loops to make, outermost first, each with its number of iterations.
-    #[serde(deserialize_with = "unique_map")]
+    #[serde(deserialize_with = "unique")]
     pub into: IndexMap<Name, Option<Number>>,
 }
 
