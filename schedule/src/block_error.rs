@@ -14,7 +14,9 @@ pub enum BlockError {
     NotOnlyWriter { block: Name, buffer: Name, other: Name },
     #[error("loop `{loop_name}` is already around block `{block}`")]
     AlreadyUnder { block: Name, loop_name: Name },
-    #[error("block `{block}` writes `{buffer}`, an output, and only temporaries can be computed again or elsewhere")]
+    #[error(
+        "block `{block}` writes `{buffer}`, an output, and only temporaries can be computed again or elsewhere"
+    )]
     WritesOutput { block: Name, buffer: Name },
     #[error("nothing reads what block `{block}` writes")]
     NoReaders { block: Name },
@@ -30,11 +32,15 @@ pub enum BlockError {
         "there, block `{reader}` would read parts of `{buffer}` that `{writer}` has not yet written in the same iteration"
     )]
     Uncovered { reader: Name, writer: Name, buffer: Name },
-    #[error("loop `{loop_name}` is a reduction of `{producer}`: inside it `{block}` would read partial results")]
+    #[error(
+        "loop `{loop_name}` is a reduction of `{producer}`: inside it `{block}` would read partial results"
+    )]
     PartialResult { block: Name, producer: Name, loop_name: Name },
     #[error("block `{block}` reduces, and under loop `{loop_name}` some of its iterations would run twice")]
     RunsTwice { block: Name, loop_name: Name },
-    #[error("loop `{loop_name}` of block `{block}` is bound or annotated, and moving the block would drop that")]
+    #[error(
+        "loop `{loop_name}` of block `{block}` is bound or annotated, and moving the block would drop that"
+    )]
     MarkedLoop { block: Name, loop_name: Name },
     #[error("block `{block}` is a reduction, and only elementwise blocks can be inlined")]
     InlineReduction { block: Name },
@@ -124,7 +130,9 @@ impl BlockError {
             }
             E::ReductionOutside { outer, .. } => Some(format!("name `{outer}` or a loop outside it")),
             E::InlineReduction { .. } => Some("move it with `compute_at` instead".into()),
-            E::ReaderOutside { .. } => Some("name a loop around all readers, or `cache_read` for one of them".into()),
+            E::ReaderOutside { .. } => {
+                Some("name a loop around all readers, or `cache_read` for one of them".into())
+            }
             E::WritesOutput { block, .. } => {
                 Some(format!("`cache_write` of `{block}` makes a temporary and a copy that can be moved"))
             }

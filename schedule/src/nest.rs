@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ir::{
-    Annotations, Block, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Stmt,
+    Annotations, Block, Func, Index, Iter, IterKind, Less, Loop, Name, Stmt,
     arith::Bounds,
     region::{Range, Region},
 };
@@ -44,10 +44,8 @@ pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds:
         let range = range.clone().filter(|it| *it != whole).unwrap_or(whole);
         bounds.insert(name, &range.extent);
         let binding = bounds.simplify(&(&range.min + &Index::var(name)));
-        let inside = [
-            Less::new(Index::int(-1), binding.clone()),
-            Less::new(binding.clone(), iter.extent.clone()),
-        ];
+        let inside =
+            [Less::new(Index::int(-1), binding.clone()), Less::new(binding.clone(), iter.extent.clone())];
         guards.extend(inside.into_iter().filter(|it| bounds.prove(it) != Some(true)));
         loops.push((name.clone(), range.extent));
         iters.push(Iter { binding, ..iter.clone() });
@@ -57,7 +55,14 @@ pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds:
 }
 
 /// A block that copies a box of `from` to the same places of `to`.
-pub(crate) fn copy(func: &Func, name: &Name, from: &Name, to: &Name, region: &Region, bounds: &Bounds) -> Stmt {
+pub(crate) fn copy(
+    func: &Func,
+    name: &Name,
+    from: &Name,
+    to: &Name,
+    region: &Region,
+    bounds: &Bounds,
+) -> Stmt {
     let shape = &func.buffers[from].shape;
     let vars: Vec<Name> = (0..shape.len()).map(|n| Name::new(format!("v{n}"))).collect();
     let iters = vars.iter().zip(shape);
@@ -125,9 +130,7 @@ pub(crate) fn insert(func: &mut Func, spot: &Spot, stmt: Stmt) {
     };
     match &spot.within {
         Some(name) => {
-            func.replace_loop(name, |it| {
-                Stmt::Loop(Arc::new(Loop { body: spliced(it.body.clone()), ..it }))
-            });
+            func.replace_loop(name, |it| Stmt::Loop(Arc::new(Loop { body: spliced(it.body.clone()), ..it })));
         }
         None => func.body = spliced(func.body.clone()),
     }
@@ -136,11 +139,4 @@ pub(crate) fn insert(func: &mut Func, spot: &Spot, stmt: Stmt) {
 /// The loops down to and including `within`, outermost first; none for the function itself.
 pub(crate) fn path<'a>(func: &'a Func, within: Option<&Name>) -> Vec<&'a Loop> {
     within.and_then(|it| func.path_to_loop(it)).unwrap_or_default()
-}
-
-/// Whether all the loops around a block are serial and without annotations.
-pub(crate) fn first_marked_loop(func: &Func, block: &Name, below: usize) -> Option<Name> {
-    let loops = func.loops_of(block)?;
-    let marked = |it: &&&Loop| it.kind != LoopKind::Serial || !it.annotations.is_empty();
-    loops.get(below..)?.iter().find(marked).map(|it| it.var.clone())
 }

@@ -53,8 +53,7 @@ impl Primitive for CacheWrite {
         let within = if readers.is_empty() { None } else { nest::common_loop(func, &all) };
         let children = nest::children(func, within.as_ref());
         let (_, last) = nest::span(&children, &writers).unwrap_or_default();
-        if let Some((first, _)) = nest::span(&children, &readers).filter(|(first, _)| *first <= last) {
-            let _ = first;
+        if nest::span(&children, &readers).is_some_and(|(first, _)| first <= last) {
             let (block, other) = (readers[0].clone(), self.block.clone());
             return Err(BlockError::OutOfOrder { block, other, buffer }.into());
         }

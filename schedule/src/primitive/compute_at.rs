@@ -69,9 +69,8 @@ impl ComputeAt {
         if readers.is_empty() {
             return Err(BlockError::NoReaders { block: self.block.clone() });
         }
-        let under = |it: &&Name| {
-            func.loops_of(it).is_some_and(|loops| loops.iter().any(|it| it.var == self.target))
-        };
+        let under =
+            |it: &&Name| func.loops_of(it).is_some_and(|loops| loops.iter().any(|it| it.var == self.target));
         match readers.iter().find(|it| !under(it)) {
             None => Ok(readers),
             Some(other) => Err(BlockError::ReaderOutside {

@@ -66,7 +66,9 @@ pub(crate) fn only_store(block: &Block) -> Result<Store, BlockError> {
     match &block.body {
         Stmt::Store(store) => {
             let mut own = None;
-            store.value.each_load(&mut |it| own = own.take().or((it.buffer == store.place.buffer).then_some(it)));
+            store
+                .value
+                .each_load(&mut |it| own = own.take().or((it.buffer == store.place.buffer).then_some(it)));
             match own {
                 None => Ok(Store::clone(store)),
                 Some(it) => Err(BlockError::ReadsItself { block: name, buffer: it.buffer.clone() }),
@@ -121,7 +123,7 @@ fn inline(stmt: &mut Stmt, store: &Store) {
             let into = Arc::make_mut(into);
             into.value = into.value.map_loads(&mut |access| {
                 if access.buffer == store.place.buffer {
-                    store.value.subst(&|var| index_for(&store.place, access, var))
+                    store.value.subst(&|var| Some(index_for(&store.place, access, var)))
                 } else {
                     Value::Load(access.clone())
                 }
@@ -132,7 +134,7 @@ fn inline(stmt: &mut Stmt, store: &Store) {
 }
 
 /// What stands in `access` where `place` has the variable; zero for an iterator of one iteration that is not there.
-fn index_for(place: &Access, access: &Access, var: &Name) -> Option<Index> {
+fn index_for(place: &Access, access: &Access, var: &Name) -> Index {
     let at = place.indices.iter().position(|it| it.as_var() == Some(var));
-    Some(at.map_or_else(|| Index::int(0), |at| access.indices[at].clone()))
+    at.map_or_else(|| Index::int(0), |at| access.indices[at].clone())
 }

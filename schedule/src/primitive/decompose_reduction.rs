@@ -42,7 +42,7 @@ impl Primitive for DecomposeReduction {
         let guards = self.spatial_guards(&block, &loops)?;
 
         let func = &mut state.func;
-        let nest = init_nest(func, &block, init, guards, &loops);
+        let nest = init_nest(func, &block, init, &guards, &loops);
         func.replace_block(&self.block, |it| Stmt::Block(Arc::new(Block { init: None, ..it })));
         func.replace_loop(&self.target, |it| Stmt::seq([nest, Stmt::Loop(Arc::new(it))]));
         Ok(())
@@ -82,8 +82,12 @@ impl DecomposeReduction {
     /// The guards that the init keeps: those on spatial loops. A guard on the reduction lets its first iteration
     /// through, for which the init ran.
     fn spatial_guards(&self, block: &Block, loops: &[Loop]) -> Result<Vec<Less>, BlockError> {
-        let reduce: Vec<Name> = block.iters.iter().filter(|it| it.kind == IterKind::Reduce)
-            .flat_map(|it| it.binding.vars()).collect();
+        let reduce: Vec<Name> = block
+            .iters
+            .iter()
+            .filter(|it| it.kind == IterKind::Reduce)
+            .flat_map(|it| it.binding.vars())
+            .collect();
         let mut kept = Vec::new();
         for guard in &block.guards {
             let on = |names: &dyn Fn(&Name) -> bool| guard.lhs.any_var(names) || guard.rhs.any_var(names);
@@ -101,16 +105,14 @@ impl DecomposeReduction {
 }
 
 /// The init as a block in loops of its own.
-fn init_nest(func: &Func, block: &Block, init: Stmt, guards: Vec<Less>, loops: &[Loop]) -> Stmt {
+fn init_nest(func: &Func, block: &Block, init: Stmt, guards: &[Less], loops: &[Loop]) -> Stmt {
     let mut renamed: Vec<(Name, Name)> = Vec::new();
     for it in loops {
         let chosen = |name: &Name| func.is_taken(name) || renamed.iter().any(|(_, new)| new == name);
         let new = Name::fresh(&format!("{}_init", it.var), chosen);
         renamed.push((it.var.clone(), new));
     }
-    let with = |var: &Name| {
-        renamed.iter().find(|(old, _)| old == var).map(|(_, new)| ir::Index::var(new))
-    };
+    let with = |var: &Name| renamed.iter().find(|(old, _)| old == var).map(|(_, new)| ir::Index::var(new));
     let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
     let init_block = Block {
         name: Name::fresh(&format!("{}_init", block.name), |it| func.is_taken(it)),
@@ -121,5 +123,7 @@ fn init_nest(func: &Func, block: &Block, init: Stmt, guards: Vec<Less>, loops: &
         body: init,
     };
     let nest = loops.iter().zip(&renamed).rev();
-    nest.fold(Stmt::Block(Arc::new(init_block)), |body, (it, (_, new))| nest::loop_like(it, new.clone(), body))
+    nest.fold(Stmt::Block(Arc::new(init_block)), |body, (it, (_, new))| {
+        nest::loop_like(it, new.clone(), body)
+    })
 }

@@ -120,9 +120,9 @@ impl ReverseComputeAt {
         }
         let used = |var: &Name| block.iters.iter().any(|it| it.binding.any_var(&|v| v == var));
         let each_used = loops.iter().all(|it| it.extent.as_int() == Some(1) || used(&it.var));
-        let shared = loops.iter().any(|it| {
-            block.iters.iter().filter(|iter| iter.binding.any_var(&|v| *v == it.var)).count() > 1
-        });
+        let shared = loops
+            .iter()
+            .any(|it| block.iters.iter().filter(|iter| iter.binding.any_var(&|v| *v == it.var)).count() > 1);
         let injective = block.iters.iter().all(|it| is_injective(&it.binding, &bounds));
         if each_used && !shared && injective { Ok(()) } else { Err(twice()) }
     }

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, BinaryOp, Block, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Scope, Stmt, Value,
+    Access, BinaryOp, Block, Buffer, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Scope, Stmt,
+    Value,
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,9 +38,8 @@ impl Primitive for Rfactor {
         state.expect_plain_loop(&self.target)?;
         let func = &state.func;
         let block = self.only_block(func)?.clone();
-        let loops: Vec<Loop> =
-            func.loops_of(&block.name).unwrap_or_default().into_iter().cloned().collect();
-        self.expect_alone(&block, &loops)?;
+        let loops: Vec<Loop> = func.loops_of(&block.name).unwrap_or_default().into_iter().cloned().collect();
+        Self::expect_alone(&block, &loops)?;
         self.expect_reduction(&block, &loops)?;
         let reducer = Reducer::of(&block).ok_or(BlockError::NotReducer { block: block.name.clone() })?;
         let axis = self.axis(&block, reducer.place.indices.len())?;
@@ -70,7 +70,7 @@ impl Rfactor {
     }
 
     /// Every loop around the block is plain and holds nothing else.
-    fn expect_alone(&self, block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
+    fn expect_alone(block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
         let (name, shared) = (&block.name, loops.iter().find(|it| it.body.blocks().len() > 1));
         if let Some(it) = shared {
             return Err(BlockError::NotAlone { block: name.clone(), loop_name: it.var.clone() });
@@ -94,16 +94,25 @@ impl Rfactor {
         }
         let mixed =
             loops.iter().find(|it| drives(&it.var, IterKind::Reduce) && drives(&it.var, IterKind::Spatial));
-        match mixed {
+        if let Some(it) = mixed {
+            return Err(BlockError::MixedLoop { block: name, loop_name: it.var.clone() });
+        }
+        // A guard may be on spatial or on reduction loops, since the two end in different places.
+        let on = |guard: &Less, kind: IterKind| {
+            let drives = |var: &Name| drives(var, kind);
+            guard.lhs.any_var(&drives) || guard.rhs.any_var(&drives)
+        };
+        match block.guards.iter().find(|it| on(it, IterKind::Spatial) && on(it, IterKind::Reduce)) {
             None => Ok(()),
-            Some(it) => Err(BlockError::MixedLoop { block: name, loop_name: it.var.clone() }),
+            Some(_) => Err(BlockError::MixedLoop { block: name, loop_name: target }),
         }
     }
 
     /// The dimension of the new buffer.
     fn axis(&self, block: &Block, rank: usize) -> Result<usize, BlockError> {
         let rank = i64::try_from(rank + 1).unwrap_or(i64::MAX);
-        let axis = if self.factor_axis < 0 { self.factor_axis.saturating_add(rank) } else { self.factor_axis };
+        let axis =
+            if self.factor_axis < 0 { self.factor_axis.saturating_add(rank) } else { self.factor_axis };
         let valid = usize::try_from(axis).ok().filter(|_| axis < rank);
         valid.ok_or(BlockError::FactorAxis { block: block.name.clone(), axis: self.factor_axis, rank })
     }
@@ -161,7 +170,17 @@ impl<'a> Parts<'a> {
         let renamed = loops.iter().map(|it| (it.var.clone(), fresh(format!("{}_rf", it.var)))).collect();
         let buffer = fresh(format!("{}_rf", reducer.place.buffer));
         let factor = Name::fresh(&format!("v_{target}"), |it| block.find_iter(it).is_some());
-        Parts { block, loops, target, reducer, axis, buffer, name: fresh(format!("{}_rf", block.name)), renamed, factor }
+        Parts {
+            block,
+            loops,
+            target,
+            reducer,
+            axis,
+            buffer,
+            name: fresh(format!("{}_rf", block.name)),
+            renamed,
+            factor,
+        }
     }
 
     fn rf_place(&self) -> Access {
@@ -179,12 +198,40 @@ impl<'a> Parts<'a> {
         iters.any(|iter| iter.binding.any_var(&|var| *var == it.var))
     }
 
+    fn is_on_reduction(&self, guard: &Less) -> bool {
+        let on = |var: &Name| self.loops.iter().any(|it| it.var == *var && self.is_reduction_loop(it));
+        guard.lhs.any_var(&on) || guard.rhs.any_var(&on)
+    }
+
+    fn spatial_guards(&self) -> impl Iterator<Item = &Less> {
+        self.block.guards.iter().filter(|it| !self.is_on_reduction(it))
+    }
+
+    /// The update where the guards on the reduction hold, else the identity: a partial result that gets no
+    /// iteration at all must still be written, because the last reduction reads it.
+    fn masked(
+        &self,
+        update: Value,
+        identity: Option<&Value>,
+        with: &dyn Fn(&Name) -> Option<Index>,
+    ) -> Value {
+        let guards = self.block.guards.iter().filter(|it| self.is_on_reduction(it));
+        let cond: Vec<Less> = guards.map(|it| it.subst(with)).collect();
+        match identity {
+            Some(identity) if !cond.is_empty() => {
+                Value::Select(cond, Arc::new(update), Arc::new(identity.clone()))
+            }
+            Some(_) | None => update,
+        }
+    }
+
     /// Partial results: the factored loop is spatial, each other reduction loop an iterator of its own.
     fn partial_nest(&self, dtype: ir::DType) -> Stmt {
         let mut iters: Vec<Iter> = Vec::new();
         let spatial = self.block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         iters.extend(spatial.map(|it| Iter { binding: it.binding.subst(&|v| self.rf_var(v)), ..it.clone() }));
-        let iter_name = |var: &Name| Name::fresh(&format!("v_{var}"), |it| self.block.find_iter(it).is_some());
+        let iter_name =
+            |var: &Name| Name::fresh(&format!("v_{var}"), |it| self.block.find_iter(it).is_some());
         for it in self.loops.iter().filter(|it| self.is_reduction_loop(it)) {
             let kind = if it.var == *self.target { IterKind::Spatial } else { IterKind::Reduce };
             let binding = self.rf_var(&it.var).unwrap_or_else(|| Index::int(0));
@@ -197,23 +244,25 @@ impl<'a> Parts<'a> {
         let place = self.rf_place();
         let identity = self.reducer.op.identity(dtype).map(Value::Const);
         let update = self.reducer.update.subst(&of_reduce);
+        let update = self.masked(update, identity.as_ref(), &|var| Some(Index::var(&iter_name(var))));
         let reduces = iters.iter().any(|it| it.kind == IterKind::Reduce);
         let block = Block {
             name: self.name.clone(),
             iters,
-            guards: self.block.guards.iter().map(|it| it.subst(&|v| self.rf_var(v))).collect(),
+            guards: self.spatial_guards().map(|it| it.subst(&|v| self.rf_var(v))).collect(),
             annotations: ir::Annotations::new(),
             init: identity.clone().filter(|_| reduces).map(|it| Stmt::store(place.clone(), it)),
             body: Stmt::store(
                 place.clone(),
-                match reduces {
-                    true => Value::binary(self.reducer.op, Value::Load(place), update),
-                    false => update,
-                },
+                if reduces { Value::binary(self.reducer.op, Value::Load(place), update) } else { update },
             ),
         };
-        let loops: Vec<_> =
-            self.loops.iter().zip(&self.renamed).map(|(it, (_, new))| (new.clone(), it.extent.clone())).collect();
+        let loops: Vec<_> = self
+            .loops
+            .iter()
+            .zip(&self.renamed)
+            .map(|(it, (_, new))| (new.clone(), it.extent.clone()))
+            .collect();
         nest::wrap(&loops, Stmt::Block(Arc::new(block)))
     }
 
@@ -225,17 +274,14 @@ impl<'a> Parts<'a> {
         let factor = Iter::new(&self.factor, extent, IterKind::Reduce, Index::var(self.target));
         let place = &self.reducer.place;
         let partial = Value::Load(self.rf_place());
-        let on_kept = |guard: &&ir::Less| {
-            let dropped = |var: &Name| {
-                self.loops.iter().any(|it| it.var == *var && self.is_reduction_loop(it))
-            };
-            !guard.lhs.any_var(&dropped) && !guard.rhs.any_var(&dropped)
-        };
         let block = Block {
             iters: spatial.chain([factor]).collect(),
-            guards: self.block.guards.iter().filter(on_kept).cloned().collect(),
+            guards: self.spatial_guards().cloned().collect(),
             init: Some(self.reducer.init.clone()),
-            body: Stmt::store(place.clone(), Value::binary(self.reducer.op, Value::Load(place.clone()), partial)),
+            body: Stmt::store(
+                place.clone(),
+                Value::binary(self.reducer.op, Value::Load(place.clone()), partial),
+            ),
             ..self.block.clone()
         };
         let kept = self.loops.iter().filter(|it| it.var == *self.target || !self.is_reduction_loop(it));
