@@ -58,11 +58,13 @@
 //! `barrier`) and is not parsed.
 
 pub mod arith;
+pub mod deps;
 mod dtype;
 mod func;
 mod index;
 mod kernel;
 mod name;
+pub mod region;
 mod stmt;
 mod target;
 pub mod text;
