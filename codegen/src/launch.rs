@@ -20,11 +20,7 @@ pub enum LaunchError {
 }
 
 /// A program out of machine code for the module's kernels and values for its dimensions.
-pub fn program(
-    module: &Module,
-    dims: &IndexMap<Name, i64>,
-    binary: Vec<u8>,
-) -> Result<Program, LaunchError> {
+pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> Result<Program, LaunchError> {
     for name in &module.dims {
         match dims.get(name) {
             None => return Err(LaunchError::NoSize { name: name.clone() }),
@@ -44,7 +40,8 @@ pub fn program(
         let mut block = [1; 3];
         for (&axis, extent) in &kernel.launch {
             let limit = axis_limit(axis);
-            let value = size(extent).filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
+            let value =
+                size(extent).filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
             let error = || {
                 let (kernel, extent) = (kernel.name.clone(), extent.clone());
                 LaunchError::AxisTooLong { kernel, axis, extent, limit }

@@ -7,8 +7,8 @@ pub mod device;
 mod launch;
 pub mod lower;
 
-pub use launch::{LaunchError, program, shared_layout};
 use ir::{Func, Module, Target};
+pub use launch::{LaunchError, program, shared_layout};
 use lower::LowerError;
 
 /// Lowers a verified program for a target.

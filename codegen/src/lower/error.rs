@@ -1,6 +1,6 @@
 //! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
 
-use ir::{Index, Name, Scope, ThreadAxis};
+use ir::{Index, Name, ThreadAxis};
 
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -21,9 +21,13 @@ pub enum LowerError {
     GridExtent { var: Name, axis: ThreadAxis, extent: Index },
     #[error("the name `{name}` is reserved for a thread axis")]
     ReservedName { name: Name },
-    #[error("`{buffer}` in {scope} memory is used by the kernels `{first}` and `{second}`, and does not outlive one")]
+    #[error(
+        "`{buffer}` in {scope} memory is used by the kernels `{first}` and `{second}`, and does not outlive one"
+    )]
     SpansKernels { buffer: Name, scope: &'static str, first: Name, second: Name },
-    #[error("`{buffer}` in {scope} memory needs {extent} elements in dimension {axis}, which is not a constant")]
+    #[error(
+        "`{buffer}` in {scope} memory needs {extent} elements in dimension {axis}, which is not a constant"
+    )]
     NotConstant { buffer: Name, scope: &'static str, axis: usize, extent: Index },
     #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
     TooManyThreads { kernel: Name, threads: i64, limit: i64 },
@@ -106,13 +110,17 @@ impl LowerError {
             LowerError::ThreadExtent { .. } => "split the loop by a constant and bind the inner part",
             LowerError::GridExtent { .. } => "bind a loop whose extent depends on dimensions only",
             LowerError::ReservedName { .. } => "give it another name",
-            LowerError::SpansKernels { .. } => "set its scope to global, or compute it at a loop of its consumer",
+            LowerError::SpansKernels { .. } => {
+                "set its scope to global, or compute it at a loop of its consumer"
+            }
             LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
             LowerError::Exchange { axis, .. } if axis.is_thread() => "set the scope of the buffer to shared",
-            LowerError::Exchange { .. } => "compute the producer at the same blockIdx loop, or in its own nest",
+            LowerError::Exchange { .. } => {
+                "compute the producer at the same blockIdx loop, or in its own nest"
+            }
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
             LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
@@ -141,7 +149,9 @@ impl PipelineError {
     pub fn help(&self) -> Option<String> {
         let help = match self {
             PipelineError::OneOfTwo { .. } => "annotate the loop with both stages and order",
-            PipelineError::Order { .. } => "give the later statement a later stage, or a later place in the order",
+            PipelineError::Order { .. } => {
+                "give the later statement a later stage, or a later place in the order"
+            }
             PipelineError::Statements { .. } => "name the blocks, one number each",
             PipelineError::Stage { .. }
             | PipelineError::SameOrder { .. }
@@ -159,11 +169,6 @@ fn unit_of(axis: ThreadAxis) -> &'static str {
 
 fn units_of(axis: ThreadAxis) -> &'static str {
     if axis.is_thread() { "threads" } else { "blocks" }
-}
-
-/// The scope as a word for messages.
-pub(crate) const fn scope_word(scope: Scope) -> &'static str {
-    scope.as_str()
 }
 
 fn largest_first(buffers: &[(Name, i64)]) -> String {

@@ -35,7 +35,8 @@ pub(crate) fn strides(buffer: &Buffer) -> Strides {
 pub(crate) fn flatten(module: Module, context: &mut Context) -> Result<Module, LowerError> {
     let flat = |access: &Access| {
         let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
-        let terms = access.indices.iter().zip(strides(buffer).strides).map(|(index, stride)| index.clone() * stride);
+        let terms =
+            access.indices.iter().zip(strides(buffer).strides).map(|(index, stride)| index.clone() * stride);
         let offset = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
         Access { indices: vec![offset], ..access.clone() }
     };
@@ -50,8 +51,6 @@ fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {
             Op::For(std::sync::Arc::new(ir::For { body, ..ir::For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| map_accesses(op, f)).collect()),
-        Op::Store(place, value) => {
-            Op::Store(f(place), value.map_loads(&mut |access| Value::Load(f(access))))
-        }
+        Op::Store(place, value) => Op::Store(f(place), value.map_loads(&mut |access| Value::Load(f(access)))),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Alloc, Arg, Block, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module, Name, Op, Role,
-    Scope, Stmt, Target, ThreadAxis, Value, arith::Bounds, axis_var,
+    Alloc, Arg, Block, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module, Name, Op,
+    Role, Scope, Stmt, Target, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{Context, LowerError, kernels, storage};
@@ -144,7 +144,8 @@ impl Door<'_> {
         let var = Index::var(&axis_var(axis));
         inner.env.insert(it.var.clone(), var.clone());
         inner.under.push(axis);
-        let guard = at.condition(&Less::new(var, it.extent.clone()));
+        let widest = self.launch[&axis] == inner.bounds.simplify(&it.extent);
+        let guard = if widest { None } else { at.condition(&Less::new(var, it.extent.clone())) };
         if guard.is_some() {
             inner.bounds.insert(&axis_var(axis), &it.extent);
         }
@@ -164,7 +165,8 @@ impl Door<'_> {
         let mut ops = Vec::new();
         if let Some(init) = &block.init {
             let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
-            let first = reduces.filter_map(|(_, value)| inner.condition(&Less::new(value.clone(), Index::int(1))));
+            let first =
+                reduces.filter_map(|(_, value)| inner.condition(&Less::new(value.clone(), Index::int(1))));
             ops.extend(guarded(first.collect(), self.stmt(init, &inner)));
         }
         ops.extend(self.stmt(&block.body, &inner));
@@ -187,7 +189,9 @@ impl Door<'_> {
             Scope::Shared => axis.is_thread(),
             Scope::Local => false,
         });
-        missing.filter_map(|&axis| at.condition(&Less::new(Index::var(&axis_var(axis)), Index::int(1)))).collect()
+        missing
+            .filter_map(|&axis| at.condition(&Less::new(Index::var(&axis_var(axis)), Index::int(1))))
+            .collect()
     }
 
     /// The memory whose home is this loop (or the top of the kernel), if the statement uses it.
@@ -196,7 +200,10 @@ impl Door<'_> {
         let here = self.homes.iter().filter(|(name, at)| at.as_ref() == home && used.contains(*name));
         let alloc = |(name, _): (&Name, &Option<Name>)| {
             let buffer = &self.func.buffers[name];
-            let len = super::flatten::strides(buffer).len.as_int().expect("places are given to constant sizes only");
+            let len = super::flatten::strides(buffer)
+                .len
+                .as_int()
+                .expect("places are given to constant sizes only");
             Op::Alloc(Alloc { name: name.clone(), dtype: buffer.dtype, len, scope: buffer.scope })
         };
         here.map(alloc).collect()

@@ -14,7 +14,6 @@ mod lower_blocks;
 mod sites;
 mod storage;
 
-
 use indexmap::IndexMap;
 use ir::{Buffer, Func, Module, Name, Target};
 

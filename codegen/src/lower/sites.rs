@@ -1,7 +1,9 @@
 //! Every place that a program touches, over the variables of its loops.
 
-use ir::{Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds};
 use ir::axis_var;
+use ir::{
+    Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds,
+};
 
 /// A read or write of a buffer, with all that stands around it.
 #[derive(Clone, Debug)]

@@ -23,14 +23,16 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
         if users.is_empty() {
             continue;
         }
-        let home = home(&users, context.homes.get(name).and_then(Option::as_ref), context.homes.contains_key(name));
+        let home =
+            home(&users, context.homes.get(name).and_then(Option::as_ref), context.homes.contains_key(name));
         let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
         match (&context.target, buffer.scope) {
             (Target::Cuda(_), Scope::Global) => {}
             (Target::Cuda(_), Scope::Shared | Scope::Local) => {
                 one_kernel(func, &context.target, name, buffer.scope)?;
                 if let Some(axis) = constant {
-                    let (buffer, scope, extent) = (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
+                    let (buffer, scope, extent) =
+                        (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
                     return Err(LowerError::NotConstant { buffer, scope, axis, extent });
                 }
                 let at = if buffer.scope == Scope::Shared { None } else { home };
@@ -38,7 +40,8 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
             }
             (Target::Cpu, _) => {
                 let private = home.is_some() || buffer.scope == Scope::Local;
-                if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref())) {
+                if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref()))
+                {
                     places.insert(name.clone(), home);
                 }
             }
@@ -61,13 +64,15 @@ fn home(users: &[&Site<'_>], derived: Option<&Name>, known: bool) -> Option<Name
 
 /// Whether a parallel loop stands between the home and the place.
 fn meets_parallel(site: &Site<'_>, home: Option<&Name>) -> bool {
-    let inside = home.and_then(|home| site.loops.iter().position(|it| it.var == *home)).map_or(0, |at| at + 1);
+    let inside =
+        home.and_then(|home| site.loops.iter().position(|it| it.var == *home)).map_or(0, |at| at + 1);
     site.loops[inside..].iter().any(|it| it.kind == LoopKind::Parallel)
 }
 
 /// Refuses memory of a kernel that two kernels use.
 fn one_kernel(func: &Func, target: &Target, buffer: &Name, scope: Scope) -> Result<(), LowerError> {
-    let mut users = kernels::kernels(func, target).into_iter().filter(|(_, stmt)| buffers_of(stmt).contains(buffer));
+    let mut users =
+        kernels::kernels(func, target).into_iter().filter(|(_, stmt)| buffers_of(stmt).contains(buffer));
     match (users.next(), users.next()) {
         (Some((first, _)), Some((second, _))) => {
             let (buffer, scope) = (buffer.clone(), scope.as_str());
