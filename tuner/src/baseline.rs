@@ -144,7 +144,8 @@ fn whole(case: &Case, gemm: &Gemm, buffers: [&Name; 3]) -> bool {
     let Gemm { batch, m, n, k, .. } = *gemm;
     let lens = [batch * m * k, batch * k * n, batch * m * n];
     let sizes: &IndexMap<Name, _> = case.params();
-    buffers.iter().zip(lens).all(|(name, len)| {
-        sizes.get(*name).is_some_and(|it| it.shape.iter().product::<usize>() == len)
-    })
+    buffers
+        .iter()
+        .zip(lens)
+        .all(|(name, len)| sizes.get(*name).is_some_and(|it| it.shape.iter().product::<usize>() == len))
 }

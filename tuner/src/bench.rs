@@ -17,7 +17,8 @@ use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Case, Comparison, Expected, Failure, Measured, Oracle, Ratio, Roofline, Tensor, Verification, baseline::gemm_of,
+    Case, Comparison, Expected, Failure, Measured, Oracle, Ratio, Roofline, Tensor, Verification,
+    baseline::gemm_of,
     data::{shuffled, stream},
 };
 
@@ -183,10 +184,8 @@ impl<'a> Bench<'a> {
         seen: &mut dyn FnMut(Progress<'_>),
     ) -> Comparison {
         self.machine.set_threads(settings.threads);
-        let mut runners: Vec<Runner> = candidates
-            .iter()
-            .map(|it| Runner::new(&it.label, self.load(it.program)))
-            .collect();
+        let mut runners: Vec<Runner> =
+            candidates.iter().map(|it| Runner::new(&it.label, self.load(it.program))).collect();
         let mut no_baseline = None;
         let baseline = settings.baseline.then(|| self.load_baseline()).flatten();
         let has_baseline = match baseline {
@@ -235,7 +234,9 @@ impl<'a> Bench<'a> {
             // All ones are a NaN in every float type: a program that reads what it has not written shows.
             let filled = buffer.and_then(|it| self.machine.upload(it, &vec![0xff; *size]));
             if let Err(err) = filled {
-                workspace.into_iter().for_each(|it| self.machine.free(it));
+                for it in workspace {
+                    self.machine.free(it);
+                }
                 return Err(err.into());
             }
         }
@@ -296,8 +297,9 @@ impl<'a> Bench<'a> {
         }
         for round in 0..settings.rounds {
             let timed = |it: &Runner| it.measured.failure.is_none();
-            let going = |it: &Runner| timed(it) && (it.spent < settings.budget || round < settings.least_rounds);
-            if !runners.iter().any(|it| going(it)) {
+            let going =
+                |it: &Runner| timed(it) && (it.spent < settings.budget || round < settings.least_rounds);
+            if !runners.iter().any(going) {
                 break;
             }
             seen(Progress::Round { number: round + 1, of: settings.rounds });

@@ -24,7 +24,10 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> f64 {
 
 /// Writes a number as one element, rounding to nearest even; integers saturate.
 pub fn encode(dtype: DType, value: f64, out: &mut [u8]) {
-    #[expect(clippy::cast_possible_truncation, reason = "casts from floats saturate, which is what is wanted")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "casts from floats saturate, which is what is wanted"
+    )]
     #[expect(clippy::cast_sign_loss, reason = "casts from floats saturate, which is what is wanted")]
     match dtype {
         DType::Bool => out[0] = u8::from(value != 0.0),
@@ -132,6 +135,7 @@ impl Small {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
 

@@ -29,10 +29,10 @@ impl Tensor {
         let mut tensor = Tensor::zeroed(dtype, shape);
         let size = CHUNK * dtype.bytes();
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut chunks: Vec<(u64, &mut [u8])> = (0..).zip(tensor.bytes.chunks_mut(size)).collect();
-        let share = chunks.len().div_ceil(threads).max(1);
+        let mut parts: Vec<(u64, &mut [u8])> = (0..).zip(tensor.bytes.chunks_mut(size)).collect();
+        let part_len = parts.len().div_ceil(threads).max(1);
         thread::scope(|scope| {
-            for part in chunks.chunks_mut(share) {
+            for part in parts.chunks_mut(part_len) {
                 let work = move || {
                     for (at, bytes) in part {
                         let mut rng = stream(seed, (u64::from(index) << 32) | *at);
@@ -137,7 +137,7 @@ pub(crate) fn shuffled(rng: &mut ChaCha8Rng, len: usize) -> Vec<usize> {
 
 fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
     match dtype {
-        DType::F32 => each(rng, out, |it| it.to_le_bytes()),
+        DType::F32 => each(rng, out, f32::to_le_bytes),
         DType::Tf32 => each(rng, out, |it| to_tf32(it).to_le_bytes()),
         DType::F16 => each(rng, out, |it| f16::from_f32(it).to_le_bytes()),
         DType::Bf16 => each(rng, out, |it| bf16::from_f32(it).to_le_bytes()),
@@ -159,7 +159,7 @@ fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
 
 fn integers(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8], least: f64) {
     for it in out.chunks_exact_mut(dtype.bytes()) {
-        let step = u64::from(rng.next_u32()) * 9 >> 32;
+        let step = (u64::from(rng.next_u32()) * 9) >> 32;
         encode(dtype, least + step as f64, it);
     }
 }
@@ -224,6 +224,7 @@ fn nan_test(dtype: DType) -> fn(&[u8]) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
 

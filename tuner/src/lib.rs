@@ -18,6 +18,8 @@ pub use bench::{Bench, BenchError, Candidate, Progress, Regime, Settings};
 pub use case::{Case, CaseError, Work};
 pub use codec::{decode, encode};
 pub use data::Tensor;
-pub use record::{Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256};
+pub use record::{
+    Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256,
+};
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
 pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};

@@ -109,7 +109,7 @@ pub struct Environment {
 }
 
 /// The version of the format that this build writes.
-pub const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 impl Record {
     /// The record of a program in a comparison. What the comparison does not know comes from the caller.

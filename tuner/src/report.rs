@@ -161,7 +161,8 @@ impl Roofline {
         let plain = |it: DType| matches!(it, DType::F32 | DType::F64);
         let float = case.func.buffers.values().all(|it| plain(it.dtype));
         let units = info.units.max(1) as usize;
-        let share = if info.arch == "cpu" && threads > 0 { threads.min(units) as f64 / units as f64 } else { 1.0 };
+        let share =
+            if info.arch == "cpu" && threads > 0 { threads.min(units) as f64 / units as f64 } else { 1.0 };
         let peak = info.peak_f32_gflops.filter(|it| float && *it > 0.0).map(|it| it * 1e9 * share);
         let bytes = match regime {
             Regime::ColdL2 => {

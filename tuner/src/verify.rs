@@ -215,6 +215,7 @@ impl Expected {
 
     fn compare(&self, tensor: &Tensor, at: usize, expected: f64, check: &mut OutputCheck) {
         let got = tensor.get(at);
+        #[expect(clippy::float_cmp, reason = "equal infinities are equal, though their difference is not 0")]
         let same = got == expected || (got.is_nan() && expected.is_nan());
         let error = if same { 0.0 } else { (got - expected).abs() };
         check.compared += 1;
@@ -286,6 +287,7 @@ fn coordinates(shape: &[usize], mut at: usize) -> Vec<i64> {
 pub(crate) mod number {
     use serde::{Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         if value.is_finite() { to.serialize_f64(*value) } else { to.collect_str(value) }
     }
