@@ -96,7 +96,7 @@ impl<'a> Reference<'a> {
             let (buffer, index, shape) = (buffer.clone(), index.to_vec(), shape.clone());
             return Err(InterpError::NoElement { buffer, index, shape });
         };
-        let mut lazy = Lazy { plan: &self.plan, state: &mut self.state };
+        let mut lazy = Lazy { plan: &self.plan, state: &mut self.state, block: None };
         let value = lazy.at(number, offset, || index.to_vec());
         match self.state.fault.take() {
             Some(fault) => Err(fault),
@@ -263,9 +263,11 @@ fn stage(
 struct Lazy<'p, 's> {
     plan: &'p Plan<'p>,
     state: &'s mut State,
+    /// The block being evaluated.
+    block: Option<&'p Name>,
 }
 
-impl Lazy<'_, '_> {
+impl<'p> Lazy<'p, '_> {
     /// The element of a buffer at an offset; `index` gives its subscripts if they are needed.
     #[inline]
     fn at(&mut self, buffer: usize, offset: usize, index: impl FnOnce() -> Vec<i64>) -> f64 {
@@ -279,7 +281,9 @@ impl Lazy<'_, '_> {
                     return *known;
                 }
                 let value = self.stage(stage, &index());
-                self.state.known[buffer].insert(offset, value);
+                if self.state.fault.is_none() {
+                    self.state.known[buffer].insert(offset, value);
+                }
                 value
             }
             Source::Nothing => {
@@ -290,12 +294,13 @@ impl Lazy<'_, '_> {
     }
 
     /// An element that a stage writes.
-    fn stage(&mut self, stage: &Stage, index: &[i64]) -> f64 {
+    fn stage(&mut self, stage: &'p Stage, index: &[i64]) -> f64 {
         let mut env = vec![0; stage.slots];
         for (slot, at) in stage.subscripts.iter().zip(index) {
             env[*slot as usize] = *at;
         }
         let outer = self.state.carried;
+        let outer_block = self.block.replace(&stage.name);
         self.state.carried = stage.init.as_ref().map_or(0.0, |it| it.eval(&env, self));
         while self.state.fault.is_none() {
             self.state.carried = stage.value.eval(&env, self);
@@ -303,14 +308,7 @@ impl Lazy<'_, '_> {
                 break;
             }
         }
-        if let Some(
-            InterpError::BadIndex { site }
-            | InterpError::DivisionByZero { site }
-            | InterpError::OutOfBounds { site, .. },
-        ) = &mut self.state.fault
-        {
-            site.block.get_or_insert_with(|| stage.name.clone());
-        }
+        self.block = outer_block;
         std::mem::replace(&mut self.state.carried, outer)
     }
 }
@@ -332,13 +330,11 @@ fn advance(env: &mut [i64], reduce: &[(u32, i64)]) -> bool {
 impl Memory for Lazy<'_, '_> {
     #[inline]
     fn load(&mut self, access: &AccessCode, env: &[i64]) -> f64 {
-        match access.offset(env) {
-            Some(offset) => self.at(access.buffer, offset, || access.indices(env).unwrap_or_default()),
-            None => {
-                self.fail(access.fault(env, false));
-                0.0
-            }
-        }
+        let Some(offset) = access.offset(env) else {
+            self.fail(access.fault(env, false));
+            return 0.0;
+        };
+        self.at(access.buffer, offset, || access.indices(env).unwrap_or_default())
     }
 
     #[inline]
@@ -348,7 +344,8 @@ impl Memory for Lazy<'_, '_> {
 
     #[cold]
     fn fail(&mut self, fault: Fault) {
-        let error = fault.explain(Site::default(), self.plan.func, &self.plan.shapes);
+        let site = Site { block: self.block.cloned(), at: Vec::new() };
+        let error = fault.explain(site, self.plan.func, &self.plan.shapes);
         self.state.fault.get_or_insert(error);
     }
 }

@@ -52,25 +52,25 @@ pub enum InterpError {
     #[error("input `{buffer}` has {given} elements, not {expected}")]
     InputLength { buffer: Name, expected: usize, given: usize },
     /// A buffer's size is zero, negative, or more than the interpreter holds.
-    #[error("buffer `{buffer}` has a size of {size:?} elements, which cannot be held")]
+    #[error("buffer `{buffer}` cannot be held: its shape is [{}]", sizes(size))]
     BadSize { buffer: Name, size: Vec<Option<i64>> },
     /// A variable that no loop, iterator or dimension in scope declares.
-    #[error("{}: `{name}` is not in scope", place(block))]
+    #[error("{}: `{name}` is not in scope", place(block.as_ref()))]
     UnknownVariable { name: Name, block: Option<Name> },
     /// A buffer that the program does not declare.
-    #[error("{}: there is no buffer `{name}`", place(block))]
+    #[error("{}: there is no buffer `{name}`", place(block.as_ref()))]
     UnknownBuffer { name: Name, block: Option<Name> },
     /// An access with too many or too few subscripts.
-    #[error("{}: `{buffer}` takes {expected} subscripts, not {given}", place(block))]
+    #[error("{}: `{buffer}` takes {expected} subscripts, not {given}", place(block.as_ref()))]
     Rank { buffer: Name, expected: usize, given: usize, block: Option<Name> },
     /// Operands of different types, or a store of another type than its buffer.
-    #[error("{}: {found} where {expected} is needed", place(block))]
+    #[error("{}: {found} where {expected} is needed", place(block.as_ref()))]
     Types { expected: DType, found: DType, block: Option<Name> },
     /// A function of floats on another type.
-    #[error("{}: `{function}` takes a floating-point number, not {found}", place(block))]
+    #[error("{}: `{function}` takes a floating-point number, not {found}", place(block.as_ref()))]
     NotFloat { function: &'static str, found: DType, block: Option<Name> },
     /// An access to several adjacent elements, which only lowered programs have.
-    #[error("{}: an access to {lanes} elements of `{buffer}`", place(block))]
+    #[error("{}: an access to {lanes} elements of `{buffer}`", place(block.as_ref()))]
     Lanes { buffer: Name, lanes: u32, block: Option<Name> },
     /// An access outside a buffer.
     #[error("{site}: {} {buffer}{index:?}, outside its shape {shape:?}", if *write { "writes" } else { "reads" })]
@@ -94,14 +94,19 @@ pub enum InterpError {
     #[error("{buffer}{index:?} is outside the shape {shape:?}")]
     NoElement { buffer: Name, index: Vec<i64>, shape: Vec<usize> },
     /// A program that lazy evaluation does not take: only plain, unscheduled programs can be evaluated by element.
-    #[error("{}: {reason}", place(block))]
+    #[error("{}: {reason}", place(block.as_ref()))]
     NotPlain { block: Option<Name>, reason: &'static str },
 }
 
-fn place(block: &Option<Name>) -> String {
-    block.as_ref().map_or("the body".to_owned(), |it| format!("block `{it}`"))
+fn place(block: Option<&Name>) -> String {
+    block.map_or("the body".to_owned(), |it| format!("block `{it}`"))
 }
 
 fn list(names: &[Name]) -> String {
     names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn sizes(shape: &[Option<i64>]) -> String {
+    let size = |it: &Option<i64>| it.map_or("overflow".to_owned(), |it| it.to_string());
+    shape.iter().map(size).collect::<Vec<_>>().join(", ")
 }
