@@ -1,0 +1,1 @@
+//! Laws that hold for every expression under every bounds, tried on random ones.
