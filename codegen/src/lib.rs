@@ -1,1 +1,3 @@
 //! Lowering, printers and devices.
+
+pub mod device;

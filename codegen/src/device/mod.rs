@@ -3,6 +3,10 @@
 //! A [`Machine`] owns memory and loaded programs and hands out small handles, so that the same calls can later
 //! travel to a worker process. `unsafe` lives in the modules below and nowhere else in tilewright.
 
+mod abi;
+
+pub use abi::CPU_ABI_HEADER;
+
 use serde::{Deserialize, Serialize};
 
 /// A buffer on a machine. Valid until freed or until the machine is dropped.
