@@ -2,7 +2,7 @@
 
 use super::{
     Bounds,
-    sum::{Atom, Sum, Term, gcd},
+    sum::{Atom, Sum, Term},
 };
 use crate::Less;
 
@@ -38,18 +38,18 @@ impl Bounds {
     fn divided(&self, gap: &Sum) -> Option<Sum> {
         let mut factors: Vec<Term> = Vec::new();
         for (at, a) in gap.terms.iter().enumerate() {
-            for b in &gap.terms[at..] {
-                let factor = a.common(b)?;
+            let own = Term::constant(a.coef.checked_abs()?);
+            let shared = gap.terms[at..].iter().map(|b| a.common(b));
+            for factor in shared.chain([Some(own)]) {
+                let factor = factor?;
                 if (factor.coef != 1 || !factor.atoms.is_empty()) && !factors.contains(&factor) {
                     factors.push(factor);
                 }
             }
         }
-        let coefs = gap.terms.iter().try_fold(0, |out, it| gcd(out, it.coef))?;
-        factors.sort_unstable_by(|x, y| (y.atoms.len(), y.coef, &x.atoms).cmp(&(x.atoms.len(), x.coef, &y.atoms)));
-        if coefs > 1 && !factors.contains(&Term::constant(coefs)) {
-            factors.push(Term::constant(coefs));
-        }
+        factors.sort_unstable_by(|x, y| {
+            (y.atoms.len(), y.coef, &x.atoms).cmp(&(x.atoms.len(), x.coef, &y.atoms))
+        });
         factors.iter().find_map(|factor| self.divided_by(gap, factor))
     }
 

@@ -139,7 +139,8 @@ impl Bounds {
     /// `(c, rest)` with `index == c*var + rest`, `c` a constant and `rest` without `var`; `None` where the index
     /// is not of that form.
     pub fn linear_in(&self, index: &Index, var: &Name) -> Option<(i64, Index)> {
-        let (of, rest) = self.sum(index).partition(|it| it.atoms.iter().any(|it| it.any_var(&|it| it == var)));
+        let (of, rest) =
+            self.sum(index).partition(|it| it.atoms.iter().any(|it| it.any_var(&|it| it == var)));
         match &of.terms[..] {
             [] => Some((0, self.index(&rest))),
             [term] if matches!(&term.atoms[..], [Atom::Var(_)]) => Some((term.coef, self.index(&rest))),

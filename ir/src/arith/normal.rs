@@ -138,7 +138,9 @@ impl Bounds {
                 factors.push(factor);
             }
         }
-        factors.sort_unstable_by(|x, y| (y.atoms.len(), y.coef, &x.atoms).cmp(&(x.atoms.len(), x.coef, &y.atoms)));
+        factors.sort_unstable_by(|x, y| {
+            (y.atoms.len(), y.coef, &x.atoms).cmp(&(x.atoms.len(), x.coef, &y.atoms))
+        });
         for factor in factors {
             let (x, rest) = exact_multiples(a, &factor)?;
             let Some((x, rest)) = self.whole(&x, &rest, &factor.clone().into_sum()) else { continue };
@@ -238,8 +240,11 @@ fn replace(sum: &Sum, term: &Term, atom: &Atom, unit: &Sum, remainder: &Sum, who
     let cofactor = Term { atoms: term.without(std::slice::from_ref(atom))?, coef: term.coef };
     let by = cofactor.over(&unit.as_term()?)?;
     let gone = remainder.times_term(&by)?;
-    let all_there =
-        gone.terms.iter().filter(|it| it.atoms.iter().any(Atom::is_ratio)).all(|it| sum.coef(&it.atoms) == it.coef);
+    let all_there = gone
+        .terms
+        .iter()
+        .filter(|it| it.atoms.iter().any(Atom::is_ratio))
+        .all(|it| sum.coef(&it.atoms) == it.coef);
     if !all_there {
         return None;
     }
