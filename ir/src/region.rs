@@ -1,0 +1,290 @@
+//! Regions: which box of a buffer a block touches while some of the loops around it run.
+//!
+//! The loops whose iterations are taken together are called *inner*; the others are fixed and may appear in the
+//! answer. A region is exact for sums of loop variables and an over-approximation otherwise, never smaller than
+//! what is touched; elements that a guard of the block keeps out may be inside.
+
+use crate::{Access, Block, Func, Index, IndexKind, Less, Loop, Name, arith::Bounds};
+
+/// One dimension of a box: the elements from `min` on, `extent` of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The first element, over fixed loop variables and dimensions. May lie before the buffer (padding).
+    pub min: Index,
+    /// How many, over fixed loop variables and dimensions.
+    pub extent: Index,
+}
+
+/// A box: one range for each dimension of the buffer.
+pub type Region = Vec<Range>;
+
+/// What is known of the dimensions of a function and of the variables of loops, outermost first.
+pub fn bounds_of(func: &Func, loops: &[&Loop]) -> Bounds {
+    let mut bounds = Bounds::of_dims(func);
+    for it in loops {
+        bounds.insert(&it.var, &it.extent);
+    }
+    bounds
+}
+
+/// The subscripts of an access in a block, over the variables of the loops around the block.
+pub fn at_loops(block: &Block, access: &Access) -> Vec<Index> {
+    let with = |var: &Name| block.find_iter(var).map(|it| it.binding.clone());
+    access.indices.iter().map(|it| it.subst(&with)).collect()
+}
+
+/// The box that contains every place of `accesses` (all to one buffer of that shape) while the `inner` loops run.
+///
+/// `bounds` knows all loops around the block, fixed and inner.
+pub fn touched(
+    block: &Block,
+    accesses: &[&Access],
+    shape: &[Index],
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Region {
+    let boxes = accesses.iter().map(|access| {
+        let subscripts = at_loops(block, access);
+        let dims = subscripts.iter().zip(shape);
+        dims.map(|(it, size)| range_of(it, &block.guards, size, bounds, is_inner)).collect::<Region>()
+    });
+    boxes.reduce(|a, b| union(&a, &b, shape, bounds)).unwrap_or_default()
+}
+
+/// The values of an index while the `inner` loops run. The whole dimension where no tighter range is found.
+pub fn range_of(
+    index: &Index,
+    guards: &[Less],
+    size: &Index,
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Range {
+    let whole = || Range { min: Index::int(0), extent: size.clone() };
+    let index = bounds.simplify(index);
+    let (outer, inner) = bounds.split(&index, is_inner);
+    let (low, high) = match bounds.interval(&inner) {
+        (Some(low), Some(high)) => (Index::int(low), Index::int(high)),
+        (Some(_) | None, None) | (None, Some(_)) => match extremes(&inner, bounds, is_inner) {
+            Some(it) => it,
+            None => return whole(),
+        },
+    };
+    if low.any_var(is_inner) || high.any_var(is_inner) {
+        return whole();
+    }
+    let high = clipped(high, &inner, guards, bounds, is_inner);
+    let extent = bounds.simplify(&(&high - &low + 1));
+    Range { min: bounds.simplify(&(outer + low)), extent }
+}
+
+/// The greatest value of `inner`, lowered where a guard over inner variables alone says so.
+///
+/// A tile of 12 split by 8 runs 16 iterations of which the guard lets 12 through.
+fn clipped(
+    high: Index,
+    inner: &Index,
+    guards: &[Less],
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Index {
+    let mut high = high;
+    for guard in guards.iter().filter(|it| it.lhs.any_var(is_inner) && !it.rhs.any_var(is_inner)) {
+        let distance = bounds.simplify(&(inner - &guard.lhs));
+        let limit = bounds.simplify(&(&guard.rhs + &distance - 1));
+        let fixed = !distance.any_var(is_inner) && !limit.any_var(&|var| bounds.extent(var).is_some());
+        if fixed && bounds.prove(&Less::new(limit.clone(), high.clone())) == Some(true) {
+            high = limit;
+        }
+    }
+    high
+}
+
+/// Symbolic least and greatest values, for extents that are not constants. `None` where the form is not monotone.
+fn extremes(index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) -> Option<(Index, Index)> {
+    let pair = |a: &Index, b: &Index| Some((extremes(a, bounds, is_inner)?, extremes(b, bounds, is_inner)?));
+    match index.kind() {
+        IndexKind::Int(_) => Some((index.clone(), index.clone())),
+        IndexKind::Var(name) if !is_inner(name) => Some((index.clone(), index.clone())),
+        IndexKind::Var(name) => {
+            let (_, last) = extremes(&(bounds.extent(name)? - 1), bounds, is_inner)?;
+            Some((Index::int(0), last))
+        }
+        IndexKind::Add(a, b) => {
+            let (a, b) = pair(a, b)?;
+            Some((a.0 + b.0, a.1 + b.1))
+        }
+        IndexKind::Mul(a, b) => {
+            let (value, factor) = if a.any_var(is_inner) { (a, b) } else { (b, a) };
+            let (low, high) = extremes(value, bounds, is_inner)?;
+            let (low, high) = (&low * factor, &high * factor);
+            match bounds.interval(factor) {
+                (Some(least), _) if least >= 0 => Some((low, high)),
+                (_, Some(most)) if most <= 0 => Some((high, low)),
+                _ => None,
+            }
+        }
+        IndexKind::FloorDiv(a, b) if !b.any_var(is_inner) => {
+            let (low, high) = extremes(a, bounds, is_inner)?;
+            Some((low.floor_div(b), high.floor_div(b)))
+        }
+        IndexKind::FloorMod(_, b) if !b.any_var(is_inner) => Some((Index::int(0), b - 1)),
+        IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => None,
+        IndexKind::Min(a, b) => pair(a, b).map(|(a, b)| (a.0.minimum(&b.0), a.1.minimum(&b.1))),
+        IndexKind::Max(a, b) => pair(a, b).map(|(a, b)| (a.0.maximum(&b.0), a.1.maximum(&b.1))),
+    }
+}
+
+/// The least box that contains both, or whole dimensions where the two cannot be compared.
+pub fn union(a: &Region, b: &Region, shape: &[Index], bounds: &Bounds) -> Region {
+    let dims = a.iter().zip(b).zip(shape);
+    dims.map(|((a, b), size)| {
+        let whole = || Range { min: Index::int(0), extent: size.clone() };
+        let (end_a, end_b) = (&a.min + &a.extent, &b.min + &b.extent);
+        let min = lesser(&a.min, &b.min, bounds);
+        let end =
+            lesser(&end_a, &end_b, bounds).map(|it| if it == end_a { end_b.clone() } else { end_a.clone() });
+        match (min, end) {
+            (Some(min), Some(end)) => Range { extent: bounds.simplify(&(&end - &min)), min },
+            _ => whole(),
+        }
+    })
+    .collect()
+}
+
+/// The one of two that is never the greater, if that is provable.
+fn lesser(a: &Index, b: &Index, bounds: &Bounds) -> Option<Index> {
+    if bounds.at_most(a, b) {
+        Some(a.clone())
+    } else if bounds.at_most(b, a) {
+        Some(b.clone())
+    } else {
+        None
+    }
+}
+
+/// Whether every element of `part` that exists in a buffer of that shape is provably in `whole`.
+pub fn covers(whole: &Region, part: &Region, shape: &[Index], bounds: &Bounds) -> bool {
+    let dims = whole.iter().zip(part).zip(shape);
+    let mut dims = dims.map(|((whole, part), size)| {
+        let from_start = bounds.at_most(&whole.min, &part.min) || bounds.at_most(&whole.min, &Index::int(0));
+        let end = &whole.min + &whole.extent;
+        let to_end = bounds.at_most(&(&part.min + &part.extent), &end) || bounds.at_most(size, &end);
+        from_start && to_end
+    });
+    dims.all(|it| it)
+}
+
+impl Bounds {
+    /// Whether `a <= b` is provable.
+    pub fn at_most(&self, a: &Index, b: &Index) -> bool {
+        self.prove(&Less::new(a.clone(), b + 1)) == Some(true)
+    }
+}
+
+/// A read that its writers have not provided for: what [`uncovered`] finds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Uncovered {
+    /// The block that reads.
+    pub reader: Name,
+    /// The block that writes too little, or too late.
+    pub writer: Name,
+    /// The buffer between them.
+    pub buffer: Name,
+}
+
+/// Looks for a block that reads, in an iteration of the loops it shares with the writer, what the writer has not
+/// written in that iteration: TVM's *region cover*. Several writers are taken together.
+///
+/// This is what makes moving a block under a loop safe: data never has to survive from another iteration.
+pub fn uncovered(func: &Func) -> Option<Uncovered> {
+    for (buffer, info) in &func.buffers {
+        let writers = func.writers(buffer);
+        for reader in func.readers(buffer) {
+            let bounds = bounds_of(func, &func.loops_of(&reader.name).unwrap_or_default());
+            let exact = |it: &&Block| writes_box(func, it, reader, buffer);
+            if let Some(writer) = writers.iter().find(|it| !exact(it)) {
+                let (reader, writer) = (reader.name.clone(), writer.name.clone());
+                return Some(Uncovered { reader, writer, buffer: buffer.clone() });
+            }
+            let written = writers.iter().map(|it| common_region(func, it, reader, buffer, &info.shape, true));
+            let Some(written) = written.reduce(|a, b| union(&a, &b, &info.shape, &bounds)) else { continue };
+            let covered = |writer: &&Block| {
+                let read = common_region(func, reader, writer, buffer, &info.shape, false);
+                covers(&written, &read, &info.shape, &bounds)
+            };
+            if let Some(writer) = writers.iter().find(|it| !covered(it)) {
+                let (reader, writer) = (reader.name.clone(), writer.name.clone());
+                return Some(Uncovered { reader, writer, buffer: buffer.clone() });
+            }
+        }
+    }
+    None
+}
+
+/// Whether what a writer touches in one iteration of the loops it shares with a reader is its whole box.
+///
+/// A subscript that mixes shared and inner loops must be a sum whose inner part runs through consecutive values,
+/// with inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
+/// writes: primitives keep the values that a block's iterators run through.
+fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> bool {
+    let loops = func.loops_of(&writer.name).unwrap_or_default();
+    let shared = shared_loops(func, &loops, reader);
+    let bounds = bounds_of(func, &loops);
+    let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);
+    let is_fixed = |var: &Name| loops[..shared].iter().any(|it| it.var == *var);
+    let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
+    let mut subscripts = accesses.map(|it| at_loops(writer, it));
+    subscripts.all(|dims| {
+        dims.iter().enumerate().all(|(n, it)| {
+            if !it.any_var(&is_fixed) || !it.any_var(&is_inner) {
+                return true;
+            }
+            let elsewhere =
+                |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
+            let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
+            own && is_consecutive(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds)
+        })
+    })
+}
+
+/// Whether a sum of variables runs through consecutive integers: `4*x + y` with `y < 4`, or overlapping steps.
+fn is_consecutive(sum: &Index, bounds: &Bounds) -> bool {
+    let mut rest = sum.clone();
+    let mut digits = Vec::new();
+    for var in sum.vars() {
+        let Some((step, other)) = bounds.linear_in(&rest, &var) else { return false };
+        let Some(extent) = bounds.extent(&var) else { return false };
+        digits.push((step, extent.as_int().unwrap_or(i64::MAX)));
+        rest = other;
+    }
+    digits.sort_unstable();
+    let mut reach = 1i64;
+    digits.into_iter().all(|(step, extent)| {
+        let fits = step > 0 && step <= reach;
+        reach = reach.saturating_add(step.saturating_mul(extent.saturating_sub(1)));
+        fits
+    })
+}
+
+/// How many of a block's loops are also around another block.
+fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
+    let others = func.loops_of(&other.name).unwrap_or_default();
+    loops.iter().zip(&others).take_while(|(a, b)| a.var == b.var).count()
+}
+
+/// The region that `block` touches in one iteration of the loops it shares with `other`.
+fn common_region(
+    func: &Func,
+    block: &Block,
+    other: &Block,
+    buffer: &Name,
+    shape: &[Index],
+    writes: bool,
+) -> Region {
+    let loops = func.loops_of(&block.name).unwrap_or_default();
+    let shared = shared_loops(func, &loops, other);
+    let accesses = if writes { block.writes() } else { block.reads() };
+    let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
+    let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);
+    touched(block, &accesses, shape, &bounds_of(func, &loops), &is_inner)
+}

@@ -1,0 +1,107 @@
+use indexmap::IndexMap;
+use ir::{Index, Less, Name, Stmt};
+use serde::{Deserialize, Serialize};
+
+use super::Primitive;
+use crate::{
+    Number, ScheduleError, ScheduleState,
+    rewrite::{simplify_bindings, subst_loops},
+    ron_text::unique,
+};
+
+/// Splits a loop into a nest of loops, outermost first.
+///
+/// ```text
+/// split(loop: "i", into: {"io": None, "ii": f})
+///
+/// for i in 0..e { s }
+/// ->
+/// for io in 0..ceil(e/f) { for ii in 0..f { s[i := io*f + ii] if io*f + ii < e } }
+/// ```
+///
+/// One factor may be `None`: the fewest iterations that cover the loop. Where the nest covers more than the loop,
+/// the blocks in it are guarded; a guard that always holds is left out. The order in which iterations run does not
+/// change. Loops with annotations, or bound to threads or lanes, are not split: split first, bind afterwards.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// The loop to split.
+    #[serde(rename = "loop")]
+    pub target: Name,
+    /// The loops to make, outermost first, each with its number of iterations.
+    #[serde(deserialize_with = "unique")]
+    pub into: IndexMap<Name, Option<Number>>,
+}
+
+impl Primitive for Split {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let extent = state.expect_plain_loop(&self.target)?.extent.clone();
+        if self.into.is_empty() {
+            return Err(ScheduleError::Empty { name: self.target.clone() });
+        }
+        for name in self.into.keys().filter(|it| **it != self.target) {
+            state.expect_fresh(name)?;
+        }
+        let extents = self.extents(&extent)?;
+
+        let value = extents
+            .iter()
+            .fold(Index::int(0), |outer, (var, extent)| outer * extent.clone() + Index::var(var));
+        state.func.replace_loop(&self.target, |old| {
+            let mut body = old.body;
+            guard_blocks(&mut body, &Less::new(Index::var(&self.target), extent));
+            subst_loops(&mut body, &|var| (*var == self.target).then(|| value.clone()));
+            extents.into_iter().rev().fold(body, |body, (var, extent)| Stmt::serial(&var, extent, body))
+        });
+        simplify_bindings(&mut state.func);
+        Ok(())
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        self.into.values_mut().flatten().collect()
+    }
+}
+
+impl Split {
+    /// The extent of each new loop, the inferred one included.
+    fn extents(&self, extent: &Index) -> Result<IndexMap<Name, Index>, ScheduleError> {
+        let target = || self.target.clone();
+        let (mut product, mut inferred) = (1i64, None);
+        for (name, factor) in &self.into {
+            let Some(factor) = factor else {
+                if let Some(first) = inferred.replace(name) {
+                    return Err(ScheduleError::TwoInferred { first: first.clone(), second: name.clone() });
+                }
+                continue;
+            };
+            let factor = factor.get()?;
+            if factor < 1 {
+                return Err(ScheduleError::FactorNotPositive { name: name.clone(), factor });
+            }
+            let next = product.checked_mul(factor).filter(|it| *it <= i64::from(i32::MAX));
+            product = next.ok_or_else(|| ScheduleError::FactorsOverflow { name: target() })?;
+        }
+        let covers = extent.as_int().is_some_and(|it| it <= product);
+        if inferred.is_none() && !covers {
+            let extent = format!("{extent:?}");
+            return Err(ScheduleError::FactorsTooSmall { name: target(), extent, product });
+        }
+        let rest = extent.ceil_div(&Index::int(product));
+        let made = self.into.iter().map(|(name, factor)| {
+            Ok((name.clone(), factor.as_ref().map_or(Ok(rest.clone()), |it| it.get().map(Index::int))?))
+        });
+        made.collect()
+    }
+}
+
+/// Adds a guard to every block in or below.
+fn guard_blocks(stmt: &mut Stmt, guard: &Less) {
+    stmt.walk_mut(&mut |stmt| match stmt {
+        Stmt::Block(it) => {
+            std::sync::Arc::make_mut(it).guards.push(guard.clone());
+            false
+        }
+        Stmt::Loop(_) | Stmt::Seq(_) => true,
+        Stmt::Store(_) => false,
+    });
+}

@@ -1,0 +1,50 @@
+//! A session: steps applied one at a time, each checked, each undoable.
+
+use ir::{Func, Target};
+
+use crate::{ScheduleError, ScheduleState, primitive::Step};
+
+/// A program and the steps that brought it where it is.
+#[derive(Clone, Debug)]
+pub struct Session {
+    state: ScheduleState,
+    past: Vec<(ScheduleState, Step)>,
+}
+
+impl Session {
+    /// Starts from an unscheduled program.
+    pub fn new(func: Func, target: Option<Target>) -> Session {
+        Session { state: ScheduleState { func, target }, past: Vec::new() }
+    }
+
+    /// Applies a step. A refused step leaves nothing behind.
+    pub fn apply(&mut self, step: &Step) -> Result<(), ScheduleError> {
+        let mut next = self.state.clone();
+        step.get().apply(&mut next)?;
+
+        self.past.push((std::mem::replace(&mut self.state, next), step.clone()));
+        Ok(())
+    }
+
+    /// Takes the last step back, and returns it.
+    pub fn undo(&mut self) -> Option<Step> {
+        let (state, step) = self.past.pop()?;
+        self.state = state;
+        Some(step)
+    }
+
+    /// The program as it is.
+    pub fn func(&self) -> &Func {
+        &self.state.func
+    }
+
+    /// The program as it was before the last step.
+    pub fn before(&self) -> Option<&Func> {
+        self.past.last().map(|(state, _)| &state.func)
+    }
+
+    /// The steps applied, in order.
+    pub fn trace(&self) -> impl Iterator<Item = &Step> {
+        self.past.iter().map(|(_, step)| step)
+    }
+}
