@@ -44,6 +44,10 @@ impl fmt::Display for Thing {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum ScheduleError {
+    #[error(transparent)]
+    Block(#[from] crate::BlockError),
+    #[error("`{name}` is not a memory")]
+    NoSuchScope { name: Name },
     #[error("there is no {thing} `{name}`")]
     NoSuch { thing: Thing, name: Name, known: Vec<Name> },
     #[error("`{name}` is a {found}, and a {wanted} is needed here")]
@@ -76,7 +80,9 @@ impl ScheduleError {
     /// The names in the script and in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
         match self {
+            ScheduleError::Block(it) => it.names(),
             ScheduleError::NoSuch { name, .. }
+            | ScheduleError::NoSuchScope { name }
             | ScheduleError::WrongThing { name, .. }
             | ScheduleError::NotAName { name }
             | ScheduleError::NameTaken { name }
@@ -95,6 +101,8 @@ impl ScheduleError {
     /// What to try instead, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
         match self {
+            ScheduleError::Block(it) => it.help(),
+            ScheduleError::NoSuchScope { .. } => Some("there is `global`, `shared` and `local`".into()),
             ScheduleError::NoSuch { name, known, thing } => Some(candidates(name, known, *thing)),
             ScheduleError::FactorsTooSmall { .. } => {
                 Some("leave one factor `None` to have it inferred".into())

@@ -1,7 +1,10 @@
 //! Checked rewrites of programs, one primitive at a time.
 
+mod block_error;
 mod error;
+mod moved;
 mod nearest;
+mod nest;
 mod number;
 pub mod primitive;
 mod rewrite;
@@ -9,6 +12,7 @@ pub mod ron_text;
 mod session;
 mod state;
 
+pub use block_error::BlockError;
 pub use error::{ScheduleError, Thing};
 pub use nearest::nearest;
 pub use number::Number;

@@ -1,7 +1,23 @@
 //! The primitives, one a file: a serde struct whose `apply` first refuses and then rewrites.
 
+mod cache_read;
+mod cache_write;
+mod compute_at;
+mod compute_inline;
+mod decompose_reduction;
+mod reverse_compute_at;
+mod reverse_compute_inline;
+mod rfactor;
 mod split;
 
+pub use cache_read::CacheRead;
+pub use cache_write::CacheWrite;
+pub use compute_at::ComputeAt;
+pub use compute_inline::ComputeInline;
+pub use decompose_reduction::DecomposeReduction;
+pub use reverse_compute_at::ReverseComputeAt;
+pub use reverse_compute_inline::ReverseComputeInline;
+pub use rfactor::Rfactor;
 pub use split::Split;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +40,14 @@ pub trait Primitive {
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each variant holds the type that documents it")]
 pub enum Step {
+    CacheRead(CacheRead),
+    CacheWrite(CacheWrite),
+    ComputeAt(ComputeAt),
+    ComputeInline(ComputeInline),
+    DecomposeReduction(DecomposeReduction),
+    ReverseComputeAt(ReverseComputeAt),
+    ReverseComputeInline(ReverseComputeInline),
+    Rfactor(Rfactor),
     Split(Split),
 }
 
@@ -31,6 +55,14 @@ impl Step {
     /// The primitive of the step.
     pub fn get(&self) -> &dyn Primitive {
         match self {
+            Step::CacheRead(it) => it,
+            Step::CacheWrite(it) => it,
+            Step::ComputeAt(it) => it,
+            Step::ComputeInline(it) => it,
+            Step::DecomposeReduction(it) => it,
+            Step::ReverseComputeAt(it) => it,
+            Step::ReverseComputeInline(it) => it,
+            Step::Rfactor(it) => it,
             Step::Split(it) => it,
         }
     }
@@ -38,6 +70,14 @@ impl Step {
     /// The primitive of the step, to put values in place of its knobs.
     pub fn get_mut(&mut self) -> &mut dyn Primitive {
         match self {
+            Step::CacheRead(it) => it,
+            Step::CacheWrite(it) => it,
+            Step::ComputeAt(it) => it,
+            Step::ComputeInline(it) => it,
+            Step::DecomposeReduction(it) => it,
+            Step::ReverseComputeAt(it) => it,
+            Step::ReverseComputeInline(it) => it,
+            Step::Rfactor(it) => it,
             Step::Split(it) => it,
         }
     }
@@ -45,13 +85,31 @@ impl Step {
     /// The word in scripts.
     pub const fn name(&self) -> &'static str {
         match self {
+            Step::CacheRead(_) => "cache_read",
+            Step::CacheWrite(_) => "cache_write",
+            Step::ComputeAt(_) => "compute_at",
+            Step::ComputeInline(_) => "compute_inline",
+            Step::DecomposeReduction(_) => "decompose_reduction",
+            Step::ReverseComputeAt(_) => "reverse_compute_at",
+            Step::ReverseComputeInline(_) => "reverse_compute_inline",
+            Step::Rfactor(_) => "rfactor",
             Step::Split(_) => "split",
         }
     }
 }
 
 /// The source of each primitive, whose first doc comment is its manual.
-const SOURCES: &[(&str, &str)] = &[("split", include_str!("split.rs"))];
+const SOURCES: &[(&str, &str)] = &[
+    ("cache_read", include_str!("cache_read.rs")),
+    ("cache_write", include_str!("cache_write.rs")),
+    ("compute_at", include_str!("compute_at.rs")),
+    ("compute_inline", include_str!("compute_inline.rs")),
+    ("decompose_reduction", include_str!("decompose_reduction.rs")),
+    ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
+    ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
+    ("rfactor", include_str!("rfactor.rs")),
+    ("split", include_str!("split.rs")),
+];
 
 /// The names of all primitives, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
