@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, Block, Buffer, Func, Index, LoopKind, Name, Role, Scope, Stmt, Store, Target, arith::Bounds, axis_var,
+    Access, Block, Buffer, Func, Index, LoopKind, Name, Role, Scope, Stmt, Store, Target, arith::Bounds,
+    axis_var,
 };
 
 use super::{
@@ -44,7 +45,10 @@ pub(crate) fn compact_buffers(func: Func, context: &mut Context) -> Result<Func,
         buffers[name].shape = plan.iter().map(|it| it.extent.clone()).collect();
     }
     let rewrite = Rewrite { func: &func, plans: &plans, on_gpu: matches!(context.target, Target::Cuda(_)) };
-    let body = rewrite.stmt(&func.body, &At { env: BTreeMap::new(), axes: BTreeMap::new(), bounds: Bounds::of_dims(&func) });
+    let body = rewrite.stmt(
+        &func.body,
+        &At { env: BTreeMap::new(), axes: BTreeMap::new(), bounds: Bounds::of_dims(&func) },
+    );
     Ok(Func { body, buffers, ..func })
 }
 
@@ -64,7 +68,8 @@ fn plan(
     target: &Target,
 ) -> Option<Vec<Part>> {
     let first = users.first()?;
-    let depth = home.map_or(0, |home| first.loops.iter().position(|it| it.var == *home).map_or(0, |at| at + 1));
+    let depth =
+        home.map_or(0, |home| first.loops.iter().position(|it| it.var == *home).map_or(0, |at| at + 1));
     let on_gpu = matches!(target, Target::Cuda(_));
     match buffer.scope {
         Scope::Global if on_gpu => return None,
@@ -176,7 +181,10 @@ impl Rewrite<'_> {
 
     fn access(&self, access: &Access, at: &At) -> Access {
         let Some(parts) = self.plans.get(&access.buffer) else { return access.clone() };
-        debug_assert!(self.func.buffers.contains_key(&access.buffer), "plans are made for buffers of the program");
+        debug_assert!(
+            self.func.buffers.contains_key(&access.buffer),
+            "plans are made for buffers of the program"
+        );
         let rebase = |(index, part): (&Index, &Part)| {
             if part.base.as_int() == Some(0) {
                 return index.clone();

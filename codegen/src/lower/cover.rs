@@ -12,7 +12,12 @@ use super::{separate::Terms, sites::Site};
 
 /// Whether every existing element that `read` touches is among those that `write` touches, while the fixed
 /// variables have the same values for both and all others run.
-pub(crate) fn covers(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {
+pub(crate) fn covers(
+    func: &Func,
+    write: &Site<'_>,
+    read: &Site<'_>,
+    is_fixed: &dyn Fn(&Name) -> bool,
+) -> bool {
     let shape = &func.buffers[read.buffer].shape;
     let bounds = read.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
@@ -33,7 +38,8 @@ fn written(
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
     let shape = &func.buffers[write.buffer].shape;
     let indices: Vec<_> = write.indices.iter().map(|it| bounds.simplify(it)).collect();
-    let mut dense = Dense { bounds: &bounds, guards: &write.guards, seen: BTreeSet::new(), chains: BTreeMap::new() };
+    let mut dense =
+        Dense { bounds: &bounds, guards: &write.guards, seen: BTreeSet::new(), chains: BTreeMap::new() };
     let ranges = indices.iter().map(|it| dense.range(it, &is_inner)).collect::<Option<Region>>();
     let mut ranges = ranges.filter(|_| dense.chains_are_whole())?;
     for guard in &write.guards {
@@ -85,7 +91,8 @@ impl Dense<'_> {
     fn range(&mut self, index: &Index, is_inner: &dyn Fn(&Name) -> bool) -> Option<Range> {
         let terms = Terms::of(index);
         let (inner, outer): (Vec<_>, Vec<_>) = terms.terms.into_iter().partition(|it| it.1.any_var(is_inner));
-        let min = outer.into_iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * factor);
+        let min =
+            outer.into_iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * factor);
         let spans = inner.into_iter().map(|(factor, atom)| Some((factor, self.span(&atom, is_inner)?)));
         let extent = contiguous(spans.collect::<Option<Vec<_>>>()?)?;
         Some(Range { min: self.bounds.simplify(&min), extent: self.bounds.simplify(&extent) })

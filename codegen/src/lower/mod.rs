@@ -7,10 +7,14 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod compact_buffers;
+mod cover;
 mod error;
 mod flatten;
 mod kernels;
 mod lower_blocks;
+mod place_allocs;
+mod separate;
 mod sites;
 mod storage;
 
@@ -59,6 +63,16 @@ pub(crate) struct Context {
 
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "place_allocs",
+        doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
+        run: Run::Func(place_allocs::place_allocs),
+    },
+    Pass {
+        name: "compact_buffers",
+        doc: "Shrinks each temporary to the part that one iteration of its home touches.",
+        run: Run::Func(compact_buffers::compact_buffers),
+    },
     Pass {
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",

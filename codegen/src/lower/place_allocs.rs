@@ -53,14 +53,16 @@ fn is_fresh(func: &Func, read: &Site<'_>, users: &[&Site<'_>], depth: usize, sco
 ///
 /// A thread has local memory of its own, so its axes are fixed; the threads of a block share shared memory, so all
 /// of them count together; blocks share neither.
-pub(crate) fn fixed<'a>(func: &'a Func, loops: &'a [&'a ir::Loop], scope: Scope) -> impl Fn(&Name) -> bool + 'a {
+pub(crate) fn fixed<'a>(
+    func: &'a Func,
+    loops: &'a [&'a ir::Loop],
+    scope: Scope,
+) -> impl Fn(&Name) -> bool + 'a {
     let axes = ir::ThreadAxis::ALL.into_iter().filter(move |axis| match scope {
         Scope::Global => false,
         Scope::Shared => !axis.is_thread(),
         Scope::Local => true,
     });
     let axes: Vec<_> = axes.map(axis_var).collect();
-    move |name| {
-        func.dims.contains(name) || axes.contains(name) || loops.iter().any(|it| it.var == *name)
-    }
+    move |name| func.dims.contains(name) || axes.contains(name) || loops.iter().any(|it| it.var == *name)
 }

@@ -44,7 +44,9 @@ impl Pair<'_> {
     pub(crate) fn disjoint(&self) -> bool {
         self.a.iter().zip(self.b).any(|(a, b)| {
             let slots = match (a.kind(), b.kind()) {
-                (IndexKind::FloorMod(x, v), IndexKind::FloorMod(y, w)) if v == w => v.as_int().map(|v| (x, y, v)),
+                (IndexKind::FloorMod(x, v), IndexKind::FloorMod(y, w)) if v == w => {
+                    v.as_int().map(|v| (x, y, v))
+                }
                 _ => None,
             };
             if let Some((x, y, slots)) = slots {
@@ -91,9 +93,7 @@ impl Pair<'_> {
     /// The bounds of `a - b` without the unit terms that both have alike, which go to `units`.
     fn rest(&self, a: &Index, b: &Index, units: &mut Vec<(i64, Index)>) -> Option<(i64, i64)> {
         let (mut a, mut b) = (Terms::of(a), Terms::of(b));
-        let same = |atom: &Index| {
-            !atom.any_var(&|name| !(self.is_unit)(name) && !(self.is_common)(name))
-        };
+        let same = |atom: &Index| !atom.any_var(&|name| !(self.is_unit)(name) && !(self.is_common)(name));
         a.terms.retain(|(factor, atom)| {
             let alike = b.terms.iter().position(|it| it.0 == *factor && it.1 == *atom);
             match alike {
@@ -113,7 +113,8 @@ impl Pair<'_> {
     }
 
     fn range(&self, terms: &Terms) -> Option<(i64, i64)> {
-        let index = terms.terms.iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * *factor);
+        let index =
+            terms.terms.iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * *factor);
         let (low, high) = self.bounds.interval(&self.bounds.simplify(&index));
         Some((low?, high?))
     }
