@@ -8,6 +8,8 @@ use ir::{
     axis_var,
 };
 
+use ir::region::{self, Range, Region};
+
 use super::{
     Context, LowerError,
     place_allocs::fixed,
@@ -42,7 +44,7 @@ pub(crate) fn compact_buffers(func: Func, context: &mut Context) -> Result<Func,
 
     let mut buffers = func.buffers.clone();
     for (name, plan) in &plans {
-        buffers[name].shape = plan.iter().map(|it| it.extent.clone()).collect();
+        buffers[name].shape = plan.iter().map(Range::count).collect();
     }
     let rewrite = Rewrite { func: &func, plans: &plans, on_gpu: matches!(context.target, Target::Cuda(_)) };
     let body = rewrite.stmt(
@@ -52,21 +54,13 @@ pub(crate) fn compact_buffers(func: Func, context: &mut Context) -> Result<Func,
     Ok(Func { body, buffers, ..func })
 }
 
-/// A dimension of a buffer after compaction.
-struct Part {
-    /// What subscripts lose.
-    base: Index,
-    /// How many elements are left.
-    extent: Index,
-}
-
 fn plan(
     func: &Func,
     users: &[&Site<'_>],
     buffer: &Buffer,
     home: Option<&Name>,
     target: &Target,
-) -> Option<Vec<Part>> {
+) -> Option<Region> {
     let first = users.first()?;
     let depth =
         home.map_or(0, |home| first.loops.iter().position(|it| it.var == *home).map_or(0, |at| at + 1));
@@ -81,25 +75,33 @@ fn plan(
     }
     let is_fixed = fixed(func, &first.loops[..depth], buffer.scope);
     let part = |axis: usize| {
-        let whole = Part { base: Index::int(0), extent: buffer.shape[axis].clone() };
-        let found = touched(func, users, axis, &is_fixed);
-        match (found, whole.extent.as_int()) {
-            (Some((_, extent)), Some(all)) if extent >= all => whole,
-            (Some((base, extent)), _) => Part { base, extent: Index::int(extent) },
-            (None, _) => whole,
-        }
+        let whole = Range::new(Index::int(0), buffer.shape[axis].clone());
+        let found = steps(func, users, axis, &is_fixed).or_else(|| touched(func, users, axis, &is_fixed));
+        let found = found.filter(|it| match (it.count().as_int(), whole.extent.as_int()) {
+            (Some(few), Some(all)) => few < all,
+            (Some(_), None) => true,
+            (None, _) => false,
+        });
+        found.unwrap_or(whole)
     };
     let parts: Vec<_> = (0..buffer.shape.len()).map(part).collect();
-    (on_gpu || parts.iter().all(|it| it.extent.as_int().is_some())).then_some(parts)
+    (on_gpu || parts.iter().all(|it| it.count().as_int().is_some())).then_some(parts)
+}
+
+/// The elements of a dimension that every user touches at the same steps, as a thread does that owns every 16th row.
+fn steps(func: &Func, users: &[&Site<'_>], axis: usize, is_fixed: &dyn Fn(&Name) -> bool) -> Option<Range> {
+    let ranges = users.iter().map(|user| {
+        let bounds = user.bounds(func);
+        let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
+        let range = region::range_of(&user.indices[axis], &[], &Index::int(0), &bounds, &is_inner);
+        Some(range).filter(|it| !it.steps.is_empty())
+    });
+    let ranges = ranges.collect::<Option<Vec<_>>>()?;
+    ranges.iter().all(|it| *it == ranges[0]).then(|| ranges[0].clone())
 }
 
 /// The least subscript in a dimension and how many there are from it on, if that is a constant.
-fn touched(
-    func: &Func,
-    users: &[&Site<'_>],
-    axis: usize,
-    is_fixed: &dyn Fn(&Name) -> bool,
-) -> Option<(Index, i64)> {
+fn touched(func: &Func, users: &[&Site<'_>], axis: usize, is_fixed: &dyn Fn(&Name) -> bool) -> Option<Range> {
     let first = users.iter().find(|it| it.write).or(users.first())?;
     let bounds = first.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
@@ -112,7 +114,8 @@ fn touched(
         least = least.min(low?);
         most = most.max(high?);
     }
-    Some((bounds.simplify(&(base + least)), most.checked_sub(least)?.checked_add(1)?))
+    let extent = most.checked_sub(least)?.checked_add(1)?;
+    Some(Range::new(bounds.simplify(&(base + least)), Index::int(extent)))
 }
 
 /// Renames the iterators that are called as a loop is, since subscripts will speak of loops.
@@ -133,7 +136,7 @@ fn apart(mut func: Func) -> Func {
 
 struct Rewrite<'a> {
     func: &'a Func,
-    plans: &'a BTreeMap<Name, Vec<Part>>,
+    plans: &'a BTreeMap<Name, Region>,
     on_gpu: bool,
 }
 
@@ -185,12 +188,13 @@ impl Rewrite<'_> {
             self.func.buffers.contains_key(&access.buffer),
             "plans are made for buffers of the program"
         );
-        let rebase = |(index, part): (&Index, &Part)| {
-            if part.base.as_int() == Some(0) {
+        let rebase = |(index, part): (&Index, &Range)| {
+            if part.min.as_int() == Some(0) && part.steps.is_empty() {
                 return index.clone();
             }
-            let base = part.base.subst(&|name| at.axes.get(name).map(Index::var));
-            at.bounds.simplify(&(index.subst(&|name| at.env.get(name).cloned()) - base))
+            let min = part.min.subst(&|name| at.axes.get(name).map(Index::var));
+            let index = at.bounds.simplify(&index.subst(&|name| at.env.get(name).cloned()));
+            at.bounds.simplify(&Range { min, ..part.clone() }.position(&index))
         };
         Access { indices: access.indices.iter().zip(parts).map(rebase).collect(), ..access.clone() }
     }

@@ -69,6 +69,9 @@ fn clip(
             continue;
         }
         let end = &range.min + &range.extent;
+        if !range.steps.is_empty() {
+            return (bounds.at_most(size, &limit) || bounds.at_most(&end, &limit)).then_some(());
+        }
         if !bounds.at_most(size, &limit) && !bounds.at_most(&end, &limit) {
             range.extent = bounds.simplify(&(&limit - &range.min));
         }
@@ -94,8 +97,14 @@ impl Dense<'_> {
         let min =
             outer.into_iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * factor);
         let spans = inner.into_iter().map(|(factor, atom)| Some((factor, self.span(&atom, is_inner)?)));
-        let extent = contiguous(spans.collect::<Option<Vec<_>>>()?)?;
-        Some(Range { min: self.bounds.simplify(&min), extent: self.bounds.simplify(&extent) })
+        let spans = spans.collect::<Option<Vec<_>>>()?;
+        match contiguous(spans) {
+            Some(extent) => Some(Range::new(self.bounds.simplify(&min), self.bounds.simplify(&extent))),
+            None => {
+                let range = region::range_of(index, &[], &Index::int(0), self.bounds, is_inner);
+                Some(range).filter(|it| !it.steps.is_empty())
+            }
+        }
     }
 
     /// How many values an atom takes, from zero on, each independently of the other atoms.
@@ -113,7 +122,7 @@ impl Dense<'_> {
         };
         if !self.chains.contains_key(base) {
             let range = self.range(base, is_inner)?;
-            if range.min.as_int() != Some(0) {
+            if range.min.as_int() != Some(0) || !range.steps.is_empty() {
                 return None;
             }
         }
