@@ -1,5 +1,6 @@
 //! Checked rewrites of programs, one primitive at a time.
 
+mod check;
 mod error;
 mod nearest;
 mod number;

@@ -1,12 +1,39 @@
 //! The primitives, one a file: a serde struct whose `apply` first refuses and then rewrites.
 
+mod annotate;
+mod bind;
+mod double_buffer_scope;
+mod fuse;
+mod parallel;
+mod reorder;
+mod set_scope;
+mod software_pipeline_order;
+mod software_pipeline_stage;
 mod split;
+mod storage_align;
+mod unroll;
+mod vectorize;
 
+pub use annotate::{Annotate, AnnotationValue};
+pub use bind::Bind;
+pub use double_buffer_scope::DoubleBufferScope;
+pub use fuse::Fuse;
+pub use parallel::Parallel;
+pub use reorder::Reorder;
+pub use set_scope::SetScope;
+pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
+pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
+pub use storage_align::StorageAlign;
+pub use unroll::Unroll;
+pub use vectorize::Vectorize;
 
+use std::sync::Arc;
+
+use ir::{Annotation, Block, Loop, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, ScheduleError, ScheduleState};
+use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
 
 /// A checked rewrite.
 pub trait Primitive {
@@ -24,34 +51,77 @@ pub trait Primitive {
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each variant holds the type that documents it")]
 pub enum Step {
+    Annotate(Annotate),
+    Bind(Bind),
+    DoubleBufferScope(DoubleBufferScope),
+    Fuse(Fuse),
+    Parallel(Parallel),
+    Reorder(Reorder),
+    SetScope(SetScope),
+    SoftwarePipelineOrder(SoftwarePipelineOrder),
+    SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
+    StorageAlign(StorageAlign),
+    Unroll(Unroll),
+    Vectorize(Vectorize),
 }
 
 impl Step {
     /// The primitive of the step.
     pub fn get(&self) -> &dyn Primitive {
         match self {
+            Step::Annotate(it) => it,
+            Step::Bind(it) => it,
+            Step::DoubleBufferScope(it) => it,
+            Step::Fuse(it) => it,
+            Step::Parallel(it) => it,
+            Step::Reorder(it) => it,
+            Step::SetScope(it) => it,
+            Step::SoftwarePipelineOrder(it) => it,
+            Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
+            Step::StorageAlign(it) => it,
+            Step::Unroll(it) => it,
+            Step::Vectorize(it) => it,
         }
     }
 
     /// The primitive of the step, to put values in place of its knobs.
     pub fn get_mut(&mut self) -> &mut dyn Primitive {
         match self {
+            Step::Annotate(it) => it,
+            Step::Bind(it) => it,
+            Step::DoubleBufferScope(it) => it,
+            Step::Fuse(it) => it,
+            Step::Parallel(it) => it,
+            Step::Reorder(it) => it,
+            Step::SetScope(it) => it,
+            Step::SoftwarePipelineOrder(it) => it,
+            Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
-        }
-    }
-
-    /// The word in scripts.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Step::Split(_) => "split",
+            Step::StorageAlign(it) => it,
+            Step::Unroll(it) => it,
+            Step::Vectorize(it) => it,
         }
     }
 }
 
-/// The source of each primitive, whose first doc comment is its manual.
-const SOURCES: &[(&str, &str)] = &[("split", include_str!("split.rs"))];
+/// The source of each primitive, whose first doc comment is its manual; in alphabetical order.
+const SOURCES: &[(&str, &str)] = &[
+    ("annotate", include_str!("annotate.rs")),
+    ("bind", include_str!("bind.rs")),
+    ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
+    ("fuse", include_str!("fuse.rs")),
+    ("parallel", include_str!("parallel.rs")),
+    ("reorder", include_str!("reorder.rs")),
+    ("set_scope", include_str!("set_scope.rs")),
+    ("software_pipeline_order", include_str!("software_pipeline_order.rs")),
+    ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
+    ("split", include_str!("split.rs")),
+    ("storage_align", include_str!("storage_align.rs")),
+    ("unroll", include_str!("unroll.rs")),
+    ("vectorize", include_str!("vectorize.rs")),
+];
 
 /// The names of all primitives, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -65,4 +135,49 @@ pub fn explain(name: &str) -> Option<String> {
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))
+}
+
+/// Makes a plain loop one of a kind that runs its iterations at the same time.
+fn mark(state: &mut ScheduleState, target: &Name, kind: LoopKind) -> Result<(), ScheduleError> {
+    let it = state.expect_plain_loop(target)?;
+    expect_independent(&state.func, it, kind)?;
+
+    state.func.replace_loop(target, |old| Stmt::Loop(Arc::new(Loop { kind, ..old })));
+    Ok(())
+}
+
+/// Attaches an annotation that the loop does not have yet.
+fn annotate_loop(
+    state: &mut ScheduleState,
+    target: &Name,
+    key: &str,
+    value: Annotation,
+) -> Result<(), ScheduleError> {
+    if state.expect_loop(target)?.annotations.contains_key(key) {
+        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
+    }
+
+    state.func.replace_loop(target, |mut old: Loop| {
+        old.annotations.insert(key.to_owned(), value);
+        Stmt::Loop(Arc::new(old))
+    });
+    Ok(())
+}
+
+/// Attaches an annotation that the block does not have yet.
+fn annotate_block(
+    state: &mut ScheduleState,
+    target: &Name,
+    key: &str,
+    value: Annotation,
+) -> Result<(), ScheduleError> {
+    if state.expect_block(target)?.annotations.contains_key(key) {
+        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
+    }
+
+    state.func.replace_block(target, |mut old: Block| {
+        old.annotations.insert(key.to_owned(), value);
+        Stmt::Block(Arc::new(old))
+    });
+    Ok(())
 }
