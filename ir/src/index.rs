@@ -125,6 +125,27 @@ impl Index {
         }
     }
 
+    /// Minus the expression: a constant factor changes its sign, anything else is multiplied by -1.
+    #[must_use]
+    pub fn negated(&self) -> Index {
+        let flip = |it: &Index| it.as_int().and_then(i64::checked_neg).map(Index::int);
+        match self.kind() {
+            IndexKind::Int(_) => flip(self),
+            IndexKind::Mul(a, b) => match (flip(a), flip(b)) {
+                (_, Some(b)) => Some(mul(a, &b)),
+                (Some(a), None) => Some(mul(&a, b)),
+                (None, None) => None,
+            },
+            IndexKind::Var(_)
+            | IndexKind::Add(..)
+            | IndexKind::FloorDiv(..)
+            | IndexKind::FloorMod(..)
+            | IndexKind::Min(..)
+            | IndexKind::Max(..) => None,
+        }
+        .unwrap_or_else(|| mul(self, &Index::int(-1)))
+    }
+
     /// The expression with each variable replaced where `with` answers.
     #[must_use]
     pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Index {
@@ -268,5 +289,5 @@ macro_rules! operators {
 operators! {
     Add::add = |a, b| add(a, b);
     Mul::mul = |a, b| mul(a, b);
-    Sub::sub = |a, b| add(a, &mul(b, &Index::int(-1)));
+    Sub::sub = |a, b| add(a, &b.negated());
 }

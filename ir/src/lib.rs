@@ -8,8 +8,9 @@
 //! first when every reduction iterator is zero; then the body runs. A block's body reads its own iterators and the
 //! symbolic dimensions, and no loop variable: that is what lets primitives move blocks about.
 //!
-//! Every loop, block and buffer has a name unique among all names of its `Func`. Iterator names are local to
-//! their block. Names are the identity: scripts, errors, diffs, logs and emitted comments all say the same word.
+//! Every loop, block and buffer has a name unique among all names of its `Func`, but that a block may have the
+//! name of a buffer that it writes: block `C` computes `C`. Iterator names are local to their block. Names are the
+//! identity: scripts, errors, diffs, logs and emitted comments all say the same word.
 //!
 //! # Two expression types
 //!
@@ -37,9 +38,24 @@
 //!         C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 //! ```
 //!
-//! Indices: `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`. Values: literals with their type (`1.5f32`,
-//! `-inf_f32`, `3i32`), loads, `+ - * /`, `min(a, b)`, `exp(a)` and so on, `f32(a)` for a cast, `i32{vi + 1}` for an
-//! index as a value, `select(a < b && c < d, x, y)`. Indentation nests; two spaces a level.
+//! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. Buffers stand
+//! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
+//! `@local`, `align(…)`). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
+//! binding`, then its guards after `if`, joined by `&&`. Annotations stand last, in `#{…}`; a key that is no
+//! identifier is quoted.
+//!
+//! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)` and the sign `-a`. `* floordiv mod` bind
+//! equally tightly and, as `+ -`, group from the left. There is no subtraction in the tree: `a - b` is the sum
+//! of `a` and [`Index::negated`] `b`.
+//!
+//! *Values* have literals with their type (`1.5f32`, `-inf_f32`, `nan_f32`, `3i32`, `true`), loads, `+ - * /`, the
+//! sign, `min(a, b)`, `max(a, b)`, `exp(a)` and the other functions of [`UnaryOp`], `f32(a)` for a conversion,
+//! `i32{vi + 1}` for an index as a value, and `select(a < b && c < d, x, y)`. The negation of a literal is
+//! `-(1.5f32)`, since `-1.5f32` is a literal. `A[i*4 +: 4]` is an access to four adjacent elements, which only a
+//! [`Kernel`] has.
+//!
+//! A [`Module`] prints in the same taste (`kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`,
+//! `barrier`) and is not parsed.
 
 pub mod arith;
 pub mod deps;
@@ -51,6 +67,7 @@ mod name;
 pub mod region;
 mod stmt;
 mod target;
+pub mod text;
 mod value;
 
 pub use dtype::DType;

@@ -193,24 +193,83 @@ pub struct Uncovered {
 }
 
 /// Looks for a block that reads, in an iteration of the loops it shares with the writer, what the writer has not
-/// written in that iteration: TVM's *region cover*. Only buffers with one writing block are judged.
+/// written in that iteration: TVM's *region cover*. Several writers are taken together.
 ///
 /// This is what makes moving a block under a loop safe: data never has to survive from another iteration.
 pub fn uncovered(func: &Func) -> Option<Uncovered> {
     for (buffer, info) in &func.buffers {
         let writers = func.writers(buffer);
-        let [writer] = writers.as_slice() else { continue };
         for reader in func.readers(buffer) {
-            let write = common_region(func, writer, reader, buffer, &info.shape, true);
-            let read = common_region(func, reader, writer, buffer, &info.shape, false);
-            let loops = func.loops_of(&reader.name).unwrap_or_default();
-            if !covers(&write, &read, &info.shape, &bounds_of(func, &loops)) {
+            let bounds = bounds_of(func, &func.loops_of(&reader.name).unwrap_or_default());
+            let exact = |it: &&Block| writes_box(func, it, reader, buffer);
+            if let Some(writer) = writers.iter().find(|it| !exact(it)) {
+                let (reader, writer) = (reader.name.clone(), writer.name.clone());
+                return Some(Uncovered { reader, writer, buffer: buffer.clone() });
+            }
+            let written = writers.iter().map(|it| common_region(func, it, reader, buffer, &info.shape, true));
+            let Some(written) = written.reduce(|a, b| union(&a, &b, &info.shape, &bounds)) else { continue };
+            let covered = |writer: &&Block| {
+                let read = common_region(func, reader, writer, buffer, &info.shape, false);
+                covers(&written, &read, &info.shape, &bounds)
+            };
+            if let Some(writer) = writers.iter().find(|it| !covered(it)) {
                 let (reader, writer) = (reader.name.clone(), writer.name.clone());
                 return Some(Uncovered { reader, writer, buffer: buffer.clone() });
             }
         }
     }
     None
+}
+
+/// Whether what a writer touches in one iteration of the loops it shares with a reader is its whole box.
+///
+/// A subscript that mixes shared and inner loops must be a sum whose inner part runs through consecutive values,
+/// with inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
+/// writes: primitives keep the values that a block's iterators run through.
+fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> bool {
+    let loops = func.loops_of(&writer.name).unwrap_or_default();
+    let shared = shared_loops(func, &loops, reader);
+    let bounds = bounds_of(func, &loops);
+    let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);
+    let is_fixed = |var: &Name| loops[..shared].iter().any(|it| it.var == *var);
+    let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
+    let mut subscripts = accesses.map(|it| at_loops(writer, it));
+    subscripts.all(|dims| {
+        dims.iter().enumerate().all(|(n, it)| {
+            if !it.any_var(&is_fixed) || !it.any_var(&is_inner) {
+                return true;
+            }
+            let elsewhere =
+                |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
+            let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
+            own && is_consecutive(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds)
+        })
+    })
+}
+
+/// Whether a sum of variables runs through consecutive integers: `4*x + y` with `y < 4`, or overlapping steps.
+fn is_consecutive(sum: &Index, bounds: &Bounds) -> bool {
+    let mut rest = sum.clone();
+    let mut digits = Vec::new();
+    for var in sum.vars() {
+        let Some((step, other)) = bounds.linear_in(&rest, &var) else { return false };
+        let Some(extent) = bounds.extent(&var) else { return false };
+        digits.push((step, extent.as_int().unwrap_or(i64::MAX)));
+        rest = other;
+    }
+    digits.sort_unstable();
+    let mut reach = 1i64;
+    digits.into_iter().all(|(step, extent)| {
+        let fits = step > 0 && step <= reach;
+        reach = reach.saturating_add(step.saturating_mul(extent.saturating_sub(1)));
+        fits
+    })
+}
+
+/// How many of a block's loops are also around another block.
+fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
+    let others = func.loops_of(&other.name).unwrap_or_default();
+    loops.iter().zip(&others).take_while(|(a, b)| a.var == b.var).count()
 }
 
 /// The region that `block` touches in one iteration of the loops it shares with `other`.
@@ -223,8 +282,7 @@ fn common_region(
     writes: bool,
 ) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
-    let others = func.loops_of(&other.name).unwrap_or_default();
-    let shared = loops.iter().zip(&others).take_while(|(a, b)| a.var == b.var).count();
+    let shared = shared_loops(func, &loops, other);
     let accesses = if writes { block.writes() } else { block.reads() };
     let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
     let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);

@@ -44,6 +44,9 @@ impl fmt::Display for Thing {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum ScheduleError {
+    #[error(transparent)]
+    Block(#[from] crate::BlockError),
+
     // What is named.
     #[error("there is no {thing} `{name}`")]
     NoSuch { thing: Thing, name: Name, known: Vec<Name> },
@@ -153,6 +156,7 @@ impl ScheduleError {
     pub fn names(&self) -> Vec<&Name> {
         use ScheduleError as E;
         match self {
+            E::Block(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
             | E::NotAName { name }
@@ -198,6 +202,7 @@ impl ScheduleError {
     pub fn help(&self) -> Option<String> {
         use ScheduleError as E;
         let help = match self {
+            E::Block(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
             E::TwoInferred { .. } => "give all factors but one",

@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Target};
+use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Target};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -32,6 +32,13 @@ impl ScheduleState {
     /// The buffer of a name.
     pub fn expect_buffer(&self, name: &Name) -> Result<&Buffer, ScheduleError> {
         self.func.buffers.get(name).ok_or_else(|| self.missing(name, Thing::Buffer))
+    }
+
+    /// The memory of a word.
+    pub fn expect_scope(&self, word: &Name) -> Result<Scope, ScheduleError> {
+        let known = || Scope::ALL.iter().map(|it| Name::from(it.as_str())).collect();
+        let missing = || ScheduleError::NoSuch { thing: Thing::Scope, name: word.clone(), known: known() };
+        Scope::parse(word.as_str()).ok_or_else(missing)
     }
 
     /// A name that may be given to something new.

@@ -1,1 +1,25 @@
 //! Measurement, records and search.
+//!
+//! A [`Case`] is a workload with its sizes, a seed and the inputs drawn from it. A [`Bench`] puts a case on a
+//! [`codegen::device::Machine`], knows what its outputs must be, and times candidate programs against each other.
+//! A [`Record`] is one line of the log about one program. Nothing here reads the calendar or prints.
+
+mod baseline;
+mod bench;
+mod case;
+mod codec;
+mod data;
+mod record;
+mod report;
+mod verify;
+
+pub use baseline::gemm_of;
+pub use bench::{Bench, BenchError, Candidate, Progress, Regime, Settings};
+pub use case::{Case, CaseError, Work};
+pub use codec::{decode, encode};
+pub use data::Tensor;
+pub use record::{
+    Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256,
+};
+pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
+pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};

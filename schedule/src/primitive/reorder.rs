@@ -41,7 +41,9 @@ impl Primitive for Reorder {
         let mut named = self.order.iter();
         let nest: Vec<Loop> = chain
             .iter()
-            .map(|old| if self.order.contains(&old.var) { named.next().unwrap_or(&old.var) } else { &old.var })
+            .map(
+                |old| if self.order.contains(&old.var) { named.next().unwrap_or(&old.var) } else { &old.var },
+            )
             .map(|name| state.expect_loop(name).cloned())
             .collect::<Result<_, _>>()?;
         for (at, it) in nest.iter().enumerate() {

@@ -1,8 +1,8 @@
-use ir::{Name, Role, Scope};
+use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState, error::Thing};
+use crate::{ScheduleError, ScheduleState};
 
 /// Moves a temporary into another memory.
 ///
@@ -27,7 +27,7 @@ pub struct SetScope {
 
 impl Primitive for SetScope {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let scope = expect_scope(&self.scope)?;
+        let scope = state.expect_scope(&self.scope)?;
         if state.expect_buffer(&self.buffer)?.role != Role::Temp {
             return Err(ScheduleError::NotTemp { name: self.buffer.clone() });
         }
@@ -37,11 +37,4 @@ impl Primitive for SetScope {
         }
         Ok(())
     }
-}
-
-/// The scope of a word.
-pub(crate) fn expect_scope(name: &Name) -> Result<Scope, ScheduleError> {
-    let known = || Scope::ALL.iter().map(|it| Name::from(it.as_str())).collect();
-    let missing = || ScheduleError::NoSuch { thing: Thing::Scope, name: name.clone(), known: known() };
-    Scope::parse(name.as_str()).ok_or_else(missing)
 }

@@ -1,0 +1,21 @@
+//! The text form: [`print`] and [`parse`], and `Display` for the parts of a program.
+//!
+//! The form itself is described at the top of this crate. `parse(print(f)) == f` for every verified function
+//! whose nesting stays within [`MAX_DEPTH`]; the lowered form is printed in the same taste and not parsed.
+
+mod expr;
+mod kernel;
+mod lex;
+mod literal;
+mod parse;
+mod parse_expr;
+mod print;
+
+pub use lex::{ParseError, ParseErrorKind};
+pub use parse::parse;
+pub use print::{Listing, print};
+
+/// How deep statements, and separately the operators of one expression, may nest in a parsed text.
+///
+/// Trees are walked and dropped by recursion; the limit keeps a hostile text from using up the stack.
+pub const MAX_DEPTH: u32 = 256;

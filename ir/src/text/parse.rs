@@ -1,0 +1,334 @@
+//! Parses a function: lines by their first word, bodies by indentation.
+
+use std::{str::FromStr, sync::Arc};
+
+use indexmap::{IndexMap, map::Entry};
+
+use super::{
+    MAX_DEPTH,
+    lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
+};
+use crate::{
+    Annotation, Annotations, Block, Buffer, Func, Index, Iter, IterKind, Layout, Less, Loop, LoopKind, Name,
+    Role, Scope, Stmt, StorageAlign, Store, ThreadAxis, Value,
+};
+
+/// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
+/// [`crate::verify`] for the rest.
+pub fn parse(text: &str) -> Result<Func, ParseError> {
+    let func = || {
+        let lines = lines(text)?;
+        let Some((first, rest)) = lines.split_first() else {
+            let kind = ParseErrorKind::expected("`func`", "the end of the text".to_owned());
+            return Err(Failure { at: text.len(), kind });
+        };
+        Parser { lines: rest }.func(first)
+    };
+    func().map_err(|it| it.place(text))
+}
+
+struct Parser<'a> {
+    /// What is still to be read.
+    lines: &'a [Line<'a>],
+}
+
+impl<'a> Parser<'a> {
+    fn func(&mut self, first: &Line<'_>) -> Result<Func, Failure> {
+        if first.level > 0 {
+            return Err(Failure { at: first.start(), kind: ParseErrorKind::TooDeepLine });
+        }
+        let mut line = Cursor::new(first);
+        line.expect_word("func")?;
+        let name = line.name("the name of the function")?;
+        let dims = if line.eat("(") { line.list(")", |it| it.name("a dimension"))? } else { vec![] };
+        line.finish()?;
+
+        let mut buffers = IndexMap::new();
+        while let Some(line) = self.lines.first().filter(|it| it.level == 1) {
+            let mut line = Cursor::new(line);
+            let Some(role) = role(&line) else { break };
+            line.bump();
+            let at = line.at();
+            let name = line.name("the name of a buffer")?;
+            line.expect(":")?;
+            let buffer = buffer(&mut line, role)?;
+            if buffers.insert(name.clone(), buffer).is_some() {
+                return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
+            }
+            self.lines = &self.lines[1..];
+        }
+        let body = self.body(1)?;
+        match self.lines.first() {
+            None => Ok(Func { name, dims, buffers, body }),
+            Some(line) => Err(Cursor::new(line).expected("one function in a text")),
+        }
+    }
+
+    /// The statements at a level.
+    fn body(&mut self, level: usize) -> Result<Stmt, Failure> {
+        let mut stmts = Vec::new();
+        while let Some(line) = self.lines.first().filter(|it| it.level >= level) {
+            if line.level > level {
+                return Err(Failure { at: line.start(), kind: ParseErrorKind::TooDeepLine });
+            }
+            if level > MAX_DEPTH as usize {
+                return Err(Failure { at: line.start(), kind: ParseErrorKind::TooDeep });
+            }
+            self.lines = &self.lines[1..];
+            stmts.push(self.stmt(line)?);
+        }
+        Ok(Stmt::seq(stmts))
+    }
+
+    fn stmt(&mut self, line: &'a Line<'a>) -> Result<Stmt, Failure> {
+        let below = line.level + 1;
+        let mut line = Cursor::new(line);
+        match (line.peek(), line.peek_second()) {
+            (Some(Token::Word("for")), Some(Token::Word(_))) => self.for_loop(line, below),
+            (Some(Token::Word("block")), Some(Token::Word(_))) => self.block(line, below),
+            (Some(Token::Word(_)), Some(Token::Sign("["))) => {
+                let place = line.access()?;
+                line.expect("=")?;
+                let value = line.value()?;
+                line.finish()?;
+                Ok(Stmt::Store(Arc::new(Store { place, value })))
+            }
+            (Some(Token::Word("init")), None) => {
+                Err(line.expected("a statement (`init` is the first line in a block)"))
+            }
+            _ if role(&line).is_some() => Err(line.expected("a statement (buffers come before statements)")),
+            _ => Err(line.expected("`for`, `block` or a store")),
+        }
+    }
+
+    fn for_loop(&mut self, mut line: Cursor<'_>, below: usize) -> Result<Stmt, Failure> {
+        line.expect_word("for")?;
+        let var = line.name("a variable")?;
+        line.expect_word("in")?;
+        match line.peek() {
+            Some(Token::Number { digits: "0", suffix: "" }) => line.bump(),
+            _ => return Err(line.expected("`0`, where every loop starts")),
+        }
+        line.expect("..")?;
+        let extent = line.index()?;
+        let kind = if line.eat("@") { loop_kind(&mut line)? } else { LoopKind::Serial };
+        let annotations = annotations(&mut line)?;
+        line.finish()?;
+        let body = self.body(below)?;
+        Ok(Stmt::Loop(Arc::new(Loop { var, extent, kind, annotations, body })))
+    }
+
+    fn block(&mut self, mut line: Cursor<'_>, below: usize) -> Result<Stmt, Failure> {
+        line.expect_word("block")?;
+        let name = line.name("the name of the block")?;
+        line.expect("(")?;
+        let iters = line.list(")", iter)?;
+        let guards = if line.eat_word("if") { line.conditions()? } else { vec![] };
+        let annotations = annotations(&mut line)?;
+        line.finish()?;
+        let init = match self.lines.first() {
+            Some(line) if line.level == below && is_init(line) => {
+                self.lines = &self.lines[1..];
+                Some(self.body(below + 1)?)
+            }
+            _ => None,
+        };
+        let body = self.body(below)?;
+        Ok(Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init, body })))
+    }
+}
+
+fn is_init(line: &Line<'_>) -> bool {
+    let cursor = Cursor::new(line);
+    cursor.is_word("init") && cursor.peek_second().is_none()
+}
+
+/// The role of the buffer that a line declares.
+fn role(line: &Cursor<'_>) -> Option<Role> {
+    let word = match (line.peek(), line.peek_second()) {
+        (Some(Token::Word(word)), Some(Token::Word(_))) => *word,
+        _ => return None,
+    };
+    [Role::Input, Role::Output, Role::Temp].into_iter().find(|it| it.as_str() == word)
+}
+
+/// What follows the colon of a buffer.
+fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
+    let dtype = match line.peek() {
+        Some(Token::Word(word)) => word.parse().ok(),
+        _ => None,
+    };
+    let Some(dtype) = dtype else { return Err(line.expected("a type such as `f32`")) };
+    line.bump();
+    line.expect("[")?;
+    let shape = line.list("]", Cursor::index)?;
+    let mut scope = Scope::Global;
+    if line.eat("@") {
+        let found = match line.peek() {
+            Some(Token::Word(word)) => Scope::parse(word),
+            _ => None,
+        };
+        scope = found.ok_or_else(|| line.expected("`global`, `shared` or `local`"))?;
+        line.bump();
+    }
+    let mut layout = Layout::default();
+    while line.eat_word("align") {
+        line.expect("(")?;
+        let at = line.at();
+        let axis = line.integer()?;
+        let too_large = ParseErrorKind::TooLarge { digits: axis.to_string() };
+        let axis = usize::try_from(axis).map_err(|_| Failure { at, kind: too_large })?;
+        line.expect(",")?;
+        let factor = line.integer()?;
+        line.expect(",")?;
+        let offset = line.integer()?;
+        line.expect(")")?;
+        layout.align.push(StorageAlign { axis, factor, offset });
+    }
+    line.finish()?;
+    Ok(Buffer { dtype, shape, scope, role, layout })
+}
+
+/// What follows the `@` of a loop.
+fn loop_kind(line: &mut Cursor<'_>) -> Result<LoopKind, Failure> {
+    let unknown = line.expected("`parallel`, `vectorized`, `unrolled` or a thread axis such as `blockIdx.x`");
+    let word = match line.peek() {
+        Some(Token::Word(word)) => *word,
+        _ => return Err(unknown),
+    };
+    line.bump();
+    match word {
+        "parallel" => Ok(LoopKind::Parallel),
+        "vectorized" => Ok(LoopKind::Vectorized),
+        "unrolled" => Ok(LoopKind::Unrolled),
+        "blockIdx" | "threadIdx" => {
+            line.expect(".")?;
+            let axis = line.name("`x`, `y` or `z`")?;
+            ThreadAxis::parse(&format!("{word}.{axis}")).map(LoopKind::Bound).ok_or(unknown)
+        }
+        _ => Err(unknown),
+    }
+}
+
+/// `vk: reduce 64 = k`.
+fn iter(line: &mut Cursor<'_>) -> Result<Iter, Failure> {
+    let var = line.name("an iterator")?;
+    line.expect(":")?;
+    let kind = if line.eat_word("reduce") { IterKind::Reduce } else { IterKind::Spatial };
+    let extent = line.index()?;
+    line.expect("=")?;
+    let binding = line.index()?;
+    Ok(Iter { var, extent, kind, binding })
+}
+
+/// `#{key: value, …}`, or nothing.
+fn annotations(line: &mut Cursor<'_>) -> Result<Annotations, Failure> {
+    if !line.eat("#{") {
+        return Ok(Annotations::new());
+    }
+    entries(line, |line| match line.peek() {
+        Some(Token::Text(text)) => {
+            line.bump();
+            Ok(Annotation::Text(text.clone()))
+        }
+        Some(Token::Sign("[")) => {
+            line.bump();
+            line.list("]", Cursor::integer).map(Annotation::List)
+        }
+        Some(Token::Sign("{")) => {
+            line.bump();
+            let map = entries(line, Cursor::integer)?;
+            Ok(Annotation::Map(map.into_iter().map(|(key, value)| (Name::new(key), value)).collect()))
+        }
+        Some(Token::Sign("-") | Token::Number { .. }) => line.integer().map(Annotation::Int),
+        _ => Err(line.expected("a number, a text, `[…]` or `{…}`")),
+    })
+}
+
+/// `key: value` up to the closing brace, each key once.
+fn entries<'a, T>(
+    line: &mut Cursor<'a>,
+    mut value: impl FnMut(&mut Cursor<'a>) -> Result<T, Failure>,
+) -> Result<IndexMap<String, T>, Failure> {
+    let mut out = IndexMap::new();
+    line.list("}", |line| {
+        let at = line.at();
+        let key = match line.peek() {
+            Some(Token::Text(text)) => {
+                line.bump();
+                text.clone()
+            }
+            _ => line.name("a key")?.to_string(),
+        };
+        line.expect(":")?;
+        match out.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(value(line)?);
+                Ok(())
+            }
+            Entry::Occupied(entry) => Err(Failure { at, kind: ParseErrorKind::Twice(entry.key().clone()) }),
+        }
+    })?;
+    Ok(out)
+}
+
+/// Parses a text that is one line and nothing else.
+fn alone<T>(
+    text: &str,
+    what: &str,
+    parse: impl FnOnce(&mut Cursor<'_>) -> Result<T, Failure>,
+) -> Result<T, ParseError> {
+    let text = text.trim_start();
+    let whole = || {
+        let lines = lines(text)?;
+        let Some((first, rest)) = lines.split_first() else {
+            return Err(Failure { at: 0, kind: ParseErrorKind::expected(what, "nothing".to_owned()) });
+        };
+        let mut line = Cursor::new(first);
+        let out = parse(&mut line)?;
+        line.finish()?;
+        match rest.first() {
+            None => Ok(out),
+            Some(second) => Err(Cursor::new(second).expected("one line")),
+        }
+    };
+    whole().map_err(|it| it.place(text))
+}
+
+fn less(line: &mut Cursor<'_>) -> Result<Less, Failure> {
+    let lhs = line.index()?;
+    line.expect("<")?;
+    Ok(Less::new(lhs, line.index()?))
+}
+
+fn index(line: &mut Cursor<'_>) -> Result<Index, Failure> {
+    line.index()
+}
+
+fn value(line: &mut Cursor<'_>) -> Result<Value, Failure> {
+    line.value()
+}
+
+impl FromStr for Index {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Index, ParseError> {
+        alone(text, "an index", index)
+    }
+}
+
+impl FromStr for Less {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Less, ParseError> {
+        alone(text, "a condition", less)
+    }
+}
+
+impl FromStr for Value {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Value, ParseError> {
+        alone(text, "a value", value)
+    }
+}

@@ -1,0 +1,270 @@
+//! Parses expressions by recursive descent, keeping count of how high the trees grow.
+
+use std::sync::Arc;
+
+use super::{
+    MAX_DEPTH,
+    lex::{Cursor, Failure, ParseErrorKind, Token},
+};
+use crate::{Access, BinaryOp, DType, Index, Less, Literal, UnaryOp, Value};
+
+/// A tree and its height: chains of operators grow as high as nested parentheses.
+struct Tall<T> {
+    node: T,
+    height: u32,
+}
+
+impl<T> Tall<T> {
+    fn leaf(node: T) -> Tall<T> {
+        Tall { node, height: 1 }
+    }
+}
+
+impl Cursor<'_> {
+    /// An index expression.
+    pub(super) fn index(&mut self) -> Result<Index, Failure> {
+        self.index_sum().map(|it| it.node)
+    }
+
+    /// `a < b && c < d`, or `true` for no condition at all.
+    pub(super) fn conditions(&mut self) -> Result<Vec<Less>, Failure> {
+        let mut out = Vec::new();
+        if self.eat_word("true") {
+            return Ok(out);
+        }
+        loop {
+            let lhs = self.index()?;
+            self.expect("<")?;
+            out.push(Less::new(lhs, self.index()?));
+            if !self.eat("&&") {
+                return Ok(out);
+            }
+        }
+    }
+
+    /// A place in a buffer.
+    pub(super) fn access(&mut self) -> Result<Access, Failure> {
+        let buffer = self.name("a buffer")?;
+        self.expect("[")?;
+        let mut lanes = 1;
+        let indices = self.list("]", |it| {
+            let index = it.index()?;
+            if it.eat("+:") {
+                let at = it.at();
+                let count = it.integer()?;
+                let too_large = ParseErrorKind::TooLarge { digits: count.to_string() };
+                lanes = u32::try_from(count).map_err(|_| Failure { at, kind: too_large })?;
+                if !it.is_sign("]") {
+                    return Err(it.expected("`]`"));
+                }
+            }
+            Ok(index)
+        })?;
+        Ok(Access { buffer, indices, lanes })
+    }
+
+    /// A value.
+    pub(super) fn value(&mut self) -> Result<Value, Failure> {
+        self.value_sum().map(|it| it.node)
+    }
+
+    /// Runs `f` one level deeper.
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Failure { at: self.at(), kind: ParseErrorKind::TooDeep });
+        }
+        let out = f(self);
+        self.depth -= 1;
+        out
+    }
+
+    /// A tree over others, the highest of which is given.
+    fn grown<T>(&self, node: T, below: u32) -> Result<Tall<T>, Failure> {
+        let height = below + 1;
+        if height > MAX_DEPTH {
+            return Err(Failure { at: self.at(), kind: ParseErrorKind::TooDeep });
+        }
+        Ok(Tall { node, height })
+    }
+
+    fn index_sum(&mut self) -> Result<Tall<Index>, Failure> {
+        let mut a = self.index_product()?;
+        loop {
+            let join: fn(Index, Index) -> Index = match self.peek() {
+                Some(Token::Sign("+")) => |a, b| a + b,
+                Some(Token::Sign("-")) => |a, b| a - b,
+                _ => return Ok(a),
+            };
+            self.bump();
+            let b = self.index_product()?;
+            a = self.grown(join(a.node, b.node), a.height.max(b.height))?;
+        }
+    }
+
+    fn index_product(&mut self) -> Result<Tall<Index>, Failure> {
+        let mut a = self.index_factor()?;
+        loop {
+            let join: fn(Index, Index) -> Index = match self.peek() {
+                Some(Token::Sign("*")) => |a, b| a * b,
+                Some(Token::Word("floordiv")) => |a, b| a.floor_div(&b),
+                Some(Token::Word("mod")) => |a, b| a.floor_mod(&b),
+                _ => return Ok(a),
+            };
+            self.bump();
+            let b = self.index_factor()?;
+            a = self.grown(join(a.node, b.node), a.height.max(b.height))?;
+        }
+    }
+
+    fn index_factor(&mut self) -> Result<Tall<Index>, Failure> {
+        match self.peek() {
+            Some(Token::Sign("-")) if !matches!(self.peek_second(), Some(Token::Number { .. })) => {
+                self.bump();
+                let a = self.nested(Self::index_factor)?;
+                self.grown(a.node * -1, a.height)
+            }
+            Some(Token::Sign("-") | Token::Number { .. }) => Ok(Tall::leaf(Index::int(self.integer()?))),
+            Some(Token::Sign("(")) => {
+                self.bump();
+                let a = self.nested(Self::index_sum)?;
+                self.expect(")")?;
+                Ok(a)
+            }
+            Some(Token::Word(word @ ("min" | "max"))) if self.peek_second() == Some(&Token::Sign("(")) => {
+                self.bump();
+                self.bump();
+                let a = self.nested(Self::index_sum)?;
+                self.expect(",")?;
+                let b = self.nested(Self::index_sum)?;
+                self.expect(")")?;
+                let height = a.height.max(b.height);
+                let (a, b) = (a.node, b.node);
+                self.grown(if *word == "min" { a.minimum(&b) } else { a.maximum(&b) }, height)
+            }
+            _ => self.name("an index").map(|name| Tall::leaf(Index::var(&name))),
+        }
+    }
+
+    fn value_sum(&mut self) -> Result<Tall<Value>, Failure> {
+        let mut a = self.value_product()?;
+        loop {
+            let op = match self.peek() {
+                Some(Token::Sign("+")) => BinaryOp::Add,
+                Some(Token::Sign("-")) => BinaryOp::Sub,
+                _ => return Ok(a),
+            };
+            self.bump();
+            let b = self.value_product()?;
+            a = self.grown(Value::binary(op, a.node, b.node), a.height.max(b.height))?;
+        }
+    }
+
+    fn value_product(&mut self) -> Result<Tall<Value>, Failure> {
+        let mut a = self.value_factor()?;
+        loop {
+            let op = match self.peek() {
+                Some(Token::Sign("*")) => BinaryOp::Mul,
+                Some(Token::Sign("/")) => BinaryOp::Div,
+                _ => return Ok(a),
+            };
+            self.bump();
+            let b = self.value_factor()?;
+            a = self.grown(Value::binary(op, a.node, b.node), a.height.max(b.height))?;
+        }
+    }
+
+    fn value_factor(&mut self) -> Result<Tall<Value>, Failure> {
+        match self.peek() {
+            Some(Token::Sign("-")) => {
+                self.bump();
+                if let Some(literal) = self.literal(true)? {
+                    return Ok(Tall::leaf(Value::Const(literal)));
+                }
+                let a = self.nested(Self::value_factor)?;
+                self.grown(Value::Unary(UnaryOp::Neg, Arc::new(a.node)), a.height)
+            }
+            Some(Token::Sign("(")) => {
+                self.bump();
+                let a = self.nested(Self::value_sum)?;
+                self.expect(")")?;
+                Ok(a)
+            }
+            Some(Token::Word(word)) => match self.peek_second() {
+                Some(Token::Sign("[")) => self.access().map(|it| Tall::leaf(Value::Load(it))),
+                Some(Token::Sign("(")) => self.call(word),
+                Some(Token::Sign("{")) => {
+                    let Ok(dtype) = word.parse() else { return Err(self.expected("a type")) };
+                    self.bump();
+                    self.bump();
+                    let index = self.index()?;
+                    self.expect("}")?;
+                    Ok(Tall::leaf(Value::Index(dtype, index)))
+                }
+                _ => match self.literal(false)? {
+                    Some(literal) => Ok(Tall::leaf(Value::Const(literal))),
+                    None => Err(self.expected("a value (an index as a value is `i32{…}`)")),
+                },
+            },
+            _ => match self.literal(false)? {
+                Some(literal) => Ok(Tall::leaf(Value::Const(literal))),
+                None => Err(self.expected("a value")),
+            },
+        }
+    }
+
+    /// A typed constant, if one comes next.
+    fn literal(&mut self, negative: bool) -> Result<Option<Literal>, Failure> {
+        let literal = match self.peek() {
+            Some(Token::Word(word)) => match Literal::parse_word(negative, word) {
+                Some(literal) if self.peek_second() != Some(&Token::Sign("[")) => literal,
+                _ => return Ok(None),
+            },
+            Some(Token::Number { digits, suffix }) => {
+                let Ok(dtype) = suffix.parse() else {
+                    return Err(self.expected("a number with its type, such as `1.5f32`"));
+                };
+                let literal = Literal::parse(negative, digits, dtype);
+                literal.map_err(|kind| Failure { at: self.at(), kind })?
+            }
+            _ => return Ok(None),
+        };
+        self.bump();
+        Ok(Some(literal))
+    }
+
+    /// `word(…)`: a conversion, a function or a selection.
+    fn call(&mut self, word: &str) -> Result<Tall<Value>, Failure> {
+        let binary = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
+        let unary = UnaryOp::ALL.into_iter().find(|it| it.as_str() == word);
+        let cast: Result<DType, ()> = word.parse();
+        if binary.is_none() && unary.is_none() && cast.is_err() && word != "select" {
+            return Err(self.expected("a function"));
+        }
+        self.bump();
+        self.bump();
+        let conditions = if word == "select" { Some(self.conditions()?) } else { None };
+        if conditions.is_some() {
+            self.expect(",")?;
+        }
+        let a = self.nested(Self::value_sum)?;
+        let mut height = a.height;
+        let a = Arc::new(a.node);
+        let node = if let Some(op) = unary {
+            Value::Unary(op, a)
+        } else if let Ok(dtype) = cast {
+            Value::Cast(dtype, a)
+        } else {
+            self.expect(",")?;
+            let b = self.nested(Self::value_sum)?;
+            height = height.max(b.height);
+            let b = Arc::new(b.node);
+            match (binary, conditions) {
+                (Some(op), _) => Value::Binary(op, a, b),
+                (None, conditions) => Value::Select(conditions.unwrap_or_default(), a, b),
+            }
+        };
+        self.expect(")")?;
+        self.grown(node, height)
+    }
+}

@@ -1,0 +1,108 @@
+//! The text form, there and back.
+
+use tilewright_ir::{Index, Less, Value, text};
+
+const MATMUL: &str = r#"
+func matmul(n)                                   // symbolic dimensions in parentheses
+  in A: f32[n, 64]
+  in B: f32[64, 32]
+  out C: f32[n, 32]
+  temp A_shared: f32[n, 64] @shared align(0, 32, 4)   // storage_align: axis, factor, offset
+
+  for io in 0..n floordiv 8 @blockIdx.x
+    for k in 0..64 #{software_pipeline_stage: {A_shared: 0, C: 1}, hint: 3, note: "te\"xt", list: [0, 1]}
+      block C(vi: n = io*8 + ii, vj: 32 = j, vk: reduce 64 = k) if io*8 + ii < n #{x: -1}
+        init
+          C[vi, vj] = 0.0f32
+
+        C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+  for empty in 0..4 @unrolled
+  block last()
+    s[] = select(vi - 1 < n && true_ < 2, -inf_f32, exp(f32(i32{vi - vj*4})))
+"#;
+
+#[test]
+fn prints_what_it_parses() {
+    let func = text::parse(MATMUL).unwrap();
+    let listing = text::print(&func);
+    insta::assert_snapshot!(listing.text);
+    let heads: Vec<_> =
+        listing.heads.iter().map(|(name, at)| format!("{name}: {}", &listing.text[at.clone()])).collect();
+    insta::assert_snapshot!(heads.join("\n"));
+    assert_eq!(text::parse(&listing.text).unwrap(), func);
+}
+
+/// Indices that print exactly as they are written: no parenthesis is more than needed.
+const INDICES: &str = "
+a - 1
+a - b*2
+-1*a
+-a
+-(a*4)
+a + -(a*4)
+a*-4
+a - (b + c)
+a - (b - c)
+a - b - c
+a + (b + c)
+a*(b*c)
+a*b*c
+a floordiv 4 mod 8*c
+a*(b floordiv 4)
+a floordiv (b*c)
+(a + b) mod 4
+min(a, b + 1)*max(a, 3)
+-min(a, b)
+-9223372036854775808
+-(-9223372036854775808)
+a + -9223372036854775808
+a*-b
+a + 9223372036854775807
+a - -a*4
+5 - a
+-(a + b)*c
+";
+
+/// Values that print exactly as they are written.
+const VALUES: &str = "
+1.5f32
+-0.0f32
+inf_f64
+-inf_f32
+nan_f32
+-nan_f16
+nan_x7ff8000000000001_f64
+1e300f64
+3i32
+-9223372036854775808i64
+true
+false
+0.1f8e4m3
+1e-7f8e5m2
+-(1.5f32)
+-(-x[i])
+-x[i] * -y[]
+x[i] - (y[] - z[])
+x[i] / (y[] * z[])
+(x[i] + y[]) * z[]
+min(x[i], 1.0f32)
+select(true, x[i], y[])
+select(a < b && c < d + 1, x[i], 0i8)
+i32{vi + 1}
+rsqrt(-(x[i + 1, j] + y[]))
+x[i +: 4]
+bf16(x[i]) - -1.0bf16
+";
+
+#[test]
+fn expressions_keep_their_text() {
+    for text in INDICES.trim().lines() {
+        let index: Index = text.parse().unwrap();
+        assert_eq!(index.to_string(), text, "{index:?}");
+    }
+    for text in VALUES.trim().lines() {
+        let value: Value = text.parse().unwrap();
+        assert_eq!(value.to_string(), text, "{value:?}");
+    }
+    assert_eq!("a<b".parse::<Less>().unwrap().to_string(), "a < b");
+}

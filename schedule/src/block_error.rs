@@ -1,0 +1,164 @@
+//! Why a step that moves, copies or merges blocks is refused.
+
+use ir::Name;
+
+/// Why a primitive on blocks is refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum BlockError {
+    #[error("block `{block}` does not read buffer `{buffer}`")]
+    DoesNotRead { block: Name, buffer: Name, reads: Vec<Name> },
+    #[error("block `{block}` writes no buffer")]
+    WritesNothing { block: Name },
+    #[error("block `{block}` writes `{buffer}`, which `{other}` also writes")]
+    NotOnlyWriter { block: Name, buffer: Name, other: Name },
+    #[error("loop `{loop_name}` is already around block `{block}`")]
+    AlreadyUnder { block: Name, loop_name: Name },
+    #[error(
+        "block `{block}` writes `{buffer}`, an output, and only temporaries can be computed again or elsewhere"
+    )]
+    WritesOutput { block: Name, buffer: Name },
+    #[error("nothing reads what block `{block}` writes")]
+    NoReaders { block: Name },
+    #[error("nothing that block `{block}` reads is computed by another block")]
+    NoProducers { block: Name },
+    #[error("`{other}` reads `{buffer}` of block `{block}` outside loop `{loop_name}`")]
+    ReaderOutside { block: Name, other: Name, buffer: Name, loop_name: Name },
+    #[error("`{other}` writes `{buffer}` for block `{block}` outside loop `{loop_name}`")]
+    ProducerOutside { block: Name, other: Name, buffer: Name, loop_name: Name },
+    #[error("block `{block}` would run before `{other}` although it depends on it through `{buffer}`")]
+    OutOfOrder { block: Name, other: Name, buffer: Name },
+    #[error(
+        "there, block `{reader}` would read parts of `{buffer}` that `{writer}` has not yet written in the same iteration"
+    )]
+    Uncovered { reader: Name, writer: Name, buffer: Name },
+    #[error(
+        "loop `{loop_name}` is a reduction of `{producer}`: inside it `{block}` would read partial results"
+    )]
+    PartialResult { block: Name, producer: Name, loop_name: Name },
+    #[error("block `{block}` reduces, and under loop `{loop_name}` some of its iterations would run twice")]
+    RunsTwice { block: Name, loop_name: Name },
+    #[error(
+        "loop `{loop_name}` of block `{block}` is bound or annotated, and moving the block would drop that"
+    )]
+    MarkedLoop { block: Name, loop_name: Name },
+    #[error("block `{block}` is a reduction, and only elementwise blocks can be inlined")]
+    InlineReduction { block: Name },
+    #[error("block `{block}` is guarded, and a guarded block cannot be inlined")]
+    InlineGuarded { block: Name },
+    #[error("block `{block}` has a body of several statements, and one is needed")]
+    NotOneStore { block: Name },
+    #[error("block `{block}` indexes `{buffer}` with more than its own iterators, each once")]
+    NotElementwise { block: Name, buffer: Name },
+    #[error("block `{block}` reads the buffer `{buffer}` that it writes")]
+    ReadsItself { block: Name, buffer: Name },
+    #[error("`{other}` overwrites `{buffer}` after block `{block}` has read it")]
+    OverwrittenLater { block: Name, buffer: Name, other: Name },
+    #[error("block `{block}` has several producers (`{first}`, `{second}`), and one is needed")]
+    SeveralProducers { block: Name, first: Name, second: Name },
+    #[error("`{other}` also reads `{buffer}`, and then it cannot be merged away")]
+    OtherReader { block: Name, buffer: Name, other: Name },
+    #[error("block `{block}` does not reduce: it has no init to take out")]
+    NoInit { block: Name },
+    #[error("loop `{loop_name}` is not around block `{block}`")]
+    NotAround { block: Name, loop_name: Name },
+    #[error("loop `{outer}`, a reduction of block `{block}`, is outside loop `{loop_name}`")]
+    ReductionOutside { block: Name, outer: Name, loop_name: Name },
+    #[error("loop `{loop_name}` drives spatial and reduction iterators of block `{block}` at once")]
+    MixedLoop { block: Name, loop_name: Name },
+    #[error("loop `{loop_name}` is not a reduction of block `{block}`")]
+    NotReductionLoop { block: Name, loop_name: Name },
+    #[error("block `{block}` is not of the form `x = x op y` with a commutative op and its init")]
+    NotReducer { block: Name },
+    #[error("other statements stand beside block `{block}` in loop `{loop_name}`")]
+    NotAlone { block: Name, loop_name: Name },
+    #[error("the factor axis {axis} is outside -{rank}..={last}", last = *rank - 1)]
+    FactorAxis { block: Name, axis: i64, rank: i64 },
+}
+
+impl BlockError {
+    /// The names that the message is about; the first is the culprit.
+    pub fn names(&self) -> Vec<&Name> {
+        use BlockError as E;
+        match self {
+            E::DoesNotRead { block, buffer, reads: _ } => vec![buffer, block],
+            E::WritesNothing { block }
+            | E::NoReaders { block }
+            | E::NoProducers { block }
+            | E::InlineReduction { block }
+            | E::InlineGuarded { block }
+            | E::NotOneStore { block }
+            | E::NoInit { block }
+            | E::NotReducer { block }
+            | E::FactorAxis { block, axis: _, rank: _ } => vec![block],
+            E::NotOnlyWriter { block, buffer, other }
+            | E::OutOfOrder { block, other, buffer }
+            | E::OverwrittenLater { block, buffer, other }
+            | E::OtherReader { block, buffer, other } => vec![block, other, buffer],
+            E::AlreadyUnder { block, loop_name }
+            | E::RunsTwice { block, loop_name }
+            | E::MarkedLoop { block, loop_name }
+            | E::NotAround { block, loop_name }
+            | E::MixedLoop { block, loop_name }
+            | E::NotReductionLoop { block, loop_name }
+            | E::NotAlone { block, loop_name } => vec![loop_name, block],
+            E::WritesOutput { block, buffer }
+            | E::NotElementwise { block, buffer }
+            | E::ReadsItself { block, buffer } => vec![block, buffer],
+            E::ReaderOutside { block, other, buffer, loop_name }
+            | E::ProducerOutside { block, other, buffer, loop_name } => {
+                vec![loop_name, other, block, buffer]
+            }
+            E::Uncovered { reader, writer, buffer } => vec![reader, writer, buffer],
+            E::PartialResult { block, producer, loop_name } => vec![loop_name, block, producer],
+            E::SeveralProducers { block, first, second } => vec![block, first, second],
+            E::ReductionOutside { block, outer, loop_name } => vec![loop_name, outer, block],
+        }
+    }
+
+    /// What to try instead, if there is one thing to say.
+    pub fn help(&self) -> Option<String> {
+        use BlockError as E;
+        match self {
+            E::DoesNotRead { reads, .. } => {
+                let reads: Vec<_> = reads.iter().map(|it| format!("`{it}`")).collect();
+                Some(format!("it reads {}", reads.join(", ")))
+            }
+            E::MarkedLoop { .. } => Some("move the block first, then bind, vectorize or annotate".into()),
+            E::PartialResult { producer, .. } => {
+                Some(format!("name a loop outside the reduction of `{producer}`"))
+            }
+            E::ReductionOutside { outer, .. } => Some(format!("name `{outer}` or a loop outside it")),
+            E::InlineReduction { .. } => Some("move it with `compute_at` instead".into()),
+            E::ReaderOutside { .. } => {
+                Some("name a loop around all readers, or `cache_read` for one of them".into())
+            }
+            E::WritesOutput { block, .. } => {
+                Some(format!("`cache_write` of `{block}` makes a temporary and a copy that can be moved"))
+            }
+            E::WritesNothing { .. }
+            | E::NotOnlyWriter { .. }
+            | E::AlreadyUnder { .. }
+            | E::NoReaders { .. }
+            | E::NoProducers { .. }
+            | E::ProducerOutside { .. }
+            | E::OutOfOrder { .. }
+            | E::Uncovered { .. }
+            | E::RunsTwice { .. }
+            | E::InlineGuarded { .. }
+            | E::NotOneStore { .. }
+            | E::NotElementwise { .. }
+            | E::ReadsItself { .. }
+            | E::OverwrittenLater { .. }
+            | E::SeveralProducers { .. }
+            | E::OtherReader { .. }
+            | E::NoInit { .. }
+            | E::NotAround { .. }
+            | E::MixedLoop { .. }
+            | E::NotReductionLoop { .. }
+            | E::NotReducer { .. }
+            | E::NotAlone { .. }
+            | E::FactorAxis { .. } => None,
+        }
+    }
+}

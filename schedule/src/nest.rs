@@ -1,0 +1,142 @@
+//! Loop nests that primitives build around a block, and where they put them.
+
+use std::sync::Arc;
+
+use ir::{
+    Annotations, Block, Func, Index, Iter, IterKind, Less, Loop, Name, Stmt,
+    arith::Bounds,
+    region::{Range, Region},
+};
+
+/// Puts a loop around a statement for each variable, outermost first.
+pub(crate) fn wrap(loops: &[(Name, Index)], body: Stmt) -> Stmt {
+    loops.iter().rev().fold(body, |body, (var, extent)| Stmt::serial(var, extent.clone(), body))
+}
+
+/// A loop of another name, extent and body, run as `like` is run.
+pub(crate) fn loop_like(like: &Loop, var: Name, body: Stmt) -> Stmt {
+    let annotations = Annotations::new();
+    Stmt::Loop(Arc::new(Loop { var, extent: like.extent.clone(), kind: like.kind, annotations, body }))
+}
+
+/// The loop names of a block that a primitive places anew: `T_0`, `T_1`, … for block `T`, one an iterator.
+pub(crate) fn loop_names(func: &Func, block: &Name, count: usize) -> Vec<Name> {
+    let mut names: Vec<Name> = Vec::new();
+    for n in 0..count {
+        let name = Name::fresh(&format!("{block}_{n}"), |it| func.is_taken(it) || names.contains(it));
+        names.push(name);
+    }
+    names
+}
+
+/// A block that runs once for each element of `ranges` (one an iterator, `None` for all of its domain), inside
+/// loops named after it. Where a range may leave an iterator's domain, the block is guarded.
+///
+/// Unit loops are kept, so that the names a script uses do not depend on sizes.
+pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds: &Bounds) -> Stmt {
+    let names = loop_names(func, &block.name, block.iters.len());
+    let mut bounds = bounds.clone();
+    let mut loops = Vec::new();
+    let mut iters = Vec::new();
+    let mut guards = Vec::new();
+    for ((iter, range), name) in block.iters.iter().zip(ranges).zip(&names) {
+        let whole = Range { min: Index::int(0), extent: iter.extent.clone() };
+        let range = range.clone().filter(|it| *it != whole).unwrap_or(whole);
+        bounds.insert(name, &range.extent);
+        let binding = bounds.simplify(&(&range.min + &Index::var(name)));
+        let inside =
+            [Less::new(Index::int(-1), binding.clone()), Less::new(binding.clone(), iter.extent.clone())];
+        guards.extend(inside.into_iter().filter(|it| bounds.prove(it) != Some(true)));
+        loops.push((name.clone(), range.extent));
+        iters.push(Iter { binding, ..iter.clone() });
+    }
+    let block = Block { iters, guards, ..block };
+    wrap(&loops, Stmt::Block(Arc::new(block)))
+}
+
+/// A block that copies a box of `from` to the same places of `to`.
+pub(crate) fn copy(
+    func: &Func,
+    name: &Name,
+    from: &Name,
+    to: &Name,
+    region: &Region,
+    bounds: &Bounds,
+) -> Stmt {
+    let shape = &func.buffers[from].shape;
+    let vars: Vec<Name> = (0..shape.len()).map(|n| Name::new(format!("v{n}"))).collect();
+    let iters = vars.iter().zip(shape);
+    let places: Vec<Index> = vars.iter().map(Index::var).collect();
+    let block = Block {
+        name: name.clone(),
+        iters: iters.map(|(var, n)| Iter::new(var, n.clone(), IterKind::Spatial, Index::int(0))).collect(),
+        guards: vec![],
+        annotations: Annotations::new(),
+        init: None,
+        body: Stmt::store(ir::Access::new(to, places.clone()), ir::Value::load(from, places)),
+    };
+    let ranges: Vec<_> = region.iter().cloned().map(Some).collect();
+    place(func, block, &ranges, bounds)
+}
+
+/// Where a statement goes: into the body of a loop (or the function's), before the child of that number.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    /// The loop; `None` for the function itself.
+    pub(crate) within: Option<Name>,
+    /// The number of children that stay before it.
+    pub(crate) at: usize,
+}
+
+/// The children of a loop's body, or of the function's.
+pub(crate) fn children<'a>(func: &'a Func, within: Option<&Name>) -> Vec<&'a Stmt> {
+    let body = match within {
+        Some(name) => func.find_loop(name).map(|it| &it.body),
+        None => Some(&func.body),
+    };
+    match body {
+        Some(Stmt::Seq(stmts)) => stmts.iter().collect(),
+        Some(other) => vec![other],
+        None => vec![],
+    }
+}
+
+/// The numbers of the first and the last child in which one of the blocks stands.
+pub(crate) fn span(children: &[&Stmt], blocks: &[Name]) -> Option<(usize, usize)> {
+    let holds = |stmt: &&Stmt| stmt.blocks().iter().any(|it| blocks.contains(&it.name));
+    Some((children.iter().position(holds)?, children.iter().rposition(holds)?))
+}
+
+/// The innermost loop around all of the blocks.
+pub(crate) fn common_loop(func: &Func, blocks: &[Name]) -> Option<Name> {
+    let mut paths = blocks.iter().filter_map(|it| func.loops_of(it));
+    let mut common = paths.next()?;
+    for path in paths {
+        let same = common.iter().zip(&path).take_while(|(a, b)| a.var == b.var).count();
+        common.truncate(same);
+    }
+    common.last().map(|it| it.var.clone())
+}
+
+/// Puts a statement at a spot.
+pub(crate) fn insert(func: &mut Func, spot: &Spot, stmt: Stmt) {
+    let spliced = |body: Stmt| {
+        let mut stmts = match body {
+            Stmt::Seq(stmts) => stmts,
+            other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => vec![other],
+        };
+        stmts.insert(spot.at.min(stmts.len()), stmt);
+        Stmt::seq(stmts)
+    };
+    match &spot.within {
+        Some(name) => {
+            func.replace_loop(name, |it| Stmt::Loop(Arc::new(Loop { body: spliced(it.body.clone()), ..it })));
+        }
+        None => func.body = spliced(func.body.clone()),
+    }
+}
+
+/// The loops down to and including `within`, outermost first; none for the function itself.
+pub(crate) fn path<'a>(func: &'a Func, within: Option<&Name>) -> Vec<&'a Loop> {
+    within.and_then(|it| func.path_to_loop(it)).unwrap_or_default()
+}

@@ -1,0 +1,111 @@
+use std::sync::Arc;
+
+use ir::{Buffer, Name, Stmt, region};
+use serde::{Deserialize, Serialize};
+
+use super::cache_read::redirect;
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    nest::{self, Spot},
+};
+
+/// Writes a buffer through a copy in another memory.
+///
+/// ```text
+/// cache_write(block: "C", scope: "local")
+///
+/// for i in 0..n { for k in 0..m { C[i] += A[i, k] } }
+/// ->
+/// for i in 0..n { for k in 0..m { C_local[i] += A[i, k] } }
+/// for C_local_0 in 0..n { C[C_local_0] = C_local[C_local_0] }
+/// ```
+///
+/// The block keeps its name and computes into the new buffer `{buffer}_{scope}` (then `…_1`; or `name`); a new
+/// block of that name copies the result back. It stands after the last writer, before any reader of the buffer;
+/// move it with `reverse_compute_at`. If a reduction was decomposed, its init writes the new buffer too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheWrite {
+    /// The block that computes the buffer.
+    pub block: Name,
+    /// The memory of the copy: `global`, `shared` or `local`.
+    pub scope: Name,
+    /// The name of the copy, in place of `{buffer}_{scope}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+}
+
+impl Primitive for CacheWrite {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let scope = state.expect_scope(&self.scope)?;
+        let block = state.expect_block(&self.block)?;
+        let Some(buffer) = block.writes().first().map(|it| it.buffer.clone()) else {
+            return Err(BlockError::WritesNothing { block: self.block.clone() }.into());
+        };
+        let name = match &self.name {
+            Some(name) => state.expect_fresh(name).map(|()| name.clone())?,
+            None => Name::fresh(&format!("{buffer}_{}", scope.as_str()), |it| state.func.is_taken(it)),
+        };
+        let func = &state.func;
+        let writers: Vec<Name> = func.writers(&buffer).iter().map(|it| it.name.clone()).collect();
+        let readers: Vec<Name> = func.readers(&buffer).iter().map(|it| it.name.clone()).collect();
+        let all: Vec<Name> = writers.iter().chain(&readers).cloned().collect();
+        let within = if readers.is_empty() { None } else { nest::common_loop(func, &all) };
+        let children = nest::children(func, within.as_ref());
+        let (_, last) = nest::span(&children, &writers).unwrap_or_default();
+        if nest::span(&children, &readers).is_some_and(|(first, _)| first <= last) {
+            let (block, other) = (readers[0].clone(), self.block.clone());
+            return Err(BlockError::OutOfOrder { block, other, buffer }.into());
+        }
+        let spot = Spot { within, at: last + 1 };
+
+        let func = &mut state.func;
+        let target = func.buffers[&buffer].clone();
+        let bounds = region::bounds_of(func, &nest::path(func, spot.within.as_ref()));
+        let region = written(func, &writers, &buffer, &target.shape, &spot);
+        func.buffers.insert(name.clone(), Buffer::temp(target.dtype, target.shape, scope));
+        let copy = nest::copy(func, &name, &name, &buffer, &region, &bounds);
+        func.map_blocks(&mut |block| {
+            if writers.contains(&block.name) {
+                for stmt in block.init.iter_mut().chain([&mut block.body]) {
+                    redirect(stmt, &buffer, &name);
+                    store_to(stmt, &buffer, &name);
+                }
+            }
+        });
+        nest::insert(func, &spot, copy);
+        Ok(())
+    }
+}
+
+/// What the writers touch at the spot.
+fn written(
+    func: &ir::Func,
+    writers: &[Name],
+    buffer: &Name,
+    shape: &[ir::Index],
+    spot: &Spot,
+) -> region::Region {
+    let fixed = nest::path(func, spot.within.as_ref());
+    let bounds = region::bounds_of(func, &fixed);
+    let regions = writers.iter().filter_map(|it| {
+        let block = func.find_block(it)?;
+        let loops = func.loops_of(it)?;
+        let accesses: Vec<_> = block.writes().into_iter().filter(|it| it.buffer == *buffer).collect();
+        let is_inner = |var: &Name| loops[fixed.len()..].iter().any(|it| it.var == *var);
+        Some(region::touched(block, &accesses, shape, &region::bounds_of(func, &loops), &is_inner))
+    });
+    regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default()
+}
+
+/// Makes stores to one buffer stores to another.
+fn store_to(stmt: &mut Stmt, from: &Name, to: &Name) {
+    stmt.walk_mut(&mut |it| {
+        if let Stmt::Store(store) = it
+            && store.place.buffer == *from
+        {
+            Arc::make_mut(store).place.buffer = to.clone();
+        }
+        true
+    });
+}

@@ -1,0 +1,185 @@
+use ir::{
+    Block, Func, Index, IterKind, Name, Stmt,
+    arith::Bounds,
+    region::{self, Range},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState, moved,
+    nest::{self, Spot},
+};
+
+/// Moves a consumer under a loop of its producers, using there just what one iteration computes.
+///
+/// ```text
+/// reverse_compute_at(block: "D", loop: "io")
+///
+/// for io in 0..n/8 { for ii in 0..8 { T[io*8 + ii] = f(io*8 + ii) } }
+/// for x in 0..n { D[x] = T[x] }
+/// ->
+/// for io in 0..n/8 {
+///   for ii in 0..8 { T[io*8 + ii] = f(io*8 + ii) }
+///   for D_0 in 0..8 { D[io*8 + D_0] = T[io*8 + D_0] }
+/// }
+/// ```
+///
+/// All blocks that produce what it reads must be under the loop. The block gets fresh loops `{block}_0`, … and
+/// stands right after its last producer. A loop that a producer reduces over is refused, since the consumer would
+/// see partial sums (and write them out again and again); so is a consumer that itself reduces and would run
+/// some iterations twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReverseComputeAt {
+    /// The consumer.
+    pub block: Name,
+    /// The loop of its producers.
+    #[serde(rename = "loop")]
+    pub target: Name,
+}
+
+impl Primitive for ReverseComputeAt {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let block = state.expect_block(&self.block)?.clone();
+        state.expect_loop(&self.target)?;
+        let func = &state.func;
+        moved::expect_movable(func, &self.block, &self.target)?;
+        let producers = self.producers(func, &block)?;
+        self.expect_whole_results(func, &producers)?;
+
+        let ranges = iterator_ranges(func, &block, &producers, &self.target);
+        let mut new = func.clone();
+        new.replace_block(&self.block, |_| Stmt::Seq(vec![]));
+        let bounds = region::bounds_of(&new, &nest::path(&new, Some(&self.target)));
+        let children = nest::children(&new, Some(&self.target));
+        let (_, last) = nest::span(&children, &producers).unwrap_or_default();
+        let nest = nest::place(&new, block, &ranges, &bounds);
+        nest::insert(&mut new, &Spot { within: Some(self.target.clone()), at: last + 1 }, nest);
+
+        moved::expect_same_order(func, &new, &self.block)?;
+        moved::expect_covered(&new, &self.block)?;
+        self.expect_each_once(&new)?;
+        state.func = new;
+        Ok(())
+    }
+}
+
+impl ReverseComputeAt {
+    /// The blocks that write what this one reads, all of them under the loop.
+    fn producers(&self, func: &Func, block: &Block) -> Result<Vec<Name>, BlockError> {
+        let mut producers: Vec<Name> = Vec::new();
+        for read in block.reads() {
+            for writer in func.writers(&read.buffer) {
+                if writer.name == self.block || producers.contains(&writer.name) {
+                    continue;
+                }
+                let loops = func.loops_of(&writer.name).unwrap_or_default();
+                if !loops.iter().any(|it| it.var == self.target) {
+                    return Err(BlockError::ProducerOutside {
+                        block: self.block.clone(),
+                        other: writer.name.clone(),
+                        buffer: read.buffer.clone(),
+                        loop_name: self.target.clone(),
+                    });
+                }
+                producers.push(writer.name.clone());
+            }
+        }
+        if producers.is_empty() {
+            return Err(BlockError::NoProducers { block: self.block.clone() });
+        }
+        Ok(producers)
+    }
+
+    /// No loop that will be around the block is one that a producer reduces over.
+    fn expect_whole_results(&self, func: &Func, producers: &[Name]) -> Result<(), BlockError> {
+        for around in nest::path(func, Some(&self.target)) {
+            for producer in producers.iter().filter_map(|it| func.find_block(it)) {
+                let mut reduce = producer.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+                if reduce.any(|it| it.binding.any_var(&|var| *var == around.var)) {
+                    return Err(BlockError::PartialResult {
+                        block: self.block.clone(),
+                        producer: producer.name.clone(),
+                        loop_name: around.var.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each iteration of the block still runs: exactly once if it reduces, at least once otherwise.
+    fn expect_each_once(&self, new: &Func) -> Result<(), BlockError> {
+        let Some(block) = new.find_block(&self.block) else { return Ok(()) };
+        let loops = new.loops_of(&self.block).unwrap_or_default();
+        let bounds = region::bounds_of(new, &loops);
+        let twice = || BlockError::RunsTwice { block: self.block.clone(), loop_name: self.target.clone() };
+        let reduces = block.iters.iter().any(|it| it.kind == IterKind::Reduce);
+        if !reduces {
+            return Ok(());
+        }
+        let used = |var: &Name| block.iters.iter().any(|it| it.binding.any_var(&|v| v == var));
+        let each_used = loops.iter().all(|it| it.extent.as_int() == Some(1) || used(&it.var));
+        let shared = loops
+            .iter()
+            .any(|it| block.iters.iter().filter(|iter| iter.binding.any_var(&|v| *v == it.var)).count() > 1);
+        let injective = block.iters.iter().all(|it| is_injective(&it.binding, &bounds));
+        if each_used && !shared && injective { Ok(()) } else { Err(twice()) }
+    }
+}
+
+/// Whether different values of the variables give different values: a mixed-radix sum such as `io*8 + ii` with
+/// `ii < 8` (TVM's iterator sum, `iter_affine_map`).
+fn is_injective(binding: &Index, bounds: &Bounds) -> bool {
+    let mut terms: Vec<(i64, i64)> = Vec::new();
+    let mut rest = bounds.simplify(binding);
+    for var in binding.vars() {
+        let Some(extent) = bounds.extent(&var).and_then(Index::as_int) else {
+            // A symbolic extent can only be the outermost digit, which needs no upper bound.
+            match bounds.linear_in(&rest, &var) {
+                Some((c, other)) if bounds.extent(&var).is_some() => {
+                    terms.push((c, i64::MAX));
+                    rest = other;
+                    continue;
+                }
+                Some(_) | None => return false,
+            }
+        };
+        let Some((c, other)) = bounds.linear_in(&rest, &var) else { return false };
+        terms.push((c, extent));
+        rest = other;
+    }
+    terms.sort_unstable();
+    let mut reach = 1i64;
+    for (c, extent) in terms {
+        if c < reach {
+            return false;
+        }
+        reach = c.saturating_mul(extent);
+    }
+    true
+}
+
+/// The range of each iterator in one iteration of the loop: what the producers write there, where an iterator
+/// alone indexes a dimension that they wrote; else its whole domain (`None`).
+fn iterator_ranges(func: &Func, block: &Block, producers: &[Name], target: &Name) -> Vec<Option<Range>> {
+    let fixed = nest::path(func, Some(target)).len();
+    let mut ranges = vec![None; block.iters.len()];
+    for read in block.reads() {
+        let writers = func.writers(&read.buffer);
+        let Some(writer) = writers.iter().rev().find(|it| producers.contains(&it.name)) else { continue };
+        let loops = func.loops_of(&writer.name).unwrap_or_default();
+        let is_inner = |var: &Name| loops[fixed..].iter().any(|it| it.var == *var);
+        let accesses: Vec<_> = writer.writes().into_iter().filter(|it| it.buffer == read.buffer).collect();
+        let shape = &func.buffers[&read.buffer].shape;
+        let bounds = region::bounds_of(func, &loops);
+        let region = region::touched(writer, &accesses, shape, &bounds, &is_inner);
+        for (range, iter) in ranges.iter_mut().zip(&block.iters) {
+            let at = read.indices.iter().position(|it| it.as_var() == Some(&iter.var));
+            if let (None, Some(at)) = (&range, at) {
+                *range = region.get(at).cloned();
+            }
+        }
+    }
+    ranges
+}

@@ -1,0 +1,104 @@
+//! A workload with its sizes: what is measured, whatever the schedule.
+
+use indexmap::IndexMap;
+use ir::{DType, Func, Name, Role};
+
+use crate::Tensor;
+
+/// A workload with its sizes and a seed. All candidates of a comparison share one.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The unscheduled program: what the numbers must be.
+    pub func: Func,
+    /// The values of its symbolic dimensions.
+    pub dims: IndexMap<Name, i64>,
+    /// Where the inputs, the sampled elements and the order of measurement come from.
+    pub seed: u64,
+    /// How much there is to do.
+    pub work: Work,
+    params: IndexMap<Name, Param>,
+}
+
+/// How much a workload has to do at least.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Work {
+    /// Arithmetic operations on elements.
+    pub flops: f64,
+    /// Bytes of inputs and outputs, each counted once.
+    pub bytes: f64,
+}
+
+/// An input or an output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Param {
+    pub dtype: DType,
+    pub shape: Vec<usize>,
+    pub role: Role,
+}
+
+/// Why a case cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CaseError {
+    /// A symbolic dimension has no value, or one below 1.
+    #[error("dimension `{0}` needs a value of at least 1")]
+    Dimension(Name),
+    /// The size of a buffer does not fit.
+    #[error("the size of `{buffer}` is not a positive number that fits this machine")]
+    Size {
+        /// The buffer.
+        buffer: Name,
+    },
+}
+
+/// The most elements of one tensor: 2^40, so that products of sizes fit 64 bits with room to spare.
+const MAX_ELEMENTS: usize = 1 << 40;
+
+impl Case {
+    /// A case, once its sizes have been found sound.
+    pub fn new(func: Func, dims: IndexMap<Name, i64>, seed: u64, work: Work) -> Result<Case, CaseError> {
+        for dim in &func.dims {
+            if dims.get(dim).is_none_or(|it| *it < 1) {
+                return Err(CaseError::Dimension(dim.clone()));
+            }
+        }
+        let mut params = IndexMap::new();
+        for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role != Role::Temp) {
+            let size = |index: &ir::Index| {
+                let value = index.eval(&|it| dims.get(it).copied())?;
+                usize::try_from(value).ok().filter(|it| *it > 0)
+            };
+            let shape = buffer.shape.iter().map(size).collect::<Option<Vec<_>>>();
+            let fits = |it: &Vec<usize>| {
+                it.iter().try_fold(1usize, |a, b| a.checked_mul(*b)).is_some_and(|it| it <= MAX_ELEMENTS)
+            };
+            let shape = shape.filter(fits).ok_or_else(|| CaseError::Size { buffer: name.clone() })?;
+            params.insert(name.clone(), Param { dtype: buffer.dtype, shape, role: buffer.role });
+        }
+        Ok(Case { func, dims, seed, work, params })
+    }
+
+    /// The inputs, drawn from the seed, in parameter order.
+    pub fn inputs(&self) -> IndexMap<Name, Tensor> {
+        let inputs = self.params.iter().filter(|(_, it)| it.role == Role::Input);
+        (0..)
+            .zip(inputs)
+            .map(|(n, (name, it))| (name.clone(), Tensor::random(it.dtype, &it.shape, self.seed, n)))
+            .collect()
+    }
+
+    /// The inputs and outputs, in parameter order.
+    pub(crate) fn params(&self) -> &IndexMap<Name, Param> {
+        &self.params
+    }
+
+    /// The value of an index over the symbolic dimensions.
+    pub(crate) fn eval(&self, index: &ir::Index) -> Option<i64> {
+        index.eval(&|it| self.dims.get(it).copied())
+    }
+}
+
+impl Param {
+    pub(crate) fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype.bytes()
+    }
+}
