@@ -4,7 +4,9 @@
 //! answer. A region is exact for sums of loop variables and an over-approximation otherwise, never smaller than
 //! what is touched; elements that a guard of the block keeps out may be inside.
 
-use crate::{Access, Block, Func, Index, IndexKind, Less, Loop, Name, arith::Bounds};
+use crate::{
+    Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope, arith::Bounds,
+};
 
 /// One dimension of a box: the elements from `min` on, `extent` of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +27,41 @@ pub fn bounds_of(func: &Func, loops: &[&Loop]) -> Bounds {
         bounds.insert(&it.var, &it.extent);
     }
     bounds
+}
+
+/// Whether all iterations of a loop around a buffer's accesses count at once, wherever the loop stands: the threads
+/// of a block see one shared buffer, so what matters is what all of them together touch.
+pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
+    match it.kind {
+        LoopKind::Bound(axis) => buffer.scope == Scope::Shared && axis.is_thread(),
+        LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => false,
+    }
+}
+
+/// What a block touches of a buffer, reading or writing, in one iteration of its outermost `fixed` loops (and, of a
+/// shared buffer, by all threads of the block).
+pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
+    let info = &func.buffers[buffer];
+    let loops = func.loops_of(&block.name).unwrap_or_default();
+    let accesses = match access {
+        Way::Read => block.reads(),
+        Way::Write => block.writes(),
+    };
+    let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
+    let is_inner = |var: &Name| is_inner(info, &loops, fixed, var);
+    touched(block, &accesses, &info.shape, &bounds_of(func, &loops), &is_inner)
+}
+
+/// Whether a block reads or writes a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the variants are the words")]
+pub enum Way {
+    Read,
+    Write,
+}
+
+fn is_inner(buffer: &Buffer, loops: &[&Loop], fixed: usize, var: &Name) -> bool {
+    loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || is_relaxed(buffer, it)))
 }
 
 /// The subscripts of an access in a block, over the variables of the loops around the block.
@@ -206,10 +243,10 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
                 let (reader, writer) = (reader.name.clone(), writer.name.clone());
                 return Some(Uncovered { reader, writer, buffer: buffer.clone() });
             }
-            let written = writers.iter().map(|it| common_region(func, it, reader, buffer, &info.shape, true));
+            let written = writers.iter().map(|it| common_region(func, it, reader, buffer, Way::Write));
             let Some(written) = written.reduce(|a, b| union(&a, &b, &info.shape, &bounds)) else { continue };
             let covered = |writer: &&Block| {
-                let read = common_region(func, reader, writer, buffer, &info.shape, false);
+                let read = common_region(func, reader, writer, buffer, Way::Read);
                 covers(&written, &read, &info.shape, &bounds)
             };
             if let Some(writer) = writers.iter().find(|it| !covered(it)) {
@@ -230,8 +267,8 @@ fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> boo
     let loops = func.loops_of(&writer.name).unwrap_or_default();
     let shared = shared_loops(func, &loops, reader);
     let bounds = bounds_of(func, &loops);
-    let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);
-    let is_fixed = |var: &Name| loops[..shared].iter().any(|it| it.var == *var);
+    let is_inner = |var: &Name| is_inner(&func.buffers[buffer], &loops, shared, var);
+    let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
     let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
     let mut subscripts = accesses.map(|it| at_loops(writer, it));
     subscripts.all(|dims| {
@@ -273,18 +310,7 @@ fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
 }
 
 /// The region that `block` touches in one iteration of the loops it shares with `other`.
-fn common_region(
-    func: &Func,
-    block: &Block,
-    other: &Block,
-    buffer: &Name,
-    shape: &[Index],
-    writes: bool,
-) -> Region {
+fn common_region(func: &Func, block: &Block, other: &Block, buffer: &Name, way: Way) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
-    let shared = shared_loops(func, &loops, other);
-    let accesses = if writes { block.writes() } else { block.reads() };
-    let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
-    let is_inner = |var: &Name| loops[shared..].iter().any(|it| it.var == *var);
-    touched(block, &accesses, shape, &bounds_of(func, &loops), &is_inner)
+    touched_below(func, block, buffer, shared_loops(func, &loops, other), way)
 }
