@@ -7,9 +7,11 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod barriers;
 mod compact_buffers;
 mod cover;
 mod error;
+mod exchange;
 mod flatten;
 mod kernels;
 mod lower_blocks;
@@ -17,6 +19,7 @@ mod place_allocs;
 mod separate;
 mod sites;
 mod storage;
+mod touch;
 
 use indexmap::IndexMap;
 use ir::{Buffer, Func, Module, Name, Target};
@@ -69,6 +72,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(place_allocs::place_allocs),
     },
     Pass {
+        name: "check_exchange",
+        doc: "Refuses programs whose threads or blocks meet where no barrier can order them.",
+        run: Run::Func(exchange::check_exchange),
+    },
+    Pass {
         name: "compact_buffers",
         doc: "Shrinks each temporary to the part that one iteration of its home touches.",
         run: Run::Func(compact_buffers::compact_buffers),
@@ -77,6 +85,11 @@ pub const PASSES: &[Pass] = &[
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "insert_barriers",
+        doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
+        run: Run::Module(barriers::insert_barriers),
     },
     Pass {
         name: "flatten",

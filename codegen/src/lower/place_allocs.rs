@@ -34,7 +34,13 @@ pub(crate) fn homes(func: &Func, target: &Target) -> Homes {
 }
 
 /// Whether what is read was written before in the same iteration of the outer `depth` loops.
-fn is_fresh(func: &Func, read: &Site<'_>, users: &[&Site<'_>], depth: usize, scope: Scope) -> bool {
+pub(crate) fn is_fresh(
+    func: &Func,
+    read: &Site<'_>,
+    users: &[&Site<'_>],
+    depth: usize,
+    scope: Scope,
+) -> bool {
     let outer = &read.loops[..depth];
     if read.updates() && read.block.is_some_and(|it| it.init.is_some()) {
         let is_outer = |name: &Name| outer.iter().any(|it| it.var == *name);
