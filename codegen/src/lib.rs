@@ -1,3 +1,6 @@
 //! Lowering, printers and devices.
 
+mod cfamily;
 pub mod device;
+pub mod emit;
+pub mod lower;
