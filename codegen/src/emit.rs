@@ -2,7 +2,7 @@
 
 use ir::{Alloc, DType, Module, Name, Op, Target};
 
-pub use crate::cfamily::{identifier, shared_bytes, thread_count};
+pub use crate::cfamily::{identifier, thread_count};
 
 /// The most private memory that a CPU kernel takes from a thread's stack, in bytes.
 pub const MAX_STACK_BYTES: i64 = 512 * 1024;

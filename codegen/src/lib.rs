@@ -1,6 +1,19 @@
 //! Lowering, printers and devices.
+//!
+//! [`compile_module`] brings a scheduled program to its lowered form, a printer turns that into source, a compiler
+//! into machine code, and [`program`] puts machine code and launches together for a [`device::Machine`].
 
 mod cfamily;
 pub mod device;
 pub mod emit;
+mod launch;
 pub mod lower;
+
+use ir::{Func, Module, Target};
+pub use launch::{LaunchError, program, shared_layout};
+use lower::LowerError;
+
+/// Lowers a verified program for a target.
+pub fn compile_module(func: &Func, target: &Target) -> Result<Module, LowerError> {
+    lower::lower(func, target, &mut |_, _| {})
+}

@@ -1,38 +1,15 @@
-//! CUDA C++: how a kernel begins, and where its shared memory lies.
+//! CUDA C++: how a kernel begins.
 
-use indexmap::IndexMap;
-use ir::{Index, Kernel, Name, Op, Scope, Target, ThreadAxis, axis_var};
+use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var};
+
+use crate::shared_layout;
 
 use super::{Printer, helper::Helper, names::identifier};
-
-/// The alignment of each shared buffer in bytes: that of the widest access.
-const SHARED_ALIGN: i64 = 16;
-
-/// The dynamic shared memory that a kernel needs, in bytes.
-pub fn shared_bytes(kernel: &Kernel) -> i64 {
-    shared_layout(kernel).1
-}
 
 /// The threads of a block of a kernel, where the launch says so with constants.
 pub fn thread_count(kernel: &Kernel) -> Option<i64> {
     let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
     threads.map(|(_, extent)| extent.as_int()).product()
-}
-
-/// The offset of each shared buffer, and the size of all of them.
-pub(super) fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
-    let (mut offsets, mut end) = (IndexMap::new(), 0i64);
-    for op in &kernel.body {
-        op.walk(&mut |op| match op {
-            Op::Alloc(it) if it.scope == Scope::Shared => {
-                offsets.insert(it.name.clone(), end);
-                let bytes = it.len.saturating_mul(i64::try_from(it.dtype.bytes()).unwrap_or(i64::MAX));
-                end = end.saturating_add(bytes).saturating_add(SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
-            }
-            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
-        });
-    }
-    (offsets, end)
 }
 
 impl Printer<'_> {

@@ -21,7 +21,7 @@ mod stmt;
 mod types;
 mod value;
 
-pub use cuda::{shared_bytes, thread_count};
+pub use cuda::thread_count;
 pub use names::identifier;
 
 pub(crate) use frame::each_access;

@@ -4,8 +4,12 @@
 //! travel to a worker process. `unsafe` lives in the modules below and nowhere else in tilewright.
 
 mod abi;
+mod locate;
+pub mod nvrtc;
+mod resources;
 
 pub use abi::CPU_ABI_HEADER;
+pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
 
 use serde::{Deserialize, Serialize};
 
@@ -109,9 +113,29 @@ pub enum DeviceError {
         /// The library's own word.
         reason: String,
     },
+    /// A call failed in a way that no later call in this process recovers from: a kernel read or wrote where it
+    /// must not, or trapped. The process must be started anew.
+    #[error("{call} failed and the device is lost to this process: {reason}")]
+    Lost {
+        /// The call that reported it; the cause is a kernel that ran before.
+        call: String,
+        /// The library's own word.
+        reason: String,
+    },
     /// The machine cannot do what was asked.
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl DeviceError {
+    /// What to do about it, if there is one thing to say.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            DeviceError::Missing { help, .. } => Some(help.clone()),
+            DeviceError::Lost { .. } => Some("start the process again; its GPU memory is gone".into()),
+            DeviceError::Compile { .. } | DeviceError::Call { .. } | DeviceError::Unsupported(_) => None,
+        }
+    }
 }
 
 /// A machine that runs programs. Calls block until their work is done.

@@ -1,17 +1,117 @@
-//! Lowering: from a scheduled function to a module ready to print.
+//! Lowering: from a scheduled [`Func`] to a [`Module`] ready to print.
+//!
+//! The passes are one table, [`PASSES`], run in order. Those before the door `lower_blocks` map programs of blocks
+//! to programs of blocks; those after it map kernels to kernels. A pass takes its input by value, gives its output
+//! by value, and may refuse with a [`LowerError`].
+//!
+//! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
+//! which element are much easier there; the shapes travel in the [`Context`].
 
 mod bounds;
-mod lanes;
-mod names;
 mod collapse_unit_loops;
+mod error;
+mod flatten;
+mod kernels;
+mod lanes;
+mod lower_blocks;
+mod names;
 mod scalarize;
 mod simplify_indices;
+mod sites;
+mod storage;
 mod unroll;
 mod vectorize;
 
+use indexmap::IndexMap;
+use ir::{Buffer, Func, Module, Name, Target};
+
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
+pub use error::{LowerError, PipelineError};
 pub use scalarize::scalarize;
 pub use simplify_indices::simplify_indices;
 pub use unroll::unroll;
 pub use vectorize::{vector_bytes, vectorize};
+
+/// A step of the lowering.
+pub struct Pass {
+    /// Its name, as `--emit` and messages spell it.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+    run: Run,
+}
+
+/// The shapes of passes.
+enum Run {
+    Func(fn(Func, &mut Context) -> Result<Func, LowerError>),
+    Door(fn(Func, &mut Context) -> Result<Module, LowerError>),
+    Module(fn(Module, &mut Context) -> Result<Module, LowerError>),
+}
+
+/// A program between two passes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Before the door.
+    Func(Func),
+    /// After it.
+    Module(Module),
+}
+
+/// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
+pub(crate) type Homes = IndexMap<Name, Option<Name>>;
+
+/// What passes hand to later ones beside the program.
+pub(crate) struct Context {
+    /// The machine.
+    pub(crate) target: Target,
+    /// Set by `place_allocs`.
+    pub(crate) homes: Homes,
+    /// The buffers of the `Func` at the door.
+    pub(crate) buffers: IndexMap<Name, Buffer>,
+}
+
+/// The passes in the order they run.
+pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "lower_blocks",
+        doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
+        run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "flatten",
+        doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
+        run: Run::Module(flatten::flatten),
+    },
+];
+
+/// Lowers a verified program; `observe` sees the program after each pass.
+pub fn lower(
+    func: &Func,
+    target: &Target,
+    observe: &mut dyn FnMut(&Pass, &State),
+) -> Result<Module, LowerError> {
+    let mut context = Context { target: target.clone(), homes: Homes::new(), buffers: IndexMap::new() };
+    let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
+        let state = pass.run.apply(state, &mut context)?;
+        observe(pass, &state);
+        Ok::<_, LowerError>(state)
+    })?;
+    match state {
+        State::Module(module) => Ok(module),
+        State::Func(_) => unreachable!("the table has a door"),
+    }
+}
+
+impl Run {
+    fn apply(&self, state: State, context: &mut Context) -> Result<State, LowerError> {
+        match (self, state) {
+            (Run::Func(run), State::Func(func)) => run(func, context).map(State::Func),
+            (Run::Door(run), State::Func(func)) => run(func, context).map(State::Module),
+            (Run::Module(run), State::Module(module)) => run(module, context).map(State::Module),
+            (Run::Func(_) | Run::Door(_), State::Module(_)) | (Run::Module(_), State::Func(_)) => {
+                unreachable!("the table has one door, and each pass stands on its side of it")
+            }
+        }
+    }
+}

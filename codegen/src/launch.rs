@@ -1,0 +1,104 @@
+//! From a lowered module and machine code to a program that a machine can load.
+
+use indexmap::IndexMap;
+use ir::{Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
+
+use crate::device::{Launch, Program};
+
+/// Why a module cannot be launched for given sizes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum LaunchError {
+    #[error("dimension `{name}` has no value")]
+    NoSize { name: Name },
+    #[error("dimension `{name}` is {value}, and sizes start at 1")]
+    BadSize { name: Name, value: i64 },
+    #[error("kernel `{kernel}` would have {extent} on {}, and a launch has at most {limit}", axis.as_str())]
+    AxisTooLong { kernel: Name, axis: ThreadAxis, extent: Index, limit: i64 },
+    #[error("`{buffer}` would have {len} elements, which no memory holds")]
+    TooLarge { buffer: Name, len: Index },
+}
+
+/// A program out of machine code for the module's kernels and values for its dimensions.
+pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> Result<Program, LaunchError> {
+    for name in &module.dims {
+        match dims.get(name) {
+            None => return Err(LaunchError::NoSize { name: name.clone() }),
+            Some(&value) if value < 1 => return Err(LaunchError::BadSize { name: name.clone(), value }),
+            Some(_) => {}
+        }
+    }
+    let size = |index: &Index| index.eval(&|name| dims.get(name).copied());
+
+    let buffers = module.args.iter().map(|(name, arg)| {
+        let bytes = size(&arg.len).and_then(|len| usize::try_from(len).ok()?.checked_mul(arg.dtype.bytes()));
+        bytes.ok_or_else(|| LaunchError::TooLarge { buffer: name.clone(), len: arg.len.clone() })
+    });
+    let buffers = buffers.collect::<Result<_, _>>()?;
+    let launches = module.kernels.iter().map(|kernel| {
+        let mut grid = [1; 3];
+        let mut block = [1; 3];
+        for (&axis, extent) in &kernel.launch {
+            let limit = axis_limit(axis);
+            let value =
+                size(extent).filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
+            let error = || {
+                let (kernel, extent) = (kernel.name.clone(), extent.clone());
+                LaunchError::AxisTooLong { kernel, axis, extent, limit }
+            };
+            let (dims, at) = place(axis, &mut grid, &mut block);
+            dims[at] = value.ok_or_else(error)?;
+        }
+        let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
+        Ok(Launch {
+            kernel: crate::emit::identifier(&kernel.name).into_owned(),
+            grid,
+            block,
+            shared_bytes: u32::try_from(shared_layout(kernel).1).unwrap_or(u32::MAX),
+            buffers: kernel.args.keys().map(at).collect(),
+            dims: module.dims.iter().map(|name| dims[name]).collect(),
+        })
+    });
+    Ok(Program { binary, launches: launches.collect::<Result<_, _>>()?, buffers })
+}
+
+/// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.
+///
+/// Buffers start at multiples of 16 bytes, the widest vector access, and stand in the order of their allocation.
+pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
+    let mut offsets = IndexMap::new();
+    let mut end = 0;
+    for op in &kernel.body {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op
+                && it.scope == Scope::Shared
+            {
+                offsets.insert(it.name.clone(), end);
+                let bytes = it.len * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+                end += (bytes + 15) / 16 * 16;
+            }
+        });
+    }
+    (offsets, end)
+}
+
+/// The most blocks or threads that CUDA launches on an axis.
+pub(crate) const fn axis_limit(axis: ThreadAxis) -> i64 {
+    match axis {
+        ThreadAxis::BlockX => i32::MAX as i64,
+        ThreadAxis::BlockY | ThreadAxis::BlockZ => 65_535,
+        ThreadAxis::ThreadX | ThreadAxis::ThreadY => 1024,
+        ThreadAxis::ThreadZ => 64,
+    }
+}
+
+fn place<'a>(axis: ThreadAxis, grid: &'a mut [u32; 3], block: &'a mut [u32; 3]) -> (&'a mut [u32; 3], usize) {
+    match axis {
+        ThreadAxis::BlockX => (grid, 0),
+        ThreadAxis::BlockY => (grid, 1),
+        ThreadAxis::BlockZ => (grid, 2),
+        ThreadAxis::ThreadX => (block, 0),
+        ThreadAxis::ThreadY => (block, 1),
+        ThreadAxis::ThreadZ => (block, 2),
+    }
+}

@@ -1,0 +1,181 @@
+//! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
+
+use ir::{Index, Name, ThreadAxis};
+
+/// Why a program cannot be lowered for a target.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum LowerError {
+    #[error("`{block}` runs outside any GPU thread: bind a loop around it")]
+    Unbound { block: Name },
+    #[error("loop `{var}` is bound to {}, which the cpu does not have", axis.as_str())]
+    BoundOnCpu { var: Name, axis: ThreadAxis },
+    #[error(
+        "loops `{outer}` and `{inner}` are both bound to {}, and `{block}` under them depends on both",
+        axis.as_str()
+    )]
+    AxisTwice { outer: Name, inner: Name, axis: ThreadAxis, block: Name },
+    #[error("loop `{var}` is bound to {} and runs {extent} times, which is not a constant", axis.as_str())]
+    ThreadExtent { var: Name, axis: ThreadAxis, extent: Index },
+    #[error("loop `{var}` is bound to {} and runs {extent} times, which the launch cannot know", axis.as_str())]
+    GridExtent { var: Name, axis: ThreadAxis, extent: Index },
+    #[error("the name `{name}` is reserved for a thread axis")]
+    ReservedName { name: Name },
+    #[error(
+        "`{buffer}` in {scope} memory is used by the kernels `{first}` and `{second}`, and does not outlive one"
+    )]
+    SpansKernels { buffer: Name, scope: &'static str, first: Name, second: Name },
+    #[error(
+        "`{buffer}` in {scope} memory needs {extent} elements in dimension {axis}, which is not a constant"
+    )]
+    NotConstant { buffer: Name, scope: &'static str, axis: usize, extent: Index },
+    #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
+    TooManyThreads { kernel: Name, threads: i64, limit: i64 },
+    #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
+    AxisTooLong { kernel: Name, axis: ThreadAxis, extent: i64, limit: i64 },
+    #[error(
+        "kernel `{kernel}` needs {bytes} bytes of shared memory, and a block has at most {limit}: {}",
+        largest_first(buffers)
+    )]
+    SharedTooLarge { kernel: Name, bytes: i64, limit: i64, buffers: Vec<(Name, i64)> },
+    #[error(
+        "`{reader}` may read from `{buffer}` what `{writer}` wrote in another {unit}, and {units} of one kernel \
+         cannot exchange {scope} data",
+        unit = unit_of(*axis), units = units_of(*axis)
+    )]
+    Exchange { buffer: Name, scope: &'static str, writer: Name, reader: Name, axis: ThreadAxis },
+    #[error("`{block}` may write one element of `{buffer}` in several threads of {}, in no order", axis.as_str())]
+    Race { block: Name, buffer: Name, axis: ThreadAxis },
+    #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
+    ParallelRace { var: Name, buffer: Name },
+    #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
+    DivergentLoop { var: Name, buffer: Name },
+    #[error("{0}")]
+    Pipeline(#[from] PipelineError),
+}
+
+/// Why a loop cannot be pipelined as its annotations ask.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum PipelineError {
+    #[error("loop `{var}` has `{key}` but not `{missing}`")]
+    OneOfTwo { var: Name, key: &'static str, missing: &'static str },
+    #[error("loop `{var}`: `{key}` must name each statement of its body once: {}", words(statements))]
+    Statements { var: Name, key: &'static str, statements: Vec<Name> },
+    #[error("loop `{var}`: `{statement}` has stage {stage}; stages count from 0 to at most {limit}")]
+    Stage { var: Name, statement: Name, stage: i64, limit: i64 },
+    #[error("loop `{var}`: `{first}` and `{second}` both come at place {order}")]
+    SameOrder { var: Name, first: Name, second: Name, order: i64 },
+    #[error("loop `{var}` is bound to {}: only a serial or unrolled loop can be pipelined", axis.as_str())]
+    Bound { var: Name, axis: ThreadAxis },
+    #[error("loop `{var}` is {kind}: only a serial or unrolled loop can be pipelined")]
+    Kind { var: Name, kind: &'static str },
+    #[error(
+        "loop `{var}`: `{later}` of iteration i + {distance} would run before `{earlier}` of iteration i, \
+         and both touch `{buffer}`"
+    )]
+    Order { var: Name, earlier: Name, later: Name, distance: i64, buffer: Name },
+    #[error("loop `{var}`: the body is a single statement, and there is nothing to overlap it with")]
+    Single { var: Name },
+}
+
+impl LowerError {
+    /// The names in the program that the message is about; the first is the culprit.
+    pub fn names(&self) -> Vec<&Name> {
+        match self {
+            LowerError::Unbound { block } => vec![block],
+            LowerError::BoundOnCpu { var, .. }
+            | LowerError::ThreadExtent { var, .. }
+            | LowerError::GridExtent { var, .. } => vec![var],
+            LowerError::AxisTwice { outer, inner, block, .. } => vec![inner, outer, block],
+            LowerError::ReservedName { name } => vec![name],
+            LowerError::SpansKernels { buffer, .. } | LowerError::NotConstant { buffer, .. } => vec![buffer],
+            LowerError::TooManyThreads { .. } | LowerError::AxisTooLong { .. } => vec![],
+            LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
+            LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
+            LowerError::Race { block, buffer, .. } => vec![block, buffer],
+            LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
+                vec![var, buffer]
+            }
+            LowerError::Pipeline(err) => err.names(),
+        }
+    }
+
+    /// What to try instead, if there is one thing to say.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            LowerError::Unbound { .. } => "split a loop and bind its parts to blockIdx.x and threadIdx.x",
+            LowerError::BoundOnCpu { .. } => "use `parallel` on the cpu, or lower for the target `cuda`",
+            LowerError::AxisTwice { .. } => "bind the inner loop to another axis",
+            LowerError::ThreadExtent { .. } => "split the loop by a constant and bind the inner part",
+            LowerError::GridExtent { .. } => "bind a loop whose extent depends on dimensions only",
+            LowerError::ReservedName { .. } => "give it another name",
+            LowerError::SpansKernels { .. } => {
+                "set its scope to global, or compute it at a loop of its consumer"
+            }
+            LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
+            LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
+            LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
+            LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
+            LowerError::Exchange { axis, .. } if axis.is_thread() => "set the scope of the buffer to shared",
+            LowerError::Exchange { .. } => {
+                "compute the producer at the same blockIdx loop, or in its own nest"
+            }
+            LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
+            LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
+            LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
+            LowerError::Pipeline(err) => return err.help(),
+        };
+        Some(help.to_owned())
+    }
+}
+
+impl PipelineError {
+    /// The names in the program that the message is about; the first is the culprit.
+    pub fn names(&self) -> Vec<&Name> {
+        match self {
+            PipelineError::OneOfTwo { var, .. }
+            | PipelineError::Statements { var, .. }
+            | PipelineError::Bound { var, .. }
+            | PipelineError::Kind { var, .. }
+            | PipelineError::Single { var } => vec![var],
+            PipelineError::Stage { var, statement, .. } => vec![statement, var],
+            PipelineError::SameOrder { var, first, second, .. } => vec![second, first, var],
+            PipelineError::Order { var, earlier, later, buffer, .. } => vec![later, earlier, buffer, var],
+        }
+    }
+
+    /// What to try instead, if there is one thing to say.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            PipelineError::OneOfTwo { .. } => "annotate the loop with both stages and order",
+            PipelineError::Order { .. } => {
+                "give the later statement a later stage, or a later place in the order"
+            }
+            PipelineError::Statements { .. } => "name the blocks, one number each",
+            PipelineError::Stage { .. }
+            | PipelineError::SameOrder { .. }
+            | PipelineError::Bound { .. }
+            | PipelineError::Kind { .. }
+            | PipelineError::Single { .. } => return None,
+        };
+        Some(help.to_owned())
+    }
+}
+
+fn unit_of(axis: ThreadAxis) -> &'static str {
+    if axis.is_thread() { "thread" } else { "block of threads" }
+}
+
+fn units_of(axis: ThreadAxis) -> &'static str {
+    if axis.is_thread() { "threads" } else { "blocks" }
+}
+
+fn largest_first(buffers: &[(Name, i64)]) -> String {
+    let words = buffers.iter().map(|(name, bytes)| format!("`{name}` takes {bytes}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn words(names: &[Name]) -> String {
+    names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,56 @@
+//! Turns subscripts into one element offset.
+
+use ir::{Access, Buffer, Index, Module, Op, Role, Value};
+
+use super::{Context, LowerError};
+
+/// How a buffer lies in memory.
+pub(crate) struct Strides {
+    /// The distance in elements of neighbours in each dimension.
+    pub(crate) strides: Vec<Index>,
+    /// How many elements the buffer takes.
+    pub(crate) len: Index,
+}
+
+/// The row-major strides of a buffer, each widened as `storage_align` asks where the buffer is ours.
+pub(crate) fn strides(buffer: &Buffer) -> Strides {
+    let mut strides = vec![Index::int(1); buffer.shape.len()];
+    let mut len = Index::int(1);
+    for (axis, extent) in buffer.shape.iter().enumerate().rev() {
+        let aligned = buffer.layout.align.iter().find(|it| it.axis == axis && buffer.role == Role::Temp);
+        if let Some(align) = aligned {
+            len = &len + &(Index::int(align.offset) - len.clone()).floor_mod(&Index::int(align.factor));
+        }
+        strides[axis] = len.clone();
+        len = len * extent.clone();
+    }
+    Strides { strides, len }
+}
+
+/// ```text
+/// B[i, j] = A[j]   ->   B[i*8 + j] = A[j]
+/// ```
+///
+/// The offset is the sum of subscripts times strides; making it cheap is the business of `simplify_indices`.
+pub(crate) fn flatten(module: Module, context: &mut Context) -> Result<Module, LowerError> {
+    let flat = |access: &Access| {
+        let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
+        let terms =
+            access.indices.iter().zip(strides(buffer).strides).map(|(index, stride)| index.clone() * stride);
+        let offset = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
+        Access { indices: vec![offset], ..access.clone() }
+    };
+    Ok(module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).collect()))
+}
+
+fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {
+    match op {
+        Op::Alloc(_) | Op::Barrier | Op::Comment(_) => op.clone(),
+        Op::For(it) => {
+            let body = it.body.iter().map(|op| map_accesses(op, f)).collect();
+            Op::For(std::sync::Arc::new(ir::For { body, ..ir::For::clone(it) }))
+        }
+        Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| map_accesses(op, f)).collect()),
+        Op::Store(place, value) => Op::Store(f(place), value.map_loads(&mut |access| Value::Load(f(access)))),
+    }
+}

@@ -1,0 +1,146 @@
+//! Every place that a program touches, over the variables of its loops.
+
+use ir::axis_var;
+use ir::{
+    Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds,
+};
+
+/// A read or write of a buffer, with all that stands around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Site<'a> {
+    /// The buffer.
+    pub(crate) buffer: &'a Name,
+    /// The subscripts, over loop variables and dimensions. Bound loops of a GPU appear as their axes.
+    pub(crate) indices: Vec<Index>,
+    /// Whether the place is written.
+    pub(crate) write: bool,
+    /// The loops around it, outermost first.
+    pub(crate) loops: Vec<&'a Loop>,
+    /// The innermost block around it.
+    pub(crate) block: Option<&'a Block>,
+    /// The guards around it.
+    pub(crate) guards: Vec<Less>,
+    /// The values of the reduction iterators around it.
+    pub(crate) reduces: Vec<Index>,
+    /// Its place in the program.
+    pub(crate) order: usize,
+}
+
+impl Site<'_> {
+    /// What is known at the place. Bound loops count under both their names.
+    pub(crate) fn bounds(&self, func: &Func) -> Bounds {
+        let mut bounds = Bounds::of_dims(func);
+        for it in &self.loops {
+            bounds.insert(&it.var, &it.extent);
+            if let LoopKind::Bound(axis) = it.kind {
+                bounds.insert(&axis_var(axis), &it.extent);
+            }
+        }
+        bounds
+    }
+
+    /// How many loops from the outermost on this place shares with another.
+    pub(crate) fn shared_loops(&self, other: &Site<'_>) -> usize {
+        self.loops.iter().zip(&other.loops).take_while(|(a, b)| a.var == b.var).count()
+    }
+
+    /// Whether the block around the place also reads what it writes there: an update such as `C = C + …`.
+    pub(crate) fn updates(&self) -> bool {
+        self.block.is_some_and(|block| {
+            block.reads().iter().any(|it| it.buffer == *self.buffer)
+                && block.writes().iter().any(|it| it.buffer == *self.buffer)
+        })
+    }
+
+    /// The name for messages.
+    pub(crate) fn block_name(&self) -> Name {
+        self.block.map_or_else(|| self.buffer.clone(), |it| it.name.clone())
+    }
+
+    /// The axes that loops around the place are bound to.
+    pub(crate) fn axes(&self) -> impl Iterator<Item = ThreadAxis> {
+        self.loops.iter().filter_map(|it| match it.kind {
+            LoopKind::Bound(axis) => Some(axis),
+            LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => None,
+        })
+    }
+}
+
+/// The places in program order: the reads of a store before its write.
+pub(crate) fn sites<'a>(func: &'a Func, target: &Target) -> Vec<Site<'a>> {
+    let mut walk = Walk { on_gpu: matches!(target, Target::Cuda(_)), ..Walk::default() };
+    walk.stmt(&func.body);
+    walk.out
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    on_gpu: bool,
+    env: Vec<(&'a Name, Index)>,
+    loops: Vec<&'a Loop>,
+    blocks: Vec<&'a Block>,
+    guards: Vec<Less>,
+    reduces: Vec<Index>,
+    out: Vec<Site<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn resolve(&self, index: &Index) -> Index {
+        index.subst(&|name| self.env.iter().rev().find(|it| it.0 == name).map(|it| it.1.clone()))
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Loop(it) => {
+                let depth = self.env.len();
+                if let (LoopKind::Bound(axis), true) = (it.kind, self.on_gpu) {
+                    self.env.push((&it.var, Index::var(&axis_var(axis))));
+                }
+                self.loops.push(it);
+                self.stmt(&it.body);
+                self.loops.pop();
+                self.env.truncate(depth);
+            }
+            Stmt::Block(it) => self.block(it),
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it)),
+            Stmt::Store(it) => {
+                it.value.each_load(&mut |access| self.site(access, false));
+                self.site(&it.place, true);
+            }
+        }
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        let (depth, guards, reduces) = (self.env.len(), self.guards.len(), self.reduces.len());
+        let iters: Vec<_> = block.iters.iter().map(|it| (&it.var, self.resolve(&it.binding))).collect();
+        for guard in &block.guards {
+            self.guards.push(Less::new(self.resolve(&guard.lhs), self.resolve(&guard.rhs)));
+        }
+        for (iter, (_, value)) in block.iters.iter().zip(&iters) {
+            if iter.kind == IterKind::Reduce {
+                self.reduces.push(value.clone());
+            }
+        }
+        self.env.extend(iters);
+        self.blocks.push(block);
+        block.init.iter().for_each(|it| self.stmt(it));
+        self.stmt(&block.body);
+        self.blocks.pop();
+        self.env.truncate(depth);
+        self.guards.truncate(guards);
+        self.reduces.truncate(reduces);
+    }
+
+    fn site(&mut self, access: &'a Access, write: bool) {
+        self.out.push(Site {
+            buffer: &access.buffer,
+            indices: access.indices.iter().map(|it| self.resolve(it)).collect(),
+            write,
+            loops: self.loops.clone(),
+            block: self.blocks.last().copied(),
+            guards: self.guards.clone(),
+            reduces: self.reduces.clone(),
+            order: self.out.len(),
+        });
+    }
+}
