@@ -30,7 +30,9 @@ impl Printer<'_> {
     /// Gives the buffers and dimensions that a function uses their names.
     fn parameters(&mut self, used: &Used, from: &str) {
         for (at, (name, is_written)) in self.frame.args.clone().iter().enumerate() {
-            let Some(arg) = self.module.args.get(name).filter(|_| used.buffers.contains(name)) else { continue };
+            let Some(arg) = self.module.args.get(name).filter(|_| used.buffers.contains(name)) else {
+                continue;
+            };
             self.require(Helper::Type(arg.dtype, 1));
             let (pointer, name) = (self.pointer(arg.dtype, *is_written), identifier(name));
             self.line(&format!("{pointer}restrict {name} = {from}buffers[{at}];"));
@@ -53,7 +55,9 @@ impl Printer<'_> {
         self.outline(&function, it, &used, (&loops, &allocs));
         let extent = self.index(&it.extent);
         let mut captured = vec!["buffers".to_owned(), "dims".to_owned()];
-        captured.extend(loops.iter().chain(allocs.iter().map(|it| &it.name)).map(|it| identifier(it).into_owned()));
+        captured.extend(
+            loops.iter().chain(allocs.iter().map(|it| &it.name)).map(|it| identifier(it).into_owned()),
+        );
         self.nest("", |printer| {
             printer.line(&format!("struct {function} ctx = {{{}}};", captured.join(", ")));
             printer.line(&format!("rt->parallel(rt, {extent}, {function}, &ctx);"));
@@ -71,8 +75,12 @@ impl Printer<'_> {
 
         self.nest(&format!("struct {function}"), |printer| {
             printer.line("void *const *buffers;\nconst int64_t *dims;");
-            loops.iter().for_each(|it| printer.line(&format!("int64_t {};", identifier(it))));
-            arrays.iter().for_each(|(pointer, name)| printer.line(&format!("{pointer}{name};")));
+            for name in loops {
+                printer.line(&format!("int64_t {};", identifier(name)));
+            }
+            for (pointer, name) in &arrays {
+                printer.line(&format!("{pointer}{name};"));
+            }
         });
         self.out.truncate(self.out.trim_end().len());
         self.out.push_str(";\n\n");

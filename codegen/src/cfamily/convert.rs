@@ -44,7 +44,11 @@ impl Printer<'_> {
             _ if (emulated(to) || to == DType::Tf32) && !from.is_float() => {
                 format!(" return {}; ", self.cast_text(to, DType::F64, 1, "(double)a"))
             }
-            _ if emulated(from) || (from == DType::Tf32 && emulated(to)) || emulated(to) || to == DType::Tf32 => {
+            _ if emulated(from)
+                || (from == DType::Tf32 && emulated(to))
+                || emulated(to)
+                || to == DType::Tf32 =>
+            {
                 let through = self.cast_text(DType::F32, from, 1, "a");
                 format!(" return {}; ", self.cast_text(to, DType::F32, 1, &through))
             }
@@ -70,8 +74,11 @@ impl Printer<'_> {
                 let name = self.require(Helper::Cast { to: DType::F32, from: DType::F16, lanes: 1 });
                 let of = types::scalar(self.dialect, DType::U16);
                 let value = format!("({of})(({unsigned}){bits} << 8)");
-                let value =
-                    if self.dialect.is_c() { format!("({half}){value}") } else { format!("{half}{{{value}}}") };
+                let value = if self.dialect.is_c() {
+                    format!("({half}){value}")
+                } else {
+                    format!("{half}{{{value}}}")
+                };
                 format!(" return {name}({value}); ")
             }
             // The exponent's bias is put right by a product, which normalises subnormals as well.
@@ -97,7 +104,9 @@ impl Printer<'_> {
             _ => None,
         };
         if let Some(it) = instruction {
-            return format!("\n  {of} r;\n  asm(\"{it} %0, %1;\" : \"=h\"(r.bits) : \"f\"(a));\n  return r;\n");
+            return format!(
+                "\n  {of} r;\n  asm(\"{it} %0, %1;\" : \"=h\"(r.bits) : \"f\"(a));\n  return r;\n"
+            );
         }
         let unsigned = types::unsigned32(self.dialect);
         let (bits, float) = (self.require(Helper::BitsOfFloat), self.require(Helper::FloatOfBits));
@@ -226,9 +235,9 @@ impl Narrow {
 fn narrow_float(it: &Narrow, unsigned: &str, bits: &str, float: &str) -> String {
     let Narrow { shift, sign, least, magic, greatest, beyond, nan } = it;
     let (half, top) = ((1u32 << (shift - 1)) - 1, 0x8000_0000_u32 >> sign);
-    let bias = least - (1 << 23); // The least normal number has exponent 1 in the narrow type.
+    let zero = least - (1 << 23); // The least normal number has exponent 1 in the narrow type.
     format!(
-        "  const {unsigned} n = (m - {bias:#x}u + {half:#x}u + ((m >> {shift}) & 1u)) >> {shift};\n  \
+        "  const {unsigned} n = (m - {zero:#x}u + {half:#x}u + ((m >> {shift}) & 1u)) >> {shift};\n  \
          const {unsigned} s = {bits}({float}(m) + {float}({magic:#x}u)) - {magic:#x}u;\n  \
          const {unsigned} v = m > 0x7f800000u ? {nan:#x}u : m > {greatest:#x}u ? {beyond:#x}u : m < {least:#x}u ? s : n;\n  \
          const {unsigned} r = ((u >> {sign}) & {top:#x}u) | v;\n"

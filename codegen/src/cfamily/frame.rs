@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Alloc, DType, ForKind, Index, IndexKind, Kernel, Less, Module, Name, Op, Scope};
 use ir::arith::Bounds;
+use ir::{Access, Alloc, DType, ForKind, Index, IndexKind, Kernel, Less, Module, Name, Op, Scope};
 
 use super::Dialect;
 use crate::lower::kernel_bounds;

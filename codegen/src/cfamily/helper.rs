@@ -16,7 +16,6 @@ pub(super) enum Helper {
     /// An operation on two operands.
     Binary(BinaryOp, DType, u32),
     /// A conversion.
-    #[expect(missing_docs, reason = "the names are their own")]
     Cast { to: DType, from: DType, lanes: u32 },
     /// A quotient of indices rounded down; of 64 bits where true.
     FloorDiv(bool),
@@ -122,7 +121,8 @@ impl Printer<'_> {
     }
 
     fn define_splat(&mut self, dtype: DType, lanes: u32) -> String {
-        let (name, of) = (self.helper_name(Helper::Splat(dtype, lanes)), self.require(Helper::Type(dtype, lanes)));
+        let (name, of) =
+            (self.helper_name(Helper::Splat(dtype, lanes)), self.require(Helper::Type(dtype, lanes)));
         let element = types::scalar(self.dialect, dtype);
         let all = vec!["a"; lanes as usize].join(", ");
         let all = if self.dialect.is_c() { format!("({of}){{{all}}}") } else { format!("{of}{{{{{all}}}}}") };
@@ -283,7 +283,9 @@ fn integer_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> String {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div if dtype == DType::Bool => {
             format!("(a {sign} b) != 0")
         }
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => format!("({of})(({unsigned})a {sign} ({unsigned})b)"),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
+            format!("({of})(({unsigned})a {sign} ({unsigned})b)")
+        }
         // The least integer over minus one wraps; the machine would trap.
         BinaryOp::Div if is_signed => format!("b == -1 ? ({of})(0 - ({unsigned})a) : ({of})(a / b)"),
         BinaryOp::Div => "a / b".to_owned(),
@@ -307,7 +309,9 @@ fn builtin_unary(dialect: Dialect, op: UnaryOp, dtype: DType) -> Option<String> 
         UnaryOp::Neg => return None,
         UnaryOp::Rsqrt if dialect.is_c() => return None,
         UnaryOp::Abs => "fabs",
-        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Tanh | UnaryOp::Erf => op.as_str(),
+        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Tanh | UnaryOp::Erf => {
+            op.as_str()
+        }
     };
     let prefix = if dialect.is_c() { "__builtin_" } else { "" };
     Some(format!("{prefix}{word}{suffix}"))

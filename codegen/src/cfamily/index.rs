@@ -48,8 +48,7 @@ impl Printer<'_> {
                     IndexKind::Mul(..) => Binds::Product,
                     _ => Binds::Atom,
                 };
-                let text =
-                    format!("{} * {}", self.index_binding(a, side(a)), self.index_binding(b, side(b)));
+                let text = format!("{} * {}", self.index_binding(a, side(a)), self.index_binding(b, side(b)));
                 (text, Binds::Product)
             }
             IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),

@@ -44,7 +44,10 @@ impl Printer<'_> {
     fn whole(&self, literal: Literal) -> String {
         let value = match literal.number {
             Number::Int(it) => it,
-            #[expect(clippy::cast_possible_truncation, reason = "cutting off the fraction is the meaning here")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "cutting off the fraction is the meaning here"
+            )]
             Number::Float(it) => f64::from_bits(it) as i64,
         };
         let text = integer(value);
@@ -59,7 +62,10 @@ impl Printer<'_> {
 }
 
 fn float(dialect: Dialect, value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to the type of the constant is the meaning here")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounding to the type of the constant is the meaning here"
+    )]
     let value = value as f32;
     let sign = if value < 0.0 { "-" } else { "" };
     match dialect {

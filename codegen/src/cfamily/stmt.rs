@@ -11,7 +11,9 @@ impl Printer<'_> {
     /// Statements in order; the allocations among them end with the list.
     pub(super) fn ops(&mut self, ops: &[Op]) {
         let allocs = self.frame.allocs.len();
-        ops.iter().for_each(|op| self.op(op));
+        for op in ops {
+            self.op(op);
+        }
         self.frame.allocs.truncate(allocs);
     }
 
@@ -26,7 +28,9 @@ impl Printer<'_> {
             Op::If(cond, body) => {
                 let head = format!("if ({})", self.conditions(cond));
                 let outside = self.frame.bounds.clone();
-                cond.iter().for_each(|it| self.frame.bounds.assume(it));
+                for less in cond {
+                    self.frame.bounds.assume(less);
+                }
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
@@ -34,7 +38,9 @@ impl Printer<'_> {
                 let (place, value) = (self.place(place), self.value(value, place.lanes));
                 self.line(&format!("{place} = {value};"));
             }
-            Op::Barrier if self.dialect.is_c() => self.line("// One thread runs this: there is nobody to wait for."),
+            Op::Barrier if self.dialect.is_c() => {
+                self.line("// One thread runs this: there is nobody to wait for.");
+            }
             Op::Barrier => self.line("__syncthreads();"),
             Op::Comment(text) => text.lines().for_each(|it| {
                 // A backslash at the end would carry the comment on into the next line.
@@ -112,7 +118,8 @@ impl Printer<'_> {
             op.walk(&mut |op| {
                 each_access(op, &mut |access| {
                     let is_local = self.frame.locals.contains(&access.buffer);
-                    found |= is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
+                    found |=
+                        is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
                 });
             });
         }

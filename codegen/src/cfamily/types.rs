@@ -76,7 +76,9 @@ pub(super) fn define_vector(dialect: Dialect, dtype: DType, lanes: u32) -> Strin
     let bytes = dtype.bytes() * lanes as usize;
     if dialect.is_c() {
         let align = dtype.bytes();
-        format!("typedef {element} {name} __attribute__((vector_size({bytes}), aligned({align}), may_alias));\n")
+        format!(
+            "typedef {element} {name} __attribute__((vector_size({bytes}), aligned({align}), may_alias));\n"
+        )
     } else {
         format!("struct __align__({bytes}) {name} {{ {element} at[{lanes}]; }};\n")
     }

@@ -49,7 +49,8 @@ impl Printer<'_> {
             }
             Value::Index(to, index) => {
                 let (name, index) = (types::scalar(self.dialect, *to), self.index_atom(index));
-                let text = if *to == DType::Bool { format!("({index} != 0)") } else { format!("({name}){index}") };
+                let text =
+                    if *to == DType::Bool { format!("({index} != 0)") } else { format!("({name}){index}") };
                 (text, Binds::Unary)
             }
             Value::Cast(to, a) => self.cast(*to, a, lanes),
@@ -63,13 +64,20 @@ impl Printer<'_> {
             Value::Binary(op, a, b) => self.binary(*op, (a, b), dtype, lanes),
             Value::Select(cond, a, b) => {
                 let cond = self.conditions(cond);
-                let (a, b) = (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
+                let (a, b) =
+                    (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
                 (format!("{cond} ? {a} : {b}"), Binds::Choice)
             }
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, (a, b): (&Value, &Value), dtype: DType, lanes: u32) -> (String, Binds) {
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        (a, b): (&Value, &Value),
+        dtype: DType,
+        lanes: u32,
+    ) -> (String, Binds) {
         let binds = match op {
             BinaryOp::Add | BinaryOp::Sub => Binds::Sum,
             BinaryOp::Mul | BinaryOp::Div => Binds::Product,
@@ -135,13 +143,9 @@ pub(super) fn is_plain_cast(from: DType, to: DType) -> bool {
     match to {
         DType::F32 | DType::F64 => !types::is_emulated(from),
         DType::Bool | DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => false,
-        DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32 => !from.is_float(),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => {
+            !from.is_float()
+        }
     }
 }
 

@@ -68,7 +68,10 @@ impl Lanes {
 
     fn wide(&self, access: &Access, start: Index) -> Result<Access, String> {
         if self.aligned && !self.bounds.divides(i64::from(self.width), &start) {
-            return Err(format!("accesses of `{}` are not aligned to {} elements", access.buffer, self.width));
+            return Err(format!(
+                "accesses of `{}` are not aligned to {} elements",
+                access.buffer, self.width
+            ));
         }
         Ok(Access { buffer: access.buffer.clone(), indices: vec![start], lanes: self.width })
     }
@@ -104,7 +107,8 @@ impl Lanes {
             Value::Binary(op, a, b) => Value::binary(*op, self.value(a)?, self.value(b)?),
             Value::Select(cond, a, b) => {
                 let why = || "a choice differs between its iterations".to_owned();
-                let cond = cond.iter().map(|it| self.condition(it).ok_or_else(why)).collect::<Result<_, _>>()?;
+                let cond =
+                    cond.iter().map(|it| self.condition(it).ok_or_else(why)).collect::<Result<_, _>>()?;
                 Value::Select(cond, Arc::new(self.value(a)?), Arc::new(self.value(b)?))
             }
         })
@@ -130,18 +134,20 @@ impl Lanes {
             }
         }
         let outside = self.bounds.clone();
-        same.iter().for_each(|it| self.bounds.assume(it));
+        for less in &same {
+            self.bounds.assume(less);
+        }
         let inner = self.ops(body);
         self.bounds = outside;
         match differ[..] {
             [] => Ok(vec![Op::If(same, inner?)]),
-            [less] if self.splits_guards => self.split(same, less, inner?, body),
+            [less] if self.splits_guards => self.split(&same, less, inner?, body),
             _ => Err("a guard differs between its iterations".to_owned()),
         }
     }
 
     /// Lanes where the guard holds for all of them, one iteration after the other where it does not.
-    fn split(&self, same: Vec<Less>, less: &Less, lanes: Vec<Op>, body: &[Op]) -> Result<Vec<Op>, String> {
+    fn split(&self, same: &[Less], less: &Less, lanes: Vec<Op>, body: &[Op]) -> Result<Vec<Op>, String> {
         let difference = self.bounds.linear_in(&(&less.lhs - &less.rhs), &self.lane);
         let (stride, _) = difference.ok_or("a guard of it is not linear")?;
         let last = Index::from(if stride > 0 { i64::from(self.width) - 1 } else { 0 });

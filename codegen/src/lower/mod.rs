@@ -83,6 +83,31 @@ pub const PASSES: &[Pass] = &[
         doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
         run: Run::Module(flatten::flatten),
     },
+    Pass {
+        name: "collapse_unit_loops",
+        doc: "Removes loops of one iteration.",
+        run: Run::Module(|module, context| Ok(collapse_unit_loops(module, &context.target))),
+    },
+    Pass {
+        name: "vectorize",
+        doc: "Turns vectorised loops into accesses of several lanes, or says in a comment why not.",
+        run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
+    },
+    Pass {
+        name: "unroll",
+        doc: "On a CPU, writes out the loops that index local arrays.",
+        run: Run::Module(|module, context| Ok(unroll(module, &context.target))),
+    },
+    Pass {
+        name: "simplify_indices",
+        doc: "Brings each index to its cheapest form and drops conditions that always hold.",
+        run: Run::Module(|module, context| Ok(simplify_indices(module, &context.target))),
+    },
+    Pass {
+        name: "scalarize",
+        doc: "On a CPU, splits local arrays with constant subscripts into variables.",
+        run: Run::Module(|module, context| Ok(scalarize(module, &context.target))),
+    },
 ];
 
 /// Lowers a verified program; `observe` sees the program after each pass.

@@ -29,7 +29,8 @@ pub fn vectorize(mut module: Module, target: &Target) -> Module {
     for at in 0..module.kernels.len() {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
         let body = std::mem::take(&mut module.kernels[at].body);
-        let mut pass = Vectorizer { target, types: args.clone(), bounds, taken: names::taken(&module.dims, &body) };
+        let mut pass =
+            Vectorizer { target, types: args.clone(), bounds, taken: names::taken(&module.dims, &body) };
         pass.add_types(&body);
         module.kernels[at].body = pass.ops(body);
     }
@@ -80,7 +81,9 @@ impl Vectorizer<'_> {
             }
             Op::If(cond, body) => {
                 let outside = self.bounds.clone();
-                cond.iter().for_each(|it| self.bounds.assume(it));
+                for less in &cond {
+                    self.bounds.assume(less);
+                }
                 let body = self.ops(body);
                 self.bounds = outside;
                 vec![Op::If(cond, body)]
@@ -110,7 +113,10 @@ impl Vectorizer<'_> {
         }
         let is_short = it.extent.as_int().is_some_and(|it| it <= MAX_WRITTEN_OUT);
         let kind = if is_short { ForKind::Unrolled } else { ForKind::Serial };
-        vec![Op::Comment(format!("`{}` does not become lanes: {reason}.", it.var)), self.inside(For { kind, ..it })]
+        vec![
+            Op::Comment(format!("`{}` does not become lanes: {reason}.", it.var)),
+            self.inside(For { kind, ..it }),
+        ]
     }
 
     /// The loop as statements of `width` lanes, or why not.
@@ -128,8 +134,8 @@ impl Vectorizer<'_> {
         let mut lanes = Lanes { width, lane: lane.clone(), bounds, aligned, splits_guards };
         lanes.bounds.insert(&lane, &Index::from(i64::from(width)));
         let place = &first + &Index::var(&lane);
-        let with = |name: &Name| (*name == it.var).then(|| place.clone());
-        let body = it.body.iter().map(|op| lanes.op(&op.subst(&with))).collect::<Result<Vec<_>, _>>()?;
+        let replace = |name: &Name| (*name == it.var).then(|| place.clone());
+        let body = it.body.iter().map(|op| lanes.op(&op.subst(&replace))).collect::<Result<Vec<_>, _>>()?;
         let body: Vec<_> = body.into_iter().flatten().collect();
         if splits_guards {
             self.taken.insert(lane);
@@ -172,7 +178,8 @@ impl Vectorizer<'_> {
             // The narrow floats compute in f32.
             Value::Unary(_, a) => own.max(4).max(self.computed_bytes(a)),
             Value::Binary(_, a, b) => {
-                let is_float = value.dtype(&|name| self.types.get(name).copied()).is_some_and(DType::is_float);
+                let is_float =
+                    value.dtype(&|name| self.types.get(name).copied()).is_some_and(DType::is_float);
                 let own = if is_float { own.max(4) } else { own };
                 own.max(self.computed_bytes(a)).max(self.computed_bytes(b))
             }
