@@ -47,6 +47,9 @@ pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
 
+    #[error("{step} would leave a program that breaks a rule: {message}")]
+    Unsound { step: &'static str, message: String },
+
     // What is named.
     #[error("there is no {thing} `{name}`")]
     NoSuch { thing: Thing, name: Name, known: Vec<Name> },
@@ -54,6 +57,10 @@ pub enum ScheduleError {
     WrongThing { name: Name, found: Thing, wanted: Thing },
     #[error("`{name}` is not a name: a letter or `_`, then letters, digits and `_`, at most 64")]
     NotAName { name: Name },
+    #[error("the name `{name}` is reserved: C, CUDA or the emitted source uses it")]
+    Reserved { name: Name },
+    #[error("loop `{name}` is inside a block, and steps leave the bodies of blocks alone")]
+    InsideBlock { name: Name },
     #[error("the name `{name}` is already taken")]
     NameTaken { name: Name },
     #[error("`{name}` is given twice")]
@@ -104,8 +111,8 @@ pub enum ScheduleError {
     // Threads.
     #[error("loop `{name}` cannot be {kind} for the target `{target}`")]
     WrongTarget { name: Name, kind: &'static str, target: &'static str },
-    #[error("loop `{by}` around or inside loop `{name}` is already bound to `{}`", axis.as_str())]
-    AxisTaken { name: Name, by: Name, axis: ThreadAxis },
+    #[error("loops `{outer}` and `{inner}`, one in the other, cannot both be bound to `{}`", axis.as_str())]
+    AxisTaken { outer: Name, inner: Name, axis: ThreadAxis },
     #[error("loop `{name}` makes {count} {what}, and there can be at most {limit}")]
     TooMany { name: Name, count: i64, what: &'static str, limit: i64 },
 
@@ -161,6 +168,8 @@ impl ScheduleError {
             | E::WrongThing { name, .. }
             | E::NotAName { name }
             | E::NameTaken { name }
+            | E::Reserved { name }
+            | E::InsideBlock { name }
             | E::NamedTwice { name }
             | E::UnresolvedKnob { name }
             | E::FactorNotPositive { name, .. }
@@ -182,19 +191,18 @@ impl ScheduleError {
             E::TwoInferred { first, second }
             | E::NotAChain { first, second }
             | E::SameOrder { first, second, .. } => vec![second, first],
-            E::NotNested { outer, inner } => vec![inner, outer],
+            E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
             E::ReductionLoop { name, block, .. }
             | E::NotAffine { name, block }
             | E::PipelineMissing { name, block, .. } => vec![name, block],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
-            E::AxisTaken { name, by, .. } => vec![name, by],
             E::NotInLoop { name, block } => vec![block, name],
             E::OneStatement { name, first, second } => vec![second, first, name],
             E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } => vec![block],
             E::Hazard { src, dst, buffer, name, .. } => vec![dst, src, buffer, name],
-            E::TooFewLoops { .. } | E::AnnotateWhat => vec![],
+            E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
         }
     }
 
@@ -204,9 +212,10 @@ impl ScheduleError {
         let help = match self {
             E::Block(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
-            E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
+            E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
+                "leave one factor `None` to have it inferred"
+            }
             E::TwoInferred { .. } => "give all factors but one",
-            E::FactorNotPositive { .. } => "`None` asks for the factor to be inferred",
             E::LoopHasKind { .. } | E::LoopHasAnnotation { .. } => {
                 "split, fuse and reorder loops first; bind, vectorize, unroll and annotate them afterwards"
             }
@@ -221,7 +230,9 @@ impl ScheduleError {
             E::UnknownExtent { .. } => "split it by a constant, and take the inner loop",
             E::WrongTarget { target: "cpu", .. } => "use parallel and vectorize on this target",
             E::WrongTarget { .. } => "bind the loop to blockIdx.x, or to threadIdx.x",
-            E::AxisTaken { .. } => "use another axis, or fuse the two loops and bind the result",
+            E::AxisTaken { .. } => {
+                "an axis is bound again only by a loop of the same extent, where no block inside uses the outer loop"
+            }
             E::TooMany { .. } => "split the loop and bind the inner part",
             E::NotTemp { .. } => "make a temporary with cache_read or cache_write, and change that",
             E::AxisNotAlignable { .. } => "align the axis before the last: its stride is the length of a row",
@@ -239,6 +250,8 @@ impl ScheduleError {
                 "double buffering is for blocks that fill a temporary, as cache_read makes"
             }
             E::NameTaken { .. }
+            | E::Reserved { .. }
+            | E::InsideBlock { .. }
             | E::WrongThing { .. }
             | E::NotAName { .. }
             | E::NamedTwice { .. }
@@ -253,7 +266,8 @@ impl ScheduleError {
             | E::AnnotationValue { .. }
             | E::NotInLoop { .. }
             | E::NegativeStage { .. }
-            | E::SameOrder { .. } => return None,
+            | E::SameOrder { .. }
+            | E::Unsound { .. } => return None,
         };
         Some(help.to_owned())
     }
