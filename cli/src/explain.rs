@@ -1,7 +1,5 @@
 //! `tilewright explain`.
 
-use std::io::Write;
-
 use schedule::primitive;
 use serde_json::json;
 
