@@ -193,7 +193,7 @@ impl Func {
         let mut taken = false;
         self.body.walk(&mut |stmt| match stmt {
             Stmt::Loop(it) => taken |= it.var == *name,
-            Stmt::Block(it) => taken |= it.name == *name,
+            Stmt::Block(it) => taken |= it.name == *name || it.find_iter(name).is_some(),
             Stmt::Seq(_) | Stmt::Store(_) => {}
         });
         taken

@@ -9,7 +9,7 @@
 //! symbolic dimensions, and no loop variable: that is what lets primitives move blocks about.
 //!
 //! Every loop, block and buffer has a name unique among all names of its `Func`, but that a block may have the
-//! name of a buffer that it writes: block `C` computes `C`. Iterator names are local to their block. Names are the
+//! name of a buffer: block `C` computes `C`. Iterator names are local to their block. Names are the
 //! identity: scripts, errors, diffs, logs and emitted comments all say the same word.
 //!
 //! # Two expression types
@@ -58,23 +58,30 @@
 //! `barrier`) and is not parsed.
 
 pub mod arith;
+pub mod cost;
 pub mod deps;
 mod dtype;
 mod func;
 mod index;
+pub mod interp;
 mod kernel;
 mod name;
+pub mod number;
+pub mod reference;
 pub mod region;
 mod stmt;
 mod target;
 pub mod text;
 mod value;
+mod verify;
 
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
+pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
 pub use name::Name;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
 pub use target::{Arch, Target};
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
+pub use verify::{Example, Part, VerifyError, VerifyErrorKind, is_reserved, verify};

@@ -300,6 +300,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Takes an integer of a type that has no negative numbers.
+    pub(super) fn count<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, Failure> {
+        if self.is_sign("-") {
+            return Err(self.expected(what));
+        }
+        let at = self.at();
+        let value = self.integer()?;
+        let too_large = ParseErrorKind::TooLarge { digits: value.to_string() };
+        value.try_into().map_err(|_| Failure { at, kind: too_large })
+    }
+
     /// The items up to a closing sign, commas between them.
     pub(super) fn list<T>(
         &mut self,

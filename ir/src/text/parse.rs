@@ -174,10 +174,7 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
     let mut layout = Layout::default();
     while line.eat_word("align") {
         line.expect("(")?;
-        let at = line.at();
-        let axis = line.integer()?;
-        let too_large = ParseErrorKind::TooLarge { digits: axis.to_string() };
-        let axis = usize::try_from(axis).map_err(|_| Failure { at, kind: too_large })?;
+        let axis = line.count("a dimension")?;
         line.expect(",")?;
         let factor = line.integer()?;
         line.expect(",")?;

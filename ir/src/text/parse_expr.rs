@@ -50,10 +50,7 @@ impl Cursor<'_> {
         let indices = self.list("]", |it| {
             let index = it.index()?;
             if it.eat("+:") {
-                let at = it.at();
-                let count = it.integer()?;
-                let too_large = ParseErrorKind::TooLarge { digits: count.to_string() };
-                lanes = u32::try_from(count).map_err(|_| Failure { at, kind: too_large })?;
+                lanes = it.count("a number of lanes")?;
                 if !it.is_sign("]") {
                     return Err(it.expected("`]`"));
                 }

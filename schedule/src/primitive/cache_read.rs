@@ -1,4 +1,4 @@
-use ir::{Buffer, Func, Name, Scope, Stmt, region};
+use ir::{Buffer, Func, Name, Stmt, region};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -54,13 +54,14 @@ impl Primitive for CacheRead {
         let spot = spot(&state.func, &self.buffer, &readers)?;
 
         let func = &mut state.func;
-        let copy = copy(func, &source, &self.buffer, &name, scope, &readers, &spot);
+        func.buffers.insert(name.clone(), Buffer::temp(source.dtype, source.shape.clone(), scope));
         func.map_blocks(&mut |block| {
             if readers.contains(&block.name) {
                 redirect(&mut block.body, &self.buffer, &name);
                 block.init.iter_mut().for_each(|init| redirect(init, &self.buffer, &name));
             }
         });
+        let copy = copy(func, &self.buffer, &name, &readers, &spot);
         nest::insert(func, &spot, copy);
         Ok(())
     }
@@ -109,28 +110,16 @@ fn spot(func: &Func, buffer: &Name, readers: &[Name]) -> Result<Spot, ScheduleEr
     }
 }
 
-/// The copy of what the readers touch at the spot, its buffer included.
-fn copy(
-    func: &mut Func,
-    source: &Buffer,
-    buffer: &Name,
-    name: &Name,
-    scope: Scope,
-    readers: &[Name],
-    spot: &Spot,
-) -> Stmt {
-    let fixed = nest::path(func, spot.within.as_ref()).len();
+/// The copy of what the readers of the new buffer touch at the spot.
+fn copy(func: &Func, source: &Name, name: &Name, readers: &[Name], spot: &Spot) -> Stmt {
+    let shape = &func.buffers[source].shape;
+    let fixed = nest::path(func, spot.within.as_ref());
     let regions = readers.iter().filter_map(|it| {
-        let block = func.find_block(it)?;
-        let loops = func.loops_of(it)?;
-        let accesses: Vec<_> = block.reads().into_iter().filter(|it| it.buffer == *buffer).collect();
-        let is_inner = |var: &Name| loops[fixed..].iter().any(|it| it.var == *var);
-        Some(region::touched(block, &accesses, &source.shape, &region::bounds_of(func, &loops), &is_inner))
+        Some(region::touched_below(func, func.find_block(it)?, name, fixed.len(), region::Way::Read))
     });
-    let bounds = region::bounds_of(func, &nest::path(func, spot.within.as_ref()));
-    let region = regions.reduce(|a, b| region::union(&a, &b, &source.shape, &bounds)).unwrap_or_default();
-    func.buffers.insert(name.clone(), Buffer::temp(source.dtype, source.shape.clone(), scope));
-    nest::copy(func, name, buffer, name, &clip(region, &source.shape, &bounds), &bounds)
+    let bounds = region::bounds_of(func, &fixed);
+    let region = regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default();
+    nest::copy(func, name, source, name, &clip(region, shape, &bounds), &bounds)
 }
 
 /// A region reaching past the buffer on constant sides (padding) becomes the whole dimension.
@@ -138,7 +127,7 @@ fn clip(region: region::Region, shape: &[ir::Index], bounds: &ir::arith::Bounds)
     let clipped = region.into_iter().zip(shape).map(|(range, size)| {
         let zero = ir::Index::int(0);
         let whole = bounds.at_most(&range.min, &zero) && bounds.at_most(size, &(&range.min + &range.extent));
-        if whole { region::Range { min: zero, extent: size.clone() } } else { range }
+        if whole { region::Range::new(zero, size.clone()) } else { range }
     });
     clipped.collect()
 }

@@ -60,11 +60,9 @@ impl Primitive for CacheWrite {
         let spot = Spot { within, at: last + 1 };
 
         let func = &mut state.func;
-        let target = func.buffers[&buffer].clone();
-        let bounds = region::bounds_of(func, &nest::path(func, spot.within.as_ref()));
-        let region = written(func, &writers, &buffer, &target.shape, &spot);
-        func.buffers.insert(name.clone(), Buffer::temp(target.dtype, target.shape, scope));
-        let copy = nest::copy(func, &name, &name, &buffer, &region, &bounds);
+        let target = &func.buffers[&buffer];
+        let target = Buffer::temp(target.dtype, target.shape.clone(), scope);
+        func.buffers.insert(name.clone(), target);
         func.map_blocks(&mut |block| {
             if writers.contains(&block.name) {
                 for stmt in block.init.iter_mut().chain([&mut block.body]) {
@@ -73,27 +71,21 @@ impl Primitive for CacheWrite {
                 }
             }
         });
+        let bounds = region::bounds_of(func, &nest::path(func, spot.within.as_ref()));
+        let region = written(func, &writers, &name, &spot);
+        let copy = nest::copy(func, &name, &name, &buffer, &region, &bounds);
         nest::insert(func, &spot, copy);
         Ok(())
     }
 }
 
-/// What the writers touch at the spot.
-fn written(
-    func: &ir::Func,
-    writers: &[Name],
-    buffer: &Name,
-    shape: &[ir::Index],
-    spot: &Spot,
-) -> region::Region {
+/// What the writers of the new buffer touch at the spot.
+fn written(func: &ir::Func, writers: &[Name], buffer: &Name, spot: &Spot) -> region::Region {
+    let shape = &func.buffers[buffer].shape;
     let fixed = nest::path(func, spot.within.as_ref());
     let bounds = region::bounds_of(func, &fixed);
     let regions = writers.iter().filter_map(|it| {
-        let block = func.find_block(it)?;
-        let loops = func.loops_of(it)?;
-        let accesses: Vec<_> = block.writes().into_iter().filter(|it| it.buffer == *buffer).collect();
-        let is_inner = |var: &Name| loops[fixed.len()..].iter().any(|it| it.var == *var);
-        Some(region::touched(block, &accesses, shape, &region::bounds_of(func, &loops), &is_inner))
+        Some(region::touched_below(func, func.find_block(it)?, buffer, fixed.len(), region::Way::Write))
     });
     regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default()
 }

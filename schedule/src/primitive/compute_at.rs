@@ -1,6 +1,6 @@
 use ir::{
     Block, Func, Index, IterKind, Name, Role, Stmt,
-    region::{self, Range},
+    region::{self, Range, Way},
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,8 @@ use crate::{
 /// }
 /// ```
 ///
-/// All readers must be under the loop. The block gets fresh loops `{block}_0`, `{block}_1`, …, one an iterator in
+/// All readers must be under the loop. For a shared buffer, what all threads of the block need counts, so bind the
+/// loops of the readers first. The block gets fresh loops `{block}_0`, `{block}_1`, …, one an iterator in
 /// order, and stands right before its first reader. What two iterations of the loop both need is computed twice.
 /// Outputs, and blocks whose old loops are bound or annotated, are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,10 +120,7 @@ fn needed(func: &Func, readers: &[Name], buffer: &Name, target: &Name) -> region
     let fixed = nest::path(func, Some(target));
     let regions = readers.iter().filter_map(|it| {
         let block = func.find_block(it)?;
-        let loops = func.loops_of(it)?;
-        let accesses: Vec<_> = block.reads().into_iter().filter(|it| it.buffer == *buffer).collect();
-        let is_inner = |var: &Name| loops[fixed.len()..].iter().any(|it| it.var == *var);
-        Some(region::touched(block, &accesses, shape, &region::bounds_of(func, &loops), &is_inner))
+        Some(region::touched_below(func, block, buffer, fixed.len(), Way::Read))
     });
     let bounds = region::bounds_of(func, &fixed);
     regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default()

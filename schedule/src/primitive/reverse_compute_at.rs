@@ -1,7 +1,7 @@
 use ir::{
     Block, Func, Index, IterKind, Name, Stmt,
     arith::Bounds,
-    region::{self, Range},
+    region::{self, Range, Way},
 };
 use serde::{Deserialize, Serialize};
 
@@ -168,12 +168,7 @@ fn iterator_ranges(func: &Func, block: &Block, producers: &[Name], target: &Name
     for read in block.reads() {
         let writers = func.writers(&read.buffer);
         let Some(writer) = writers.iter().rev().find(|it| producers.contains(&it.name)) else { continue };
-        let loops = func.loops_of(&writer.name).unwrap_or_default();
-        let is_inner = |var: &Name| loops[fixed..].iter().any(|it| it.var == *var);
-        let accesses: Vec<_> = writer.writes().into_iter().filter(|it| it.buffer == read.buffer).collect();
-        let shape = &func.buffers[&read.buffer].shape;
-        let bounds = region::bounds_of(func, &loops);
-        let region = region::touched(writer, &accesses, shape, &bounds, &is_inner);
+        let region = region::touched_below(func, writer, &read.buffer, fixed, Way::Write);
         for (range, iter) in ranges.iter_mut().zip(&block.iters) {
             let at = read.indices.iter().position(|it| it.as_var() == Some(&iter.var));
             if let (None, Some(at)) = (&range, at) {

@@ -1,0 +1,326 @@
+//! The verifier: what is true of every well-formed function.
+//!
+//! # Names
+//! * The name of the function, and those of dimensions, buffers, loops (those inside blocks too), blocks and
+//!   iterators are identifiers ([`Name::is_valid`](crate::Name::is_valid)).
+//! * None is [reserved](is_reserved): a word of C, CUDA or the text form, or a name that emitted sources use.
+//! * All are different from each other, except that a block may have the name of a buffer, and that blocks may
+//!   use the same iterator names as other blocks.
+//!
+//! # Buffers
+//! * Shapes are over the dimensions. An extent that is a constant is at least 1.
+//! * Inputs and outputs are in global memory.
+//! * Of `align` there is at most one for each dimension of the buffer, with `1 <= factor` and
+//!   `0 <= offset < factor`.
+//! * Inputs are never written. Outputs, and temporaries that are read, are written by some block.
+//!
+//! # Statements
+//! * A sequence is as [`Stmt::seq`](crate::Stmt::seq) makes it: not directly inside another, not of one statement.
+//! * Stores stand in blocks only, and blocks not in blocks. A loop has a body, and a block a store.
+//! * A loop inside a block is serial and has no annotations.
+//! * The extent of a loop is over the dimensions and the variables of the loops around it (inside a block, its
+//!   iterators and the loops around it in the block). An extent that is a constant is at least 1.
+//! * On the path to a loop no GPU axis is bound twice.
+//! * The keys of annotations are not empty.
+//!
+//! # Blocks
+//! * Bindings and guards are over the dimensions and the variables of the loops around the block.
+//! * The extents of iterators are over the dimensions. One that is a constant is at least 1.
+//! * Init and body are over the dimensions and the iterators of the block: they read no variable of a loop around
+//!   the block.
+//! * A block with an init has a reduction iterator. The init reads no reduction iterator and writes only what the
+//!   body writes. (A block with a reduction iterator and no init is the update of a decomposed reduction.)
+//!
+//! # Expressions
+//! * A divisor that is a constant is at least 1.
+//! * An access names a buffer, has one subscript for each of its dimensions, and is of one lane.
+//! * A literal is one of its type. An index becomes a value of an integer type.
+//! * Both operands of an operation, both branches of a selection, and the two sides of a store have one type.
+//! * `exp`, `log`, `sqrt`, `rsqrt`, `tanh` and `erf` take floats; of booleans there is only `min` and `max`.
+//!
+//! # Ranges
+//! * The binding of an iterator is within `0..extent`, and a subscript within the shape, in every run of the block.
+//!
+//! The last two are not decided but *tried*: the block is run at corners of its iteration space, with guards and
+//! selections obeyed, and what is reported is a run that goes wrong. So a refusal is always right, and names an
+//! example; a range that is only exceeded elsewhere is left to the interpreter and the virtual GPU to find.
+
+mod corners;
+mod error;
+mod names;
+mod values;
+
+use std::collections::BTreeSet;
+
+pub use error::{Example, Part, VerifyError, VerifyErrorKind};
+pub use names::is_reserved;
+
+use crate::{
+    Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt,
+    StorageAlign,
+};
+
+/// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do.
+pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
+    let mut it = Verifier { func, errors: names::check(func), around: Vec::new() };
+    it.buffers();
+    it.sequence(&func.body);
+    it.stmt(&func.body);
+    it.usage();
+    if it.errors.is_empty() {
+        it.errors = corners::check(func);
+    }
+    if it.errors.is_empty() { Ok(()) } else { Err(it.errors) }
+}
+
+struct Verifier<'a> {
+    func: &'a Func,
+    errors: Vec<VerifyError>,
+    /// The loops around the statement that is looked at, from the outermost.
+    around: Vec<&'a Loop>,
+}
+
+impl<'a> Verifier<'a> {
+    fn report(&mut self, at: &Name, kind: VerifyErrorKind) {
+        let error = VerifyError { at: at.clone(), kind };
+        if self.errors.last() != Some(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    /// Checks the variables and divisors of an index.
+    fn index(&mut self, at: &Name, part: &Part, index: &Index, in_scope: &dyn Fn(&Name) -> bool) {
+        let mut unknown = Vec::new();
+        index.each_var(&mut |var| {
+            if !in_scope(var) && !unknown.contains(&var) {
+                unknown.push(var);
+            }
+        });
+        for var in unknown {
+            let is_loop = self.around.iter().any(|it| it.var == *var);
+            let (part, var) = (part.clone(), var.clone());
+            self.report(at, VerifyErrorKind::NotInScope { var, part, is_loop });
+        }
+        if let Some(divisor) = bad_divisor(index) {
+            self.report(at, VerifyErrorKind::Divisor { divisor, index: index.clone() });
+        }
+    }
+
+    /// Checks an extent, of whatever part.
+    fn extent(&mut self, at: &Name, part: &Part, extent: &Index, in_scope: &dyn Fn(&Name) -> bool) {
+        self.index(at, part, extent, in_scope);
+        if let Some(extent) = extent.as_int().filter(|it| *it < 1) {
+            self.report(at, VerifyErrorKind::Extent { part: part.clone(), extent });
+        }
+    }
+
+    fn buffers(&mut self) {
+        for (name, buffer) in &self.func.buffers {
+            let func = self.func;
+            for extent in &buffer.shape {
+                self.extent(name, &Part::Shape, extent, &|var| func.dims.contains(var));
+            }
+            if buffer.role != Role::Temp && buffer.scope != Scope::Global {
+                self.report(name, VerifyErrorKind::ParameterScope { scope: buffer.scope });
+            }
+            self.layout(name, buffer);
+        }
+    }
+
+    fn layout(&mut self, name: &Name, buffer: &Buffer) {
+        let mut seen = BTreeSet::new();
+        for &StorageAlign { axis, factor, offset } in &buffer.layout.align {
+            let fits = axis < buffer.shape.len() && factor >= 1 && (0..factor).contains(&offset);
+            if !fits || !seen.insert(axis) {
+                self.report(name, VerifyErrorKind::Align { axis, factor, offset });
+            }
+        }
+    }
+
+    /// Checks that a body is no sequence of one statement and has no sequence directly inside.
+    fn sequence(&mut self, stmt: &Stmt) {
+        if let Stmt::Seq(stmts) = stmt
+            && (stmts.len() == 1 || stmts.iter().any(|it| matches!(it, Stmt::Seq(_))))
+        {
+            let at = self.around.last().map_or(&self.func.name, |it| &it.var);
+            self.report(&at.clone(), VerifyErrorKind::Sequence);
+        }
+    }
+
+    /// Checks a statement outside blocks.
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Loop(it) => {
+                self.for_loop(it);
+                self.around.push(it);
+                self.sequence(&it.body);
+                self.stmt(&it.body);
+                self.around.pop();
+            }
+            Stmt::Block(it) => self.block(it),
+            Stmt::Seq(stmts) => {
+                for stmt in stmts {
+                    self.stmt(stmt);
+                }
+            }
+            Stmt::Store(it) => {
+                let at = self.around.last().map_or(&self.func.name, |it| &it.var).clone();
+                self.report(&at, VerifyErrorKind::StoreOutsideBlock { buffer: it.place.buffer.clone() });
+            }
+        }
+    }
+
+    fn for_loop(&mut self, it: &Loop) {
+        let (dims, around) = (&self.func.dims, self.around.clone());
+        self.extent(&it.var, &Part::Extent, &it.extent, &|var| {
+            dims.contains(var) || around.iter().any(|it| it.var == *var)
+        });
+        if let LoopKind::Bound(axis) = it.kind {
+            let outer = around.iter().find(|it| it.kind == LoopKind::Bound(axis));
+            if let Some(outer) = outer {
+                self.report(&it.var, VerifyErrorKind::AxisTwice { axis, outer: outer.var.clone() });
+            }
+        }
+        if it.body.is_empty() {
+            self.report(&it.var, VerifyErrorKind::EmptyLoop);
+        }
+        self.annotations(&it.var, &it.annotations);
+    }
+
+    fn annotations(&mut self, at: &Name, annotations: &Annotations) {
+        if annotations.contains_key("") {
+            self.report(at, VerifyErrorKind::EmptyKey);
+        }
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        let (name, dims, around) = (&block.name, &self.func.dims, self.around.clone());
+        let outside = |var: &Name| dims.contains(var) || around.iter().any(|it| it.var == *var);
+        for iter in &block.iters {
+            let part = Part::IterExtent(iter.var.clone());
+            self.extent(name, &part, &iter.extent, &|var| dims.contains(var));
+            self.index(name, &Part::Binding(iter.var.clone()), &iter.binding, &outside);
+        }
+        for index in block.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]) {
+            self.index(name, &Part::Guard, index, &outside);
+        }
+        self.annotations(name, &block.annotations);
+        self.init(block);
+        for (part, stmt) in block.init.iter().map(|it| (Part::Init, it)).chain([(Part::Body, &block.body)]) {
+            self.inner_sequence(block, stmt);
+            self.inner(block, &part, stmt, &mut Vec::new());
+        }
+        if block.writes().is_empty() {
+            self.report(name, VerifyErrorKind::NoStore);
+        }
+    }
+
+    fn init(&mut self, block: &Block) {
+        let Some(init) = &block.init else { return };
+        if block.iters.iter().all(|it| it.kind == IterKind::Spatial) {
+            self.report(&block.name, VerifyErrorKind::InitWithoutReduction);
+        }
+        let mut written = BTreeSet::new();
+        block.body.each_store(&mut |store| {
+            written.insert(&store.place.buffer);
+        });
+        let mut others = Vec::new();
+        init.each_store(&mut |store| {
+            if !written.contains(&store.place.buffer) {
+                others.push(store.place.buffer.clone());
+            }
+        });
+        for buffer in others {
+            self.report(&block.name, VerifyErrorKind::InitWritesOther { buffer });
+        }
+    }
+
+    fn inner_sequence(&mut self, block: &Block, stmt: &Stmt) {
+        if let Stmt::Seq(stmts) = stmt
+            && (stmts.len() == 1 || stmts.iter().any(|it| matches!(it, Stmt::Seq(_))))
+        {
+            self.report(&block.name, VerifyErrorKind::Sequence);
+        }
+    }
+
+    /// Checks a statement inside a block, below the loops `inside` the block.
+    fn inner(&mut self, block: &'a Block, part: &Part, stmt: &'a Stmt, inside: &mut Vec<&'a Name>) {
+        match stmt {
+            Stmt::Loop(it) => {
+                let extent = it.extent.clone();
+                self.inner_index(block, part, &extent, inside);
+                if let Some(extent) = extent.as_int().filter(|it| *it < 1) {
+                    self.report(&it.var, VerifyErrorKind::Extent { part: Part::Extent, extent });
+                }
+                if it.kind != LoopKind::Serial || !it.annotations.is_empty() {
+                    self.report(&block.name, VerifyErrorKind::InnerLoop { var: it.var.clone() });
+                }
+                if it.body.is_empty() {
+                    self.report(&it.var, VerifyErrorKind::EmptyLoop);
+                }
+                self.inner_sequence(block, &it.body);
+                inside.push(&it.var);
+                self.inner(block, part, &it.body, inside);
+                inside.pop();
+            }
+            Stmt::Block(it) => {
+                self.report(&block.name, VerifyErrorKind::NestedBlock { inner: it.name.clone() });
+            }
+            Stmt::Seq(stmts) => {
+                for stmt in stmts {
+                    self.inner(block, part, stmt, inside);
+                }
+            }
+            Stmt::Store(it) => self.store(block, part, it, inside),
+        }
+    }
+
+    /// Checks an index of the init or body of a block.
+    fn inner_index(&mut self, block: &Block, part: &Part, index: &Index, inside: &[&Name]) {
+        let dims = &self.func.dims;
+        let in_scope = |var: &Name| {
+            let iter = block.find_iter(var).filter(|it| *part == Part::Body || it.kind == IterKind::Spatial);
+            iter.is_some() || inside.contains(&var) || dims.contains(var)
+        };
+        self.index(&block.name, part, index, &in_scope);
+    }
+
+    /// Checks who writes and who reads each buffer.
+    fn usage(&mut self) {
+        let (mut written, mut read) = (BTreeSet::new(), BTreeSet::new());
+        for block in self.func.body.blocks() {
+            read.extend(block.reads().into_iter().map(|it| &it.buffer));
+            for access in block.writes() {
+                let buffer = &access.buffer;
+                let is_input = self.func.buffers.get(buffer).is_some_and(|it| it.role == Role::Input);
+                if is_input && !written.contains(buffer) {
+                    self.report(&block.name, VerifyErrorKind::InputWritten { buffer: buffer.clone() });
+                }
+                written.insert(buffer);
+            }
+        }
+        for (name, buffer) in &self.func.buffers {
+            let needed = match buffer.role {
+                Role::Input => false,
+                Role::Output => true,
+                Role::Temp => read.contains(name),
+            };
+            if needed && !written.contains(name) {
+                self.report(name, VerifyErrorKind::NeverWritten);
+            }
+        }
+    }
+}
+
+/// A constant divisor in the index that is not positive.
+fn bad_divisor(index: &Index) -> Option<i64> {
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => None,
+        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
+            b.as_int().filter(|it| *it < 1).or_else(|| bad_divisor(a)).or_else(|| bad_divisor(b))
+        }
+        IndexKind::Add(a, b) | IndexKind::Mul(a, b) | IndexKind::Min(a, b) | IndexKind::Max(a, b) => {
+            bad_divisor(a).or_else(|| bad_divisor(b))
+        }
+    }
+}
