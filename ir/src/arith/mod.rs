@@ -3,81 +3,147 @@
 //! *Proving* (is this in range, equal, divisible) goes through [`Bounds`], which knows the range of each variable
 //! and brings an index to a sum-of-products normal form. It is total, has no limits and no clock.
 //! *Choosing* the cheapest form of an index to emit is [`cheapest`], which asks egg once per distinct index.
+//!
+//! The parts: `sum` is the data of the normal form, `normal` brings an index to it and `order` back, `bounds` knows
+//! intervals, `prove` answers whether a sum can be negative, `less` simplifies conditions, `rules` is for egg.
+
+mod bounds;
+mod less;
+mod normal;
+mod order;
+mod prove;
+mod sum;
+
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use self::{
+    bounds::{Known, Range},
+    sum::{Atom, Sum},
+};
 use crate::{Func, Index, Less, Name};
 
 /// What is known of variables: for each an extent, `0 <= var < extent`, in scope order (outer first).
 ///
-/// Symbolic dimensions are variables with a lower bound of 1 and no upper bound.
+/// Symbolic dimensions are variables with a lower bound of 1 and no upper bound. Divisors are taken to be positive.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    extents: IndexMap<Name, Option<Index>>,
+    known: IndexMap<Name, Known>,
+    facts: Vec<Arc<Sum>>,
 }
 
 impl Bounds {
     /// Nothing known but that the symbolic dimensions of a function are at least 1.
     pub fn of_dims(func: &Func) -> Bounds {
-        Bounds { extents: func.dims.iter().map(|it| (it.clone(), None)).collect() }
+        let mut out = Bounds::default();
+        func.dims.iter().for_each(|it| out.insert_dim(it));
+        out
+    }
+
+    /// Learns that a variable is a symbolic dimension, at least 1.
+    pub fn insert_dim(&mut self, dim: &Name) {
+        let range = Range { lo: Some(1), hi: None };
+        self.learn_var(dim, Known { range, ..Known::default() });
     }
 
     /// Learns `0 <= var < extent`; the extent is over variables learnt earlier.
     pub fn insert(&mut self, var: &Name, extent: &Index) {
-        self.extents.insert(var.clone(), Some(extent.clone()));
+        let top = self.sum(extent).plus_constant(-1);
+        let hi = top.as_ref().and_then(|it| self.greatest(it));
+        let top = top.filter(|it| it.as_constant().is_none()).map(Arc::new);
+        self.learn_var(var, Known { extent: Some(extent.clone()), top, range: Range { lo: Some(0), hi } });
+    }
+
+    /// The innermost variable is the last one, whatever was known of another of its name.
+    fn learn_var(&mut self, var: &Name, known: Known) {
+        self.known.shift_remove(var);
+        self.known.insert(var.clone(), known);
     }
 
     /// Learns that a condition holds (a guard around what is asked next).
-    pub fn assume(&mut self, _fact: &Less) {}
+    pub fn assume(&mut self, fact: &Less) {
+        if let Some(gap) = self.gap(fact) {
+            self.learn(gap);
+        }
+    }
 
     /// The extent learnt for a variable.
     pub fn extent(&self, var: &Name) -> Option<&Index> {
-        self.extents.get(var)?.as_ref()
+        self.known.get(var)?.extent.as_ref()
     }
 
     /// The least and greatest value, where they are constants.
     pub fn interval(&self, index: &Index) -> (Option<i64>, Option<i64>) {
-        (index.as_int(), index.as_int())
+        let sum = self.sum(index);
+        (self.least(&sum), self.greatest(&sum))
+    }
+
+    fn greatest(&self, sum: &Sum) -> Option<i64> {
+        self.least(&sum.scaled(-1)?)?.checked_neg()
     }
 
     /// The normal form as an index: sums flattened, like terms merged, div/mod resolved where bounds allow.
     #[must_use]
     pub fn simplify(&self, index: &Index) -> Index {
-        index.clone()
+        if index.as_int().is_some() || index.as_var().is_some() {
+            return index.clone();
+        }
+        self.index(&self.sum(index))
     }
 
     /// Whether the condition always holds (`Some(true)`), never holds (`Some(false)`), or neither is proved.
-    pub fn prove(&self, _less: &Less) -> Option<bool> {
-        None
+    pub fn prove(&self, less: &Less) -> Option<bool> {
+        let gap = self.gap(less)?;
+        if self.nonneg(&gap) {
+            return Some(true);
+        }
+        let opposite = gap.scaled(-1)?.plus_constant(-1)?;
+        self.nonneg(&opposite).then_some(false)
     }
 
     /// The condition in its simplest form, common factors divided out: `4*x + y < 4*n` with `y < 4` is `x < n`.
+    ///
+    /// A condition that [`Bounds::prove`] decides is only simplified like any other.
     #[must_use]
     pub fn simplify_less(&self, less: &Less) -> Less {
-        less.clone()
+        self.gap(less).and_then(|it| self.condition(&it)).unwrap_or_else(|| less.clone())
     }
 
     /// Whether the two are equal for all values of the variables. `false` means not proved.
     pub fn equal(&self, a: &Index, b: &Index) -> bool {
-        a == b
+        if a == b {
+            return true;
+        }
+        let Some(gap) = self.sum(a).minus(&self.sum(b)) else { return false };
+        let gap = self.recombine(gap);
+        gap == Sum::default() || (self.nonneg(&gap) && gap.scaled(-1).is_some_and(|it| self.nonneg(&it)))
     }
 
     /// Whether `factor` divides the index for all values of the variables. `false` means not proved.
     pub fn divides(&self, factor: i64, index: &Index) -> bool {
-        index.as_int().is_some_and(|it| it % factor == 0)
+        let Some(factor) = factor.checked_abs() else { return false };
+        let sum = self.sum(index);
+        if factor == 0 {
+            return sum == Sum::default();
+        }
+        self.remainder(&sum, &Sum::constant(factor)).is_some_and(|it| it == Sum::default())
     }
 
     /// Writes the index as `outer + inner`: every term without an `inner` variable is in `outer`.
     pub fn split(&self, index: &Index, is_inner: &dyn Fn(&Name) -> bool) -> (Index, Index) {
-        if index.any_var(is_inner) { (Index::int(0), index.clone()) } else { (index.clone(), Index::int(0)) }
+        let (inner, outer) = self.sum(index).partition(|it| it.atoms.iter().any(|it| it.any_var(is_inner)));
+        (self.index(&outer), self.index(&inner))
     }
 
     /// `(c, rest)` with `index == c*var + rest`, `c` a constant and `rest` without `var`; `None` where the index
     /// is not of that form.
     pub fn linear_in(&self, index: &Index, var: &Name) -> Option<(i64, Index)> {
-        match index.as_var() {
-            Some(it) if it == var => Some((1, Index::int(0))),
-            _ if !index.any_var(&|it| it == var) => Some((0, index.clone())),
+        let (of, rest) =
+            self.sum(index).partition(|it| it.atoms.iter().any(|it| it.any_var(&|it| it == var)));
+        match &of.terms[..] {
+            [] => Some((0, self.index(&rest))),
+            [term] if matches!(&term.atoms[..], [Atom::Var(_)]) => Some((term.coef, self.index(&rest))),
             _ => None,
         }
     }
@@ -88,3 +154,6 @@ impl Bounds {
 pub fn cheapest(index: &Index, bounds: &Bounds) -> Index {
     bounds.simplify(index)
 }
+
+#[cfg(test)]
+mod tests;

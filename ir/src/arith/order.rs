@@ -1,0 +1,95 @@
+//! From the normal form back to an index: the order in which things are printed.
+//!
+//! Quotients and remainders of one numerator stand next to each other at the front, where the rules of
+//! [`super::rules`] look for them. Other terms follow with large strides first, as people write addresses.
+//! In a product, variables come before symbolic dimensions, so that strides stand on the right.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::{
+    Bounds,
+    sum::{Atom, Pair, Sum, Term},
+};
+use crate::Index;
+
+impl Bounds {
+    /// The sum as an index.
+    pub(super) fn index(&self, sum: &Sum) -> Index {
+        let mut terms: Vec<Term> = sum.terms.iter().map(|it| self.in_order(it)).collect();
+        terms.sort_by(|a, b| self.compare(a, b));
+        let constant = Index::int(sum.constant);
+        let constant_first = sum.constant > 0 && terms.iter().all(|it| it.coef < 0);
+        let start = if constant_first { constant.clone() } else { Index::int(0) };
+        let out = terms.iter().fold(start, |out, it| out + self.product(it));
+        if constant_first { out } else { out + constant }
+    }
+
+    fn product(&self, term: &Term) -> Index {
+        let start = Index::int(1);
+        let out = term.atoms.iter().fold(start, |out, it| out * self.atom(it));
+        out * term.coef
+    }
+
+    fn atom(&self, atom: &Atom) -> Index {
+        match atom {
+            Atom::Div(it) => self.index(&it.0).floor_div(&self.index(&it.1)),
+            Atom::Mod(it) => self.index(&it.0).floor_mod(&self.index(&it.1)),
+            Atom::Min(it) => self.index(&it.0).minimum(&self.index(&it.1)),
+            Atom::Max(it) => self.index(&it.0).maximum(&self.index(&it.1)),
+            Atom::Var(name) => Index::var(name),
+            Atom::Opaque(index) => index.clone(),
+        }
+    }
+
+    /// The product with its atoms in the order of printing.
+    fn in_order(&self, term: &Term) -> Term {
+        let mut term = term.clone();
+        if term.atoms.len() > 1 {
+            term.atoms.sort_by_cached_key(|it| (self.class(it), self.position(it)));
+        }
+        term
+    }
+
+    fn class(&self, atom: &Atom) -> u8 {
+        match atom {
+            Atom::Div(_) | Atom::Mod(_) => 0,
+            Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => 1,
+            Atom::Var(name) if self.is_dim(name) => 3,
+            Atom::Var(_) => 2,
+        }
+    }
+
+    /// Where a variable stands in scope order; others come after all of them.
+    fn position(&self, atom: &Atom) -> usize {
+        match atom {
+            Atom::Var(name) => self.level(name).unwrap_or(usize::MAX),
+            Atom::Div(_) | Atom::Mod(_) | Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => usize::MAX,
+        }
+    }
+
+    fn compare(&self, a: &Term, b: &Term) -> Ordering {
+        match (ratio(a), ratio(b)) {
+            (Some(x), Some(y)) => x.cmp(&y).then_with(|| a.cmp(b)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => self.by_size(a).cmp(&self.by_size(b)).then_with(|| {
+                let positions = |it: &Term| it.atoms.iter().map(|it| self.position(it)).collect::<Vec<_>>();
+                positions(a).cmp(&positions(b)).then_with(|| a.cmp(b))
+            }),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "stands with its siblings")]
+    fn by_size(&self, term: &Term) -> impl Ord + use<> {
+        (term.coef < 0, Reverse(term.atoms.len()), Reverse(term.coef.unsigned_abs()))
+    }
+}
+
+/// What is divided by what in the first quotient or remainder of a product, and whether that is a remainder.
+fn ratio(term: &Term) -> Option<(&Pair, bool)> {
+    term.atoms.iter().find_map(|it| match it {
+        Atom::Div(pair) => Some((&**pair, false)),
+        Atom::Mod(pair) => Some((&**pair, true)),
+        Atom::Min(_) | Atom::Max(_) | Atom::Var(_) | Atom::Opaque(_) => None,
+    })
+}
