@@ -134,18 +134,25 @@ const RESERVED: &[&str] = &[
 
 /// The identifier that stands for a name in emitted C and CUDA C++, and the symbol of a kernel of that name.
 ///
-/// It is the name itself, unless that is a keyword or would be taken for something of the source's own (`tw_…`,
-/// `_…`): then underscores are added such that different names stay different.
+/// It is the name itself, unless that is a keyword or would be taken for something of the compiler's or the
+/// source's own: then a letter or an underscore is added such that different names stay different.
 pub fn identifier(name: &Name) -> Cow<'_, str> {
     let text = name.as_str();
-    let stem = text.trim_end_matches('_');
-    if text.starts_with('_') || text.starts_with("tw_") {
-        Cow::Owned(format!("v{text}_"))
-    } else if RESERVED.binary_search(&stem).is_ok() || (stem.starts_with("v_") || stem.starts_with("vtw_")) {
+    if is_foreign(text.trim_start_matches('v')) {
+        Cow::Owned(format!("v{text}"))
+    } else if RESERVED.binary_search(&text.trim_end_matches('_')).is_ok() {
         Cow::Owned(format!("{text}_"))
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Whether the compiler (`__x`, `_X`) or the emitted source (`tw_x`) keeps such names for itself.
+fn is_foreign(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let mut is_compilers =
+        || bytes.next() == Some(b'_') && bytes.next().is_some_and(|it| it == b'_' || it.is_ascii_uppercase());
+    text.starts_with("tw_") || is_compilers()
 }
 
 #[cfg(test)]
