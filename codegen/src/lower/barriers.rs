@@ -180,15 +180,13 @@ impl Inserter<'_> {
             Some(_) | None => None,
         };
         let later: Vec<_> = b.indices.iter().map(|it| it.subst(&next)).collect();
-        let is_unit = |name: &Name| self.threads.iter().any(|it| it.0 == *name);
         let loops = |name: &Name| around.iter().any(|op| matches!(op, Op::For(it) if it.var == *name));
         let is_common = |name: &Name| match carried {
             Some((var, false)) if var == name => false,
             Some(_) | None => self.walk.is_uniform(name) || loops(name),
         };
         let bounds = self.pair_bounds(a, b);
-        let pair =
-            Pair { a: &a.indices, b: &later, bounds: &bounds, is_unit: &is_unit, is_common: &is_common };
+        let pair = Pair { a: &a.indices, b: &later, bounds: &bounds, is_common: &is_common };
         if pair.disjoint() {
             return false;
         }
@@ -204,11 +202,9 @@ impl Inserter<'_> {
 
     /// Whether touches in different iterations of a loop never meet, whatever the threads.
     fn apart(&self, a: &Touch, b: &Touch, var: &Name, is_common: &dyn Fn(&Name) -> bool) -> bool {
-        let is_unit = |name: &Name| name == var || self.threads.iter().any(|it| it.0 == *name);
         let is_common = |name: &Name| name != var && is_common(name);
         let bounds = self.pair_bounds(a, b);
-        let pair =
-            Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_unit: &is_unit, is_common: &is_common };
+        let pair = Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &is_common };
         pair.separated().contains(var)
     }
 

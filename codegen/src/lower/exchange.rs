@@ -193,13 +193,8 @@ fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
 fn separated(func: &Func, a: &Site<'_>, b: &Site<'_>) -> BTreeSet<Name> {
     let axes = ThreadAxis::ALL.map(axis_var);
     let bounds = pair_bounds(func, a, b);
-    let pair = Pair {
-        a: &a.indices,
-        b: &b.indices,
-        bounds: &bounds,
-        is_unit: &|name| axes.contains(name),
-        is_common: &|name| func.dims.contains(name),
-    };
+    let pair =
+        Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &|name| func.dims.contains(name) };
     if pair.disjoint() { axes.into_iter().collect() } else { pair.separated() }
 }
 
@@ -214,7 +209,6 @@ fn separated_inside(func: &Func, a: &Site<'_>, b: &Site<'_>, depth: usize) -> BT
         a: &a.indices,
         b: &b.indices,
         bounds: &bounds,
-        is_unit: &|name| threads.contains(name),
         is_common: &|name| func.dims.contains(name) || blocks.contains(name) || outer(name),
     };
     if pair.disjoint() { threads.into_iter().collect() } else { pair.separated() }
@@ -243,7 +237,6 @@ fn parallel_apart(func: &Func, a: &Site<'_>, b: &Site<'_>, around: &Loop) -> boo
         a: &a.indices,
         b: &b.indices,
         bounds: &bounds,
-        is_unit: &|name| *name == around.var,
         is_common: &|name| func.dims.contains(name) || outer.contains(&name),
     };
     pair.disjoint() || pair.separated().contains(&around.var)

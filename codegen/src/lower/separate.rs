@@ -12,17 +12,16 @@ pub(crate) struct Pair<'a> {
     pub(crate) b: &'a [Index],
     /// What is known of every variable on either side.
     pub(crate) bounds: &'a Bounds,
-    /// The variables that tell units apart: thread axes, say.
-    pub(crate) is_unit: &'a dyn Fn(&Name) -> bool,
-    /// The variables with the same value on both sides. All others take their values independently.
+    /// The variables with the same value on both sides. All others take their values independently: thread axes,
+    /// say, since the accesses are made by any two threads.
     pub(crate) is_common: &'a dyn Fn(&Name) -> bool,
 }
 
 impl Pair<'_> {
-    /// The unit variables that must be equal on both sides for the accesses to meet in one element.
+    /// The variables that must be equal on both sides for the accesses to meet in one element.
     ///
-    /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of a unit term`
-    /// and a bounded rest; a term whose coefficient exceeds all that the smaller ones and the rest can make up
+    /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of a term` for
+    /// the terms that both have alike, and a bounded rest; a term whose coefficient exceeds all that the smaller ones and the rest can make up
     /// must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
     pub(crate) fn separated(&self) -> BTreeSet<Name> {
         let mut dims = self.dimensions();
@@ -37,10 +36,10 @@ impl Pair<'_> {
             }
             dims.extend(joined(&equal).into_iter().map(|it| (it.clone(), it)));
         }
-        equal.iter().filter_map(|it| it.as_var().cloned()).filter(|it| (self.is_unit)(it)).collect()
+        equal.iter().filter_map(|it| it.as_var().cloned()).collect()
     }
 
-    /// Whether no element is touched by both accesses, whatever the units.
+    /// Whether no element is touched by both accesses.
     pub(crate) fn disjoint(&self) -> bool {
         self.a.iter().zip(self.b).any(|(a, b)| {
             let slots = match (a.kind(), b.kind()) {
@@ -54,9 +53,7 @@ impl Pair<'_> {
                 let distance = self.bounds.simplify(&(x - y)).as_int();
                 return same(x) && same(y) && distance.is_some_and(|it| it % slots != 0);
             }
-            let Some((low, high)) = self.rest(a, b, &mut Vec::new()) else { return false };
-            let units = |it: &Index| it.any_var(self.is_unit);
-            (low > 0 || high < 0) && !units(a) && !units(b)
+            self.rest(a, b, None).is_some_and(|(low, high)| low > 0 || high < 0)
         })
     }
 
@@ -76,7 +73,7 @@ impl Pair<'_> {
 
     fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Index>) {
         let mut units = Vec::new();
-        let Some((low, high)) = self.rest(a, b, &mut units) else { return };
+        let Some((low, high)) = self.rest(a, b, Some(&mut units)) else { return };
         let slack = low.abs().max(high.abs());
         units.retain(|(_, atom)| !equal.contains(atom));
         units.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
@@ -90,22 +87,19 @@ impl Pair<'_> {
         }
     }
 
-    /// The bounds of `a - b` without the unit terms that both have alike, which go to `units`.
-    fn rest(&self, a: &Index, b: &Index, units: &mut Vec<(i64, Index)>) -> Option<(i64, i64)> {
+    /// The bounds of `a - b` without the terms that both have alike: common ones cancel, others go to `alike`.
+    fn rest(&self, a: &Index, b: &Index, mut alike: Option<&mut Vec<(i64, Index)>>) -> Option<(i64, i64)> {
         let (mut a, mut b) = (Terms::of(a), Terms::of(b));
-        let same = |atom: &Index| !atom.any_var(&|name| !(self.is_unit)(name) && !(self.is_common)(name));
-        a.terms.retain(|(factor, atom)| {
-            let alike = b.terms.iter().position(|it| it.0 == *factor && it.1 == *atom);
-            match alike {
-                Some(at) if same(atom) => {
-                    b.terms.remove(at);
-                    if atom.any_var(self.is_unit) {
-                        units.push((*factor, atom.clone()));
-                    }
-                    false
-                }
-                Some(_) | None => true,
+        a.terms.retain(|term| {
+            let varies = term.1.any_var(&|name| !(self.is_common)(name));
+            let Some(at) = b.terms.iter().position(|it| it == term) else { return true };
+            match (&mut alike, varies) {
+                (None, true) => return true,
+                (Some(alike), true) => alike.push(term.clone()),
+                (None | Some(_), false) => {}
             }
+            b.terms.remove(at);
+            false
         });
         let (low_a, high_a) = self.range(&a)?;
         let (low_b, high_b) = self.range(&b)?;
