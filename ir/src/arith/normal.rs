@@ -82,9 +82,12 @@ impl Bounds {
         if let Some((quotient, rest)) = self.whole(&quotient, &rest, b) {
             return Some(pick(part, quotient, rest));
         }
-        let reduced = match self.ratio_by_factor(&rest, &lead, part) {
-            Some(it) => it,
-            None => self.ratio_of_ratio(&rest, b, part)?,
+        let reduced = if let Some(merged) = self.recombined(&rest) {
+            self.ratio(&merged, b, part)?
+        } else if let Some(reduced) = self.ratio_by_factor(&rest, &lead, part) {
+            reduced
+        } else {
+            self.ratio_of_ratio(&rest, b, part)?
         };
         match part {
             Part::Quotient => quotient.plus(&reduced),
