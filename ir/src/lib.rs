@@ -58,12 +58,16 @@
 //! `barrier`) and is not parsed.
 
 pub mod arith;
+pub mod cost;
 pub mod deps;
 mod dtype;
 mod func;
 mod index;
+pub mod interp;
 mod kernel;
 mod name;
+pub mod number;
+pub mod reference;
 pub mod region;
 mod stmt;
 mod target;
@@ -74,6 +78,7 @@ mod verify;
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
+pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
 pub use name::Name;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};

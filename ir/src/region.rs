@@ -1,20 +1,65 @@
 //! Regions: which box of a buffer a block touches while some of the loops around it run.
 //!
 //! The loops whose iterations are taken together are called *inner*; the others are fixed and may appear in the
-//! answer. A region is exact for sums of loop variables and an over-approximation otherwise, never smaller than
-//! what is touched; elements that a guard of the block keeps out may be inside.
+//! answer. A region is exact for sums of loop variables, steps included, and an over-approximation otherwise, never
+//! smaller than what is touched; elements that a guard of the block keeps out may be inside.
 
 use crate::{
     Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope, arith::Bounds,
 };
 
-/// One dimension of a box: the elements from `min` on, `extent` of them.
+/// One dimension of a box: the elements from `min` on, `extent` of them, or those of them at regular steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Range {
     /// The first element, over fixed loop variables and dimensions. May lie before the buffer (padding).
     pub min: Index,
-    /// How many, over fixed loop variables and dimensions.
+    /// How far it is from the first element to the one after the last.
     pub extent: Index,
+    /// Where only some of these elements are meant: the elements `min + Σ stride·x` with `0 <= x < count`, largest
+    /// stride first, each stride more than all smaller steps together reach. Empty if all are meant.
+    ///
+    /// A thread that owns rows `ty`, `ty + 16`, `ty + 32`, … has one step of stride 16.
+    pub steps: Vec<Step>,
+}
+
+/// `count` elements, each `stride` after the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the sentence above names them")]
+pub struct Step {
+    pub stride: i64,
+    pub count: i64,
+}
+
+impl Range {
+    /// All of `extent` elements from `min` on.
+    pub fn new(min: Index, extent: Index) -> Range {
+        Range { min, extent, steps: vec![] }
+    }
+
+    /// How many elements are meant.
+    pub fn count(&self) -> Index {
+        match self.steps.as_slice() {
+            [] => self.extent.clone(),
+            steps => Index::int(steps.iter().map(|it| it.count).product()),
+        }
+    }
+
+    /// The number of an element among those meant, from 0: what packing them densely makes of a subscript.
+    pub fn position(&self, index: &Index) -> Index {
+        let mut rest = index - &self.min;
+        if self.steps.is_empty() {
+            return rest;
+        }
+        let mut dense: i64 = self.steps.iter().map(|it| it.count).product();
+        let mut out = Index::int(0);
+        for step in &self.steps {
+            dense /= step.count;
+            let stride = Index::int(step.stride);
+            out = out + rest.floor_div(&stride) * dense;
+            rest = rest.floor_mod(&stride);
+        }
+        out
+    }
 }
 
 /// A box: one range for each dimension of the buffer.
@@ -96,7 +141,7 @@ pub fn range_of(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Range {
-    let whole = || Range { min: Index::int(0), extent: size.clone() };
+    let whole = || Range::new(Index::int(0), size.clone());
     let index = bounds.simplify(index);
     let (outer, inner) = bounds.split(&index, is_inner);
     let (low, high) = match bounds.interval(&inner) {
@@ -109,9 +154,48 @@ pub fn range_of(
     if low.any_var(is_inner) || high.any_var(is_inner) {
         return whole();
     }
-    let high = clipped(high, &inner, guards, bounds, is_inner);
-    let extent = bounds.simplify(&(&high - &low + 1));
-    Range { min: bounds.simplify(&(outer + low)), extent }
+    let limit = clipped(high.clone(), &inner, guards, bounds, is_inner);
+    let extent = bounds.simplify(&(&limit - &low + 1));
+    let steps = steps(&inner, bounds).filter(|_| limit == high);
+    let contiguous = |it: &Vec<Step>| matches!(it.as_slice(), [] | [Step { stride: 1, .. }]);
+    Range {
+        min: bounds.simplify(&(outer + low)),
+        extent,
+        steps: steps.filter(|it| !contiguous(it)).unwrap_or_default(),
+    }
+}
+
+/// The values of a sum of variables as steps, if they are a regular set: `16*x + y` with `y < 4` is 4 out of every
+/// 16. Steps that touch or overlap are merged. `None` where the sum is not of that form.
+fn steps(sum: &Index, bounds: &Bounds) -> Option<Vec<Step>> {
+    let mut rest = sum.clone();
+    let mut found = Vec::new();
+    for var in sum.vars() {
+        let (stride, other) = bounds.linear_in(&rest, &var)?;
+        let count = bounds.extent(&var)?.as_int()?;
+        if stride < 0 {
+            return None;
+        }
+        if stride > 0 && count > 1 {
+            found.push(Step { stride, count });
+        }
+        rest = other;
+    }
+    rest.as_int()?;
+    found.sort_unstable_by_key(|it| it.stride);
+    let mut out: Vec<Step> = Vec::new();
+    for step in found {
+        let below: i64 = out.iter().map(|it| it.stride * (it.count - 1)).sum();
+        match out.last_mut() {
+            Some(last) if step.stride % last.stride == 0 && step.stride <= last.stride * last.count => {
+                last.count += step.stride.checked_mul(step.count - 1)? / last.stride;
+            }
+            Some(_) if step.stride <= below => return None,
+            Some(_) | None => out.push(step),
+        }
+    }
+    out.reverse();
+    Some(out)
 }
 
 /// The greatest value of `inner`, lowered where a guard over inner variables alone says so.
@@ -175,13 +259,16 @@ fn extremes(index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) ->
 pub fn union(a: &Region, b: &Region, shape: &[Index], bounds: &Bounds) -> Region {
     let dims = a.iter().zip(b).zip(shape);
     dims.map(|((a, b), size)| {
-        let whole = || Range { min: Index::int(0), extent: size.clone() };
+        let whole = || Range::new(Index::int(0), size.clone());
+        if a == b {
+            return a.clone();
+        }
         let (end_a, end_b) = (&a.min + &a.extent, &b.min + &b.extent);
         let min = lesser(&a.min, &b.min, bounds);
         let end =
             lesser(&end_a, &end_b, bounds).map(|it| if it == end_a { end_b.clone() } else { end_a.clone() });
         match (min, end) {
-            (Some(min), Some(end)) => Range { extent: bounds.simplify(&(&end - &min)), min },
+            (Some(min), Some(end)) => Range::new(min.clone(), bounds.simplify(&(&end - &min))),
             _ => whole(),
         }
     })
@@ -203,6 +290,9 @@ fn lesser(a: &Index, b: &Index, bounds: &Bounds) -> Option<Index> {
 pub fn covers(whole: &Region, part: &Region, shape: &[Index], bounds: &Bounds) -> bool {
     let dims = whole.iter().zip(part).zip(shape);
     let mut dims = dims.map(|((whole, part), size)| {
+        if !whole.steps.is_empty() {
+            return whole.steps == part.steps && bounds.equal(&whole.min, &part.min);
+        }
         let from_start = bounds.at_most(&whole.min, &part.min) || bounds.at_most(&whole.min, &Index::int(0));
         let end = &whole.min + &whole.extent;
         let to_end = bounds.at_most(&(&part.min + &part.extent), &end) || bounds.at_most(size, &end);
@@ -260,8 +350,8 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
 
 /// Whether what a writer touches in one iteration of the loops it shares with a reader is its whole box.
 ///
-/// A subscript that mixes shared and inner loops must be a sum whose inner part runs through consecutive values,
-/// with inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
+/// A subscript that mixes shared and inner loops must be a sum whose inner part runs through a regular set, with
+/// inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
 /// writes: primitives keep the values that a block's iterators run through.
 fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> bool {
     let loops = func.loops_of(&writer.name).unwrap_or_default();
@@ -279,27 +369,8 @@ fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> boo
             let elsewhere =
                 |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
             let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
-            own && is_consecutive(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds)
+            own && steps(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds).is_some()
         })
-    })
-}
-
-/// Whether a sum of variables runs through consecutive integers: `4*x + y` with `y < 4`, or overlapping steps.
-fn is_consecutive(sum: &Index, bounds: &Bounds) -> bool {
-    let mut rest = sum.clone();
-    let mut digits = Vec::new();
-    for var in sum.vars() {
-        let Some((step, other)) = bounds.linear_in(&rest, &var) else { return false };
-        let Some(extent) = bounds.extent(&var) else { return false };
-        digits.push((step, extent.as_int().unwrap_or(i64::MAX)));
-        rest = other;
-    }
-    digits.sort_unstable();
-    let mut reach = 1i64;
-    digits.into_iter().all(|(step, extent)| {
-        let fits = step > 0 && step <= reach;
-        reach = reach.saturating_add(step.saturating_mul(extent.saturating_sub(1)));
-        fits
     })
 }
 

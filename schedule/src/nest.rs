@@ -19,39 +19,47 @@ pub(crate) fn loop_like(like: &Loop, var: Name, body: Stmt) -> Stmt {
     Stmt::Loop(Arc::new(Loop { var, extent: like.extent.clone(), kind: like.kind, annotations, body }))
 }
 
-/// The loop names of a block that a primitive places anew: `T_0`, `T_1`, … for block `T`, one an iterator.
-pub(crate) fn loop_names(func: &Func, block: &Name, count: usize) -> Vec<Name> {
-    let mut names: Vec<Name> = Vec::new();
-    for n in 0..count {
-        let name = Name::fresh(&format!("{block}_{n}"), |it| func.is_taken(it) || names.contains(it));
-        names.push(name);
-    }
-    names
-}
-
 /// A block that runs once for each element of `ranges` (one an iterator, `None` for all of its domain), inside
-/// loops named after it. Where a range may leave an iterator's domain, the block is guarded.
+/// loops named after it: `T_0`, `T_1`, … for block `T`, one an iterator in order; `T_1_0`, `T_1_1` where the range of
+/// an iterator has several steps. Where a range may leave an iterator's domain, the block is guarded.
 ///
 /// Unit loops are kept, so that the names a script uses do not depend on sizes.
 pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds: &Bounds) -> Stmt {
-    let names = loop_names(func, &block.name, block.iters.len());
     let mut bounds = bounds.clone();
-    let mut loops = Vec::new();
+    let mut loops: Vec<(Name, Index)> = Vec::new();
     let mut iters = Vec::new();
     let mut guards = Vec::new();
-    for ((iter, range), name) in block.iters.iter().zip(ranges).zip(&names) {
-        let whole = Range { min: Index::int(0), extent: iter.extent.clone() };
-        let range = range.clone().filter(|it| *it != whole).unwrap_or(whole);
-        bounds.insert(name, &range.extent);
-        let binding = bounds.simplify(&(&range.min + &Index::var(name)));
+    for (n, (iter, range)) in block.iters.iter().zip(ranges).enumerate() {
+        let whole = Range::new(Index::int(0), iter.extent.clone());
+        let range = range.clone().unwrap_or(whole);
+        let mut binding = range.min.clone();
+        for (name, stride, extent) in digits(func, &format!("{}_{n}", block.name), &range, &loops) {
+            bounds.insert(&name, &extent);
+            binding = binding + Index::var(&name) * stride;
+            loops.push((name, extent));
+        }
+        let binding = bounds.simplify(&binding);
         let inside =
             [Less::new(Index::int(-1), binding.clone()), Less::new(binding.clone(), iter.extent.clone())];
         guards.extend(inside.into_iter().filter(|it| bounds.prove(it) != Some(true)));
-        loops.push((name.clone(), range.extent));
         iters.push(Iter { binding, ..iter.clone() });
     }
     let block = Block { iters, guards, ..block };
     wrap(&loops, Stmt::Block(Arc::new(block)))
+}
+
+/// The loops that run through a range: name, stride and extent, outermost first.
+fn digits(func: &Func, stem: &str, range: &Range, chosen: &[(Name, Index)]) -> Vec<(Name, i64, Index)> {
+    let fresh =
+        |stem: &str| Name::fresh(stem, |it| func.is_taken(it) || chosen.iter().any(|(other, _)| other == it));
+    match range.steps.as_slice() {
+        [] => vec![(fresh(stem), 1, range.extent.clone())],
+        [one] => vec![(fresh(stem), one.stride, Index::int(one.count))],
+        steps => {
+            let named = steps.iter().enumerate();
+            named.map(|(t, it)| (fresh(&format!("{stem}_{t}")), it.stride, Index::int(it.count))).collect()
+        }
+    }
 }
 
 /// A block that copies a box of `from` to the same places of `to`.

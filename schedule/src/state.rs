@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Target};
+use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Stmt, Target, is_reserved};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -16,12 +16,19 @@ pub struct ScheduleState {
 impl ScheduleState {
     /// The loop of a name.
     pub fn expect_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
-        self.func.find_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))
+        let path = self.expect_path(name)?;
+        path.last().copied().ok_or_else(|| self.missing(name, Thing::Loop))
     }
 
     /// The loops from the outermost to the named one, itself included.
     pub fn expect_path(&self, name: &Name) -> Result<Vec<&Loop>, ScheduleError> {
-        self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))
+        let path = self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))?;
+        let inside = self.func.body.blocks().into_iter().any(|block| {
+            let mut found = false;
+            block.body.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *name));
+            found
+        });
+        if inside { Err(ScheduleError::InsideBlock { name: name.clone() }) } else { Ok(path) }
     }
 
     /// The block of a name.
@@ -36,7 +43,9 @@ impl ScheduleState {
 
     /// The memory of a word.
     pub fn expect_scope(&self, word: &Name) -> Result<Scope, ScheduleError> {
-        Scope::parse(word.as_str()).ok_or_else(|| ScheduleError::NoSuchScope { name: word.clone() })
+        let known = || Scope::ALL.iter().map(|it| Name::from(it.as_str())).collect();
+        let missing = || ScheduleError::NoSuch { thing: Thing::Scope, name: word.clone(), known: known() };
+        Scope::parse(word.as_str()).ok_or_else(missing)
     }
 
     /// A name that may be given to something new.
@@ -44,19 +53,29 @@ impl ScheduleState {
         if !name.is_valid() {
             return Err(ScheduleError::NotAName { name: name.clone() });
         }
+        if is_reserved(name.as_str()) {
+            return Err(ScheduleError::Reserved { name: name.clone() });
+        }
         if self.func.is_taken(name) || self.is_iter(name) {
             return Err(ScheduleError::NameTaken { name: name.clone() });
         }
         Ok(())
     }
 
+    /// A serial loop.
+    pub fn expect_serial_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
+        let it = self.expect_loop(name)?;
+        match it.kind {
+            LoopKind::Serial => Ok(it),
+            kind @ (LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled | LoopKind::Bound(_)) => {
+                Err(ScheduleError::LoopHasKind { name: name.clone(), kind: kind_word(kind) })
+            }
+        }
+    }
+
     /// A serial loop without annotations: what split, fuse and reorder may take apart.
     pub fn expect_plain_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
-        let it = self.expect_loop(name)?;
-        if it.kind != LoopKind::Serial {
-            let kind = kind_word(it.kind);
-            return Err(ScheduleError::LoopHasKind { name: name.clone(), kind });
-        }
+        let it = self.expect_serial_loop(name)?;
         match it.annotations.first() {
             Some((key, _)) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key: key.clone() }),
             None => Ok(it),

@@ -127,7 +127,7 @@ fn clip(region: region::Region, shape: &[ir::Index], bounds: &ir::arith::Bounds)
     let clipped = region.into_iter().zip(shape).map(|(range, size)| {
         let zero = ir::Index::int(0);
         let whole = bounds.at_most(&range.min, &zero) && bounds.at_most(size, &(&range.min + &range.extent));
-        if whole { region::Range { min: zero, extent: size.clone() } } else { range }
+        if whole { region::Range::new(zero, size.clone()) } else { range }
     });
     clipped.collect()
 }

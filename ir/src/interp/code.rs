@@ -1,0 +1,206 @@
+//! A program with its names resolved to slots and its dimensions to numbers: what the evaluators run.
+
+use crate::{BinaryOp, DType, Name, UnaryOp, number};
+
+/// An index over the slots of the environment.
+#[derive(Debug)]
+pub(crate) enum IndexCode {
+    /// `constant + Σ factor * slot`, the form of most indices.
+    Affine { constant: i64, terms: Box<[(i64, u32)]> },
+    /// Anything else.
+    Op(IndexOp, Box<[IndexCode; 2]>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IndexOp {
+    Add,
+    Mul,
+    FloorDiv,
+    FloorMod,
+    Min,
+    Max,
+}
+
+#[derive(Debug)]
+pub(crate) struct LessCode {
+    pub(crate) lhs: IndexCode,
+    pub(crate) rhs: IndexCode,
+}
+
+/// An element of the buffer numbered `buffer`, whose shape is repeated here to be near.
+#[derive(Debug)]
+pub(crate) struct AccessCode {
+    pub(crate) buffer: usize,
+    pub(crate) subscripts: Box<[(IndexCode, i64)]>,
+}
+
+#[derive(Debug)]
+pub(crate) enum ValueCode {
+    Const(f64),
+    Load(AccessCode),
+    /// The running value of the reduction that is being evaluated.
+    Carried,
+    Index(DType, IndexCode),
+    Cast(DType, DType, Box<ValueCode>),
+    Unary(UnaryOp, DType, Box<ValueCode>),
+    Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
+    Select(Box<[LessCode]>, Box<[ValueCode; 2]>),
+}
+
+#[derive(Debug)]
+pub(crate) enum StmtCode {
+    Loop { name: Name, slot: u32, extent: IndexCode, body: Box<StmtCode> },
+    Block(Box<BlockCode>),
+    Seq(Vec<StmtCode>),
+    Store(AccessCode, ValueCode),
+}
+
+#[derive(Debug)]
+pub(crate) struct BlockCode {
+    pub(crate) name: Name,
+    pub(crate) guards: Box<[LessCode]>,
+    pub(crate) iters: Vec<IterCode>,
+    pub(crate) init: Option<StmtCode>,
+    pub(crate) body: StmtCode,
+}
+
+#[derive(Debug)]
+pub(crate) struct IterCode {
+    pub(crate) name: Name,
+    pub(crate) slot: u32,
+    pub(crate) extent: IndexCode,
+    pub(crate) binding: IndexCode,
+    pub(crate) is_reduce: bool,
+}
+
+/// What goes wrong below a statement; the statements around it add where.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Fault {
+    OutOfBounds { buffer: usize, index: Vec<i64>, write: bool },
+    Unwritten { buffer: usize, index: Vec<i64> },
+    OutsideDomain { iter: Name, value: i64, extent: i64 },
+    BadIndex,
+    DivisionByZero,
+}
+
+/// Where values come from. A fault is kept by the memory, so that evaluation itself yields plain numbers.
+pub(crate) trait Memory {
+    /// The element that an access names; a number of no meaning after a fault.
+    fn load(&mut self, access: &AccessCode, env: &[i64]) -> f64;
+    /// The running value of a reduction.
+    fn carried(&self) -> f64;
+    /// Keeps the first fault.
+    fn fail(&mut self, fault: Fault);
+}
+
+impl IndexCode {
+    /// The value; `None` where the arithmetic overflows or a divisor is not positive.
+    #[inline]
+    pub(crate) fn eval(&self, env: &[i64]) -> Option<i64> {
+        match self {
+            IndexCode::Affine { constant, terms } => {
+                let mut sum = *constant;
+                for (factor, slot) in terms {
+                    sum = sum.checked_add(factor.checked_mul(env[*slot as usize])?)?;
+                }
+                Some(sum)
+            }
+            IndexCode::Op(op, operands) => {
+                let (a, b) = (operands[0].eval(env)?, operands[1].eval(env)?);
+                match op {
+                    IndexOp::Add => a.checked_add(b),
+                    IndexOp::Mul => a.checked_mul(b),
+                    IndexOp::FloorDiv => (b > 0).then(|| a.div_euclid(b)),
+                    IndexOp::FloorMod => (b > 0).then(|| a.rem_euclid(b)),
+                    IndexOp::Min => Some(a.min(b)),
+                    IndexOp::Max => Some(a.max(b)),
+                }
+            }
+        }
+    }
+}
+
+impl LessCode {
+    #[inline]
+    pub(crate) fn eval(&self, env: &[i64]) -> Option<bool> {
+        Some(self.lhs.eval(env)? < self.rhs.eval(env)?)
+    }
+
+    /// Whether all conditions hold; later ones are not evaluated once one fails.
+    #[inline]
+    pub(crate) fn all(conditions: &[LessCode], env: &[i64]) -> Option<bool> {
+        for it in conditions {
+            if !it.eval(env)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+}
+
+impl AccessCode {
+    /// The row-major offset of the element, if it is one of the buffer's.
+    #[inline]
+    pub(crate) fn offset(&self, env: &[i64]) -> Option<usize> {
+        let mut offset = 0;
+        for (index, size) in &self.subscripts {
+            let at = index.eval(env)?;
+            if at < 0 || at >= *size {
+                return None;
+            }
+            offset = offset * size + at;
+        }
+        usize::try_from(offset).ok()
+    }
+
+    /// The subscripts' values; `None` where one has none.
+    #[cold]
+    pub(crate) fn indices(&self, env: &[i64]) -> Option<Vec<i64>> {
+        self.subscripts.iter().map(|(it, _)| it.eval(env)).collect()
+    }
+
+    /// Why there is no offset.
+    #[cold]
+    pub(crate) fn fault(&self, env: &[i64], write: bool) -> Fault {
+        match self.indices(env) {
+            Some(index) => Fault::OutOfBounds { buffer: self.buffer, index, write },
+            None => Fault::BadIndex,
+        }
+    }
+}
+
+impl ValueCode {
+    /// The value; a number of no meaning once the memory keeps a fault.
+    pub(crate) fn eval(&self, env: &[i64], memory: &mut impl Memory) -> f64 {
+        match self {
+            ValueCode::Const(it) => *it,
+            ValueCode::Load(access) => memory.load(access, env),
+            ValueCode::Carried => memory.carried(),
+            ValueCode::Index(dtype, index) => match index.eval(env) {
+                Some(it) => number::cast(DType::I64, *dtype, it as f64),
+                None => failed(memory, Fault::BadIndex),
+            },
+            ValueCode::Cast(from, to, a) => number::cast(*from, *to, a.eval(env, memory)),
+            ValueCode::Unary(op, dtype, a) => number::unary(*op, *dtype, a.eval(env, memory)),
+            ValueCode::Binary(op, dtype, operands) => {
+                let a = operands[0].eval(env, memory);
+                let b = operands[1].eval(env, memory);
+                match number::binary(*op, *dtype, a, b) {
+                    Some(it) => it,
+                    None => failed(memory, Fault::DivisionByZero),
+                }
+            }
+            ValueCode::Select(conditions, operands) => match LessCode::all(conditions, env) {
+                Some(true) => operands[0].eval(env, memory),
+                Some(false) => operands[1].eval(env, memory),
+                None => failed(memory, Fault::BadIndex),
+            },
+        }
+    }
+}
+
+#[cold]
+fn failed(memory: &mut impl Memory, fault: Fault) -> f64 {
+    memory.fail(fault);
+    0.0
+}

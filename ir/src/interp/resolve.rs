@@ -1,0 +1,261 @@
+//! From a `Func` and the values of its dimensions to code.
+
+use indexmap::IndexMap;
+
+use super::{
+    InterpError,
+    code::{AccessCode, BlockCode, IndexCode, IndexOp, IterCode, LessCode, StmtCode, ValueCode},
+};
+use crate::{
+    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, UnaryOp, Value,
+};
+
+/// The most elements in all buffers together.
+const MAX_ELEMENTS: i64 = 1 << 32;
+
+/// The shape of each buffer under given dimensions, in buffer order.
+pub(crate) fn shapes(func: &Func, dims: &IndexMap<Name, i64>) -> Result<Vec<Vec<usize>>, InterpError> {
+    for name in &func.dims {
+        match dims.get(name) {
+            None => return Err(InterpError::NoDimension { name: name.clone() }),
+            Some(value) if *value < 1 => {
+                return Err(InterpError::BadDimension { name: name.clone(), value: *value });
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(name) = dims.keys().find(|it| !func.dims.contains(it)) {
+        return Err(InterpError::UnknownDimension { name: name.clone() });
+    }
+    let shape = |(name, buffer): (&Name, &crate::Buffer)| {
+        let size: Vec<_> = buffer.shape.iter().map(|it| it.eval(&|dim| dims.get(dim).copied())).collect();
+        let total = size.iter().try_fold(1, |total: i64, it| total.checked_mul((*it)?.max(0)));
+        let sizes: Option<Vec<usize>> =
+            size.iter().map(|it| it.and_then(|it| usize::try_from(it).ok())).collect();
+        let fits = total.is_some_and(|it| 0 < it && it <= MAX_ELEMENTS);
+        sizes.filter(|_| fits).ok_or(InterpError::BadSize { buffer: name.clone(), size })
+    };
+    func.buffers.iter().map(shape).collect()
+}
+
+/// Resolves names. The scope grows inwards; a block hides the loop variables around it from its body.
+pub(crate) struct Resolver<'a> {
+    func: &'a Func,
+    dims: &'a IndexMap<Name, i64>,
+    shapes: &'a [Vec<usize>],
+    scope: Vec<(Name, u32)>,
+    block: Option<Name>,
+    /// How many slots the environment needs.
+    pub(crate) slots: usize,
+    /// Whether floats are to be evaluated in `f64` without rounding.
+    pub(crate) exact: bool,
+    /// The element that stands for the running value of a reduction.
+    pub(crate) carried: Option<Access>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(func: &'a Func, dims: &'a IndexMap<Name, i64>, shapes: &'a [Vec<usize>]) -> Self {
+        let scope = Vec::new();
+        Resolver { func, dims, shapes, scope, block: None, slots: 0, exact: false, carried: None }
+    }
+
+    pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<StmtCode, InterpError> {
+        match stmt {
+            Stmt::Loop(it) => {
+                let extent = self.index(&it.extent)?;
+                let slot = self.declare(&it.var);
+                let body = Box::new(self.stmt(&it.body)?);
+                self.scope.pop();
+                Ok(StmtCode::Loop { name: it.var.clone(), slot, extent, body })
+            }
+            Stmt::Block(it) => self.block(it).map(|it| StmtCode::Block(Box::new(it))),
+            Stmt::Seq(stmts) => {
+                stmts.iter().map(|it| self.stmt(it)).collect::<Result<_, _>>().map(StmtCode::Seq)
+            }
+            Stmt::Store(it) => self.store(it).map(|(place, value)| StmtCode::Store(place, value)),
+        }
+    }
+
+    /// Gives a variable the next slot, innermost in scope.
+    pub(crate) fn declare(&mut self, name: &Name) -> u32 {
+        let slot = u32::try_from(self.slots).expect("a program in memory has fewer than 2^32 variables");
+        self.slots += 1;
+        self.scope.push((name.clone(), slot));
+        slot
+    }
+
+    /// Names the block that messages are about.
+    pub(crate) fn enter(&mut self, block: &Name) -> Option<Name> {
+        self.block.replace(block.clone())
+    }
+
+    fn block(&mut self, block: &Block) -> Result<BlockCode, InterpError> {
+        let outer_block = self.enter(&block.name);
+        let guards = self.conditions(&block.guards)?;
+        let bindings: Vec<_> =
+            block.iters.iter().map(|it| self.index(&it.binding)).collect::<Result<_, _>>()?;
+        let extents: Vec<_> =
+            block.iters.iter().map(|it| self.index(&it.extent)).collect::<Result<_, _>>()?;
+
+        let outer_scope = std::mem::take(&mut self.scope);
+        let mut iters = Vec::new();
+        for ((iter, binding), extent) in block.iters.iter().zip(bindings).zip(extents) {
+            let slot = self.declare(&iter.var);
+            let is_reduce = iter.kind == IterKind::Reduce;
+            iters.push(IterCode { name: iter.var.clone(), slot, extent, binding, is_reduce });
+        }
+        let init = block.init.as_ref().map(|it| self.stmt(it)).transpose()?;
+        let body = self.stmt(&block.body)?;
+        self.scope = outer_scope;
+        self.block = outer_block;
+        Ok(BlockCode { name: block.name.clone(), guards, iters, init, body })
+    }
+
+    pub(crate) fn store(&mut self, store: &Store) -> Result<(AccessCode, ValueCode), InterpError> {
+        let (place, expected) = self.access(&store.place)?;
+        let (value, found) = self.value(&store.value)?;
+        self.expect(expected, found)?;
+        Ok((place, value))
+    }
+
+    fn expect(&self, expected: DType, found: DType) -> Result<(), InterpError> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(InterpError::Types { expected, found, block: self.block.clone() })
+    }
+
+    fn access(&self, access: &Access) -> Result<(AccessCode, DType), InterpError> {
+        let (name, block) = (access.buffer.clone(), self.block.clone());
+        let Some((buffer, _, declared)) = self.func.buffers.get_full(&access.buffer) else {
+            return Err(InterpError::UnknownBuffer { name, block });
+        };
+        let (shape, given) = (&self.shapes[buffer], access.indices.len());
+        if shape.len() != given {
+            return Err(InterpError::Rank { buffer: name, expected: shape.len(), given, block });
+        }
+        if access.lanes != 1 {
+            return Err(InterpError::Lanes { buffer: name, lanes: access.lanes, block });
+        }
+        let sizes = shape.iter().map(|it| i64::try_from(*it).unwrap_or(i64::MAX));
+        let subscripts = access.indices.iter().zip(sizes).map(|(it, size)| Ok((self.index(it)?, size)));
+        let subscripts = subscripts.collect::<Result<_, _>>()?;
+        Ok((AccessCode { buffer, subscripts }, declared.dtype))
+    }
+
+    /// The type whose arithmetic is used for one of the program's types.
+    fn computed(&self, dtype: DType) -> DType {
+        if self.exact && dtype.is_float() { DType::F64 } else { dtype }
+    }
+
+    /// The code of a value and the type that the program gives it.
+    fn value(&self, value: &Value) -> Result<(ValueCode, DType), InterpError> {
+        match value {
+            Value::Const(it) => Ok((ValueCode::Const(it.to_f64()), it.dtype)),
+            Value::Load(access) if self.carried.as_ref() == Some(access) => {
+                let (_, dtype) = self.access(access)?;
+                Ok((ValueCode::Carried, dtype))
+            }
+            Value::Load(access) => {
+                let (access, dtype) = self.access(access)?;
+                Ok((ValueCode::Load(access), dtype))
+            }
+            Value::Index(dtype, index) => {
+                Ok((ValueCode::Index(self.computed(*dtype), self.index(index)?), *dtype))
+            }
+            Value::Cast(to, a) => {
+                let (a, from) = self.value(a)?;
+                Ok((ValueCode::Cast(self.computed(from), self.computed(*to), Box::new(a)), *to))
+            }
+            Value::Unary(op, a) => {
+                let (a, dtype) = self.value(a)?;
+                if !dtype.is_float() && !matches!(op, UnaryOp::Neg | UnaryOp::Abs) {
+                    let block = self.block.clone();
+                    return Err(InterpError::NotFloat { function: op.as_str(), found: dtype, block });
+                }
+                Ok((ValueCode::Unary(*op, self.computed(dtype), Box::new(a)), dtype))
+            }
+            Value::Binary(op, a, b) => self.binary(*op, a, b),
+            Value::Select(conditions, a, b) => {
+                let conditions = self.conditions(conditions)?;
+                let ((a, dtype), (b, other)) = (self.value(a)?, self.value(b)?);
+                self.expect(dtype, other)?;
+                Ok((ValueCode::Select(conditions, Box::new([a, b])), dtype))
+            }
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: &Value, b: &Value) -> Result<(ValueCode, DType), InterpError> {
+        let ((a, dtype), (b, other)) = (self.value(a)?, self.value(b)?);
+        self.expect(dtype, other)?;
+        Ok((ValueCode::Binary(op, self.computed(dtype), Box::new([a, b])), dtype))
+    }
+
+    fn conditions(&self, conditions: &[Less]) -> Result<Box<[LessCode]>, InterpError> {
+        let code = |it: &Less| Ok(LessCode { lhs: self.index(&it.lhs)?, rhs: self.index(&it.rhs)? });
+        conditions.iter().map(code).collect()
+    }
+
+    pub(crate) fn index(&self, index: &Index) -> Result<IndexCode, InterpError> {
+        let op = |op: IndexOp, a: &Index, b: &Index| {
+            let (a, b) = (self.index(a)?, self.index(b)?);
+            Ok(affine(op, &a, &b).unwrap_or_else(|| IndexCode::Op(op, Box::new([a, b]))))
+        };
+        match index.kind() {
+            IndexKind::Int(it) => Ok(constant(*it)),
+            IndexKind::Var(name) => self.variable(name),
+            IndexKind::Add(a, b) => op(IndexOp::Add, a, b),
+            IndexKind::Mul(a, b) => op(IndexOp::Mul, a, b),
+            IndexKind::FloorDiv(a, b) => op(IndexOp::FloorDiv, a, b),
+            IndexKind::FloorMod(a, b) => op(IndexOp::FloorMod, a, b),
+            IndexKind::Min(a, b) => op(IndexOp::Min, a, b),
+            IndexKind::Max(a, b) => op(IndexOp::Max, a, b),
+        }
+    }
+
+    fn variable(&self, name: &Name) -> Result<IndexCode, InterpError> {
+        if let Some((_, slot)) = self.scope.iter().rev().find(|(it, _)| it == name) {
+            return Ok(IndexCode::Affine { constant: 0, terms: Box::new([(1, *slot)]) });
+        }
+        match self.dims.get(name) {
+            Some(value) => Ok(constant(*value)),
+            None => Err(InterpError::UnknownVariable { name: name.clone(), block: self.block.clone() }),
+        }
+    }
+}
+
+fn constant(value: i64) -> IndexCode {
+    IndexCode::Affine { constant: value, terms: Box::new([]) }
+}
+
+/// The affine form of an operation on two affine forms, if it has one and its numbers do not overflow.
+fn affine(op: IndexOp, a: &IndexCode, b: &IndexCode) -> Option<IndexCode> {
+    let (IndexCode::Affine { constant: c, terms: p }, IndexCode::Affine { constant: d, terms: q }) = (a, b)
+    else {
+        return None;
+    };
+    match op {
+        IndexOp::Add => {
+            let mut terms = p.to_vec();
+            for (factor, slot) in q {
+                match terms.iter_mut().find(|it| it.1 == *slot) {
+                    Some(it) => it.0 = it.0.checked_add(*factor)?,
+                    None => terms.push((*factor, *slot)),
+                }
+            }
+            terms.retain(|it| it.0 != 0);
+            Some(IndexCode::Affine { constant: c.checked_add(*d)?, terms: terms.into() })
+        }
+        IndexOp::Mul if p.is_empty() => {
+            let scale = |(factor, slot): &(i64, u32)| Some((factor.checked_mul(*c)?, *slot));
+            let terms = q.iter().filter(|_| *c != 0).map(scale).collect::<Option<_>>()?;
+            Some(IndexCode::Affine { constant: c.checked_mul(*d)?, terms })
+        }
+        IndexOp::Mul if q.is_empty() => affine(op, b, a),
+        IndexOp::Mul | IndexOp::FloorDiv | IndexOp::FloorMod | IndexOp::Min | IndexOp::Max => {
+            let both = p.is_empty() && q.is_empty();
+            let op = IndexCode::Op(op, Box::new([constant(*c), constant(*d)]));
+            both.then(|| op.eval(&[])).flatten().map(constant)
+        }
+    }
+}

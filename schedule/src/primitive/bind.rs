@@ -1,0 +1,110 @@
+use std::collections::BTreeMap;
+
+use ir::{Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
+use serde::{Deserialize, Serialize};
+
+use super::{Primitive, mark};
+use crate::{ScheduleError, ScheduleState, error::Thing};
+
+/// Runs the iterations of a loop by the threads, or blocks of threads, of a GPU axis.
+///
+/// ```text
+/// bind(loop: "i", axis: "threadIdx.x")
+///
+/// for i in 0..128 { s }
+/// ->
+/// for i in 0..128 @threadIdx.x { s }
+/// ```
+///
+/// No block may reduce over the loop (`rfactor` makes partial results that one may bind), and none may use what
+/// another iteration leaves behind. An axis may be bound again in a nest beside this one, which then shares its
+/// threads. Inside a loop bound to it, an axis is bound again only by a loop of the same extent whose blocks do not
+/// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at
+/// most 1024.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bind {
+    /// The loop.
+    #[serde(rename = "loop")]
+    pub target: Name,
+    /// CUDA's word for the axis: `blockIdx.x` to `blockIdx.z`, `threadIdx.x` to `threadIdx.z`.
+    pub axis: Name,
+}
+
+impl Primitive for Bind {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let Some(axis) = ThreadAxis::parse(self.axis.as_str()) else {
+            let known = ThreadAxis::ALL.iter().map(|it| Name::from(it.as_str())).collect();
+            return Err(ScheduleError::NoSuch { thing: Thing::Axis, name: self.axis.clone(), known });
+        };
+        let it = state.expect_plain_loop(&self.target)?;
+        if let Some(target @ Target::Cpu) = &state.target {
+            let (name, target) = (self.target.clone(), target.as_str());
+            return Err(ScheduleError::WrongTarget { name, kind: "bound to a GPU axis", target });
+        }
+        let above = state.expect_path(&self.target)?;
+        let below = loops_below(it);
+        let same = |other: &&Loop| other.kind == LoopKind::Bound(axis);
+        let outer = above.iter().copied().filter(same).map(|other| (other, it));
+        let inner = below.iter().copied().filter(same).map(|other| (it, other));
+        for (outer, inner) in outer.chain(inner) {
+            if !shares_axis(outer, inner) {
+                let (outer, inner) = (outer.var.clone(), inner.var.clone());
+                return Err(ScheduleError::AxisTaken { outer, inner, axis });
+            }
+        }
+        let others: Vec<&Loop> = above.iter().chain(&below).copied().collect();
+        check_counts(it, axis, &others)?;
+        mark(state, &self.target, LoopKind::Bound(axis))
+    }
+}
+
+/// Whether the work under `inner` is the same in every iteration of `outer`: then each thread may do its share of it
+/// once, instead of every thread doing all of it.
+fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
+    let uses_outer = |index: &ir::Index| index.any_var(&|var| *var == outer.var);
+    let free = |block: &ir::Block| {
+        block.iters.iter().all(|iter| !uses_outer(&iter.binding))
+            && block.guards.iter().all(|it| !uses_outer(&it.lhs) && !uses_outer(&it.rhs))
+    };
+    outer.extent == inner.extent && inner.body.blocks().into_iter().all(free)
+}
+
+/// Refuses more threads than a GPU has, where the numbers are known.
+fn check_counts(it: &Loop, axis: ThreadAxis, others: &[&Loop]) -> Result<(), ScheduleError> {
+    let Some(count) = it.extent.as_int() else { return Ok(()) };
+    let (what, limit) = match axis {
+        ThreadAxis::BlockX => ("blocks of threads on one axis", i64::from(i32::MAX)),
+        ThreadAxis::BlockY | ThreadAxis::BlockZ => ("blocks of threads on one axis", 65_535),
+        ThreadAxis::ThreadX | ThreadAxis::ThreadY => ("threads on one axis", Target::MAX_THREADS),
+        ThreadAxis::ThreadZ => ("threads on one axis", 64),
+    };
+    if count > limit {
+        return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
+    }
+    // Loops beside each other on the same axis share its threads: the longest counts.
+    let mut threads = BTreeMap::from([(axis, count)]);
+    for other in others {
+        if let (LoopKind::Bound(axis), Some(extent)) = (other.kind, other.extent.as_int()) {
+            let most = threads.entry(axis).or_insert(extent);
+            *most = extent.max(*most);
+        }
+    }
+    let threads = threads.iter().filter(|(axis, _)| axis.is_thread()).map(|(_, count)| *count);
+    let (count, limit) = (threads.fold(1, i64::saturating_mul), Target::MAX_THREADS);
+    if axis.is_thread() && count > limit {
+        let what = "threads with the axes around and inside it";
+        return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
+    }
+    Ok(())
+}
+
+fn loops_below(it: &Loop) -> Vec<&Loop> {
+    let mut out = Vec::new();
+    it.body.walk(&mut |stmt| {
+        if let Stmt::Loop(inner) = stmt {
+            out.push(&**inner);
+        }
+    });
+    out
+}
