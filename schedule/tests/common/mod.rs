@@ -8,20 +8,20 @@ use indexmap::IndexMap;
 use ir::{Func, Name, Role, Tensor};
 
 /// The program of a name in `tests/funcs`.
-pub fn program(name: &str) -> Func {
+pub(crate) fn program(name: &str) -> Func {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/funcs").join(format!("{name}.txt"));
     let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
     ir::text::parse(&text).unwrap_or_else(|err| panic!("{name}: {err:?}"))
 }
 
 /// Sizes for the symbolic dimensions, different from each other and not round.
-pub fn sizes(func: &Func, round: usize) -> IndexMap<Name, i64> {
+pub(crate) fn sizes(func: &Func, round: usize) -> IndexMap<Name, i64> {
     let choices = [[5, 7, 3], [1, 2, 1], [9, 1, 4]];
     func.dims.iter().cloned().zip(choices[round % choices.len()]).collect()
 }
 
 /// Small whole numbers, of which float sums are exact in every order.
-pub fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
+pub(crate) fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
     let inputs = func.buffers.values().filter(|it| it.role == Role::Input);
     let mut seed = 7u64;
     inputs
@@ -44,7 +44,7 @@ pub fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
 }
 
 /// What differs between the outputs of two programs with the same inputs, for some sizes.
-pub fn difference(before: &Func, after: &Func) -> Option<String> {
+pub(crate) fn difference(before: &Func, after: &Func) -> Option<String> {
     let rounds = if before.dims.is_empty() { 1 } else { 3 };
     (0..rounds).find_map(|round| {
         let dims = sizes(before, round);
