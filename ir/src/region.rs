@@ -83,18 +83,37 @@ pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
     }
 }
 
-/// What a block touches of a buffer, reading or writing, in one iteration of its outermost `fixed` loops (and, of a
-/// shared buffer, by all threads of the block).
+/// What a block reads or writes of a buffer in one iteration of its outermost `fixed` loops; reading a shared
+/// buffer, what all threads of the block read there together.
+///
+/// Writes are never taken together: run serially, one iteration finds only what those before it have written.
 pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
-    let info = &func.buffers[buffer];
+    let relaxed = |it: &Loop| access == Way::Read && is_relaxed(&func.buffers[buffer], it);
+    touched_where(func, block, buffer, fixed, access, &relaxed)
+}
+
+/// What a block reads or writes of a buffer in one iteration of its outermost `fixed` loops.
+pub fn touched_in_one(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
+    touched_where(func, block, buffer, fixed, access, &|_| false)
+}
+
+fn touched_where(
+    func: &Func,
+    block: &Block,
+    buffer: &Name,
+    fixed: usize,
+    access: Way,
+    relaxed: &dyn Fn(&Loop) -> bool,
+) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
     let accesses = match access {
         Way::Read => block.reads(),
         Way::Write => block.writes(),
     };
     let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
-    let is_inner = |var: &Name| is_inner(info, &loops, fixed, var);
-    touched(block, &accesses, &info.shape, &bounds_of(func, &loops), &is_inner)
+    let is_inner =
+        |var: &Name| loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)));
+    touched(block, &accesses, &func.buffers[buffer].shape, &bounds_of(func, &loops), &is_inner)
 }
 
 /// Whether a block reads or writes a buffer.
@@ -103,10 +122,6 @@ pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, ac
 pub enum Way {
     Read,
     Write,
-}
-
-fn is_inner(buffer: &Buffer, loops: &[&Loop], fixed: usize, var: &Name) -> bool {
-    loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || is_relaxed(buffer, it)))
 }
 
 /// The subscripts of an access in a block, over the variables of the loops around the block.
@@ -360,7 +375,7 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
 pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fixed: usize) -> bool {
     let loops = func.loops_of(&writer.name).unwrap_or_default();
     let bounds = bounds_of(func, &loops);
-    let is_inner = |var: &Name| is_inner(&func.buffers[buffer], &loops, fixed, var);
+    let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var);
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
     let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
     let mut subscripts = accesses.map(|it| at_loops(writer, it));
@@ -421,5 +436,5 @@ fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
 /// The region that `block` touches in one iteration of the loops it shares with `other`.
 fn common_region(func: &Func, block: &Block, other: &Block, buffer: &Name, way: Way) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
-    touched_below(func, block, buffer, shared_loops(func, &loops, other), way)
+    touched_in_one(func, block, buffer, shared_loops(func, &loops, other), way)
 }

@@ -3,6 +3,8 @@
 //! Each case is a list of numbers; each number becomes a step over the names that the program has at that point, and
 //! refused steps are dropped. `SCHEDULE_SEED` chooses other cases, `SCHEDULE_CASES` how many.
 
+#![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
+
 mod common;
 
 use std::{cell::RefCell, collections::BTreeMap, env};
@@ -180,15 +182,14 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     });
     let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
     let place = |at: usize| i64::try_from(at).unwrap();
-    Some(match dice.roll(2) {
-        0 => {
-            let stages = (0..count).map(|_| place(dice.roll(3)).into()).collect();
-            Step::SoftwarePipelineStage(SoftwarePipelineStage { target, stages: Stages::List(stages) })
-        }
-        _ => {
-            let mut order: Vec<i64> = (0..count).map(place).collect();
-            order.rotate_left(dice.roll(count));
-            Step::SoftwarePipelineOrder(SoftwarePipelineOrder { target, order: Order::List(order) })
-        }
-    })
+    if dice.roll(2) == 0 {
+        let stages = (0..count).map(|_| place(dice.roll(3)).into()).collect();
+        return Some(Step::SoftwarePipelineStage(SoftwarePipelineStage {
+            target,
+            stages: Stages::List(stages),
+        }));
+    }
+    let mut order: Vec<i64> = (0..count).map(place).collect();
+    order.rotate_left(dice.roll(count));
+    Some(Step::SoftwarePipelineOrder(SoftwarePipelineOrder { target, order: Order::List(order) }))
 }

@@ -1,5 +1,7 @@
 //! Every script in `tests/scripts`, against what it prints; and the laws that every accepted script keeps.
 
+#![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
+
 mod common;
 
 use std::{fmt::Write as _, fs};

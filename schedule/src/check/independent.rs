@@ -7,7 +7,7 @@
 use ir::{
     BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     arith::Bounds,
-    region::{Way, bounds_of, covers, touched_below, writes_box},
+    region::{Way, bounds_of, covers, touched_in_one, writes_box},
 };
 
 use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
@@ -93,14 +93,14 @@ pub(crate) fn uncovered<'a>(
         return others.first().copied();
     }
     let (fixed, bounds) = (path.len(), bounds_of(func, path));
-    let whole = touched_below(func, first, buffer, fixed, Way::Write);
+    let whole = touched_in_one(func, first, buffer, fixed, Way::Write);
     let covered = |it: &Block, way: Way| {
         let accesses = match way {
             Way::Read => it.reads(),
             Way::Write => it.writes(),
         };
         accesses.iter().all(|it| it.buffer != *buffer)
-            || covers(&whole, &touched_below(func, it, buffer, fixed, way), shape, &bounds)
+            || covers(&whole, &touched_in_one(func, it, buffer, fixed, way), shape, &bounds)
     };
     others.iter().copied().find(|it| {
         !writes_box(func, first, it, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)

@@ -1,6 +1,7 @@
 //! What the tests of schedules share: programs, inputs, and the comparison of two programs by what they compute.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
 
 use std::{fs, path::Path};
 
