@@ -5,4 +5,5 @@ mod c;
 mod cuda;
 mod oracle;
 mod programs;
+mod property;
 mod run;
