@@ -7,17 +7,38 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod barriers;
+mod bounds;
+mod collapse_unit_loops;
+mod compact_buffers;
+mod cover;
 mod error;
+mod exchange;
 mod flatten;
 mod kernels;
+mod lanes;
 mod lower_blocks;
+mod names;
+mod place_allocs;
+mod scalarize;
+mod separate;
+mod simplify_indices;
 mod sites;
 mod storage;
+mod touch;
+mod unroll;
+mod vectorize;
 
 use indexmap::IndexMap;
 use ir::{Buffer, Func, Module, Name, Target};
 
+pub(crate) use bounds::kernel_bounds;
+pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::{LowerError, PipelineError};
+pub use scalarize::scalarize;
+pub use simplify_indices::simplify_indices;
+pub use unroll::unroll;
+pub use vectorize::{vector_bytes, vectorize};
 
 /// A step of the lowering.
 pub struct Pass {
@@ -60,14 +81,59 @@ pub(crate) struct Context {
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
     Pass {
+        name: "place_allocs",
+        doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
+        run: Run::Func(place_allocs::place_allocs),
+    },
+    Pass {
+        name: "check_exchange",
+        doc: "Refuses programs whose threads or blocks meet where no barrier can order them.",
+        run: Run::Func(exchange::check_exchange),
+    },
+    Pass {
+        name: "compact_buffers",
+        doc: "Shrinks each temporary to the part that one iteration of its home touches.",
+        run: Run::Func(compact_buffers::compact_buffers),
+    },
+    Pass {
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
     },
     Pass {
+        name: "insert_barriers",
+        doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
+        run: Run::Module(barriers::insert_barriers),
+    },
+    Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
         run: Run::Module(flatten::flatten),
+    },
+    Pass {
+        name: "collapse_unit_loops",
+        doc: "Removes loops of one iteration.",
+        run: Run::Module(|module, context| Ok(collapse_unit_loops(module, &context.target))),
+    },
+    Pass {
+        name: "vectorize",
+        doc: "Turns vectorised loops into accesses of several lanes, or says in a comment why not.",
+        run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
+    },
+    Pass {
+        name: "unroll",
+        doc: "On a CPU, writes out the loops that index local arrays.",
+        run: Run::Module(|module, context| Ok(unroll(module, &context.target))),
+    },
+    Pass {
+        name: "simplify_indices",
+        doc: "Brings each index to its cheapest form and drops conditions that always hold.",
+        run: Run::Module(|module, context| Ok(simplify_indices(module, &context.target))),
+    },
+    Pass {
+        name: "scalarize",
+        doc: "On a CPU, splits local arrays with constant subscripts into variables.",
+        run: Run::Module(|module, context| Ok(scalarize(module, &context.target))),
     },
 ];
 
