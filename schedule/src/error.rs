@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::Name;
+use ir::{Index, Name, ThreadAxis, deps::DepKind};
 
 /// A kind of thing that a step names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +46,8 @@ impl fmt::Display for Thing {
 pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
-    #[error("`{name}` is not a memory")]
-    NoSuchScope { name: Name },
+
+    // What is named.
     #[error("there is no {thing} `{name}`")]
     NoSuch { thing: Thing, name: Name, known: Vec<Name> },
     #[error("`{name}` is a {found}, and a {wanted} is needed here")]
@@ -56,72 +56,214 @@ pub enum ScheduleError {
     NotAName { name: Name },
     #[error("the name `{name}` is already taken")]
     NameTaken { name: Name },
-    #[error("the name `{name}` is given twice")]
+    #[error("`{name}` is given twice")]
     NamedTwice { name: Name },
     #[error("the knob `{name}` has no value")]
     UnresolvedKnob { name: Name },
-    #[error("`{name}` is empty: at least one is needed")]
-    Empty { name: Name },
+    #[error("{primitive} needs at least {needed} loops")]
+    TooFewLoops { primitive: &'static str, needed: usize },
+
+    // Splitting.
     #[error("the factor of `{name}` is {factor}, and factors are at least 1")]
     FactorNotPositive { name: Name, factor: i64 },
     #[error("`{first}` and `{second}` are both `None`, and only one factor can be inferred")]
     TwoInferred { first: Name, second: Name },
     #[error("{product} iterations do not cover the {extent} of loop `{name}`")]
-    FactorsTooSmall { name: Name, extent: String, product: i64 },
-    #[error("the factors of loop `{name}` multiply to more than 64 bits hold")]
-    FactorsOverflow { name: Name },
-    #[error("loop `{name}` is already {kind}")]
+    FactorsTooSmall { name: Name, extent: Index, product: i64 },
+    #[error("the factors of loop `{name}` multiply to more than {}", i32::MAX)]
+    FactorsTooLarge { name: Name },
+
+    // The shape of loop nests.
+    #[error("loop `{name}` is {kind}")]
     LoopHasKind { name: Name, kind: &'static str },
     #[error("loop `{name}` has the annotation `{key}`")]
     LoopHasAnnotation { name: Name, key: String },
+    #[error("loop `{inner}` is not directly inside loop `{outer}`, alone")]
+    NotNested { outer: Name, inner: Name },
+    #[error("`{first}` and `{second}` are not in one chain of loops with nothing else between them")]
+    NotAChain { first: Name, second: Name },
+    #[error("how often loop `{name}` runs depends on loop `{on}`")]
+    DependentExtent { name: Name, on: Name },
+    #[error("how often loop `{name}` runs is not known before the program runs")]
+    UnknownExtent { name: Name },
+
+    // What blocks allow.
+    #[error(
+        "block `{block}` reduces over loop `{name}` through `{iter}`: its iterations are not independent"
+    )]
+    ReductionLoop { name: Name, block: Name, iter: Name },
+    #[error("block `{block}` does not tell the iterations of loop `{name}` apart")]
+    NotAffine { name: Name, block: Name },
+    #[error("block `{block}` reads `{buffer}`, which it writes, in a way that is no reduction")]
+    NotAReduction { block: Name, buffer: Name },
+    #[error(
+        "block `{second}` uses elements of `{buffer}` from another iteration of loop `{name}` of `{first}`"
+    )]
+    Carried { name: Name, first: Name, second: Name, buffer: Name },
+
+    // Threads.
+    #[error("loop `{name}` cannot be {kind} for the target `{target}`")]
+    WrongTarget { name: Name, kind: &'static str, target: &'static str },
+    #[error("loop `{by}` around or inside loop `{name}` is already bound to `{}`", axis.as_str())]
+    AxisTaken { name: Name, by: Name, axis: ThreadAxis },
+    #[error("loop `{name}` makes {count} {what}, and there can be at most {limit}")]
+    TooMany { name: Name, count: i64, what: &'static str, limit: i64 },
+
+    // Buffers.
+    #[error("`{name}` belongs to the caller")]
+    NotTemp { name: Name },
+    #[error("buffer `{name}` has {rank} dimensions, so its axis is not {axis}")]
+    AxisRange { name: Name, axis: i64, rank: usize },
+    #[error("axis {axis} of buffer `{name}` has stride 1 or a request already")]
+    AxisNotAlignable { name: Name, axis: usize },
+    #[error("a stride of buffer `{name}` cannot leave {offset} when divided by {factor}")]
+    BadAlignment { name: Name, factor: i64, offset: i64 },
+
+    // Annotations.
+    #[error("annotate needs either a loop or a block")]
+    AnnotateWhat,
+    #[error("`{name}` has the annotation `{key}` already")]
+    Annotated { name: Name, key: String },
+    #[error("the value of `{key}` on `{name}` has to be {wanted}")]
+    AnnotationValue { name: Name, key: String, wanted: &'static str },
+
+    // Pipelines.
+    #[error("the body of loop `{name}` is one statement: there is nothing to overlap")]
+    OneComponent { name: Name },
+    #[error("loop `{name}` has {components} components, and {given} numbers are given")]
+    PipelineArity { name: Name, components: usize, given: usize },
+    #[error("`{key}` of loop `{name}` leaves out block `{block}`")]
+    PipelineMissing { name: Name, key: &'static str, block: Name },
+    #[error("block `{block}` is not in loop `{name}`")]
+    NotInLoop { name: Name, block: Name },
+    #[error(
+        "`{first}` and `{second}` are in one statement of loop `{name}`, and are given different numbers"
+    )]
+    OneStatement { name: Name, first: Name, second: Name },
+    #[error("block `{block}` is given stage {stage}, and stages start at 0")]
+    NegativeStage { block: Name, stage: i64 },
+    #[error("`{first}` and `{second}` both have order {order}")]
+    SameOrder { first: Name, second: Name, order: i64 },
+    #[error("in the pipeline of loop `{name}`, `{dst}` would {} `{buffer}` before `{src}` {} it{}",
+        later(*kind), earlier(*kind), when(*distance))]
+    Hazard { name: Name, kind: DepKind, src: Name, dst: Name, buffer: Name, distance: i64 },
+    #[error("block `{block}` writes {count} buffers, and one temporary is needed")]
+    NotOneTemp { block: Name, count: usize },
 }
 
 impl ScheduleError {
     /// The names in the script and in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
+        use ScheduleError as E;
         match self {
-            ScheduleError::Block(it) => it.names(),
-            ScheduleError::NoSuch { name, .. }
-            | ScheduleError::NoSuchScope { name }
-            | ScheduleError::WrongThing { name, .. }
-            | ScheduleError::NotAName { name }
-            | ScheduleError::NameTaken { name }
-            | ScheduleError::NamedTwice { name }
-            | ScheduleError::UnresolvedKnob { name }
-            | ScheduleError::Empty { name }
-            | ScheduleError::FactorNotPositive { name, .. }
-            | ScheduleError::FactorsTooSmall { name, .. }
-            | ScheduleError::FactorsOverflow { name }
-            | ScheduleError::LoopHasKind { name, .. }
-            | ScheduleError::LoopHasAnnotation { name, .. } => vec![name],
-            ScheduleError::TwoInferred { first, second } => vec![second, first],
+            E::Block(it) => it.names(),
+            E::NoSuch { name, .. }
+            | E::WrongThing { name, .. }
+            | E::NotAName { name }
+            | E::NameTaken { name }
+            | E::NamedTwice { name }
+            | E::UnresolvedKnob { name }
+            | E::FactorNotPositive { name, .. }
+            | E::FactorsTooSmall { name, .. }
+            | E::FactorsTooLarge { name }
+            | E::LoopHasKind { name, .. }
+            | E::LoopHasAnnotation { name, .. }
+            | E::UnknownExtent { name }
+            | E::WrongTarget { name, .. }
+            | E::TooMany { name, .. }
+            | E::NotTemp { name }
+            | E::AxisRange { name, .. }
+            | E::AxisNotAlignable { name, .. }
+            | E::BadAlignment { name, .. }
+            | E::Annotated { name, .. }
+            | E::AnnotationValue { name, .. }
+            | E::OneComponent { name }
+            | E::PipelineArity { name, .. } => vec![name],
+            E::TwoInferred { first, second }
+            | E::NotAChain { first, second }
+            | E::SameOrder { first, second, .. } => vec![second, first],
+            E::NotNested { outer, inner } => vec![inner, outer],
+            E::DependentExtent { name, on } => vec![name, on],
+            E::ReductionLoop { name, block, .. }
+            | E::NotAffine { name, block }
+            | E::PipelineMissing { name, block, .. } => vec![name, block],
+            E::NotAReduction { block, buffer } => vec![block, buffer],
+            E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
+            E::AxisTaken { name, by, .. } => vec![name, by],
+            E::NotInLoop { name, block } => vec![block, name],
+            E::OneStatement { name, first, second } => vec![second, first, name],
+            E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } => vec![block],
+            E::Hazard { src, dst, buffer, name, .. } => vec![dst, src, buffer, name],
+            E::TooFewLoops { .. } | E::AnnotateWhat => vec![],
         }
     }
 
     /// What to try instead, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
-        match self {
-            ScheduleError::Block(it) => it.help(),
-            ScheduleError::NoSuchScope { .. } => Some("there is `global`, `shared` and `local`".into()),
-            ScheduleError::NoSuch { name, known, thing } => Some(candidates(name, known, *thing)),
-            ScheduleError::FactorsTooSmall { .. } => {
-                Some("leave one factor `None` to have it inferred".into())
+        use ScheduleError as E;
+        let help = match self {
+            E::Block(it) => return it.help(),
+            E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
+            E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
+            E::TwoInferred { .. } => "give all factors but one",
+            E::FactorNotPositive { .. } => "`None` asks for the factor to be inferred",
+            E::LoopHasKind { .. } | E::LoopHasAnnotation { .. } => {
+                "split, fuse and reorder loops first; bind, vectorize, unroll and annotate them afterwards"
             }
-            ScheduleError::TwoInferred { .. } => Some("give all factors but one".into()),
-            ScheduleError::FactorNotPositive { .. } => {
-                Some("`None` asks for the factor to be inferred".into())
+            E::NotNested { .. } => {
+                "fuse takes loops from the outermost on, each the whole body of the one before"
             }
-            ScheduleError::LoopHasKind { .. } | ScheduleError::LoopHasAnnotation { .. } => {
-                Some("split, fuse and reorder loops before binding or annotating them".into())
+            E::ReductionLoop { .. } => {
+                "split the loop and use rfactor to make partial results, or bind another"
             }
-            ScheduleError::NameTaken { .. }
-            | ScheduleError::WrongThing { .. }
-            | ScheduleError::NotAName { .. }
-            | ScheduleError::NamedTwice { .. }
-            | ScheduleError::UnresolvedKnob { .. }
-            | ScheduleError::Empty { .. }
-            | ScheduleError::FactorsOverflow { .. } => None,
-        }
+            E::NotAffine { .. } => "move the blocks that do not use the loop out of it first",
+            E::Carried { .. } => "move one of the two blocks out of the loop first",
+            E::UnknownExtent { .. } => "split it by a constant, and take the inner loop",
+            E::WrongTarget { target: "cpu", .. } => "use parallel and vectorize on this target",
+            E::WrongTarget { .. } => "bind the loop to blockIdx.x, or to threadIdx.x",
+            E::AxisTaken { .. } => "use another axis, or fuse the two loops and bind the result",
+            E::TooMany { .. } => "split the loop and bind the inner part",
+            E::NotTemp { .. } => "make a temporary with cache_read or cache_write, and change that",
+            E::AxisNotAlignable { .. } => "align the axis before the last: its stride is the length of a row",
+            E::BadAlignment { .. } => {
+                "the factor is at least 1, and the offset at least 0 and below the factor"
+            }
+            E::OneComponent { .. } => "compute_at brings a producer into the loop",
+            E::PipelineArity { .. } | E::PipelineMissing { .. } => {
+                "name one block of each statement in the loop"
+            }
+            E::OneStatement { .. } => "name one of them",
+            E::Hazard { .. } => return self.hazard_help(),
+            E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
+            E::NotOneTemp { .. } => {
+                "double buffering is for blocks that fill a temporary, as cache_read makes"
+            }
+            E::NameTaken { .. }
+            | E::WrongThing { .. }
+            | E::NotAName { .. }
+            | E::NamedTwice { .. }
+            | E::UnresolvedKnob { .. }
+            | E::TooFewLoops { .. }
+            | E::FactorsTooLarge { .. }
+            | E::NotAChain { .. }
+            | E::DependentExtent { .. }
+            | E::NotAReduction { .. }
+            | E::AxisRange { .. }
+            | E::Annotated { .. }
+            | E::AnnotationValue { .. }
+            | E::NotInLoop { .. }
+            | E::NegativeStage { .. }
+            | E::SameOrder { .. } => return None,
+        };
+        Some(help.to_owned())
+    }
+
+    fn hazard_help(&self) -> Option<String> {
+        let ScheduleError::Hazard { src, dst, distance, .. } = self else { return None };
+        Some(match distance {
+            0 => format!("give `{dst}` a later stage than `{src}`, or in the same stage a later order"),
+            _ => format!("give `{src}` at most one stage more than `{dst}`, and then an earlier order"),
+        })
     }
 }
 
@@ -135,5 +277,26 @@ fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
         known => {
             format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
         }
+    }
+}
+
+const fn later(kind: DepKind) -> &'static str {
+    match kind {
+        DepKind::Raw => "read",
+        DepKind::War | DepKind::Waw => "write",
+    }
+}
+
+const fn earlier(kind: DepKind) -> &'static str {
+    match kind {
+        DepKind::Raw | DepKind::Waw => "has written",
+        DepKind::War => "has read",
+    }
+}
+
+const fn when(distance: i64) -> &'static str {
+    match distance {
+        0 => " in the same iteration",
+        _ => " in the iteration before",
     }
 }

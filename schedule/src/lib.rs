@@ -1,6 +1,7 @@
 //! Checked rewrites of programs, one primitive at a time.
 
 mod block_error;
+mod check;
 mod error;
 mod moved;
 mod nearest;

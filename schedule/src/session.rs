@@ -2,7 +2,11 @@
 
 use ir::{Func, Target};
 
-use crate::{ScheduleError, ScheduleState, primitive::Step};
+use crate::{
+    ScheduleError, ScheduleState,
+    check::{independent::check_parallel_loops, pipeline::check_pipelines},
+    primitive::Step,
+};
 
 /// A program and the steps that brought it where it is.
 #[derive(Clone, Debug)]
@@ -21,6 +25,8 @@ impl Session {
     pub fn apply(&mut self, step: &Step) -> Result<(), ScheduleError> {
         let mut next = self.state.clone();
         step.get().apply(&mut next)?;
+        check_parallel_loops(&next.func)?;
+        check_pipelines(&next.func)?;
 
         self.past.push((std::mem::replace(&mut self.state, next), step.clone()));
         Ok(())

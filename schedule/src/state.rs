@@ -36,7 +36,9 @@ impl ScheduleState {
 
     /// The memory of a word.
     pub fn expect_scope(&self, word: &Name) -> Result<Scope, ScheduleError> {
-        Scope::parse(word.as_str()).ok_or_else(|| ScheduleError::NoSuchScope { name: word.clone() })
+        let known = || Scope::ALL.iter().map(|it| Name::from(it.as_str())).collect();
+        let missing = || ScheduleError::NoSuch { thing: Thing::Scope, name: word.clone(), known: known() };
+        Scope::parse(word.as_str()).ok_or_else(missing)
     }
 
     /// A name that may be given to something new.
@@ -50,13 +52,20 @@ impl ScheduleState {
         Ok(())
     }
 
+    /// A serial loop.
+    pub fn expect_serial_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
+        let it = self.expect_loop(name)?;
+        match it.kind {
+            LoopKind::Serial => Ok(it),
+            kind @ (LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled | LoopKind::Bound(_)) => {
+                Err(ScheduleError::LoopHasKind { name: name.clone(), kind: kind_word(kind) })
+            }
+        }
+    }
+
     /// A serial loop without annotations: what split, fuse and reorder may take apart.
     pub fn expect_plain_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
-        let it = self.expect_loop(name)?;
-        if it.kind != LoopKind::Serial {
-            let kind = kind_word(it.kind);
-            return Err(ScheduleError::LoopHasKind { name: name.clone(), kind });
-        }
+        let it = self.expect_serial_loop(name)?;
         match it.annotations.first() {
             Some((key, _)) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key: key.clone() }),
             None => Ok(it),

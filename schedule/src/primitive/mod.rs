@@ -1,28 +1,55 @@
 //! The primitives, one a file: a serde struct whose `apply` first refuses and then rewrites.
 
+mod annotate;
+mod bind;
 mod cache_read;
 mod cache_write;
 mod compute_at;
 mod compute_inline;
 mod decompose_reduction;
+mod double_buffer_scope;
+mod fuse;
+mod parallel;
+mod reorder;
 mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
+mod set_scope;
+mod software_pipeline_order;
+mod software_pipeline_stage;
 mod split;
+mod storage_align;
+mod unroll;
+mod vectorize;
 
+pub use annotate::{Annotate, AnnotationValue};
+pub use bind::Bind;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
 pub use decompose_reduction::DecomposeReduction;
+pub use double_buffer_scope::DoubleBufferScope;
+pub use fuse::Fuse;
+pub use parallel::Parallel;
+pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
+pub use set_scope::SetScope;
+pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
+pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
+pub use storage_align::StorageAlign;
+pub use unroll::Unroll;
+pub use vectorize::Vectorize;
 
+use std::sync::Arc;
+
+use ir::{Annotation, Block, Loop, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, ScheduleError, ScheduleState};
+use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
 
 /// A checked rewrite.
 pub trait Primitive {
@@ -40,75 +67,135 @@ pub trait Primitive {
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each variant holds the type that documents it")]
 pub enum Step {
+    Annotate(Annotate),
+    Bind(Bind),
     CacheRead(CacheRead),
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
     DecomposeReduction(DecomposeReduction),
+    DoubleBufferScope(DoubleBufferScope),
+    Fuse(Fuse),
+    Parallel(Parallel),
+    Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
+    SetScope(SetScope),
+    SoftwarePipelineOrder(SoftwarePipelineOrder),
+    SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
+    StorageAlign(StorageAlign),
+    Unroll(Unroll),
+    Vectorize(Vectorize),
 }
 
 impl Step {
     /// The primitive of the step.
     pub fn get(&self) -> &dyn Primitive {
         match self {
+            Step::Annotate(it) => it,
+            Step::Bind(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
             Step::DecomposeReduction(it) => it,
+            Step::DoubleBufferScope(it) => it,
+            Step::Fuse(it) => it,
+            Step::Parallel(it) => it,
+            Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::SetScope(it) => it,
+            Step::SoftwarePipelineOrder(it) => it,
+            Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
+            Step::StorageAlign(it) => it,
+            Step::Unroll(it) => it,
+            Step::Vectorize(it) => it,
         }
     }
 
     /// The primitive of the step, to put values in place of its knobs.
     pub fn get_mut(&mut self) -> &mut dyn Primitive {
         match self {
+            Step::Annotate(it) => it,
+            Step::Bind(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
             Step::DecomposeReduction(it) => it,
+            Step::DoubleBufferScope(it) => it,
+            Step::Fuse(it) => it,
+            Step::Parallel(it) => it,
+            Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::SetScope(it) => it,
+            Step::SoftwarePipelineOrder(it) => it,
+            Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
+            Step::StorageAlign(it) => it,
+            Step::Unroll(it) => it,
+            Step::Vectorize(it) => it,
         }
     }
 
     /// The word in scripts.
     pub const fn name(&self) -> &'static str {
         match self {
+            Step::Annotate(_) => "annotate",
+            Step::Bind(_) => "bind",
             Step::CacheRead(_) => "cache_read",
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
             Step::ComputeInline(_) => "compute_inline",
             Step::DecomposeReduction(_) => "decompose_reduction",
+            Step::DoubleBufferScope(_) => "double_buffer_scope",
+            Step::Fuse(_) => "fuse",
+            Step::Parallel(_) => "parallel",
+            Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
+            Step::SetScope(_) => "set_scope",
+            Step::SoftwarePipelineOrder(_) => "software_pipeline_order",
+            Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
+            Step::StorageAlign(_) => "storage_align",
+            Step::Unroll(_) => "unroll",
+            Step::Vectorize(_) => "vectorize",
         }
     }
 }
 
-/// The source of each primitive, whose first doc comment is its manual.
+/// The source of each primitive, whose first doc comment is its manual; in alphabetical order.
 const SOURCES: &[(&str, &str)] = &[
+    ("annotate", include_str!("annotate.rs")),
+    ("bind", include_str!("bind.rs")),
     ("cache_read", include_str!("cache_read.rs")),
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
+    ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
+    ("fuse", include_str!("fuse.rs")),
+    ("parallel", include_str!("parallel.rs")),
+    ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),
+    ("set_scope", include_str!("set_scope.rs")),
+    ("software_pipeline_order", include_str!("software_pipeline_order.rs")),
+    ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
+    ("storage_align", include_str!("storage_align.rs")),
+    ("unroll", include_str!("unroll.rs")),
+    ("vectorize", include_str!("vectorize.rs")),
 ];
 
 /// The names of all primitives, in alphabetical order.
@@ -123,4 +210,49 @@ pub fn explain(name: &str) -> Option<String> {
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))
+}
+
+/// Makes a plain loop one of a kind that runs its iterations at the same time.
+fn mark(state: &mut ScheduleState, target: &Name, kind: LoopKind) -> Result<(), ScheduleError> {
+    let it = state.expect_plain_loop(target)?;
+    expect_independent(&state.func, it, kind)?;
+
+    state.func.replace_loop(target, |old| Stmt::Loop(Arc::new(Loop { kind, ..old })));
+    Ok(())
+}
+
+/// Attaches an annotation that the loop does not have yet.
+fn annotate_loop(
+    state: &mut ScheduleState,
+    target: &Name,
+    key: &str,
+    value: Annotation,
+) -> Result<(), ScheduleError> {
+    if state.expect_loop(target)?.annotations.contains_key(key) {
+        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
+    }
+
+    state.func.replace_loop(target, |mut old: Loop| {
+        old.annotations.insert(key.to_owned(), value);
+        Stmt::Loop(Arc::new(old))
+    });
+    Ok(())
+}
+
+/// Attaches an annotation that the block does not have yet.
+fn annotate_block(
+    state: &mut ScheduleState,
+    target: &Name,
+    key: &str,
+    value: Annotation,
+) -> Result<(), ScheduleError> {
+    if state.expect_block(target)?.annotations.contains_key(key) {
+        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
+    }
+
+    state.func.replace_block(target, |mut old: Block| {
+        old.annotations.insert(key.to_owned(), value);
+        Stmt::Block(Arc::new(old))
+    });
+    Ok(())
 }

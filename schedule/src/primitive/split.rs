@@ -37,7 +37,7 @@ impl Primitive for Split {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let extent = state.expect_plain_loop(&self.target)?.extent.clone();
         if self.into.is_empty() {
-            return Err(ScheduleError::Empty { name: self.target.clone() });
+            return Err(ScheduleError::TooFewLoops { primitive: "split", needed: 1 });
         }
         for name in self.into.keys().filter(|it| **it != self.target) {
             state.expect_fresh(name)?;
@@ -79,11 +79,11 @@ impl Split {
                 return Err(ScheduleError::FactorNotPositive { name: name.clone(), factor });
             }
             let next = product.checked_mul(factor).filter(|it| *it <= i64::from(i32::MAX));
-            product = next.ok_or_else(|| ScheduleError::FactorsOverflow { name: target() })?;
+            product = next.ok_or_else(|| ScheduleError::FactorsTooLarge { name: target() })?;
         }
         let covers = extent.as_int().is_some_and(|it| it <= product);
         if inferred.is_none() && !covers {
-            let extent = format!("{extent:?}");
+            let extent = extent.clone();
             return Err(ScheduleError::FactorsTooSmall { name: target(), extent, product });
         }
         let rest = extent.ceil_div(&Index::int(product));

@@ -1,0 +1,6 @@
+//! Preconditions that several primitives share.
+
+pub(crate) mod affine;
+pub(crate) mod chain;
+pub(crate) mod independent;
+pub(crate) mod pipeline;

@@ -1,0 +1,101 @@
+use std::fmt;
+
+use indexmap::IndexMap;
+use ir::{Annotation, Name};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::{Primitive, annotate_loop};
+use crate::{
+    Number, ScheduleError, ScheduleState,
+    check::pipeline::{STAGE, in_program_order, named},
+    ron_text::Unique,
+};
+
+/// Says how many iterations later each statement of a loop runs, so that iterations overlap.
+///
+/// ```text
+/// software_pipeline_stage(loop: "ko", stages: {"A_shared": 0, "C": 1})
+///
+/// for ko in 0..n { s }
+/// ->
+/// for ko in 0..n #{software_pipeline_stage: {A_shared: 0, C: 1}} { s }
+/// ```
+///
+/// The statements directly in the loop are its components; each is named by one of its blocks, and each has to
+/// have a stage. A list as in TVM, one stage a statement, is taken too. Nothing happens before
+/// `software_pipeline_order` is given as well; then every dependence is checked.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SoftwarePipelineStage {
+    /// The loop.
+    #[serde(rename = "loop")]
+    pub target: Name,
+    /// The stage of each statement.
+    pub stages: Stages,
+}
+
+/// Stages by name, or by position.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Stages {
+    /// By the name of a block in each statement.
+    Map(IndexMap<Name, Number>),
+    /// One a statement, in program order.
+    List(Vec<Number>),
+}
+
+impl Primitive for SoftwarePipelineStage {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let it = state.expect_serial_loop(&self.target)?;
+        let stages = match &self.stages {
+            Stages::Map(map) => map
+                .iter()
+                .map(|(name, stage)| Ok((name.clone(), stage.get()?)))
+                .collect::<Result<_, ScheduleError>>()?,
+            Stages::List(list) => named(it, &list.iter().map(Number::get).collect::<Result<Vec<_>, _>>()?)?,
+        };
+        let stages = in_program_order(it, STAGE, &stages)?;
+        if let Some((block, stage)) = stages.iter().find(|(_, stage)| **stage < 0) {
+            return Err(ScheduleError::NegativeStage { block: block.clone(), stage: *stage });
+        }
+        annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        match &mut self.stages {
+            Stages::Map(map) => map.values_mut().collect(),
+            Stages::List(list) => list.iter_mut().collect(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Stages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stages, D::Error> {
+        deserializer.deserialize_any(StagesVisitor)
+    }
+}
+
+struct StagesVisitor;
+
+impl<'de> Visitor<'de> for StagesVisitor {
+    type Value = Stages;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map from blocks to stages, or a list of stages")
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Stages, A::Error> {
+        Unique::deserialize(MapAccessDeserializer::new(map)).map(|it| Stages::Map(it.0))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Stages, A::Error> {
+        let mut list = Vec::new();
+        while let Some(number) = seq.next_element()? {
+            list.push(number);
+        }
+        Ok(Stages::List(list))
+    }
+}
