@@ -1,3 +1,68 @@
 //! The command `tilewright`.
+//!
+//! Data goes to standard output; errors, and progress if it is a terminal, to standard error. Exit code 0 says that
+//! all went well, 1 that the thing asked about failed, 2 that the command could not do its work.
 
-fn main() {}
+mod clock;
+mod explain;
+mod report;
+mod shell;
+mod table;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+
+use report::{Fault, Report};
+use shell::Shell;
+
+/// From a RON schedule to a verified, measured kernel
+#[derive(Debug, Parser)]
+#[command(name = "tilewright", version, infer_subcommands = true)]
+struct Cli {
+    /// Print data as JSON, one object a line
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Explain(explain::Explain),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let stdout = io::stdout().lock();
+    let mut out = io::BufWriter::new(stdout);
+    let mut shell = Shell::new(&mut out, cli.json);
+    let res = cli.command.run(&mut shell);
+    shell.done();
+    let res = res.and_then(|()| out.flush().map_err(Report::from));
+    let Err(report) = res else { return ExitCode::SUCCESS };
+    // What was printed before the error is still wanted; that it cannot be printed is not news.
+    if cli.json && report.fault != Fault::Closed {
+        let _ = writeln!(out, "{}", report.data());
+    }
+    let _ = out.flush();
+    let code = match report.fault {
+        Fault::Closed => return ExitCode::SUCCESS,
+        Fault::Asked => 1,
+        Fault::Usage => 2,
+    };
+    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let _ = writeln!(io::stderr(), "{}", report.render(colour));
+    ExitCode::from(code)
+}
+
+impl Command {
+    fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
+        match self {
+            Command::Explain(it) => it.run(shell),
+        }
+    }
+}

@@ -1,6 +1,11 @@
 //! The text form, there and back.
 
-use tilewright_ir::{Index, Less, Value, text};
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Access, Alloc, Arg, DType, For, ForKind, Index, Kernel, Less, Module, Name, Op, Role, Scope, ThreadAxis,
+    Value, text,
+};
 
 const MATMUL: &str = r#"
 func matmul(n)                                   // symbolic dimensions in parentheses
@@ -105,4 +110,42 @@ fn expressions_keep_their_text() {
         assert_eq!(value.to_string(), text, "{value:?}");
     }
     assert_eq!("a<b".parse::<Less>().unwrap().to_string(), "a < b");
+}
+
+#[test]
+fn lowered_programs_print_in_the_same_taste() {
+    let index = |text: &str| text.parse::<Index>().unwrap();
+    let access =
+        |buffer: &str, at: &str, lanes| Access { lanes, ..Access::new(&Name::from(buffer), vec![index(at)]) };
+    let arg = |len, role| Arg { dtype: DType::F32, len: index(len), role };
+    let alloc = Alloc { name: Name::from("A_shared"), dtype: DType::F32, len: 512, scope: Scope::Shared };
+    let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
+    let copy = Op::Store(access("A_shared", "threadIdx_x*4", 4), load);
+    let sum = "C[blockIdx_x] + A_shared[k]".parse().unwrap();
+    let add = Op::Store(access("C", "blockIdx_x", 1), sum);
+    let k = Op::For(Arc::new(For {
+        var: Name::from("k"),
+        extent: index("512"),
+        kind: ForKind::Unrolled,
+        body: vec![Op::If(vec!["threadIdx_x < 1".parse().unwrap()], vec![add])],
+    }));
+    let kernel = Kernel {
+        name: Name::from("sum"),
+        args: [(Name::from("A"), false), (Name::from("C"), true)].into(),
+        launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
+        body: vec![Op::Alloc(alloc), Op::Comment("A_shared".to_owned()), copy, Op::Barrier, k],
+    };
+    let plain = Kernel { name: Name::from("sum_1"), launch: [].into(), body: vec![], ..kernel.clone() };
+    let module = Module {
+        name: Name::from("sum"),
+        dims: vec![Name::from("n")],
+        args: [
+            (Name::from("A"), arg("n*512", Role::Input)),
+            (Name::from("C"), arg("n", Role::Output)),
+            (Name::from("C_partial"), arg("n*4", Role::Temp)),
+        ]
+        .into(),
+        kernels: vec![kernel, plain],
+    };
+    insta::assert_snapshot!(module);
 }

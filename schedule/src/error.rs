@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::{Index, Name, ThreadAxis, deps::DepKind};
+use ir::{Index, Name, ThreadAxis};
 
 /// A kind of thing that a step names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,11 @@ impl fmt::Display for Thing {
 pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
+    #[error(transparent)]
+    Pipeline(#[from] crate::PipelineError),
+
+    #[error("{step} would leave a program that breaks a rule: {message}")]
+    Unsound { step: &'static str, message: String },
 
     // What is named.
     #[error("there is no {thing} `{name}`")]
@@ -54,6 +59,10 @@ pub enum ScheduleError {
     WrongThing { name: Name, found: Thing, wanted: Thing },
     #[error("`{name}` is not a name: a letter or `_`, then letters, digits and `_`, at most 64")]
     NotAName { name: Name },
+    #[error("the name `{name}` is reserved: C, CUDA or the emitted source uses it")]
+    Reserved { name: Name },
+    #[error("loop `{name}` is inside a block, and steps leave the bodies of blocks alone")]
+    InsideBlock { name: Name },
     #[error("the name `{name}` is already taken")]
     NameTaken { name: Name },
     #[error("`{name}` is given twice")]
@@ -104,8 +113,8 @@ pub enum ScheduleError {
     // Threads.
     #[error("loop `{name}` cannot be {kind} for the target `{target}`")]
     WrongTarget { name: Name, kind: &'static str, target: &'static str },
-    #[error("loop `{by}` around or inside loop `{name}` is already bound to `{}`", axis.as_str())]
-    AxisTaken { name: Name, by: Name, axis: ThreadAxis },
+    #[error("loops `{outer}` and `{inner}`, one in the other, cannot both be bound to `{}`", axis.as_str())]
+    AxisTaken { outer: Name, inner: Name, axis: ThreadAxis },
     #[error("loop `{name}` makes {count} {what}, and there can be at most {limit}")]
     TooMany { name: Name, count: i64, what: &'static str, limit: i64 },
 
@@ -126,29 +135,6 @@ pub enum ScheduleError {
     Annotated { name: Name, key: String },
     #[error("the value of `{key}` on `{name}` has to be {wanted}")]
     AnnotationValue { name: Name, key: String, wanted: &'static str },
-
-    // Pipelines.
-    #[error("the body of loop `{name}` is one statement: there is nothing to overlap")]
-    OneComponent { name: Name },
-    #[error("loop `{name}` has {components} components, and {given} numbers are given")]
-    PipelineArity { name: Name, components: usize, given: usize },
-    #[error("`{key}` of loop `{name}` leaves out block `{block}`")]
-    PipelineMissing { name: Name, key: &'static str, block: Name },
-    #[error("block `{block}` is not in loop `{name}`")]
-    NotInLoop { name: Name, block: Name },
-    #[error(
-        "`{first}` and `{second}` are in one statement of loop `{name}`, and are given different numbers"
-    )]
-    OneStatement { name: Name, first: Name, second: Name },
-    #[error("block `{block}` is given stage {stage}, and stages start at 0")]
-    NegativeStage { block: Name, stage: i64 },
-    #[error("`{first}` and `{second}` both have order {order}")]
-    SameOrder { first: Name, second: Name, order: i64 },
-    #[error("in the pipeline of loop `{name}`, `{dst}` would {} `{buffer}` before `{src}` {} it{}",
-        later(*kind), earlier(*kind), when(*distance))]
-    Hazard { name: Name, kind: DepKind, src: Name, dst: Name, buffer: Name, distance: i64 },
-    #[error("block `{block}` writes {count} buffers, and one temporary is needed")]
-    NotOneTemp { block: Name, count: usize },
 }
 
 impl ScheduleError {
@@ -157,10 +143,13 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Pipeline(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
             | E::NotAName { name }
             | E::NameTaken { name }
+            | E::Reserved { name }
+            | E::InsideBlock { name }
             | E::NamedTwice { name }
             | E::UnresolvedKnob { name }
             | E::FactorNotPositive { name, .. }
@@ -176,25 +165,14 @@ impl ScheduleError {
             | E::AxisNotAlignable { name, .. }
             | E::BadAlignment { name, .. }
             | E::Annotated { name, .. }
-            | E::AnnotationValue { name, .. }
-            | E::OneComponent { name }
-            | E::PipelineArity { name, .. } => vec![name],
-            E::TwoInferred { first, second }
-            | E::NotAChain { first, second }
-            | E::SameOrder { first, second, .. } => vec![second, first],
-            E::NotNested { outer, inner } => vec![inner, outer],
+            | E::AnnotationValue { name, .. } => vec![name],
+            E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
+            E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
-            E::ReductionLoop { name, block, .. }
-            | E::NotAffine { name, block }
-            | E::PipelineMissing { name, block, .. } => vec![name, block],
+            E::ReductionLoop { name, block, .. } | E::NotAffine { name, block } => vec![name, block],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
-            E::AxisTaken { name, by, .. } => vec![name, by],
-            E::NotInLoop { name, block } => vec![block, name],
-            E::OneStatement { name, first, second } => vec![second, first, name],
-            E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } => vec![block],
-            E::Hazard { src, dst, buffer, name, .. } => vec![dst, src, buffer, name],
-            E::TooFewLoops { .. } | E::AnnotateWhat => vec![],
+            E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
         }
     }
 
@@ -203,10 +181,12 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Pipeline(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
-            E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
+            E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
+                "leave one factor `None` to have it inferred"
+            }
             E::TwoInferred { .. } => "give all factors but one",
-            E::FactorNotPositive { .. } => "`None` asks for the factor to be inferred",
             E::LoopHasKind { .. } | E::LoopHasAnnotation { .. } => {
                 "split, fuse and reorder loops first; bind, vectorize, unroll and annotate them afterwards"
             }
@@ -221,24 +201,19 @@ impl ScheduleError {
             E::UnknownExtent { .. } => "split it by a constant, and take the inner loop",
             E::WrongTarget { target: "cpu", .. } => "use parallel and vectorize on this target",
             E::WrongTarget { .. } => "bind the loop to blockIdx.x, or to threadIdx.x",
-            E::AxisTaken { .. } => "use another axis, or fuse the two loops and bind the result",
+            E::AxisTaken { .. } => {
+                "an axis is bound again only by a loop of the same extent, where no block inside uses the outer loop"
+            }
             E::TooMany { .. } => "split the loop and bind the inner part",
             E::NotTemp { .. } => "make a temporary with cache_read or cache_write, and change that",
             E::AxisNotAlignable { .. } => "align the axis before the last: its stride is the length of a row",
             E::BadAlignment { .. } => {
                 "the factor is at least 1, and the offset at least 0 and below the factor"
             }
-            E::OneComponent { .. } => "compute_at brings a producer into the loop",
-            E::PipelineArity { .. } | E::PipelineMissing { .. } => {
-                "name one block of each statement in the loop"
-            }
-            E::OneStatement { .. } => "name one of them",
-            E::Hazard { .. } => return self.hazard_help(),
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
-            E::NotOneTemp { .. } => {
-                "double buffering is for blocks that fill a temporary, as cache_read makes"
-            }
             E::NameTaken { .. }
+            | E::Reserved { .. }
+            | E::InsideBlock { .. }
             | E::WrongThing { .. }
             | E::NotAName { .. }
             | E::NamedTwice { .. }
@@ -251,19 +226,9 @@ impl ScheduleError {
             | E::AxisRange { .. }
             | E::Annotated { .. }
             | E::AnnotationValue { .. }
-            | E::NotInLoop { .. }
-            | E::NegativeStage { .. }
-            | E::SameOrder { .. } => return None,
+            | E::Unsound { .. } => return None,
         };
         Some(help.to_owned())
-    }
-
-    fn hazard_help(&self) -> Option<String> {
-        let ScheduleError::Hazard { src, dst, distance, .. } = self else { return None };
-        Some(match distance {
-            0 => format!("give `{dst}` a later stage than `{src}`, or in the same stage a later order"),
-            _ => format!("give `{src}` at most one stage more than `{dst}`, and then an earlier order"),
-        })
     }
 }
 
@@ -277,26 +242,5 @@ fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
         known => {
             format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
         }
-    }
-}
-
-const fn later(kind: DepKind) -> &'static str {
-    match kind {
-        DepKind::Raw => "read",
-        DepKind::War | DepKind::Waw => "write",
-    }
-}
-
-const fn earlier(kind: DepKind) -> &'static str {
-    match kind {
-        DepKind::Raw | DepKind::Waw => "has written",
-        DepKind::War => "has read",
-    }
-}
-
-const fn when(distance: i64) -> &'static str {
-    match distance {
-        0 => " in the same iteration",
-        _ => " in the iteration before",
     }
 }

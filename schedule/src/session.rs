@@ -5,6 +5,7 @@ use ir::{Func, Target};
 use crate::{
     ScheduleError, ScheduleState,
     check::{independent::check_parallel_loops, pipeline::check_pipelines},
+    diff::diff,
     primitive::Step,
 };
 
@@ -27,6 +28,10 @@ impl Session {
         step.get().apply(&mut next)?;
         check_parallel_loops(&next.func)?;
         check_pipelines(&next.func)?;
+        if let Err(errors) = ir::verify(&next.func) {
+            let message = errors.first().map(ToString::to_string).unwrap_or_default();
+            return Err(ScheduleError::Unsound { step: step.name(), message });
+        }
 
         self.past.push((std::mem::replace(&mut self.state, next), step.clone()));
         Ok(())
@@ -47,6 +52,11 @@ impl Session {
     /// The program as it was before the last step.
     pub fn before(&self) -> Option<&Func> {
         self.past.last().map(|(state, _)| &state.func)
+    }
+
+    /// What the last step changed, with that many unchanged lines around each change; empty before the first.
+    pub fn last_diff(&self, context: usize) -> String {
+        self.before().map(|before| diff(before, self.func(), context)).unwrap_or_default()
     }
 
     /// The steps applied, in order.

@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Target};
+use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Stmt, Target, is_reserved};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -16,12 +16,19 @@ pub struct ScheduleState {
 impl ScheduleState {
     /// The loop of a name.
     pub fn expect_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
-        self.func.find_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))
+        let path = self.expect_path(name)?;
+        path.last().copied().ok_or_else(|| self.missing(name, Thing::Loop))
     }
 
     /// The loops from the outermost to the named one, itself included.
     pub fn expect_path(&self, name: &Name) -> Result<Vec<&Loop>, ScheduleError> {
-        self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))
+        let path = self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))?;
+        let inside = self.func.body.blocks().into_iter().any(|block| {
+            let mut found = false;
+            block.body.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *name));
+            found
+        });
+        if inside { Err(ScheduleError::InsideBlock { name: name.clone() }) } else { Ok(path) }
     }
 
     /// The block of a name.
@@ -45,6 +52,9 @@ impl ScheduleState {
     pub fn expect_fresh(&self, name: &Name) -> Result<(), ScheduleError> {
         if !name.is_valid() {
             return Err(ScheduleError::NotAName { name: name.clone() });
+        }
+        if is_reserved(name.as_str()) {
+            return Err(ScheduleError::Reserved { name: name.clone() });
         }
         if self.func.is_taken(name) || self.is_iter(name) {
             return Err(ScheduleError::NameTaken { name: name.clone() });

@@ -1,7 +1,10 @@
 //! A workload with its sizes: what is measured, whatever the schedule.
 
 use indexmap::IndexMap;
-use ir::{DType, Func, Name, Role};
+use ir::{
+    DType, Func, InterpError, Name, Role, cost,
+    reference::{Elements, Reference},
+};
 
 use crate::Tensor;
 
@@ -42,6 +45,9 @@ pub enum CaseError {
     /// A symbolic dimension has no value, or one below 1.
     #[error("dimension `{0}` needs a value of at least 1")]
     Dimension(Name),
+    /// The operations or the bytes are more than 64 bits count.
+    #[error("there is more to do than 64 bits count")]
+    Work,
     /// The size of a buffer does not fit.
     #[error("the size of `{buffer}` is not a positive number that fits this machine")]
     Size {
@@ -55,7 +61,7 @@ const MAX_ELEMENTS: usize = 1 << 40;
 
 impl Case {
     /// A case, once its sizes have been found sound.
-    pub fn new(func: Func, dims: IndexMap<Name, i64>, seed: u64, work: Work) -> Result<Case, CaseError> {
+    pub fn new(func: Func, dims: IndexMap<Name, i64>, seed: u64) -> Result<Case, CaseError> {
         for dim in &func.dims {
             if dims.get(dim).is_none_or(|it| *it < 1) {
                 return Err(CaseError::Dimension(dim.clone()));
@@ -74,6 +80,9 @@ impl Case {
             let shape = shape.filter(fits).ok_or_else(|| CaseError::Size { buffer: name.clone() })?;
             params.insert(name.clone(), Param { dtype: buffer.dtype, shape, role: buffer.role });
         }
+        let counts = cost::flops(&func, &dims).zip(cost::bytes(&func, &dims));
+        let (flops, bytes) = counts.ok_or(CaseError::Work)?;
+        let work = Work { flops: flops as f64, bytes: bytes as f64 };
         Ok(Case { func, dims, seed, work, params })
     }
 
@@ -84,6 +93,15 @@ impl Case {
             .zip(inputs)
             .map(|(n, (name, it))| (name.clone(), Tensor::random(it.dtype, &it.shape, self.seed, n)))
             .collect()
+    }
+
+    /// What knows the right values: the unscheduled program, evaluated in f64 where it is asked.
+    ///
+    /// # Errors
+    /// Where the program is not as a workload makes it.
+    pub fn reference<'a>(&'a self, inputs: &'a IndexMap<Name, Tensor>) -> Result<Reference<'a>, InterpError> {
+        let elements: Vec<_> = inputs.values().map(|it| Elements::Bytes(&it.bytes)).collect();
+        Reference::new(&self.func, &self.dims, &elements)
     }
 
     /// The inputs and outputs, in parameter order.

@@ -3,10 +3,11 @@
 use std::thread;
 
 use half::{bf16, f16};
-use ir::DType;
+use ir::{
+    DType,
+    number::{decode, encode, round},
+};
 use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
-
-use crate::codec::{decode, encode, to_tf32};
 
 /// A tensor as a machine holds it: row-major, little endian.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,7 +85,9 @@ impl Tensor {
     /// Where there is no such element.
     pub fn set(&mut self, at: usize, value: f64) {
         let size = self.dtype.bytes();
-        encode(self.dtype, value, &mut self.bytes[at * size..][..size]);
+        let mut bytes = Vec::with_capacity(size);
+        encode(self.dtype, value, &mut bytes);
+        self.bytes[at * size..][..size].copy_from_slice(&bytes);
     }
 
     /// All elements as numbers, for a reference in f64.
@@ -141,11 +144,14 @@ fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
         DType::Tf32 => each(rng, out, |it| to_tf32(it).to_le_bytes()),
         DType::F16 => each(rng, out, |it| f16::from_f32(it).to_le_bytes()),
         DType::Bf16 => each(rng, out, |it| bf16::from_f32(it).to_le_bytes()),
-        DType::F8e4m3 | DType::F8e5m2 => each(rng, out, |it| {
-            let mut byte = [0];
-            encode(dtype, f64::from(it), &mut byte);
-            byte
-        }),
+        DType::F8e4m3 | DType::F8e5m2 => {
+            let mut byte = Vec::new();
+            each(rng, out, |it| {
+                byte.clear();
+                encode(dtype, f64::from(it), &mut byte);
+                [byte[0]]
+            });
+        }
         DType::F64 => {
             for it in out.chunks_exact_mut(8) {
                 it.copy_from_slice(&normal_f64(rng).to_le_bytes());
@@ -158,14 +164,23 @@ fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
 }
 
 fn integers(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8], least: f64) {
+    let mut bytes = Vec::new();
     for it in out.chunks_exact_mut(dtype.bytes()) {
         let step = (u64::from(rng.next_u32()) * 9) >> 32;
-        encode(dtype, least + step as f64, it);
+        bytes.clear();
+        encode(dtype, least + step as f64, &mut bytes);
+        it.copy_from_slice(&bytes);
     }
 }
 
+fn to_tf32(value: f32) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "every tf32 is an f32")]
+    let value = round(DType::Tf32, f64::from(value)) as f32;
+    value
+}
+
 /// Normal numbers two at a time, by Box and Muller, in single precision: 24-bit uniforms reach 5.7 deviations.
-fn each<const N: usize>(rng: &mut ChaCha8Rng, out: &mut [u8], to_bytes: impl Fn(f32) -> [u8; N]) {
+fn each<const N: usize>(rng: &mut ChaCha8Rng, out: &mut [u8], mut to_bytes: impl FnMut(f32) -> [u8; N]) {
     for pair in out.chunks_mut(2 * N) {
         let bits = rng.next_u64();
         #[expect(clippy::cast_possible_truncation, reason = "the high and the low half are wanted")]

@@ -7,19 +7,19 @@
 mod baseline;
 mod bench;
 mod case;
-mod codec;
 mod data;
 mod record;
 mod report;
+mod settings;
 mod verify;
 
 pub use baseline::gemm_of;
-pub use bench::{Bench, BenchError, Candidate, Progress, Regime, Settings};
+pub use bench::{Bench, BenchError, Candidate, Progress};
 pub use case::{Case, CaseError, Work};
-pub use codec::{decode, encode};
 pub use data::Tensor;
 pub use record::{
     Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256,
 };
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
+pub use settings::{Regime, Settings};
 pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};

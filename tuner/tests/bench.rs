@@ -10,8 +10,8 @@ use std::time::Duration;
 use codegen::device::{Machine, Program};
 use fake::{Does, Fake, Formula, matmul, program};
 use tilewright_tuner::{
-    Bench, Candidate, Case, Comparison, Environment, Failure, LogError, Record, Regime, Script, Settings,
-    append, gemm_of, parse_log, read_log,
+    Bench, Candidate, Case, Comparison, Environment, Failure, LogError, Oracle, Record, Regime, Script,
+    Settings, append, gemm_of, parse_log, read_log,
 };
 
 fn quick(regime: Regime) -> Settings {
@@ -167,6 +167,20 @@ fn a_missing_library_is_told_and_stops_nothing() {
     let result = compare(&mut machine, &case, &programs, &quick(Regime::Cool));
     assert!(result.baseline.is_none() && result.no_baseline.is_some());
     assert!(result.candidates[0].gflops.is_some());
+}
+
+#[test]
+fn the_reference_agrees_with_the_formula() {
+    let case = matmul(5, 6, 7, 3);
+    let inputs = case.inputs();
+    let mut reference = case.reference(&inputs).unwrap();
+    let mut formula = Formula::of(&inputs);
+    assert_eq!((case.work.flops, case.work.bytes), (420.0, 428.0));
+    for at in [[0, 0], [4, 5], [2, 3]] {
+        let expected = formula.element(&"C".into(), &at).unwrap();
+        let found = Oracle::element(&mut reference, &"C".into(), &at).unwrap();
+        assert!((found - expected).abs() < 1e-12);
+    }
 }
 
 #[test]

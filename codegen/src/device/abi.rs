@@ -16,6 +16,8 @@
 //! A kernel neither allocates from nor unwinds through the host: C has no exceptions, and the host's callbacks abort
 //! rather than unwind into C.
 
+use std::ffi::c_void;
+
 /// What stands at the top of every emitted C source: the integer types and the runtime.
 pub const CPU_ABI_HEADER: &str = r"#include <stdint.h>
 
@@ -25,3 +27,17 @@ struct tw_runtime {
   void *pool;
 };
 ";
+
+/// The body of a parallel loop.
+pub(super) type Body = unsafe extern "C" fn(ctx: *mut c_void, i: i64);
+
+/// `tw_runtime`.
+#[repr(C)]
+pub(super) struct Runtime {
+    pub(super) parallel: unsafe extern "C" fn(rt: *const Runtime, n: i64, body: Body, ctx: *mut c_void),
+    pub(super) pool: *const c_void,
+}
+
+/// An emitted kernel.
+pub(super) type KernelFn =
+    unsafe extern "C" fn(buffers: *const *mut c_void, dims: *const i64, rt: *const Runtime);

@@ -4,11 +4,21 @@
 //! travel to a worker process. `unsafe` lives in the modules below and nowhere else in tilewright.
 
 mod abi;
+pub mod cc;
+mod cpu;
+mod cpu_gemm;
+mod cpu_info;
+mod cpu_pool;
+pub mod cublas;
+mod cuda;
+mod cuda_driver;
 mod locate;
 pub mod nvrtc;
 mod resources;
 
 pub use abi::CPU_ABI_HEADER;
+pub use cpu::CpuMachine;
+pub use cuda::CudaMachine;
 pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
 
 use serde::{Deserialize, Serialize};
@@ -174,4 +184,49 @@ pub trait Machine {
 
     /// Limits the CPU threads that programs use, 0 for all. A GPU ignores it.
     fn set_threads(&mut self, threads: usize);
+}
+
+/// Refuses a program whose parts do not fit together.
+fn check_program(program: &Program) -> Result<(), DeviceError> {
+    for launch in &program.launches {
+        if let Some(bad) = launch.buffers.iter().find(|it| **it >= program.buffers.len()) {
+            let (kernel, count) = (&launch.kernel, program.buffers.len());
+            return Err(DeviceError::Unsupported(format!(
+                "`{kernel}` takes buffer {bad} of a program with {count}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses buffers that are not as many, as large and as distinct as a program needs.
+fn check_buffers(
+    ids: &[BufferId],
+    sizes: &[usize],
+    size_of: impl Fn(BufferId) -> Result<usize, DeviceError>,
+) -> Result<(), DeviceError> {
+    if ids.len() != sizes.len() {
+        let (needed, got) = (sizes.len(), ids.len());
+        return Err(DeviceError::Unsupported(format!("the program takes {needed} buffers, not {got}")));
+    }
+    for (n, (id, needed)) in ids.iter().zip(sizes).enumerate() {
+        let got = size_of(*id)?;
+        if got < *needed {
+            let words = format!("the program's buffer {n} needs {needed} bytes; buffer {} has {got}", id.0);
+            return Err(DeviceError::Unsupported(words));
+        }
+        if ids[..n].contains(id) {
+            let words = format!("buffer {} is passed twice; the program's buffers must not overlap", id.0);
+            return Err(DeviceError::Unsupported(words));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a copy of more than a buffer holds.
+fn check_copy(bytes: usize, buffer: usize) -> Result<(), DeviceError> {
+    if bytes <= buffer {
+        return Ok(());
+    }
+    Err(DeviceError::Unsupported(format!("a copy of {bytes} bytes does not fit a buffer of {buffer}")))
 }

@@ -1,7 +1,7 @@
 //! Names: valid, not reserved, and told apart.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::LazyLock,
 };
 
@@ -103,7 +103,7 @@ const LIBRARY: &str = "NULL abort abs assert calloc cosf errno erff exit expf fa
 /// Words of the text form, besides the types and functions.
 const TEXT: &str = "align block floordiv func in init kernel max min mod out reduce select temp";
 
-static RESERVED: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+static RESERVED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let words = [KEYWORDS, LIBRARY, TEXT].into_iter().flat_map(str::split_whitespace);
     let types = DType::ALL.into_iter().map(DType::as_str);
     words.chain(types).chain(UnaryOp::ALL.into_iter().map(UnaryOp::as_str)).collect()

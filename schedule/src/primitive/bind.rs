@@ -17,8 +17,10 @@ use crate::{ScheduleError, ScheduleState, error::Thing};
 /// ```
 ///
 /// No block may reduce over the loop (`rfactor` makes partial results that one may bind), and none may use what
-/// another iteration leaves behind. An axis is bound once on the way from the outermost loop to a block, and a
-/// block of threads has at most 1024.
+/// another iteration leaves behind. An axis may be bound again in a nest beside this one, which then shares its
+/// threads. Inside a loop bound to it, an axis is bound again only by a loop of the same extent whose blocks do not
+/// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at
+/// most 1024.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bind {
@@ -40,14 +42,32 @@ impl Primitive for Bind {
             let (name, target) = (self.target.clone(), target.as_str());
             return Err(ScheduleError::WrongTarget { name, kind: "bound to a GPU axis", target });
         }
-        let path = state.expect_path(&self.target)?;
-        let others: Vec<&Loop> = path.into_iter().chain(loops_below(it)).collect();
-        if let Some(by) = others.iter().find(|other| other.kind == LoopKind::Bound(axis)) {
-            return Err(ScheduleError::AxisTaken { name: it.var.clone(), by: by.var.clone(), axis });
+        let above = state.expect_path(&self.target)?;
+        let below = loops_below(it);
+        let same = |other: &&Loop| other.kind == LoopKind::Bound(axis);
+        let outer = above.iter().copied().filter(same).map(|other| (other, it));
+        let inner = below.iter().copied().filter(same).map(|other| (it, other));
+        for (outer, inner) in outer.chain(inner) {
+            if !shares_axis(outer, inner) {
+                let (outer, inner) = (outer.var.clone(), inner.var.clone());
+                return Err(ScheduleError::AxisTaken { outer, inner, axis });
+            }
         }
+        let others: Vec<&Loop> = above.iter().chain(&below).copied().collect();
         check_counts(it, axis, &others)?;
         mark(state, &self.target, LoopKind::Bound(axis))
     }
+}
+
+/// Whether the work under `inner` is the same in every iteration of `outer`: then each thread may do its share of it
+/// once, instead of every thread doing all of it.
+fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
+    let uses_outer = |index: &ir::Index| index.any_var(&|var| *var == outer.var);
+    let free = |block: &ir::Block| {
+        block.iters.iter().all(|iter| !uses_outer(&iter.binding))
+            && block.guards.iter().all(|it| !uses_outer(&it.lhs) && !uses_outer(&it.rhs))
+    };
+    outer.extent == inner.extent && inner.body.blocks().into_iter().all(free)
 }
 
 /// Refuses more threads than a GPU has, where the numbers are known.

@@ -1,0 +1,48 @@
+//! Where a command writes: data to standard output, progress to standard error if that is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::report::Report;
+
+/// What commands write to.
+pub(crate) struct Shell<'a> {
+    /// Data.
+    pub(crate) out: &'a mut dyn Write,
+    /// Whether data is wanted as JSON.
+    pub(crate) json: bool,
+    progress: bool,
+    shown: bool,
+}
+
+impl<'a> Shell<'a> {
+    /// A shell whose progress line shows only on a terminal.
+    pub(crate) fn new(out: &'a mut dyn Write, json: bool) -> Shell<'a> {
+        Shell { out, json, progress: io::stderr().is_terminal(), shown: false }
+    }
+
+    /// Prints a value as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Report> {
+        let text = serde_json::to_string(value).map_err(io::Error::from)?;
+        writeln!(self.out, "{text}")?;
+        Ok(())
+    }
+
+    /// Replaces the progress line.
+    pub(crate) fn progress(&mut self, text: &str) {
+        if self.progress {
+            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+            let _ = io::stderr().flush();
+            self.shown = true;
+        }
+    }
+
+    /// Takes the progress line away.
+    pub(crate) fn done(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+            self.shown = false;
+        }
+    }
+}

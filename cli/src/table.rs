@@ -1,0 +1,66 @@
+//! Tables of plain text: columns as wide as their widest cell, numbers to the right.
+
+use std::io::{self, Write};
+
+/// A table under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these words over its columns.
+    pub(crate) fn new(heads: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        let mut table = Table::default();
+        table.row(heads);
+        table
+    }
+
+    /// Adds a row. Rows may end early.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Prints it. A column is set to the right when every cell under its head starts with a digit or a sign, or
+    /// is empty or a dash.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let column = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
+        let width = |at| column(at).map(|it| it.chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let right: Vec<bool> = (0..columns).map(|at| column(at).skip(1).all(|it| is_number(it))).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (at, cell) in row.iter().enumerate() {
+                let pad = " ".repeat(widths[at] - cell.chars().count());
+                let parts = if right[at] { [pad.as_str(), cell] } else { [cell, pad.as_str()] };
+                line.extend(["  "].into_iter().take(at).chain(parts));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_number(cell: &str) -> bool {
+    let head = cell.trim_start_matches(['+', '-', '~', 'x']).chars().next();
+    head.is_none_or(|it| it.is_ascii_digit() || it == '—')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn numbers_stand_to_the_right() {
+        let mut table = Table::new(["rung", "GFLOPS", "note"]);
+        table.row(["naive", "1.25", "slow"]);
+        table.row(["tiled", "120.00"]);
+        table.row(["broken", "—", "wrong"]);
+        let mut out = Vec::new();
+        table.print(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = "rung    GFLOPS  note\nnaive     1.25  slow\ntiled   120.00\nbroken       —  wrong\n";
+        assert_eq!(text, expected);
+    }
+}

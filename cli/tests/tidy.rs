@@ -1,0 +1,146 @@
+//! Rules about the repository that no compiler knows.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+const CRATES: [&str; 6] = ["ir", "schedule", "codegen", "tuner", "workloads", "cli"];
+
+/// Files that may be longer than [`LONGEST`] lines, each with the reason.
+const LONG: &[(&str, &str)] = &[];
+const LONGEST: usize = 400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The names under `[section]` of a manifest.
+fn dependencies(krate: &str, section: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap();
+    let lines = text.lines().skip_while(|it| it.trim() != section).skip(1);
+    let lines = lines.take_while(|it| !it.starts_with('['));
+    lines.filter_map(|it| Some(it.split_once('=')?.0.trim().to_owned())).collect()
+}
+
+fn all_dependencies(krate: &str) -> BTreeSet<String> {
+    let mut out = dependencies(krate, "[dependencies]");
+    out.extend(dependencies(krate, "[dev-dependencies]"));
+    out
+}
+
+fn sources() -> Vec<PathBuf> {
+    fn walk(dir: &Path, out: &mut Vec<PathBuf>) {
+        let mut entries: Vec<_> = fs::read_dir(dir).unwrap().map(|it| it.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                walk(&path, out);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                out.push(path);
+            }
+        }
+    }
+    let mut out = vec![];
+    for krate in CRATES {
+        for folder in ["src", "tests", "benches"] {
+            let dir = root().join(krate).join(folder);
+            if dir.is_dir() {
+                walk(&dir, &mut out);
+            }
+        }
+    }
+    out
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+#[test]
+fn crates_depend_on_each_other_in_one_direction() {
+    let allowed = BTreeMap::from([
+        ("ir", vec![]),
+        ("schedule", vec!["ir"]),
+        ("codegen", vec!["ir"]),
+        ("workloads", vec!["ir", "schedule"]),
+        ("tuner", vec!["codegen", "ir", "schedule"]),
+        ("cli", vec!["codegen", "ir", "schedule", "tuner", "workloads"]),
+    ]);
+    for krate in CRATES {
+        let found = dependencies(krate, "[dependencies]");
+        let edges: Vec<_> = CRATES.into_iter().filter(|it| found.contains(*it)).collect();
+        let strange: Vec<_> = edges.iter().filter(|it| !allowed[krate].contains(it)).collect();
+        assert!(strange.is_empty(), "`{krate}` depends on {strange:?}");
+    }
+}
+
+#[test]
+fn each_of_these_dependencies_has_one_home() {
+    let homes = [
+        ("ron", "schedule"),
+        ("cudarc", "codegen"),
+        ("libloading", "codegen"),
+        ("rand", "tuner"),
+        ("clap", "cli"),
+        ("annotate-snippets", "cli"),
+    ];
+    for (dependency, home) in homes {
+        for krate in CRATES.into_iter().filter(|it| *it != home) {
+            let found = all_dependencies(krate).contains(dependency);
+            assert!(!found, "`{krate}` depends on `{dependency}`, which only `{home}` may");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_lives_in_the_device_modules() {
+    // The attribute that lets a module use it, and the keyword before a block or a declaration.
+    let words =
+        ["expect(unsafe_code", "allow(unsafe_code", "unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
+    for path in sources() {
+        let name = relative(&path);
+        if name.starts_with("codegen/src/device/") || name == "cli/tests/tidy.rs" {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let found = words.iter().find(|it| text.contains(**it));
+        assert!(found.is_none(), "{name} contains `{}`", found.unwrap());
+    }
+    let lints = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(lints.contains("unsafe_code = \"deny\""));
+}
+
+#[test]
+fn files_are_short() {
+    let long: BTreeMap<_, _> = LONG.iter().copied().collect();
+    for path in sources() {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        let name = relative(&path);
+        if long.contains_key(&*name) {
+            assert!(lines > LONGEST, "{name} is short again: take it off the list");
+        } else {
+            assert!(lines <= LONGEST, "{name} has {lines} lines: split it by ideas");
+        }
+    }
+}
+
+#[test]
+fn every_crate_obeys_the_lints_of_the_workspace() {
+    for krate in CRATES {
+        let text = fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap();
+        assert!(text.contains("[lints]\nworkspace = true"), "{krate}");
+    }
+}
+
+#[test]
+fn no_test_is_ignored() {
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let attribute = concat!("#[", "ignore");
+        assert!(!text.contains(attribute), "{}", relative(&path));
+    }
+}

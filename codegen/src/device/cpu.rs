@@ -1,0 +1,300 @@
+//! This machine's processor as a [`Machine`].
+
+#![expect(unsafe_code, reason = "memory is taken raw, and emitted C is called")]
+
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    collections::BTreeMap,
+    ffi::{CString, c_void},
+    fs,
+    io::Write as _,
+    slice,
+    sync::OnceLock,
+    time::Instant,
+};
+
+use libloading::Library;
+
+use super::{
+    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Program, ProgramId,
+    abi::{KernelFn, Runtime},
+    cpu_gemm, cpu_info,
+    cpu_pool::Pool,
+};
+
+/// This machine's processor. Programs are shared libraries of C, see [`CPU_ABI_HEADER`](super::CPU_ABI_HEADER).
+pub struct CpuMachine {
+    pool: Pool,
+    info: OnceLock<MachineInfo>,
+    buffers: BTreeMap<u32, Memory>,
+    next_buffer: u32,
+    programs: Vec<Loaded>,
+    flush: Option<Memory>,
+}
+
+enum Loaded {
+    Kernels {
+        calls: Vec<(KernelFn, Launch)>,
+        sizes: Vec<usize>,
+        /// Keeps the functions alive; dropped after them.
+        _library: Library,
+    },
+    Gemm(Gemm, [usize; 3]),
+}
+
+impl CpuMachine {
+    /// The machine with all its threads. Needs no compiler: programs come compiled.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`] if threads cannot be started.
+    pub fn open() -> Result<CpuMachine, DeviceError> {
+        CpuMachine::bare(0)
+    }
+
+    pub(super) fn bare(threads: usize) -> Result<CpuMachine, DeviceError> {
+        Ok(CpuMachine {
+            pool: Pool::new(threads)?,
+            info: OnceLock::new(),
+            buffers: BTreeMap::new(),
+            next_buffer: 0,
+            programs: vec![],
+            flush: None,
+        })
+    }
+
+    /// How many threads programs use.
+    pub fn threads(&self) -> usize {
+        self.pool.threads
+    }
+
+    fn memory(&self, id: BufferId) -> Result<&Memory, DeviceError> {
+        self.buffers
+            .get(&id.0)
+            .ok_or_else(|| DeviceError::Unsupported(format!("there is no buffer {}", id.0)))
+    }
+
+    /// The addresses of a program's buffers, once their number and sizes are right.
+    fn addresses(&self, ids: &[BufferId], sizes: &[usize]) -> Result<Vec<*mut c_void>, DeviceError> {
+        super::check_buffers(ids, sizes, |id| Ok(self.memory(id)?.bytes))?;
+        ids.iter().map(|it| Ok(self.memory(*it)?.start.cast())).collect()
+    }
+}
+
+impl Machine for CpuMachine {
+    /// The first call measures, which takes about a fifth of a second.
+    fn info(&self) -> &MachineInfo {
+        self.info.get_or_init(cpu_info::measure)
+    }
+
+    fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError> {
+        super::check_program(program)?;
+        let library = open_bytes(&program.binary)?;
+        let calls = program.launches.iter().map(|launch| {
+            let missing =
+                |reason: String| DeviceError::Call { call: format!("dlsym {}", launch.kernel), reason };
+            let name = CString::new(&*launch.kernel).map_err(|err| missing(err.to_string()))?;
+            // SAFETY: every function that a program launches on a CPU has this type.
+            let function = unsafe { library.get::<KernelFn>(name.as_bytes_with_nul()) };
+            Ok((*function.map_err(|err| missing(err.to_string()))?, launch.clone()))
+        });
+        let calls = calls.collect::<Result<_, DeviceError>>()?;
+        self.programs.push(Loaded::Kernels { calls, sizes: program.buffers.clone(), _library: library });
+        Ok(last_id(&self.programs))
+    }
+
+    fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
+        cpu_gemm::check(gemm)?;
+        let sizes = cpu_gemm::sizes(gemm)
+            .ok_or_else(|| DeviceError::Unsupported("the matrices are larger than memory can be".into()))?;
+        self.programs.push(Loaded::Gemm(*gemm, sizes));
+        Ok(last_id(&self.programs))
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId, DeviceError> {
+        let memory = Memory::new(bytes)?;
+        let id = self.next_buffer;
+        self.next_buffer += 1;
+        self.buffers.insert(id, memory);
+        Ok(BufferId(id))
+    }
+
+    fn free(&mut self, buffer: BufferId) {
+        self.buffers.remove(&buffer.0);
+    }
+
+    fn upload(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), DeviceError> {
+        super::check_copy(bytes.len(), self.memory(buffer)?.bytes)?;
+        let memory = self.buffers.get_mut(&buffer.0).expect("found above");
+        memory.as_mut_slice()[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn download(&mut self, buffer: BufferId, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let memory = self.memory(buffer)?;
+        super::check_copy(bytes.len(), memory.bytes)?;
+        bytes.copy_from_slice(&memory.as_slice()[..bytes.len()]);
+        Ok(())
+    }
+
+    fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
+        let loaded = usize::try_from(program.0).ok().and_then(|it| self.programs.get(it));
+        let loaded =
+            loaded.ok_or_else(|| DeviceError::Unsupported(format!("there is no program {}", program.0)))?;
+        match loaded {
+            Loaded::Kernels { calls: kernels, sizes, .. } => {
+                let all = self.addresses(buffers, sizes)?;
+                let runtime = self.pool.runtime();
+                let prepared = kernels.iter().map(|(function, launch)| Prepared {
+                    function: *function,
+                    buffers: launch.buffers.iter().map(|it| all[*it]).collect(),
+                    dims: &launch.dims,
+                    runtime: &raw const runtime,
+                });
+                let prepared: Vec<_> = prepared.collect();
+                Ok(self.pool.install(|| time(calls, || prepared.iter().for_each(Prepared::call))))
+            }
+            Loaded::Gemm(gemm, sizes) => {
+                let all = Operands(self.addresses(buffers, sizes)?);
+                let threads = self.pool.threads;
+                Ok(self.pool.install(|| time(calls, || all.multiply(gemm, threads))))
+            }
+        }
+    }
+
+    fn flush_cache(&mut self) -> Result<(), DeviceError> {
+        let flush = match self.flush.take() {
+            Some(it) => it,
+            None => Memory::new(2 * cpu_info::cache_bytes())?,
+        };
+        let flush = self.flush.insert(flush);
+        // Each thread writes a part, so that the caches of every core are overwritten and not only one's.
+        let part = flush.bytes.div_ceil(self.pool.threads).max(1);
+        let bytes = flush.as_mut_slice();
+        let value = bytes[0].wrapping_add(1);
+        if self.pool.threads == 1 {
+            bytes.fill(value);
+            return Ok(());
+        }
+        self.pool.install(|| {
+            rayon::scope(|scope| {
+                bytes.chunks_mut(part).for_each(|it| scope.spawn(move |_| it.fill(value)));
+            });
+        });
+        Ok(())
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        // A pool that cannot be started leaves the one there is: the number is a limit.
+        if let Ok(pool) = Pool::new(threads) {
+            self.pool = pool;
+        }
+    }
+}
+
+fn last_id(programs: &[Loaded]) -> ProgramId {
+    ProgramId(u32::try_from(programs.len() - 1).expect("fewer than 2^32 programs"))
+}
+
+/// The seconds that so many calls take.
+fn time(calls: u32, mut call: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    (0..calls).for_each(|_| call());
+    begin.elapsed().as_secs_f64()
+}
+
+/// Loads a shared library from its bytes, by way of a file that is gone afterwards.
+fn open_bytes(bytes: &[u8]) -> Result<Library, DeviceError> {
+    let failed = |call: &str, reason: String| DeviceError::Call { call: call.into(), reason };
+    let file = tempfile::Builder::new().prefix("kernel-").suffix(".so").tempfile();
+    let mut file = file.map_err(|err| failed("making a temporary file", err.to_string()))?;
+    file.write_all(bytes).map_err(|err| failed("writing a temporary file", err.to_string()))?;
+    let path =
+        fs::canonicalize(file.path()).map_err(|err| failed("finding a temporary file", err.to_string()))?;
+    // SAFETY: the library is C that we emitted; it has no initialisers.
+    unsafe { Library::new(path) }.map_err(|err| failed("dlopen", err.to_string()))
+}
+
+/// A call of a kernel with its arguments.
+struct Prepared<'a> {
+    function: KernelFn,
+    buffers: Vec<*mut c_void>,
+    dims: &'a [i64],
+    runtime: *const Runtime,
+}
+
+// SAFETY: it is made on one thread and used on another of the pool while the first waits.
+unsafe impl Sync for Prepared<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Prepared<'_> {}
+
+impl Prepared<'_> {
+    fn call(&self) {
+        // SAFETY: the function is a kernel by our convention, and the buffers exist, are as large as the program
+        // says and do not overlap; that the kernel stays inside them is what lowering proves.
+        unsafe { (self.function)(self.buffers.as_ptr(), self.dims.as_ptr(), self.runtime) }
+    }
+}
+
+/// The addresses of A, B and C.
+struct Operands(Vec<*mut c_void>);
+
+// SAFETY: it is made on one thread and used on another of the pool while the first waits.
+unsafe impl Sync for Operands {}
+
+impl Operands {
+    fn multiply(&self, gemm: &Gemm, threads: usize) {
+        let [a, b, c] = self.0[..] else { unreachable!("three sizes were checked") };
+        // SAFETY: the sizes were checked, and no buffer stands twice in the list.
+        unsafe { cpu_gemm::run(gemm, a.cast(), b.cast(), c.cast(), threads) }
+    }
+}
+
+/// Zeroed memory aligned to 256 bytes. Zeroed, because it is readable from Rust, and so that its pages exist before
+/// anything is timed.
+struct Memory {
+    start: *mut u8,
+    bytes: usize,
+    layout: Layout,
+}
+
+impl Memory {
+    fn new(bytes: usize) -> Result<Memory, DeviceError> {
+        let refuse =
+            |reason: String| DeviceError::Call { call: format!("taking {bytes} bytes of memory"), reason };
+        if let Some(available) = available_bytes().filter(|it| *it < bytes) {
+            return Err(refuse(format!("only {available} bytes are available")));
+        }
+        let layout = Layout::from_size_align(bytes.max(1), 256).map_err(|err| refuse(err.to_string()))?;
+        // SAFETY: the layout is not empty.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            return Err(refuse("the system refused".into()));
+        }
+        Ok(Memory { start, bytes, layout })
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        // SAFETY: the memory is ours, initialised and so large; kernels only write to it inside `run`.
+        unsafe { slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and nobody else looks while we are borrowed.
+        unsafe { slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was taken with this layout.
+        unsafe { dealloc(self.start, self.layout) }
+    }
+}
+
+/// What the system says can be taken without swapping. Linux promises more and ends the process later.
+fn available_bytes() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|it| it.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
