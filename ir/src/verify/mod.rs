@@ -20,7 +20,8 @@
 //! * A loop inside a block is serial and has no annotations.
 //! * The extent of a loop is over the dimensions and the variables of the loops around it (inside a block, its
 //!   iterators and the loops around it in the block). An extent that is a constant is at least 1.
-//! * On the path to a loop no GPU axis is bound twice.
+//! * A loop inside another of the same GPU axis has its extent, and no block in it uses the outer variable: the work
+//!   is the same in every iteration of the outer loop, so each thread does its own share once.
 //! * The keys of annotations are not empty.
 //!
 //! # Blocks
@@ -177,7 +178,7 @@ impl<'a> Verifier<'a> {
         });
         if let LoopKind::Bound(axis) = it.kind {
             let outer = around.iter().find(|it| it.kind == LoopKind::Bound(axis));
-            if let Some(outer) = outer {
+            if let Some(outer) = outer.filter(|outer| !repeats(outer, it)) {
                 self.report(&it.var, VerifyErrorKind::AxisTwice { axis, outer: outer.var.clone() });
             }
         }
@@ -323,4 +324,14 @@ fn bad_divisor(index: &Index) -> Option<i64> {
             bad_divisor(a).or_else(|| bad_divisor(b))
         }
     }
+}
+
+/// Whether the work of `inner` is the same in every iteration of `outer`, and there is as much of it.
+fn repeats(outer: &Loop, inner: &Loop) -> bool {
+    let uses = |index: &Index| index.any_var(&|var| *var == outer.var);
+    let block_uses = |it: &&Block| {
+        it.iters.iter().any(|iter| uses(&iter.binding))
+            || it.guards.iter().any(|guard| uses(&guard.lhs) || uses(&guard.rhs))
+    };
+    outer.extent == inner.extent && !inner.body.blocks().iter().any(block_uses)
 }
