@@ -3,4 +3,6 @@
 mod build;
 mod c;
 mod cuda;
+mod oracle;
 mod programs;
+mod run;
