@@ -2,30 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Access, DType, Index, Less, Module, Name, Op, Value, number};
+use ir::{Access, DType, Index, Less, Module, Name, Op, Target, Value, number};
 
 /// The elements of every buffer, and the values of the variables.
 pub(crate) struct Memory {
     pub(crate) buffers: BTreeMap<Name, (DType, Vec<f64>)>,
     vars: BTreeMap<Name, i64>,
+    /// Whether lanes must start at a multiple of their number.
+    aligned: bool,
+}
+
+/// Runs a module on a target that demands alignment, or does not.
+pub(crate) fn run_on(
+    target: &Target,
+    module: &Module,
+    dims: &[(&str, i64)],
+    fill: &dyn Fn(&Name, usize) -> f64,
+) -> Memory {
+    let vars: BTreeMap<_, _> = dims.iter().map(|(name, value)| (Name::new(*name), *value)).collect();
+    let aligned = matches!(target, Target::Cuda(_));
+    let mut memory = Memory { buffers: BTreeMap::new(), vars, aligned };
+    memory.module(module, fill);
+    memory
 }
 
 /// Runs a module. `fill` gives an element of an argument before the run.
 pub(crate) fn run(module: &Module, dims: &[(&str, i64)], fill: &dyn Fn(&Name, usize) -> f64) -> Memory {
-    let vars: BTreeMap<_, _> = dims.iter().map(|(name, value)| (Name::new(*name), *value)).collect();
-    let mut memory = Memory { buffers: BTreeMap::new(), vars };
-    for (name, arg) in &module.args {
-        let len = usize::try_from(memory.index(&arg.len)).unwrap();
-        let values = (0..len).map(|at| number::round(arg.dtype, fill(name, at))).collect();
-        memory.buffers.insert(name.clone(), (arg.dtype, values));
-    }
-    for kernel in &module.kernels {
-        memory.ops(&kernel.body);
-    }
-    memory
+    run_on(&Target::Cpu, module, dims, fill)
 }
 
 impl Memory {
+    fn module(&mut self, module: &Module, fill: &dyn Fn(&Name, usize) -> f64) {
+        for (name, arg) in &module.args {
+            let len = usize::try_from(self.index(&arg.len)).unwrap();
+            let values = (0..len).map(|at| number::round(arg.dtype, fill(name, at))).collect();
+            self.buffers.insert(name.clone(), (arg.dtype, values));
+        }
+        for kernel in &module.kernels {
+            self.ops(&kernel.body);
+        }
+    }
+
     fn ops(&mut self, ops: &[Op]) {
         for op in ops {
             match op {
@@ -64,7 +81,9 @@ impl Memory {
     }
 
     fn offset(&self, access: &Access) -> usize {
-        usize::try_from(self.index(&access.indices[0])).unwrap()
+        let at = usize::try_from(self.index(&access.indices[0])).unwrap();
+        assert!(!self.aligned || at.is_multiple_of(access.lanes as usize), "{access:?} at {at}");
+        at
     }
 
     fn value(&self, value: &Value, lane: u32) -> (DType, f64) {

@@ -55,7 +55,11 @@ fn check(module: Module, dims: &[(&str, i64)], tolerance: f64, fill: &dyn Fn(&Na
         for (at, element) in bytes.chunks(arg.dtype.bytes()).enumerate() {
             let x = number::decode(arg.dtype, element);
             let y = wanted[at];
-            let same = |x: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * y.abs();
+            let same = |x: f64| {
+                let is_equal =
+                    x.partial_cmp(&y).is_none_or(std::cmp::Ordering::is_eq) && x.is_nan() == y.is_nan();
+                is_equal || (x - y).abs() <= tolerance * y.abs()
+            };
             assert!(
                 same(kept[at]),
                 "{}: the passes changed {name}[{at}] to {} from {y}",

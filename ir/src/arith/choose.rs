@@ -15,7 +15,16 @@ use crate::{Index, IndexKind, Name};
 #[must_use]
 pub fn cheapest(index: &Index, bounds: &Bounds) -> Index {
     let normal = bounds.simplify(index);
-    let best = if is_settled(&normal) { normal } else { extract(&normal, bounds) };
+    let mut all = Vec::new();
+    terms(&normal, &mut all);
+    let (head, tail) = all.split_at(unsettled(&all));
+    let best = match head {
+        [] => normal.clone(),
+        [first, rest @ ..] => {
+            let head = rest.iter().fold((*first).clone(), |out, it| &out + *it);
+            tail.iter().fold(extract(&head, bounds), |out, it| &out + *it)
+        }
+    };
     if cost(index) < cost(&best) { index.clone() } else { best }
 }
 
@@ -34,22 +43,68 @@ pub fn cost(index: &Index) -> u64 {
     }
 }
 
-/// Whether no rule can apply to a normal form: it divides nothing, and no two of its terms have the same factor.
-fn is_settled(index: &Index) -> bool {
-    fn settled<'a>(index: &'a Index, factors: &mut Vec<&'a Index>) -> bool {
-        match index.kind() {
-            IndexKind::Int(_) | IndexKind::Var(_) => true,
-            IndexKind::Add(a, b) => settled(a, factors) && settled(b, factors),
-            IndexKind::Mul(a, b) => {
-                let is_new = !factors.contains(&b);
-                factors.push(b);
-                is_new && settled(a, &mut Vec::new()) && settled(b, &mut Vec::new())
-            }
-            IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => false,
-            IndexKind::Min(a, b) | IndexKind::Max(a, b) => is_settled(a) && is_settled(b),
-        }
+/// The terms of a sum, from left to right.
+fn terms<'a>(index: &'a Index, out: &mut Vec<&'a Index>) {
+    if let IndexKind::Add(a, b) = index.kind() {
+        terms(a, out);
+        terms(b, out);
+    } else {
+        out.push(index);
     }
-    settled(index, &mut Vec::new())
+}
+
+/// How many terms at the head of a normal form a rule might change: up to the last one that has a quotient and
+/// remainder, or a factor, in common with another, or such terms inside. The others need not be shown to egg.
+fn unsettled(terms: &[&Index]) -> usize {
+    let parts: Vec<_> = terms.iter().map(|it| stride(it)).collect();
+    let is_settled = |at: usize| {
+        let (core, factor) = parts[at];
+        let apart = |other: &(&Index, Option<&Index>)| {
+            let same_factor = factor.is_some() && factor == other.1;
+            !same_factor && !are_partners(core, other.0)
+        };
+        parts.iter().enumerate().all(|(it, other)| it == at || apart(other)) && is_settled_inside(terms[at])
+    };
+    (0..terms.len()).rev().find(|at| !is_settled(*at)).map_or(0, |it| it + 1)
+}
+
+/// A term as `core*factor`.
+fn stride(term: &Index) -> (&Index, Option<&Index>) {
+    match term.kind() {
+        IndexKind::Mul(core, factor) => (core, Some(factor)),
+        IndexKind::Int(_)
+        | IndexKind::Var(_)
+        | IndexKind::Add(..)
+        | IndexKind::FloorDiv(..)
+        | IndexKind::FloorMod(..)
+        | IndexKind::Min(..)
+        | IndexKind::Max(..) => (term, None),
+    }
+}
+
+/// Whether these are the quotient and the remainder of one division.
+fn are_partners(a: &Index, b: &Index) -> bool {
+    match (a.kind(), b.kind()) {
+        (IndexKind::FloorDiv(a, c), IndexKind::FloorMod(b, d))
+        | (IndexKind::FloorMod(a, c), IndexKind::FloorDiv(b, d)) => a == b && c == d,
+        _ => false,
+    }
+}
+
+fn is_settled_inside(term: &Index) -> bool {
+    match term.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => true,
+        IndexKind::Add(..) => {
+            let mut inner = Vec::new();
+            terms(term, &mut inner);
+            unsettled(&inner) == 0
+        }
+        IndexKind::Mul(a, b)
+        | IndexKind::FloorDiv(a, b)
+        | IndexKind::FloorMod(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b) => is_settled_inside(a) && is_settled_inside(b),
+    }
 }
 
 fn extract(index: &Index, bounds: &Bounds) -> Index {

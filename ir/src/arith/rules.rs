@@ -97,14 +97,10 @@ pub(super) struct Rule {
     pub(super) given: fn(See) -> Option<i64>,
 }
 
-/// Every rule.
+/// Every rule. What the normal form resolves, such as `(a/b)/c`, needs none here.
 pub(super) const RULES: &[Rule] = &[
     Rule { name: "add-zero", from: "(+ ?a 0)", to: "?a", given: |_| Some(0) },
     Rule { name: "mul-one", from: "(* ?a 1)", to: "?a", given: |_| Some(0) },
-    Rule { name: "div-one", from: "(/ ?a 1)", to: "?a", given: |_| Some(0) },
-    Rule { name: "mod-small", from: "(% ?a ?c)", to: "?a", given: is_below },
-    Rule { name: "div-div", from: "(/ (/ ?a ?b) ?c)", to: "(/ ?a ?K)", given: product },
-    Rule { name: "mod-mod", from: "(% (% ?a ?b) ?c)", to: "(% ?a ?c)", given: divides },
     Rule {
         name: "quotient-and-remainder",
         from: "(+ (/ ?a ?c) (% ?a ?c))",
@@ -166,24 +162,6 @@ pub(super) const RULES: &[Rule] = &[
         given: |_| Some(0),
     },
 ];
-
-/// `0 <= a < c`.
-fn is_below(see: See) -> Option<i64> {
-    let (a, c) = (see('a'), see('c'));
-    (a.lo? >= 0 && a.hi? < c.lo?).then_some(0)
-}
-
-/// `K = b*c` for positive constants.
-fn product(see: See) -> Option<i64> {
-    let (b, c) = (see('b').constant()?, see('c').constant()?);
-    if b > 0 && c > 0 { b.checked_mul(c) } else { None }
-}
-
-/// `c` divides `b`, positive constants.
-fn divides(see: See) -> Option<i64> {
-    let (b, c) = (see('b').constant()?, see('c').constant()?);
-    (b > 0 && c > 0 && b % c == 0).then_some(0)
-}
 
 /// `K = m - c*k` for a positive constant `c`: `(a/c)*m + (a%c)*k` is `a*k + (a/c)*(m - c*k)`.
 fn less_periods(m: i64, c: Range, k: i64) -> Option<i64> {

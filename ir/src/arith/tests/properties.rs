@@ -128,7 +128,7 @@ fn divides_nonnegative(index: &Index, values: &Values) -> bool {
 }
 
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) }
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) }
 }
 
 proptest! {
