@@ -27,7 +27,7 @@ fn transcript(text: &str) -> String {
         Err(err) => return script_refusal(text, &err),
     };
     let func = program(&script.workload.value);
-    let target = script.target.as_ref().map(|it| target(it));
+    let target = script.target.as_ref().map(target);
     let mut session = Session::new(func.clone(), target.clone());
     let mut out = String::new();
     for (at, step) in script.resolve(&script.defaults()).iter().enumerate() {

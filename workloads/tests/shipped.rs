@@ -223,3 +223,21 @@ fn conv2d_pads_with_zeros() {
         }
     }
 }
+
+/// Texts that are cut, or changed in one place, are refused with a place in the text, or still a workload.
+#[test]
+fn no_text_makes_the_reader_panic() {
+    for shipped in tilewright_workloads::all() {
+        for at in 0..shipped.text.len() {
+            let (Some(head), Some(tail)) = (shipped.text.get(..at), shipped.text.get(at..)) else { continue };
+            let rest = tail.get(1..).unwrap_or_default();
+            let odd = ['"', '(', ']', '0', '~', ' '][at % 6];
+            for text in [head.to_owned(), format!("{head}{rest}"), format!("{head}{odd}{tail}")] {
+                let made = workload::parse(&text).and_then(|it| it.instantiate(&IndexMap::new()));
+                if let Err(err) = made {
+                    assert!(err.span.is_none_or(|it| text.get(it).is_some()), "{text}");
+                }
+            }
+        }
+    }
+}

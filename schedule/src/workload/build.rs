@@ -153,8 +153,8 @@ fn lower(
     loops: &mut Loops<'_>,
     func: &Func,
 ) -> Result<Stmt, WorkloadError> {
-    let place = scope.access(&stage.tensor, &stage.subscripts, true)?;
     runs_over(stage, scope, func)?;
+    let place = scope.access(&stage.tensor, &stage.subscripts, false)?;
     let dtype = scope.buffers[&place.buffer].dtype;
     let value = scope.value(&stage.value, dtype, true)?;
     let (init, value) = match stage.reducer.and_then(|op| Some((op, op.identity(dtype)?))) {

@@ -66,10 +66,10 @@ pub enum Problem {
     #[error("the stored order must name each of the {rank} dimensions once, from 0 to {}", rank.saturating_sub(1))]
     BadOrder { rank: usize },
     /// Too many or too few subscripts.
-    #[error("`{tensor}` has {rank} dimensions, not {given}")]
+    #[error("`{tensor}` has {rank} dimension{}, not {given}", if *rank == 1 { "" } else { "s" })]
     Rank { tensor: String, rank: usize, given: usize },
     /// Too many or too few arguments.
-    #[error("`{function}` takes {expected} arguments, not {given}")]
+    #[error("`{function}` takes {expected} argument{}, not {given}", if *expected == 1 { "" } else { "s" })]
     Arity { function: String, expected: usize, given: usize },
     /// A stage that is not an assignment to an element named by axes.
     #[error("a stage writes an element named by axes, each once: `C[i, j] = …`")]
@@ -142,6 +142,9 @@ pub enum Problem {
     /// A parameter's value that is not one of its words.
     #[error("parameter `{name}` is `{value}`, not one of {}", allowed.join(", "))]
     ParamWord { name: String, value: String, allowed: Vec<String>, near: Option<String> },
+    /// A symbolic dimension with a name that is none.
+    #[error("parameter `{name}`: `{dim}` is neither a size nor a name for a dimension")]
+    BadDim { name: String, dim: String },
     /// A symbolic dimension with a name that something else has.
     #[error("parameter `{name}`: the dimension cannot be called `{dim}`, which names {other}")]
     DimTaken { name: String, dim: String, other: &'static str },
@@ -165,6 +168,7 @@ impl WorkloadError {
             | Problem::ParamType { name, .. }
             | Problem::ParamRange { name, .. }
             | Problem::ParamWord { name, .. }
+            | Problem::BadDim { name, .. }
             | Problem::DimTaken { name, .. }
                 if self.span.is_none() =>
             {

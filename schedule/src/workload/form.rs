@@ -81,7 +81,7 @@ struct RawWorkload<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[serde(deny_unknown_fields, rename = "parameter", rename_all = "snake_case")]
 enum RawKind<'a> {
     Size {
         default: Option<i64>,
@@ -109,7 +109,7 @@ enum RawKind<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
+#[serde(deny_unknown_fields, rename = "tensor", rename_all = "snake_case")]
 enum RawTensor<'a> {
     #[serde(borrow)]
     Input(RawShape<'a>),

@@ -193,7 +193,8 @@ pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning,
         (Kind::Size { .. }, Param::Text(dim)) => {
             let dim = Name::new(dim.as_str());
             let valid = dim.is_valid() && !RESERVED.contains(&dim.as_str());
-            valid.then(|| Meaning::Index(Index::var(&dim))).ok_or_else(|| Problem::BadName(dim.to_string()))
+            let bad = || Problem::BadDim { name: name.to_owned(), dim: dim.to_string() };
+            valid.then(|| Meaning::Index(Index::var(&dim))).ok_or_else(bad)
         }
         (Kind::Size { .. }, Param::Float(_)) => Err(wrong("a size or the name of a dimension")),
         (Kind::Int { least, .. }, Param::Int(it)) => ranged(*it, *least),

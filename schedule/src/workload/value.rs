@@ -168,9 +168,9 @@ impl Scope<'_> {
     fn literal(&self, expr: &Expr, sign: f64, want: DType) -> Result<Literal, WorkloadError> {
         let (value, text) = match &expr.node {
             Node::Int(it) => (*it as f64, it.to_string()),
-            Node::Float(it) => (*it, it.to_string()),
+            Node::Float(it) => (*it, format!("{it:?}")),
             Node::Name(name) => match self.chosen.params.get(name) {
-                Some(Meaning::Number(it)) => (*it, it.to_string()),
+                Some(Meaning::Number(it)) => (*it, format!("{it:?}")),
                 None if name == "inf" => (f64::INFINITY, name.clone()),
                 Some(Meaning::Index(_) | Meaning::Type(_) | Meaning::Word(_)) | None => {
                     return Err(WorkloadError::new(Problem::NotConverted(name.clone()), expr.span.clone()));
