@@ -5,7 +5,7 @@ use std::{io, ops::Range, path::Path};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use codegen::{device::DeviceError, lower::LowerError};
 use ir::{Func, Name};
-use schedule::{ScheduleError, ron_text::RonError};
+use schedule::{ScheduleError, workload::WorkloadError};
 use serde_json::{Value, json};
 
 /// An error on its way to the user.
@@ -61,6 +61,11 @@ impl Report {
         Report::new(Fault::Asked, title)
     }
 
+    /// The message alone, to become part of another.
+    pub(crate) fn into_title(self) -> String {
+        self.title
+    }
+
     /// With what to try instead, if there is something.
     pub(crate) fn help(self, help: impl Into<Option<String>>) -> Report {
         Report { help: help.into(), ..self }
@@ -91,9 +96,13 @@ impl Report {
         Report::usage(format!("{}: {reason}", path.display()))
     }
 
-    /// A text that is not RON, or not of the expected form.
-    pub(crate) fn ron(path: &Path, text: &str, err: &RonError) -> Report {
-        Report::failed(&err.message).at(path, text, err.span.clone())
+    /// A workload file that is refused.
+    pub(crate) fn workload(path: &Path, text: &str, err: &WorkloadError) -> Report {
+        let report = Report::failed(err.to_string()).help(err.help());
+        match &err.span {
+            Some(span) => report.at(path, text, span.clone()),
+            None => report,
+        }
     }
 
     /// A step that was refused: the step in the script and the line of the program that it is about.
@@ -115,13 +124,6 @@ impl Report {
     pub(crate) fn lower(func: &Func, err: &LowerError) -> Report {
         let mut report = Report::failed(err.to_string()).help(err.help());
         report.program("the scheduled program", func, &err.names());
-        report
-    }
-
-    /// A scheduled program that breaks an invariant: the fault of a primitive, and told as one.
-    pub(crate) fn invariant(func: &Func, err: &ir::VerifyError) -> Report {
-        let mut report = Report::failed(err.to_string());
-        report.program("the program", func, &[&err.at]);
         report
     }
 
