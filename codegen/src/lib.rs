@@ -3,7 +3,9 @@
 //! [`compile_module`] brings a scheduled program to its lowered form, a printer turns that into source, a compiler
 //! into machine code, and [`program`] puts machine code and launches together for a [`device::Machine`].
 
+mod cfamily;
 pub mod device;
+pub mod emit;
 mod launch;
 pub mod lower;
 

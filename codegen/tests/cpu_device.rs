@@ -159,12 +159,12 @@ fn the_baseline_multiplies() {
             let program = machine.load_gemm(&gemm).unwrap();
             machine.run(program, &[da, db, dc], 1).unwrap();
             let got = download(&mut machine, dc, batch * m * n);
-            for at in 0..batch * m * n {
+            for (at, got) in got.iter().enumerate() {
                 let (i, row, column) = (at / (m * n), at / n % m, at % n);
                 let b_at = |p: usize| if b_transposed { column * k + p } else { p * n + column };
                 // Small whole numbers: every order of summation gives the same.
                 let sum: f32 = (0..k).map(|p| a[(i * m + row) * k + p] * b[i * k * n + b_at(p)]).sum();
-                assert!((got[at] - sum).abs() < 1e-3, "{at}: {} {sum}", got[at]);
+                assert!((got - sum).abs() < 1e-3, "{at}: {got} {sum}");
             }
         }
     }

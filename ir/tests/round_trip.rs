@@ -1,17 +1,24 @@
 //! Random functions, printed and parsed; broken texts, which are answered and never panic.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Choices;
 use proptest::{collection::vec, prelude::*};
-use tilewright_ir::{Index, Value, text, verify};
+use tilewright_ir::{DType, Func, Index, InterpError, Tensor, Value, VerifyErrorKind, interp, text, verify};
+
+/// Failures are kept as tests of their own, not in a file.
+fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(count) }
+}
 
 fn numbers() -> impl Strategy<Value = Vec<u64>> {
     vec(prop_oneof![0u64..16, any::<u64>()], 0..300)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn parse_undoes_print(numbers in numbers()) {
@@ -87,4 +94,61 @@ fn the_depth_limit_is_where_it_says() {
     let fits = |n: u32| format!("{}a", "-".repeat(n as usize)).parse::<Index>().is_ok();
     assert!(fits(text::MAX_DEPTH - 1));
     assert!(!fits(text::MAX_DEPTH));
+}
+
+/// A program whose ranges may be wrong: two loops, a guard, affine bindings and subscripts.
+fn affine(numbers: &[i64]) -> String {
+    let mut numbers = numbers.iter().copied().cycle();
+    let mut next = |items: &[i64]| {
+        let count = i64::try_from(items.len()).unwrap();
+        items[usize::try_from(numbers.next().unwrap_or(0).rem_euclid(count)).unwrap()]
+    };
+    let mut linear = |a: &str, b: &str| {
+        format!("{a}*{} + {b}*{} + {}", next(&[1, 1, 0, -1]), next(&[0, 0, 0, 1, 2]), next(&[0, 0, 1, 2, -1]))
+    };
+    let (v, w, guard) = (linear("i", "j"), linear("j", "i"), linear("i", "j"));
+    let (x, y, z, condition) = (linear("v", "w"), linear("w", "v"), linear("w", "v"), linear("v", "w"));
+    let (ei, ej) = (next(&[1, 2, 3, 4]), next(&[0, 1, 2]));
+    let (sx, sy, sz) = (next(&[6, 7, 12]), next(&[2, 5, 7]), next(&[2, 5, 7]));
+    format!(
+        "func f(n)
+  in A: f32[n + {sz}]
+  out B: f32[n + {sx}, n + {sy}]
+
+  for i in 0..{ei}
+    for j in 0..n + {ej}
+      block B(v: n + {sx} = {v}, w: n + {sy} = {w}) if {guard} < {}
+        B[{x}, {y}] = select({condition} < {}, A[{z}], 1.0f32)
+",
+        next(&[2, 5, 20, 80]),
+        next(&[0, 1, 5, 70]),
+    )
+}
+
+/// The input of an affine program.
+fn ones(func: &Func, size: i64) -> Tensor {
+    let len = func.buffers["A"].shape[0].eval(&|_| Some(size)).unwrap();
+    let len = usize::try_from(len).unwrap();
+    Tensor::new(DType::F32, &[len], (0..len).map(|_| 1.0))
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    /// What the verifier says of ranges is true: the interpreter, run at the sizes of the example, goes wrong too.
+    #[test]
+    fn refused_ranges_are_wrong(numbers in vec(0i64..100, 40)) {
+        let func = text::parse(&affine(&numbers)).unwrap();
+        let Err(errors) = verify(&func) else { return Ok(()) };
+        let size = errors.iter().find_map(|it| match &it.kind {
+            VerifyErrorKind::OutOfDomain { example, .. } | VerifyErrorKind::OutOfBounds { example, .. } => {
+                Some(example.0[0].1)
+            }
+            _ => None,
+        });
+        let size = size.expect("only ranges are wrong");
+        let run = interp::run(&func, &[("n".into(), size)].into(), &[ones(&func, size)]);
+        let is_range = matches!(run, Err(InterpError::OutOfBounds { .. } | InterpError::OutsideDomain { .. }));
+        prop_assert!(is_range, "{func}{errors:?}\n{run:?}");
+    }
 }

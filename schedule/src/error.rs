@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::{Index, Name, ThreadAxis, deps::DepKind};
+use ir::{Index, Name, ThreadAxis};
 
 /// A kind of thing that a step names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,8 @@ impl fmt::Display for Thing {
 pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
+    #[error(transparent)]
+    Pipeline(#[from] crate::PipelineError),
 
     #[error("{step} would leave a program that breaks a rule: {message}")]
     Unsound { step: &'static str, message: String },
@@ -133,29 +135,6 @@ pub enum ScheduleError {
     Annotated { name: Name, key: String },
     #[error("the value of `{key}` on `{name}` has to be {wanted}")]
     AnnotationValue { name: Name, key: String, wanted: &'static str },
-
-    // Pipelines.
-    #[error("the body of loop `{name}` is one statement: there is nothing to overlap")]
-    OneComponent { name: Name },
-    #[error("loop `{name}` has {components} components, and {given} numbers are given")]
-    PipelineArity { name: Name, components: usize, given: usize },
-    #[error("`{key}` of loop `{name}` leaves out block `{block}`")]
-    PipelineMissing { name: Name, key: &'static str, block: Name },
-    #[error("block `{block}` is not in loop `{name}`")]
-    NotInLoop { name: Name, block: Name },
-    #[error(
-        "`{first}` and `{second}` are in one statement of loop `{name}`, and are given different numbers"
-    )]
-    OneStatement { name: Name, first: Name, second: Name },
-    #[error("block `{block}` is given stage {stage}, and stages start at 0")]
-    NegativeStage { block: Name, stage: i64 },
-    #[error("`{first}` and `{second}` both have order {order}")]
-    SameOrder { first: Name, second: Name, order: i64 },
-    #[error("in the pipeline of loop `{name}`, `{dst}` would {} `{buffer}` before `{src}` {} it{}",
-        later(*kind), earlier(*kind), when(*distance))]
-    Hazard { name: Name, kind: DepKind, src: Name, dst: Name, buffer: Name, distance: i64 },
-    #[error("block `{block}` writes {count} buffers, and one temporary is needed")]
-    NotOneTemp { block: Name, count: usize },
 }
 
 impl ScheduleError {
@@ -164,6 +143,7 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Pipeline(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
             | E::NotAName { name }
@@ -185,23 +165,13 @@ impl ScheduleError {
             | E::AxisNotAlignable { name, .. }
             | E::BadAlignment { name, .. }
             | E::Annotated { name, .. }
-            | E::AnnotationValue { name, .. }
-            | E::OneComponent { name }
-            | E::PipelineArity { name, .. } => vec![name],
-            E::TwoInferred { first, second }
-            | E::NotAChain { first, second }
-            | E::SameOrder { first, second, .. } => vec![second, first],
+            | E::AnnotationValue { name, .. } => vec![name],
+            E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
-            E::ReductionLoop { name, block, .. }
-            | E::NotAffine { name, block }
-            | E::PipelineMissing { name, block, .. } => vec![name, block],
+            E::ReductionLoop { name, block, .. } | E::NotAffine { name, block } => vec![name, block],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
-            E::NotInLoop { name, block } => vec![block, name],
-            E::OneStatement { name, first, second } => vec![second, first, name],
-            E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } => vec![block],
-            E::Hazard { src, dst, buffer, name, .. } => vec![dst, src, buffer, name],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
         }
     }
@@ -211,6 +181,7 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Pipeline(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
                 "leave one factor `None` to have it inferred"
@@ -239,16 +210,7 @@ impl ScheduleError {
             E::BadAlignment { .. } => {
                 "the factor is at least 1, and the offset at least 0 and below the factor"
             }
-            E::OneComponent { .. } => "compute_at brings a producer into the loop",
-            E::PipelineArity { .. } | E::PipelineMissing { .. } => {
-                "name one block of each statement in the loop"
-            }
-            E::OneStatement { .. } => "name one of them",
-            E::Hazard { .. } => return self.hazard_help(),
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
-            E::NotOneTemp { .. } => {
-                "double buffering is for blocks that fill a temporary, as cache_read makes"
-            }
             E::NameTaken { .. }
             | E::Reserved { .. }
             | E::InsideBlock { .. }
@@ -264,20 +226,9 @@ impl ScheduleError {
             | E::AxisRange { .. }
             | E::Annotated { .. }
             | E::AnnotationValue { .. }
-            | E::NotInLoop { .. }
-            | E::NegativeStage { .. }
-            | E::SameOrder { .. }
             | E::Unsound { .. } => return None,
         };
         Some(help.to_owned())
-    }
-
-    fn hazard_help(&self) -> Option<String> {
-        let ScheduleError::Hazard { src, dst, distance, .. } = self else { return None };
-        Some(match distance {
-            0 => format!("give `{dst}` a later stage than `{src}`, or in the same stage a later order"),
-            _ => format!("give `{src}` at most one stage more than `{dst}`, and then an earlier order"),
-        })
     }
 }
 
@@ -291,26 +242,5 @@ fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
         known => {
             format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
         }
-    }
-}
-
-const fn later(kind: DepKind) -> &'static str {
-    match kind {
-        DepKind::Raw => "read",
-        DepKind::War | DepKind::Waw => "write",
-    }
-}
-
-const fn earlier(kind: DepKind) -> &'static str {
-    match kind {
-        DepKind::Raw | DepKind::Waw => "has written",
-        DepKind::War => "has read",
-    }
-}
-
-const fn when(distance: i64) -> &'static str {
-    match distance {
-        0 => " in the same iteration",
-        _ => " in the iteration before",
     }
 }

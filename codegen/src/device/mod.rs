@@ -9,12 +9,16 @@ mod cpu;
 mod cpu_gemm;
 mod cpu_info;
 mod cpu_pool;
+pub mod cublas;
+mod cuda;
+mod cuda_driver;
 mod locate;
 pub mod nvrtc;
 mod resources;
 
 pub use abi::CPU_ABI_HEADER;
 pub use cpu::CpuMachine;
+pub use cuda::CudaMachine;
 pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
 
 use serde::{Deserialize, Serialize};

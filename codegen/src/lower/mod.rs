@@ -7,17 +7,31 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod bounds;
+mod collapse_unit_loops;
 mod error;
 mod flatten;
 mod kernels;
+mod lanes;
 mod lower_blocks;
+mod names;
+mod scalarize;
+mod simplify_indices;
 mod sites;
 mod storage;
+mod unroll;
+mod vectorize;
 
 use indexmap::IndexMap;
 use ir::{Buffer, Func, Module, Name, Target};
 
+pub(crate) use bounds::kernel_bounds;
+pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::{LowerError, PipelineError};
+pub use scalarize::scalarize;
+pub use simplify_indices::simplify_indices;
+pub use unroll::unroll;
+pub use vectorize::{vector_bytes, vectorize};
 
 /// A step of the lowering.
 pub struct Pass {
@@ -68,6 +82,31 @@ pub const PASSES: &[Pass] = &[
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
         run: Run::Module(flatten::flatten),
+    },
+    Pass {
+        name: "collapse_unit_loops",
+        doc: "Removes loops of one iteration.",
+        run: Run::Module(|module, context| Ok(collapse_unit_loops(module, &context.target))),
+    },
+    Pass {
+        name: "vectorize",
+        doc: "Turns vectorised loops into accesses of several lanes, or says in a comment why not.",
+        run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
+    },
+    Pass {
+        name: "unroll",
+        doc: "On a CPU, writes out the loops that index local arrays.",
+        run: Run::Module(|module, context| Ok(unroll(module, &context.target))),
+    },
+    Pass {
+        name: "simplify_indices",
+        doc: "Brings each index to its cheapest form and drops conditions that always hold.",
+        run: Run::Module(|module, context| Ok(simplify_indices(module, &context.target))),
+    },
+    Pass {
+        name: "scalarize",
+        doc: "On a CPU, splits local arrays with constant subscripts into variables.",
+        run: Run::Module(|module, context| Ok(scalarize(module, &context.target))),
     },
 ];
 

@@ -14,7 +14,7 @@ use ir::{
 };
 
 use crate::{
-    ScheduleError,
+    PipelineError, ScheduleError,
     check::independent::{accumulates, uncovered, uses},
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn named(it: &Loop, list: &[i64]) -> Result<IndexMap<Name, i64>, Sche
     let components = components(it);
     if components.len() != list.len() {
         let (name, components) = (it.var.clone(), components.len());
-        return Err(ScheduleError::PipelineArity { name, components, given: list.len() });
+        return Err(PipelineError::PipelineArity { name, components, given: list.len() }.into());
     }
     let ends = components.iter().filter_map(|blocks| blocks.last()).map(|block| block.name.clone());
     Ok(ends.zip(list.iter().copied()).collect())
@@ -50,22 +50,22 @@ pub(crate) fn in_program_order(
 ) -> Result<IndexMap<Name, i64>, ScheduleError> {
     let components = components(it);
     if components.len() < 2 {
-        return Err(ScheduleError::OneComponent { name: it.var.clone() });
+        return Err(PipelineError::OneComponent { name: it.var.clone() }.into());
     }
     let inside = |name: &Name| components.iter().flatten().any(|block| block.name == *name);
     if let Some(block) = map.keys().find(|name| !inside(name)) {
-        return Err(ScheduleError::NotInLoop { name: it.var.clone(), block: block.clone() });
+        return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone() }.into());
     }
     let mut out = IndexMap::new();
     for blocks in &components {
         let mut given = blocks.iter().filter_map(|block| map.get_key_value(&block.name));
         let Some((first, number)) = given.next() else {
             let block = blocks.last().map_or_else(|| it.var.clone(), |block| block.name.clone());
-            return Err(ScheduleError::PipelineMissing { name: it.var.clone(), key, block });
+            return Err(PipelineError::PipelineMissing { name: it.var.clone(), key, block }.into());
         };
         if let Some((second, _)) = given.find(|(_, other)| *other != number) {
             let (first, second) = (first.clone(), second.clone());
-            return Err(ScheduleError::OneStatement { name: it.var.clone(), first, second });
+            return Err(PipelineError::OneStatement { name: it.var.clone(), first, second }.into());
         }
         out.insert(first.clone(), *number);
     }
@@ -102,7 +102,7 @@ fn check(func: &Func, it: &Loop, times: &[(i64, i64)]) -> Result<(), ScheduleErr
                     hazard(earlier, later, &|name| distance == 1 && private.contains(&name))
                 {
                     let name = it.var.clone();
-                    return Err(ScheduleError::Hazard { name, kind, src, dst, buffer, distance });
+                    return Err(PipelineError::Hazard { name, kind, src, dst, buffer, distance }.into());
                 }
             }
         }

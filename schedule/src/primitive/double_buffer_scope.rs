@@ -2,7 +2,7 @@ use ir::{Annotation, Name, Role};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_block};
-use crate::{ScheduleError, ScheduleState};
+use crate::{PipelineError, ScheduleError, ScheduleState};
 
 /// Asks for two copies of the temporary that a block fills, so that one can be filled while the other is read.
 ///
@@ -32,7 +32,7 @@ impl Primitive for DoubleBufferScope {
         written.dedup();
         let is_temp = |name: &&Name| state.func.buffers.get(*name).is_some_and(|it| it.role == Role::Temp);
         if written.len() != 1 || !written.iter().all(is_temp) {
-            return Err(ScheduleError::NotOneTemp { block: self.block.clone(), count: written.len() });
+            return Err(PipelineError::NotOneTemp { block: self.block.clone(), count: written.len() }.into());
         }
         annotate_block(state, &self.block, KEY, Annotation::Int(0))
     }

@@ -9,7 +9,7 @@ use serde::{
 
 use super::{Primitive, annotate_loop};
 use crate::{
-    Number, ScheduleError, ScheduleState,
+    Number, PipelineError, ScheduleError, ScheduleState,
     check::pipeline::{ORDER, in_program_order, named},
     ron_text::Unique,
 };
@@ -64,7 +64,7 @@ impl Primitive for SoftwarePipelineOrder {
         for (at, (second, order)) in orders.iter().enumerate() {
             if let Some((first, _)) = orders.iter().take(at).find(|(_, other)| *other == order) {
                 let (first, second) = (first.clone(), second.clone());
-                return Err(ScheduleError::SameOrder { first, second, order: *order });
+                return Err(PipelineError::SameOrder { first, second, order: *order }.into());
             }
         }
         annotate_loop(state, &self.target, ORDER, Annotation::Map(orders))

@@ -9,7 +9,7 @@ use serde::{
 
 use super::{Primitive, annotate_loop};
 use crate::{
-    Number, ScheduleError, ScheduleState,
+    Number, PipelineError, ScheduleError, ScheduleState,
     check::pipeline::{STAGE, in_program_order, named},
     ron_text::Unique,
 };
@@ -59,7 +59,7 @@ impl Primitive for SoftwarePipelineStage {
         };
         let stages = in_program_order(it, STAGE, &stages)?;
         if let Some((block, stage)) = stages.iter().find(|(_, stage)| **stage < 0) {
-            return Err(ScheduleError::NegativeStage { block: block.clone(), stage: *stage });
+            return Err(PipelineError::NegativeStage { block: block.clone(), stage: *stage }.into());
         }
         annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
     }

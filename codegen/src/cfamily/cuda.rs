@@ -1,0 +1,66 @@
+//! CUDA C++: how a kernel begins.
+
+use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var};
+
+use crate::shared_layout;
+
+use super::{Printer, helper::Helper, names::identifier};
+
+/// The threads of a block of a kernel, where the launch says so with constants.
+pub fn thread_count(kernel: &Kernel) -> Option<i64> {
+    let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
+    threads.map(|(_, extent)| extent.as_int()).product()
+}
+
+impl Printer<'_> {
+    /// A kernel whose parameters are its buffers and then all symbolic dimensions as 64-bit integers.
+    pub(super) fn cuda_kernel(&mut self, kernel: &Kernel) {
+        let (offsets, bytes) = shared_layout(kernel);
+        self.frame.shared_offsets = offsets;
+        let threads = thread_count(kernel).unwrap_or(Target::MAX_THREADS);
+        let parameters = self.cuda_parameters(kernel).join(", ");
+        let head = format!(
+            "extern \"C\" __global__ void __launch_bounds__({threads}) {}({parameters})",
+            self.frame.symbol,
+        );
+        self.nest(&head, |printer| {
+            if bytes > 0 {
+                printer.line("extern __shared__ __align__(16) unsigned char tw_shared[];");
+            }
+            for axis in ThreadAxis::ALL {
+                let var = axis_var(axis);
+                if kernel.launch.contains_key(&axis) && mentions(&kernel.body, &var) {
+                    let of = printer.index_type(printer.frame.wide);
+                    printer.line(&format!("const {of} {var} = {};", axis.as_str()));
+                }
+            }
+            printer.ops(&kernel.body);
+        });
+        let function = std::mem::take(&mut self.out);
+        self.functions.push_str(&function);
+        self.functions.push('\n');
+    }
+
+    fn cuda_parameters(&mut self, kernel: &Kernel) -> Vec<String> {
+        let mut out = Vec::new();
+        for (name, is_written) in &kernel.args {
+            let Some(arg) = self.module.args.get(name) else { continue };
+            self.require(Helper::Type(arg.dtype, 1));
+            out.push(format!("{}__restrict__ {}", self.pointer(arg.dtype, *is_written), identifier(name)));
+        }
+        out.extend(self.module.dims.iter().map(|it| format!("const long long {}", identifier(it))));
+        out
+    }
+}
+
+fn mentions(ops: &[Op], var: &Name) -> bool {
+    let mut found = false;
+    for op in ops {
+        // The rewriting is the identity; it is here for its visits of extents and conditions.
+        let _ = op.map_indices(&mut |index: &Index| {
+            found |= index.any_var(&|it| it == var);
+            index.clone()
+        });
+    }
+    found
+}

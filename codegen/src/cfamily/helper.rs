@@ -1,0 +1,328 @@
+//! Helpers: the types and functions that emitted source uses beyond its language, defined only where used.
+
+use ir::{BinaryOp, DType, UnaryOp};
+
+use super::{Dialect, Printer, types, value::is_plain_cast};
+
+/// Something that the emitted source may need a definition of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Helper {
+    /// A type of some lanes.
+    Type(DType, u32),
+    /// One value in all lanes.
+    Splat(DType, u32),
+    /// An operation on one operand.
+    Unary(UnaryOp, DType, u32),
+    /// An operation on two operands.
+    Binary(BinaryOp, DType, u32),
+    /// A conversion.
+    Cast { to: DType, from: DType, lanes: u32 },
+    /// A quotient of indices rounded down; of 64 bits where true.
+    FloorDiv(bool),
+    /// The remainder that belongs to it.
+    FloorMod(bool),
+    /// The smaller of two indices.
+    IndexMin(bool),
+    /// The larger of two indices.
+    IndexMax(bool),
+    /// The bits of a float.
+    BitsOfFloat,
+    /// The float of some bits.
+    FloatOfBits,
+}
+
+/// The type in which an emulated type computes: integers have no exponential function of their own.
+fn compute_type(dtype: DType) -> DType {
+    if dtype.is_float() { DType::F32 } else { DType::F64 }
+}
+
+fn word(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Sub => "sub",
+        BinaryOp::Mul => "mul",
+        BinaryOp::Div => "div",
+        BinaryOp::Min => "min",
+        BinaryOp::Max => "max",
+    }
+}
+
+fn suffix(dtype: DType, lanes: u32) -> String {
+    if lanes == 1 { dtype.to_string() } else { format!("{dtype}x{lanes}") }
+}
+
+impl Printer<'_> {
+    /// The name by which a helper is used; defines it, and what it needs, at its first use.
+    pub(super) fn require(&mut self, helper: Helper) -> String {
+        let name = self.helper_name(helper);
+        if !self.prelude.contains_key(&helper) {
+            let text = self.define(helper);
+            self.prelude.insert(helper, text);
+        }
+        name
+    }
+
+    fn helper_name(&self, helper: Helper) -> String {
+        let index = |stem: &str, wide: bool| {
+            if wide && !self.dialect.is_c() { format!("tw_{stem}64") } else { format!("tw_{stem}") }
+        };
+        match helper {
+            Helper::Type(dtype, lanes) => types::vector(self.dialect, dtype, lanes),
+            Helper::Splat(dtype, lanes) => format!("tw_splat_{}", suffix(dtype, lanes)),
+            Helper::Unary(op, dtype, lanes) => match builtin_unary(self.dialect, op, dtype) {
+                Some(name) if lanes == 1 => name,
+                _ if op == UnaryOp::Neg => format!("tw_neg_{}", suffix(dtype, lanes)),
+                _ => format!("tw_{}_{}", op.as_str(), suffix(dtype, lanes)),
+            },
+            Helper::Binary(op, dtype, lanes) => match builtin_binary(self.dialect, op, dtype) {
+                Some(name) if lanes == 1 => name.to_owned(),
+                _ if self.has_operator(op, dtype, lanes) => format!("operator{}", op.as_str()),
+                _ => format!("tw_{}_{}", word(op), suffix(dtype, lanes)),
+            },
+            Helper::Cast { to, from, lanes } => {
+                format!("tw_{}_of_{}", suffix(to, lanes), suffix(from, lanes))
+            }
+            Helper::FloorDiv(wide) => index("floordiv", wide),
+            Helper::FloorMod(wide) => index("floormod", wide),
+            Helper::IndexMin(wide) => index("min", wide),
+            Helper::IndexMax(wide) => index("max", wide),
+            Helper::BitsOfFloat if !self.dialect.is_c() => "__float_as_uint".to_owned(),
+            Helper::FloatOfBits if !self.dialect.is_c() => "__uint_as_float".to_owned(),
+            Helper::BitsOfFloat => "tw_bits_of_f32".to_owned(),
+            Helper::FloatOfBits => "tw_f32_of_bits".to_owned(),
+        }
+    }
+
+    fn define(&mut self, helper: Helper) -> String {
+        match helper {
+            Helper::Type(dtype, 1) if types::is_emulated(dtype) => types::define_scalar(self.dialect, dtype),
+            Helper::Type(_, 1) => String::new(),
+            Helper::Type(dtype, lanes) => {
+                self.require(Helper::Type(dtype, 1));
+                types::define_vector(self.dialect, dtype, lanes)
+            }
+            Helper::Splat(dtype, lanes) => self.define_splat(dtype, lanes),
+            Helper::Unary(op, dtype, lanes) => self.define_unary(op, dtype, lanes),
+            Helper::Binary(op, dtype, lanes) => self.define_binary(op, dtype, lanes),
+            Helper::Cast { to, from, lanes } => self.define_cast(to, from, lanes),
+            Helper::FloorDiv(wide) => self.define_index(helper, wide, "a / b - (a % b < 0)"),
+            Helper::FloorMod(wide) => self.define_index(helper, wide, "a % b + (a % b < 0 ? b : 0)"),
+            Helper::IndexMin(wide) => self.define_index(helper, wide, "a < b ? a : b"),
+            Helper::IndexMax(wide) => self.define_index(helper, wide, "a > b ? a : b"),
+            Helper::BitsOfFloat | Helper::FloatOfBits if !self.dialect.is_c() => String::new(),
+            Helper::BitsOfFloat => reinterpret("uint32_t", "tw_bits_of_f32", "float"),
+            Helper::FloatOfBits => reinterpret("float", "tw_f32_of_bits", "uint32_t"),
+        }
+    }
+
+    fn define_index(&mut self, helper: Helper, wide: bool, result: &str) -> String {
+        let (name, of) = (self.helper_name(helper), self.index_type(wide));
+        format!("TW_INLINE {of} {name}({of} a, {of} b) {{ return {result}; }}\n")
+    }
+
+    fn define_splat(&mut self, dtype: DType, lanes: u32) -> String {
+        let (name, of) =
+            (self.helper_name(Helper::Splat(dtype, lanes)), self.require(Helper::Type(dtype, lanes)));
+        let element = types::scalar(self.dialect, dtype);
+        let all = vec!["a"; lanes as usize].join(", ");
+        let all = if self.dialect.is_c() { format!("({of}){{{all}}}") } else { format!("{of}{{{{{all}}}}}") };
+        format!("TW_INLINE {of} {name}({element} a) {{ return {all}; }}\n")
+    }
+
+    fn define_unary(&mut self, op: UnaryOp, dtype: DType, lanes: u32) -> String {
+        let helper = Helper::Unary(op, dtype, lanes);
+        if lanes == 1 && builtin_unary(self.dialect, op, dtype).is_some() {
+            return String::new();
+        }
+        let name = self.helper_name(helper);
+        let of = self.require(Helper::Type(dtype, lanes));
+        if lanes > 1 && !(self.dialect.is_c() && converts_in_lanes(dtype)) {
+            let result = self.unary_text(op, dtype, &self.lane("a"));
+            return self.lanewise(&name, (dtype, lanes), &[("a", &of)], &result);
+        }
+        let result = match (op, dtype) {
+            (UnaryOp::Rsqrt, DType::F32) => "1.0f / __builtin_sqrtf(a)".to_owned(),
+            (UnaryOp::Rsqrt, DType::F64) => "1.0 / __builtin_sqrt(a)".to_owned(),
+            (UnaryOp::Neg, _) if !dtype.is_float() => {
+                format!("({of})(0 - ({})a)", arithmetic_unsigned(self.dialect, dtype))
+            }
+            (UnaryOp::Abs, _) if !dtype.is_float() => {
+                format!("a < 0 ? ({of})(0 - ({})a) : a", arithmetic_unsigned(self.dialect, dtype))
+            }
+            _ => {
+                let through = compute_type(dtype);
+                let a = self.cast_text(through, dtype, lanes, "a");
+                let inner = self.require(Helper::Unary(op, through, lanes));
+                self.cast_text(dtype, through, lanes, &format!("{inner}({a})"))
+            }
+        };
+        format!("TW_INLINE {of} {name}({of} a) {{ return {result}; }}\n")
+    }
+
+    fn define_binary(&mut self, op: BinaryOp, dtype: DType, lanes: u32) -> String {
+        let helper = Helper::Binary(op, dtype, lanes);
+        if lanes == 1 && builtin_binary(self.dialect, op, dtype).is_some() {
+            return String::new();
+        }
+        let name = self.helper_name(helper);
+        let of = self.require(Helper::Type(dtype, lanes));
+        let blended = matches!(dtype, DType::F32 | DType::F64);
+        if lanes > 1 && self.dialect.is_c() && blended {
+            return self.define_blend(op, dtype, lanes);
+        }
+        if lanes > 1 && !(self.dialect.is_c() && converts_in_lanes(dtype)) {
+            let result = self.binary_text(op, dtype, 1, (&self.lane("a"), &self.lane("b")));
+            return self.lanewise(&name, (dtype, lanes), &[("a", &of), ("b", &of)], &result);
+        }
+        let result = if blended {
+            let sign = if op == BinaryOp::Min { "<" } else { ">" };
+            format!("a {sign} b || b != b ? a : b")
+        } else if dtype.is_float() {
+            let a = self.cast_text(DType::F32, dtype, lanes, "a");
+            let b = self.cast_text(DType::F32, dtype, lanes, "b");
+            let result = self.binary_text(op, DType::F32, lanes, (&a, &b));
+            self.cast_text(dtype, DType::F32, lanes, &result)
+        } else {
+            integer_binary(self.dialect, op, dtype)
+        };
+        format!("TW_INLINE {of} {name}({of} a, {of} b) {{ return {result}; }}\n")
+    }
+
+    /// The smaller or the larger of floats in lanes; of a number and a NaN it is the number.
+    fn define_blend(&mut self, op: BinaryOp, dtype: DType, lanes: u32) -> String {
+        let name = self.helper_name(Helper::Binary(op, dtype, lanes));
+        let of = self.require(Helper::Type(dtype, lanes));
+        let bits = if dtype == DType::F32 { DType::I32 } else { DType::I64 };
+        let mask = self.require(Helper::Type(bits, lanes));
+        let sign = if op == BinaryOp::Min { "<" } else { ">" };
+        format!(
+            "TW_INLINE {of} {name}({of} a, {of} b) {{\n  const {mask} first = (a {sign} b) | (b != b);\n  \
+             return ({of})((first & ({mask})a) | (~first & ({mask})b));\n}}\n"
+        )
+    }
+
+    /// The text of an operation on two operands that are already text.
+    fn binary_text(&mut self, op: BinaryOp, dtype: DType, lanes: u32, (a, b): (&str, &str)) -> String {
+        let is_sign = !matches!(op, BinaryOp::Min | BinaryOp::Max);
+        if is_sign && self.is_native(dtype, lanes) {
+            return format!("{a} {} {b}", op.as_str());
+        }
+        let name = self.require(Helper::Binary(op, dtype, lanes));
+        if self.has_operator(op, dtype, lanes) {
+            return format!("{a} {} {b}", op.as_str());
+        }
+        format!("{name}({a}, {b})")
+    }
+
+    fn unary_text(&mut self, op: UnaryOp, dtype: DType, a: &str) -> String {
+        if op == UnaryOp::Neg && self.is_native(dtype, 1) {
+            return format!("-{a}");
+        }
+        format!("{}({a})", self.require(Helper::Unary(op, dtype, 1)))
+    }
+
+    /// The text of a conversion of an operand that is already text.
+    pub(super) fn cast_text(&mut self, to: DType, from: DType, lanes: u32, a: &str) -> String {
+        if to == from || (lanes == 1 && to == DType::F32 && from == DType::Tf32) {
+            a.to_owned()
+        } else if lanes == 1 && is_plain_cast(from, to) {
+            format!("({})({a})", types::scalar(self.dialect, to))
+        } else {
+            format!("{}({a})", self.require(Helper::Cast { to, from, lanes }))
+        }
+    }
+
+    /// One lane of a vector variable, in the loop that [`Printer::lanewise`] makes.
+    pub(super) fn lane(&self, variable: &str) -> String {
+        if self.dialect.is_c() { format!("{variable}[l]") } else { format!("{variable}.at[l]") }
+    }
+
+    /// A function that computes its lanes one by one.
+    pub(super) fn lanewise(
+        &mut self,
+        name: &str,
+        (dtype, lanes): (DType, u32),
+        params: &[(&str, &str)],
+        result: &str,
+    ) -> String {
+        let of = self.require(Helper::Type(dtype, lanes));
+        let params: Vec<_> = params.iter().map(|(name, of)| format!("{of} {name}")).collect();
+        let unroll = if self.dialect.is_c() { "" } else { "  #pragma unroll\n" };
+        format!(
+            "TW_INLINE {of} {name}({}) {{\n  {of} r;\n{unroll}  for (int l = 0; l < {lanes}; ++l) {} = {result};\n  \
+             return r;\n}}\n",
+            params.join(", "),
+            self.lane("r"),
+        )
+    }
+
+    /// Whether the dialect gives an operation its usual sign by overloading it for our type.
+    pub(super) fn has_operator(&self, op: BinaryOp, dtype: DType, lanes: u32) -> bool {
+        let is_struct = types::is_emulated(dtype) || (dtype.is_float() && lanes > 1);
+        !self.dialect.is_c() && is_struct && !matches!(op, BinaryOp::Min | BinaryOp::Max)
+    }
+}
+
+/// Whether lanes of the type become lanes of f32 with a few instructions on all of them.
+pub(super) fn converts_in_lanes(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::Bf16)
+}
+
+/// An unsigned type, not promoted to a signed one, in which integers of the type wrap.
+fn arithmetic_unsigned(dialect: Dialect, dtype: DType) -> &'static str {
+    if dtype.bytes() < 8 { types::unsigned32(dialect) } else { types::unsigned(dialect, dtype) }
+}
+
+fn integer_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> String {
+    let (of, unsigned) = (types::scalar(dialect, dtype), arithmetic_unsigned(dialect, dtype));
+    let sign = op.as_str();
+    let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    match op {
+        BinaryOp::Min => "a < b ? a : b".to_owned(),
+        BinaryOp::Max => "a > b ? a : b".to_owned(),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div if dtype == DType::Bool => {
+            format!("(a {sign} b) != 0")
+        }
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
+            format!("({of})(({unsigned})a {sign} ({unsigned})b)")
+        }
+        // The least integer over minus one wraps; the machine would trap.
+        BinaryOp::Div if is_signed => format!("b == -1 ? ({of})(0 - ({unsigned})a) : ({of})(a / b)"),
+        BinaryOp::Div => "a / b".to_owned(),
+    }
+}
+
+fn reinterpret(to: &str, name: &str, from: &str) -> String {
+    format!(
+        "TW_INLINE {to} {name}({from} a) {{\n  {to} r;\n  __builtin_memcpy(&r, &a, sizeof r);\n  return r;\n}}\n"
+    )
+}
+
+/// The function of the language, or of its library, that computes exactly this.
+fn builtin_unary(dialect: Dialect, op: UnaryOp, dtype: DType) -> Option<String> {
+    let suffix = match dtype {
+        DType::F32 => "f",
+        DType::F64 => "",
+        _ => return None,
+    };
+    let word = match op {
+        UnaryOp::Neg => return None,
+        UnaryOp::Rsqrt if dialect.is_c() => return None,
+        UnaryOp::Abs => "fabs",
+        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Tanh | UnaryOp::Erf => {
+            op.as_str()
+        }
+    };
+    let prefix = if dialect.is_c() { "__builtin_" } else { "" };
+    Some(format!("{prefix}{word}{suffix}"))
+}
+
+fn builtin_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> Option<&'static str> {
+    match (dialect, op, dtype) {
+        (Dialect::Cuda(_), BinaryOp::Min, DType::F32) => Some("fminf"),
+        (Dialect::Cuda(_), BinaryOp::Max, DType::F32) => Some("fmaxf"),
+        (Dialect::Cuda(_), BinaryOp::Min, DType::F64) => Some("fmin"),
+        (Dialect::Cuda(_), BinaryOp::Max, DType::F64) => Some("fmax"),
+        _ => None,
+    }
+}

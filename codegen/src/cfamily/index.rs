@@ -1,0 +1,105 @@
+//! Index expressions and conditions.
+
+use ir::{Index, IndexKind, Less};
+
+use super::{Printer, helper::Helper, literal::integer, names::identifier};
+
+/// How tightly the outermost operator of an expression binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binds {
+    Sum,
+    Product,
+    Quotient,
+    Atom,
+}
+
+impl Printer<'_> {
+    /// An index, fit to stand beside a `<` or in brackets.
+    pub(super) fn index(&mut self, index: &Index) -> String {
+        self.index_at(index).0
+    }
+
+    /// An index, fit to be the operand of any operator.
+    pub(super) fn index_atom(&mut self, index: &Index) -> String {
+        self.index_binding(index, Binds::Atom)
+    }
+
+    /// The conditions joined by `&&`; no conditions always hold.
+    pub(super) fn conditions(&mut self, cond: &[Less]) -> String {
+        let all = cond.iter().map(|it| format!("{} < {}", self.index(&it.lhs), self.index(&it.rhs)));
+        let all: Vec<_> = all.collect();
+        if all.is_empty() { "1".to_owned() } else { all.join(" && ") }
+    }
+
+    fn index_binding(&mut self, index: &Index, least: Binds) -> String {
+        let (text, binds) = self.index_at(index);
+        let negative = text.starts_with('-') && least > Binds::Sum;
+        if binds < least || negative { format!("({text})") } else { text }
+    }
+
+    fn index_at(&mut self, index: &Index) -> (String, Binds) {
+        match index.kind() {
+            IndexKind::Int(value) => (integer(*value), Binds::Atom),
+            IndexKind::Var(name) => (identifier(name).into_owned(), Binds::Atom),
+            IndexKind::Add(a, b) => (self.sum(a, b), Binds::Sum),
+            IndexKind::Mul(a, b) => {
+                // A quotient on either side gets parentheses: truncation makes the order matter.
+                let side = |it: &Index| match it.kind() {
+                    IndexKind::Mul(..) => Binds::Product,
+                    _ => Binds::Atom,
+                };
+                let text = format!("{} * {}", self.index_binding(a, side(a)), self.index_binding(b, side(b)));
+                (text, Binds::Product)
+            }
+            IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),
+            IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),
+            IndexKind::Min(a, b) => (self.call(Helper::IndexMin, a, b), Binds::Atom),
+            IndexKind::Max(a, b) => (self.call(Helper::IndexMax, a, b), Binds::Atom),
+        }
+    }
+
+    /// `a + b`, and `a - b` where a term is negated.
+    fn sum(&mut self, a: &Index, b: &Index) -> String {
+        match (negated(a), negated(b)) {
+            (_, Some(b)) => {
+                format!("{} - {}", self.index_binding(a, Binds::Sum), self.index_binding(&b, Binds::Product))
+            }
+            (Some(a), None) => {
+                format!("{} - {}", self.index_binding(b, Binds::Sum), self.index_binding(&a, Binds::Product))
+            }
+            (None, None) => {
+                format!("{} + {}", self.index_binding(a, Binds::Sum), self.index_binding(b, Binds::Sum))
+            }
+        }
+    }
+
+    /// The machine's division truncates, which rounds down only where the dividend is not negative.
+    fn quotient(&mut self, a: &Index, b: &Index, sign: &str, floor: fn(bool) -> Helper) -> (String, Binds) {
+        let dividend = self.frame.bounds.interval(a).0;
+        let proved = || self.frame.bounds.prove(&Less::new(Index::int(-1), a.clone())) == Some(true);
+        if dividend.is_some_and(|it| it >= 0) || proved() {
+            let text = format!("{} {sign} {}", self.index_atom(a), self.index_atom(b));
+            (text, Binds::Quotient)
+        } else {
+            (self.call(floor, a, b), Binds::Atom)
+        }
+    }
+
+    fn call(&mut self, helper: fn(bool) -> Helper, a: &Index, b: &Index) -> String {
+        let name = self.require(helper(self.frame.wide));
+        format!("{name}({}, {})", self.index(a), self.index(b))
+    }
+}
+
+/// The term without its sign, if it has one.
+fn negated(index: &Index) -> Option<Index> {
+    match index.kind() {
+        IndexKind::Int(value) if *value < 0 => value.checked_neg().map(Index::int),
+        IndexKind::Mul(a, b) => match (a.as_int(), b.as_int()) {
+            (_, Some(c)) if c < 0 => Some(a * c.checked_neg()?),
+            (Some(c), _) if c < 0 => Some(b * c.checked_neg()?),
+            _ => None,
+        },
+        _ => None,
+    }
+}

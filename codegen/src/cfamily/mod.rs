@@ -1,0 +1,135 @@
+//! The one printer of C and CUDA C++.
+//!
+//! The languages differ in how a kernel begins ([`c`], [`cuda`]), in how lanes are written (vector types here,
+//! aligned structs there) and in what types they have; statements, indices and values are printed by one code.
+//! What the source uses beyond its language is defined in a prelude, and only where used ([`helper`]).
+
+use indexmap::IndexMap;
+use ir::{Kernel, Module, Target};
+
+use crate::device::CPU_ABI_HEADER;
+
+mod c;
+mod convert;
+mod cuda;
+mod frame;
+mod helper;
+mod index;
+mod literal;
+mod names;
+mod stmt;
+mod types;
+mod value;
+
+pub use cuda::thread_count;
+pub use names::identifier;
+
+pub(crate) use frame::each_access;
+
+use frame::Frame;
+use helper::Helper;
+
+/// The language of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Dialect {
+    /// C with the vector extensions of GCC and Clang.
+    C,
+    /// CUDA C++ for NVRTC without headers, for a compute capability times ten.
+    Cuda(u32),
+}
+
+impl Dialect {
+    const fn is_c(self) -> bool {
+        matches!(self, Dialect::C)
+    }
+}
+
+/// The source as it grows.
+struct Printer<'a> {
+    dialect: Dialect,
+    module: &'a Module,
+    /// The definitions of what was used, each after what it needs.
+    prelude: IndexMap<Helper, String>,
+    /// Functions that are finished.
+    functions: String,
+    /// The function that is being printed.
+    out: String,
+    depth: usize,
+    frame: Frame,
+}
+
+/// The source of a module; see [`crate::emit::emit`], which checks it first.
+pub(crate) fn print(module: &Module, target: &Target) -> String {
+    let dialect = match target {
+        Target::Cpu => Dialect::C,
+        Target::Cuda(arch) => Dialect::Cuda(arch.sm),
+    };
+    let mut printer = Printer {
+        dialect,
+        module,
+        prelude: IndexMap::new(),
+        functions: String::new(),
+        out: String::new(),
+        depth: 0,
+        frame: Frame::default(),
+    };
+    for kernel in &module.kernels {
+        printer.kernel(kernel);
+    }
+    printer.finish()
+}
+
+impl Printer<'_> {
+    fn kernel(&mut self, kernel: &Kernel) {
+        self.frame = Frame::of(self.dialect, self.module, kernel);
+        match self.dialect {
+            Dialect::C => self.c_kernel(kernel),
+            Dialect::Cuda(_) => self.cuda_kernel(kernel),
+        }
+    }
+
+    fn finish(self) -> String {
+        let (language, header) = match self.dialect {
+            Dialect::C => ("C", CPU_ABI_HEADER),
+            Dialect::Cuda(_) => ("CUDA C++", ""),
+        };
+        let inline = match self.dialect {
+            _ if !self.prelude.values().any(|it| it.starts_with("TW_INLINE")) => "",
+            Dialect::C => "#define TW_INLINE static inline __attribute__((always_inline))\n",
+            Dialect::Cuda(_) => "#define TW_INLINE static __device__ __forceinline__\n",
+        };
+        let definitions: String = self.prelude.into_values().collect();
+        let parts = [header.to_owned(), format!("{inline}{definitions}"), self.functions];
+        let parts: Vec<_> = parts.iter().map(|it| it.trim_end()).filter(|it| !it.is_empty()).collect();
+        format!("// {}: {language} by tilewright.\n\n{}\n", self.module.name, parts.join("\n\n"))
+    }
+
+    /// One line of the function that is being printed.
+    fn line(&mut self, text: &str) {
+        for line in text.lines() {
+            let is_directive = line.starts_with('#') && self.dialect.is_c();
+            let indent = if is_directive { 0 } else { self.depth };
+            self.out.extend(std::iter::repeat_n("  ", indent));
+            self.out.push_str(line);
+            self.out.push('\n');
+        }
+    }
+
+    /// Lines one level deeper, between braces.
+    fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.line(format!("{head} {{").trim_start());
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// The type of indices.
+    fn index_type(&self, wide: bool) -> &'static str {
+        match self.dialect {
+            Dialect::C => "int64_t",
+            Dialect::Cuda(_) if wide => "long long",
+            Dialect::Cuda(_) => "int",
+        }
+    }
+}

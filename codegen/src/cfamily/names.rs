@@ -1,0 +1,178 @@
+//! Identifiers of the emitted source.
+
+use std::borrow::Cow;
+
+use ir::Name;
+
+/// Words that a name of ours must not be: keywords of C and C++, and what the emitted source itself calls.
+const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "assert",
+    "auto",
+    "bitand",
+    "bitor",
+    "blockDim",
+    "blockIdx",
+    "bool",
+    "break",
+    "buffers",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "const",
+    "constexpr",
+    "continue",
+    "ctx",
+    "decltype",
+    "default",
+    "delete",
+    "dims",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "erf",
+    "erff",
+    "exp",
+    "expf",
+    "explicit",
+    "export",
+    "extern",
+    "fabs",
+    "fabsf",
+    "false",
+    "float",
+    "fmax",
+    "fmaxf",
+    "fmin",
+    "fminf",
+    "for",
+    "friend",
+    "goto",
+    "gridDim",
+    "if",
+    "inline",
+    "int",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "int8_t",
+    "linux",
+    "log",
+    "logf",
+    "long",
+    "main",
+    "max",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "min",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "requires",
+    "restrict",
+    "return",
+    "rsqrt",
+    "rsqrtf",
+    "rt",
+    "short",
+    "signed",
+    "sizeof",
+    "sqrt",
+    "sqrtf",
+    "static",
+    "struct",
+    "switch",
+    "tanh",
+    "tanhf",
+    "template",
+    "this",
+    "threadIdx",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "uint8_t",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "warpSize",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];
+
+/// The identifier that stands for a name in emitted C and CUDA C++, and the symbol of a kernel of that name.
+///
+/// It is the name itself, unless that is a keyword or would be taken for something of the compiler's or the
+/// source's own: then a letter or an underscore is added such that different names stay different.
+pub fn identifier(name: &Name) -> Cow<'_, str> {
+    let text = name.as_str();
+    if is_foreign(text.trim_start_matches('v')) {
+        Cow::Owned(format!("v{text}"))
+    } else if RESERVED.binary_search(&text.trim_end_matches('_')).is_ok() {
+        Cow::Owned(format!("{text}_"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Whether the compiler (`__x`, `_X`) or the emitted source (`tw_x`) keeps such names for itself.
+fn is_foreign(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let mut is_compilers =
+        || bytes.next() == Some(b'_') && bytes.next().is_some_and(|it| it == b'_' || it.is_ascii_uppercase());
+    text.starts_with("tw_") || is_compilers()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_words_are_sorted_for_the_search() {
+        assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn different_names_stay_different() {
+        let names = [
+            "int", "int_", "int__", "A", "A_", "_A", "v_A", "v_A_", "tw_x", "vtw_x", "vtw_x_", "__x", "v__x",
+        ];
+        let mut out: Vec<_> = names.iter().map(|it| identifier(&Name::new(*it)).into_owned()).collect();
+        assert_eq!(out[..5], ["int_", "int__", "int___", "A", "A_"]);
+        out.sort();
+        out.dedup();
+        assert_eq!(out.len(), names.len(), "{out:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Statements.
+
+use ir::{Alloc, For, ForKind, Op};
+
+use super::{Dialect, Printer, frame::each_access, names::identifier, types};
+
+/// The most iterations of a serial loop that are written out to keep an array in registers.
+const MAX_UNROLLED: i64 = 128;
+
+impl Printer<'_> {
+    /// Statements in order; the allocations among them end with the list.
+    pub(super) fn ops(&mut self, ops: &[Op]) {
+        let allocs = self.frame.allocs.len();
+        for op in ops {
+            self.op(op);
+        }
+        self.frame.allocs.truncate(allocs);
+    }
+
+    fn op(&mut self, op: &Op) {
+        match op {
+            Op::Alloc(it) => {
+                let line = self.alloc(it);
+                self.line(&line);
+                self.frame.allocs.push(it.clone());
+            }
+            Op::For(it) => self.for_loop(it),
+            Op::If(cond, body) => {
+                let head = format!("if ({})", self.conditions(cond));
+                let outside = self.frame.bounds.clone();
+                for less in cond {
+                    self.frame.bounds.assume(less);
+                }
+                self.nest(&head, |it| it.ops(body));
+                self.frame.bounds = outside;
+            }
+            Op::Store(place, value) => {
+                let (place, value) = (self.place(place), self.value(value, place.lanes));
+                self.line(&format!("{place} = {value};"));
+            }
+            Op::Barrier if self.dialect.is_c() => {
+                self.line("// One thread runs this: there is nobody to wait for.");
+            }
+            Op::Barrier => self.line("__syncthreads();"),
+            Op::Comment(text) => text.lines().for_each(|it| {
+                // A backslash at the end would carry the comment on into the next line.
+                self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));
+            }),
+        }
+    }
+
+    fn alloc(&mut self, it: &Alloc) -> String {
+        let name = identifier(&it.name).into_owned();
+        if let Some(lanes) = self.frame.registers.get(&it.name).copied() {
+            let of = self.require(super::Helper::Type(it.dtype, lanes));
+            return format!("{of} {name};");
+        }
+        let of = self.require(super::Helper::Type(it.dtype, 1));
+        match self.dialect {
+            Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.len),
+            Dialect::Cuda(_) if it.scope == ir::Scope::Shared => {
+                let offset = self.frame.shared_offsets.get(&it.name).copied().unwrap_or(0);
+                format!("{of} *const {name} = ({of} *)(tw_shared + {offset});")
+            }
+            Dialect::Cuda(_) => format!("__align__(16) {of} {name}[{}];", it.len),
+        }
+    }
+
+    fn for_loop(&mut self, it: &For) {
+        if it.kind == ForKind::Parallel && self.dialect.is_c() {
+            if !self.frame.is_parallel {
+                self.parallel_loop(it);
+                return;
+            }
+            self.line("// The loop around this one already runs on all threads.");
+        }
+        if let Some(pragma) = self.pragma(it) {
+            self.line(&pragma);
+        }
+        let (of, var) = (self.index_type(self.frame.wide), identifier(&it.var).into_owned());
+        let extent = self.index(&it.extent);
+        self.nest(&format!("for ({of} {var} = 0; {var} < {extent}; ++{var})"), |printer| {
+            printer.inside(it, |printer| printer.ops(&it.body));
+        });
+    }
+
+    /// Prints with the loop's variable in scope.
+    pub(super) fn inside(&mut self, it: &For, body: impl FnOnce(&mut Self)) {
+        let outside = self.frame.bounds.clone();
+        self.frame.bounds.insert(&it.var, &it.extent);
+        self.frame.loops.push(it.var.clone());
+        body(self);
+        self.frame.loops.pop();
+        self.frame.bounds = outside;
+    }
+
+    /// What the compiler is told about unrolling.
+    fn pragma(&self, it: &For) -> Option<String> {
+        let extent = it.extent.as_int();
+        match (self.dialect, it.kind) {
+            (Dialect::C, ForKind::Unrolled) => {
+                Some(format!("#pragma GCC unroll {}", extent.unwrap_or(8).clamp(1, MAX_UNROLLED)))
+            }
+            (Dialect::C, ForKind::Serial | ForKind::Parallel | ForKind::Vectorized) => None,
+            (Dialect::Cuda(_), ForKind::Unrolled | ForKind::Vectorized) => Some("#pragma unroll".to_owned()),
+            (Dialect::Cuda(_), ForKind::Serial | ForKind::Parallel) => {
+                // An array that is indexed by a loop variable at run time cannot live in registers.
+                let is_small = extent.is_some_and(|it| it <= MAX_UNROLLED);
+                let unroll = is_small && self.indexes_locals(it);
+                Some(if unroll { "#pragma unroll" } else { "#pragma unroll 1" }.to_owned())
+            }
+        }
+    }
+
+    fn indexes_locals(&self, it: &For) -> bool {
+        let mut found = false;
+        for op in &it.body {
+            op.walk(&mut |op| {
+                each_access(op, &mut |access| {
+                    let is_local = self.frame.locals.contains(&access.buffer);
+                    found |=
+                        is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
+                });
+            });
+        }
+        found
+    }
+
+    /// The parameter or variable that holds a buffer's address.
+    pub(super) fn pointer(&self, dtype: ir::DType, is_written: bool) -> String {
+        let qualifier = if is_written { "" } else { "const " };
+        format!("{qualifier}{} *", types::scalar(self.dialect, dtype))
+    }
+}

@@ -1,0 +1,157 @@
+//! Values: machine arithmetic, in the order in which the program writes it.
+
+use ir::{Access, BinaryOp, DType, UnaryOp, Value};
+
+use super::{Printer, helper::Helper, names::identifier, types};
+
+/// How tightly the outermost operator of an expression binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binds {
+    Choice,
+    Sum,
+    Product,
+    Unary,
+    Atom,
+}
+
+impl Printer<'_> {
+    /// A value of `lanes` lanes, fit to stand right of `=` or in an argument list.
+    pub(super) fn value(&mut self, value: &Value, lanes: u32) -> String {
+        self.value_at(value, lanes).0
+    }
+
+    /// The place of an access, fit to be assigned to.
+    pub(super) fn place(&mut self, access: &Access) -> String {
+        self.access(access, "")
+    }
+
+    fn value_binding(&mut self, value: &Value, lanes: u32, least: Binds) -> String {
+        let (text, binds) = self.value_at(value, lanes);
+        if binds < least { format!("({text})") } else { text }
+    }
+
+    fn value_at(&mut self, value: &Value, lanes: u32) -> (String, Binds) {
+        let dtype = self.dtype(value);
+        if lanes > 1 && lanes_of(value) == 1 {
+            let (splat, scalar) = (self.require(Helper::Splat(dtype, lanes)), self.value(value, 1));
+            return (format!("{splat}({scalar})"), Binds::Atom);
+        }
+        match value {
+            Value::Const(it) => {
+                let text = self.literal(*it);
+                let is_atom = text.starts_with(|it: char| it.is_ascii_alphanumeric() || it == '_');
+                (text, if is_atom { Binds::Atom } else { Binds::Unary })
+            }
+            Value::Load(access) => {
+                let text = self.access(access, "const ");
+                let binds = if text.starts_with('*') { Binds::Unary } else { Binds::Atom };
+                (text, binds)
+            }
+            Value::Index(to, index) => {
+                let (name, index) = (types::scalar(self.dialect, *to), self.index_atom(index));
+                let text =
+                    if *to == DType::Bool { format!("({index} != 0)") } else { format!("({name}){index}") };
+                (text, Binds::Unary)
+            }
+            Value::Cast(to, a) => self.cast(*to, a, lanes),
+            Value::Unary(UnaryOp::Neg, a) if self.is_native(dtype, lanes) => {
+                (format!("-{}", self.value_binding(a, lanes, Binds::Atom)), Binds::Unary)
+            }
+            Value::Unary(op, a) => {
+                let name = self.require(Helper::Unary(*op, dtype, lanes));
+                (format!("{name}({})", self.value(a, lanes)), Binds::Atom)
+            }
+            Value::Binary(op, a, b) => self.binary(*op, (a, b), dtype, lanes),
+            Value::Select(cond, a, b) => {
+                let cond = self.conditions(cond);
+                let (a, b) =
+                    (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
+                (format!("{cond} ? {a} : {b}"), Binds::Choice)
+            }
+        }
+    }
+
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        (a, b): (&Value, &Value),
+        dtype: DType,
+        lanes: u32,
+    ) -> (String, Binds) {
+        let binds = match op {
+            BinaryOp::Add | BinaryOp::Sub => Binds::Sum,
+            BinaryOp::Mul | BinaryOp::Div => Binds::Product,
+            BinaryOp::Min | BinaryOp::Max => Binds::Atom,
+        };
+        let infix = binds != Binds::Atom && self.is_native(dtype, lanes);
+        if infix || self.has_operator(op, dtype, lanes) {
+            if !infix {
+                self.require(Helper::Binary(op, dtype, lanes));
+            }
+            // The right operand needs parentheses even around an equal operator: floats do not associate.
+            let right = if binds == Binds::Sum { Binds::Product } else { Binds::Unary };
+            let (a, b) = (self.value_binding(a, lanes, binds), self.value_binding(b, lanes, right));
+            return (format!("{a} {} {b}", op.as_str()), binds);
+        }
+        let name = self.require(Helper::Binary(op, dtype, lanes));
+        (format!("{name}({}, {})", self.value(a, lanes), self.value(b, lanes)), Binds::Atom)
+    }
+
+    fn cast(&mut self, to: DType, a: &Value, lanes: u32) -> (String, Binds) {
+        let from = self.dtype(a);
+        if from == to {
+            return self.value_at(a, lanes);
+        }
+        if lanes == 1 && is_plain_cast(from, to) {
+            let name = types::scalar(self.dialect, to);
+            return (format!("({name}){}", self.value_binding(a, 1, Binds::Atom)), Binds::Unary);
+        }
+        let name = self.require(Helper::Cast { to, from, lanes });
+        (format!("{name}({})", self.value(a, lanes)), Binds::Atom)
+    }
+
+    /// The element, or the adjacent elements, of an access.
+    fn access(&mut self, access: &Access, qualifier: &str) -> String {
+        let name = identifier(&access.buffer).into_owned();
+        if self.frame.registers.get(&access.buffer) == Some(&access.lanes) {
+            return name;
+        }
+        let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
+        if access.lanes == 1 {
+            return format!("{name}[{at}]");
+        }
+        let dtype = self.frame.types.get(&access.buffer).copied().unwrap_or(DType::F32);
+        let vector = self.require(Helper::Type(dtype, access.lanes));
+        format!("*({qualifier}{vector} *)&{name}[{at}]")
+    }
+
+    /// The type of a value; buffers of a module are all known.
+    pub(super) fn dtype(&self, value: &Value) -> DType {
+        value.dtype(&|name| self.frame.types.get(name).copied()).unwrap_or(DType::F32)
+    }
+
+    /// Whether the dialect's own operators compute in this type exactly as the program means it.
+    ///
+    /// They do not for integers: a signed overflow is undefined, and narrow ones are computed as `int`.
+    pub(super) fn is_native(&self, dtype: DType, lanes: u32) -> bool {
+        matches!(dtype, DType::F32 | DType::F64) && (lanes == 1 || self.dialect.is_c())
+    }
+}
+
+/// Whether a cast in parentheses rounds, wraps and saturates as the program means it.
+pub(super) fn is_plain_cast(from: DType, to: DType) -> bool {
+    match to {
+        DType::F32 | DType::F64 => !types::is_emulated(from),
+        DType::Bool | DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => false,
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => {
+            !from.is_float()
+        }
+    }
+}
+
+/// The number of lanes that a value's loads have.
+pub(super) fn lanes_of(value: &Value) -> u32 {
+    let mut lanes = 1;
+    value.each_load(&mut |access| lanes = lanes.max(access.lanes));
+    lanes
+}

@@ -1,0 +1,113 @@
+//! From a lowered program to source text.
+
+use ir::{Alloc, DType, Module, Name, Op, Target};
+
+pub use crate::cfamily::{identifier, thread_count};
+
+/// The most private memory that a CPU kernel takes from a thread's stack, in bytes.
+pub const MAX_STACK_BYTES: i64 = 512 * 1024;
+
+/// Why a program has no source.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EmitError {
+    /// Buffers that are private to a thread are too large for its stack.
+    #[error(
+        "kernel `{kernel}` needs {bytes} bytes of private memory for each thread, `{buffer}` among it; at most {limit} fit the stack"
+    )]
+    StackTooLarge {
+        /// The kernel.
+        kernel: Name,
+        /// The largest of the buffers.
+        buffer: Name,
+        /// What all that live at the same time need.
+        bytes: i64,
+        /// What there is.
+        limit: i64,
+    },
+    /// A statement accesses a buffer that is neither an argument nor allocated: a bug in a pass.
+    #[error("kernel `{kernel}` accesses `{buffer}`, which is neither an argument nor allocated")]
+    UnknownBuffer {
+        /// The kernel.
+        kernel: Name,
+        /// The buffer.
+        buffer: Name,
+    },
+}
+
+/// The source of a program: C for a CPU, CUDA C++ for a GPU. Deterministic.
+///
+/// A kernel's function is named [`identifier`] of its name.
+pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
+    for kernel in &module.kernels {
+        let mut known: Vec<_> = kernel.args.keys().collect();
+        check_buffers(&kernel.body, &mut known)
+            .map_err(|buffer| EmitError::UnknownBuffer { kernel: kernel.name.clone(), buffer })?;
+        if *target != Target::Cpu {
+            continue;
+        }
+        let bytes = stack_bytes(&kernel.body);
+        if let Some(largest) = largest(&kernel.body).filter(|_| bytes > MAX_STACK_BYTES) {
+            let (kernel, buffer) = (kernel.name.clone(), largest.name.clone());
+            return Err(EmitError::StackTooLarge { kernel, buffer, bytes, limit: MAX_STACK_BYTES });
+        }
+    }
+    Ok(crate::cfamily::print(module, target))
+}
+
+fn bytes_of(it: &Alloc) -> i64 {
+    it.len.saturating_mul(i64::try_from(DType::bytes(it.dtype)).unwrap_or(i64::MAX))
+}
+
+/// The private memory that statements need at once: their own allocations and the most that any of them needs.
+fn stack_bytes(ops: &[Op]) -> i64 {
+    let (mut own, mut inner) = (0i64, 0);
+    for op in ops {
+        match op {
+            Op::Alloc(it) => own = own.saturating_add(bytes_of(it)),
+            Op::For(it) => inner = stack_bytes(&it.body).max(inner),
+            Op::If(_, body) => inner = stack_bytes(body).max(inner),
+            Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
+        }
+    }
+    own.saturating_add(inner)
+}
+
+fn largest(ops: &[Op]) -> Option<&Alloc> {
+    let mut out: Option<&Alloc> = None;
+    for op in ops {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op
+                && out.is_none_or(|best| bytes_of(it) > bytes_of(best))
+            {
+                out = Some(it);
+            }
+        });
+    }
+    out
+}
+
+/// Refuses with the first buffer that is accessed where it is not known.
+fn check_buffers<'a>(ops: &'a [Op], known: &mut Vec<&'a Name>) -> Result<(), Name> {
+    let outside = known.len();
+    for op in ops {
+        match op {
+            Op::Alloc(it) => known.push(&it.name),
+            Op::For(it) => check_buffers(&it.body, known)?,
+            Op::If(_, body) => check_buffers(body, known)?,
+            Op::Store(place, value) => {
+                let mut unknown = None;
+                let mut check = |access: &ir::Access| {
+                    if !known.contains(&&access.buffer) {
+                        unknown = Some(access.buffer.clone());
+                    }
+                };
+                check(place);
+                value.each_load(&mut check);
+                unknown.map_or(Ok(()), Err)?;
+            }
+            Op::Barrier | Op::Comment(_) => {}
+        }
+    }
+    known.truncate(outside);
+    Ok(())
+}
