@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use schedule::script::{Param, ScriptTarget};
+use schedule::{script::ScriptTarget, workload::Param};
 use serde_json::json;
 
 use crate::{

@@ -120,10 +120,10 @@ impl Climb {
             let part = |it: &Measured| Some(format!("{:.1}", 100.0 * it.versus_baseline?.median));
             self.table(out, &|size, at| part(size.candidate(at)))?;
         }
-        for size in &self.sizes {
-            self.print_single(size, out)?;
+        if self.sizes.iter().any(|it| it.single_thread().is_some()) {
+            writeln!(out)?;
         }
-        Ok(())
+        self.sizes.iter().try_for_each(|it| self.print_single(it, out))
     }
 
     fn print_rung(&self, at: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -150,21 +150,18 @@ impl Climb {
             return writeln!(out, "  {}: ✗ {words}", size.word);
         }
         let (Some(gflops), Some(stats)) = (it.gflops, it.stats) else { return Ok(()) };
-        let mut words =
-            format!("  {}: {} GFLOPS ({})", size.word, gflops_words(gflops), time_words(stats.median));
+        let mut words = vec![format!("{} GFLOPS ({})", gflops_words(gflops), time_words(stats.median))];
         if let Some(below) = at.checked_sub(1).and_then(|it| size.candidate(it).gflops) {
-            words += &format!(", {:.2}x the rung below", gflops / below);
+            words.push(format!("{:.2}x the rung below", gflops / below));
         }
         if let Some(first) = size.candidate(0).gflops.filter(|_| at > 1) {
-            words += &format!(", {:.2}x the first", gflops / first);
+            words.push(format!("{:.2}x the first", gflops / first));
         }
-        if let Some(part) = roofline_words(&size.comparison, it) {
-            words += &format!(", {part}");
-        }
+        words.extend(roofline_words(&size.comparison, it));
         if let Some(ratio) = it.versus_baseline {
-            words += &format!(", {:.1} % of {}", 100.0 * ratio.median, self.library);
+            words.push(format!("{:.1} % of {}", 100.0 * ratio.median, self.library));
         }
-        writeln!(out, "{words}")?;
+        writeln!(out, "  {}: {}", size.word, words.join(", "))?;
         match &it.after {
             Some(verdict) => writeln!(out, "  ✓ verified: {}", verified_words(verdict)),
             None => Ok(()),
@@ -172,11 +169,7 @@ impl Climb {
     }
 
     /// One row for each rung, one column for each size.
-    fn table(
-        &self,
-        out: &mut dyn Write,
-        cell: &dyn Fn(&Size, usize) -> Option<String>,
-    ) -> io::Result<()> {
+    fn table(&self, out: &mut dyn Write, cell: &dyn Fn(&Size, usize) -> Option<String>) -> io::Result<()> {
         let heads = self.sizes.iter().map(|it| it.word.clone());
         let mut table = Table::new(["rung".to_owned()].into_iter().chain(heads));
         for (at, rung) in self.rungs.iter().enumerate() {
@@ -191,7 +184,7 @@ impl Climb {
         let Some((ours, theirs, ratio)) = size.single_thread() else { return Ok(()) };
         writeln!(
             out,
-            "\n{}, one thread against one thread: {} GFLOPS, {:.3} of {} ({} GFLOPS)",
+            "{}: one thread against one thread: {} GFLOPS, {:.3} times {} ({} GFLOPS)",
             size.word,
             gflops_words(ours),
             ratio,

@@ -47,18 +47,17 @@ fn machine<M: Machine>(machine: Result<M, DeviceError>) -> Result<String, Device
 
 fn machine_words(it: &MachineInfo) -> String {
     let units = if it.arch == "cpu" { "cores" } else { "multiprocessors" };
-    let mut words = format!("{} ({}, {} {units}", it.name, it.arch, it.units);
-    if let Some(peak) = it.peak_f32_gflops {
-        words += &format!(", peak {peak:.0} GFLOPS in f32");
-    }
-    if let Some(peak) = it.peak_gb_per_s {
-        words += &format!(", {peak:.0} GB/s");
-    }
-    words += &format!(", last cache {:.1} MiB)", it.cache_bytes as f64 / f64::from(1 << 20));
-    for (name, version) in &it.versions {
-        words += &format!("; {name} {version}");
-    }
-    words
+    let peak = it.peak_f32_gflops.map(|it| format!("peak {it:.0} GFLOPS in f32"));
+    let memory = it.peak_gb_per_s.map(|it| format!("{it:.0} GB/s"));
+    let cache = format!("last cache {:.1} MiB", it.cache_bytes as f64 / f64::from(1 << 20));
+    let facts: Vec<_> = [it.arch.clone(), format!("{} {units}", it.units)]
+        .into_iter()
+        .chain(peak)
+        .chain(memory)
+        .chain([cache])
+        .collect();
+    let versions = it.versions.iter().map(|(name, version)| format!("; {name} {version}"));
+    format!("{} ({}){}", it.name, facts.join(", "), versions.collect::<String>())
 }
 
 fn nvrtc_words(it: &nvrtc::NvrtcInfo) -> String {

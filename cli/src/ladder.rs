@@ -1,12 +1,14 @@
 //! Ladders: the rungs of a tutorial, from those that ship or from a folder.
 
 use std::{
-    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
 
-use schedule::script::{Param, Script};
+use schedule::{
+    script::{self, Script},
+    workload::Param,
+};
 
 use crate::{
     load::{Plan, read},
@@ -46,12 +48,11 @@ impl Ladder {
             return Ladder::folder(folder);
         }
         let names = workloads::ladders().iter().map(|it| it.name);
-        let help = match schedule::nearest(name, names.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                let names: Vec<_> = names.map(|it| format!("`{it}`")).collect();
-                format!("there is {}, and a folder of scripts will do, too", names.join(", "))
-            }
+        let help = if let Some(near) = schedule::nearest(name, names.clone()) {
+            format!("did you mean `{near}`?")
+        } else {
+            let names: Vec<_> = names.map(|it| format!("`{it}`")).collect();
+            format!("there is {}, and a folder of scripts will do, too", names.join(", "))
         };
         Err(Report::usage(format!("there is no ladder `{name}`")).help(help))
     }
@@ -61,10 +62,9 @@ impl Ladder {
         let mut paths = vec![];
         for entry in fs::read_dir(folder).map_err(|err| fail(&err))? {
             let path = entry.map_err(|err| fail(&err))?.path();
-            let is_rung = |it: &OsStr| {
-                it.to_str().is_some_and(|it| it.ends_with(".ron") && it.starts_with(|c: char| c.is_ascii_digit()))
-            };
-            if path.file_name().is_some_and(is_rung) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_script = path.extension().is_some_and(|it| it == "ron");
+            if is_script && name.starts_with(|it: char| it.is_ascii_digit()) {
                 paths.push(path);
             }
         }
@@ -73,8 +73,9 @@ impl Ladder {
             let title = format!("{}: there are no rungs in this folder", folder.display());
             return Err(Report::usage(title).help("name them `01_first.ron`, `02_second.ron`".to_owned()));
         }
-        let rungs = paths.into_iter().map(|path| Ok(Rung { text: read(&path)?, path })).collect::<Result<_, _>>()?;
-        Ok(Ladder { name: folder.display().to_string(), rungs })
+        let rung = |path: PathBuf| Ok(Rung { text: read(&path)?, path });
+        let rungs: Result<_, Report> = paths.into_iter().map(rung).collect();
+        Ok(Ladder { name: folder.display().to_string(), rungs: rungs? })
     }
 }
 
@@ -115,7 +116,7 @@ impl Size {
             .params
             .value
             .iter()
-            .filter_map(|(name, it)| matches!(it, Param::Int(_)).then_some(name))
+            .filter_map(|(name, it)| matches!(it, script::Param::Int(_)).then_some(name))
             .collect();
         let values: Vec<i64> = match self.values.as_slice() {
             [value] => numbers.iter().map(|_| *value).collect(),

@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use ir::{Arch, Func, Name, Target};
 use schedule::{
     Session, Step,
-    script::{Param, Script, ScriptTarget},
-    workload::{Workload, WorkloadError},
+    script::{self, Script, ScriptTarget},
+    workload::{self, Param},
 };
 
 use crate::report::Report;
@@ -52,17 +52,18 @@ impl Plan {
         let script = Script::parse(text)
             .map_err(|err| Report::failed(&err.message).at(path, text, err.span.clone()).help(err.help))?;
         let (file, workload_text) = find_workload(path, text, &script)?;
-        let workload = Workload::parse(&workload_text)
-            .map_err(|err| Report::workload(&file, &workload_text, &err))?;
-        let mut params = script.params.value.clone();
+        let workload =
+            workload::parse(&workload_text).map_err(|err| Report::workload(&file, &workload_text, &err))?;
+        let own = script.params.value.iter().map(|(name, it)| (name.clone(), param(it)));
+        let mut params: IndexMap<String, Param> = own.collect();
         let mut choice = IndexMap::new();
         for (name, value) in given {
             match (script.knobs.contains_key(name.as_str()), value) {
                 (true, Param::Int(value)) => {
                     choice.insert(Name::new(name.as_str()), *value);
                 }
-                (true, Param::Text(value)) => {
-                    return Err(Report::usage(format!("the knob `{name}` is a number, not `{value}`")));
+                (true, Param::Text(_) | Param::Float(_)) => {
+                    return Err(Report::usage(format!("the knob `{name}` is a whole number, not {value}")));
                 }
                 (false, _) => {
                     params.insert(name.clone(), value.clone());
@@ -70,19 +71,17 @@ impl Plan {
             }
         }
         let is_given = |name: &str| given.iter().any(|it| it.0 == name);
-        let built = workload.instance(&params).map_err(|err| {
+        let func = workload.instantiate(&params).map_err(|err| {
             let in_script = err.param().filter(|it| !is_given(it)).map(|it| param_place(text, &script, it));
             match (in_script, err.span.is_some()) {
                 (_, true) => Report::workload(&file, &workload_text, &err),
-                (Some(span), false) => {
-                    Report::failed(err.to_string()).at(path, text, span).help(err.help())
-                }
+                (Some(span), false) => Report::failed(err.to_string()).at(path, text, span).help(err.help()),
                 (None, false) => Report::usage(err.to_string()).help(err.help()),
             }
         })?;
         let steps = script.resolve(&choice);
         let (path, text) = (path.to_owned(), text.to_owned());
-        Ok(Plan { path, text, script, params, func: built.func, dims: built.dims, steps })
+        Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps })
     }
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
@@ -96,6 +95,18 @@ impl Plan {
         }
     }
 
+    /// Refuses to go on unless each symbolic dimension has a value, and nothing else has.
+    pub(crate) fn expect_dims(&self) -> Result<(), Report> {
+        if let Some(dim) = self.func.dims.iter().find(|it| !self.dims.contains_key(*it)) {
+            let title = format!("the symbolic dimension `{dim}` has no value");
+            return Err(Report::usage(title).help(format!("give one: `--dim {dim}=512`")));
+        }
+        match self.dims.keys().find(|it| !self.func.dims.contains(it)) {
+            Some(dim) => Err(Report::usage(format!("the workload has no symbolic dimension `{dim}`"))),
+            None => Ok(()),
+        }
+    }
+
     /// Applies the first steps, or all.
     pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Report> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
@@ -106,7 +117,13 @@ impl Plan {
         Ok(session)
     }
 
-    fn refused(&self, span: &Range<usize>, step: &Step, before: &Func, err: &schedule::ScheduleError) -> Report {
+    fn refused(
+        &self,
+        span: &Range<usize>,
+        step: &Step,
+        before: &Func,
+        err: &schedule::ScheduleError,
+    ) -> Report {
         Report::refused(&self.path, &self.text, span, step.name(), before, err)
     }
 
@@ -114,9 +131,17 @@ impl Plan {
     pub(crate) fn sizes(&self) -> String {
         let word = |(name, value): (&String, &Param)| match value {
             Param::Int(it) => format!("{name}={it}"),
+            Param::Float(it) => format!("{name}={it}"),
             Param::Text(it) => format!("{name}={it}"),
         };
         self.params.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn param(it: &script::Param) -> Param {
+    match it {
+        script::Param::Int(it) => Param::Int(*it),
+        script::Param::Text(it) => Param::Text(it.clone()),
     }
 }
 
@@ -136,26 +161,23 @@ fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
 fn find_workload(path: &Path, text: &str, script: &Script) -> Result<(PathBuf, String), Report> {
     let name = script.workload.value.as_str();
     let fail = |title: String| Report::failed(title).at(path, text, script.workload.span.clone());
-    if name.starts_with(['.', '/']) || name.ends_with(".ron") {
+    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
         let file = path.parent().unwrap_or(Path::new("")).join(name);
         let text = fs::read_to_string(&file).map_err(|err| {
             fail(Report::io(&file, &err).into_title()).help("the path is relative to the script".to_owned())
         })?;
         return Ok((file, text));
     }
-    match workloads::find(name) {
-        Some(text) => Ok((PathBuf::from(format!("{name}.ron")), text.to_owned())),
-        None => {
-            let help = match schedule::nearest(name, workloads::names()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "there is {}; a file of your own starts with `./`",
-                    workloads::names().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
-                ),
-            };
-            Err(fail(format!("there is no workload `{name}`")).help(help))
-        }
+    if let Some(text) = workloads::find(name) {
+        return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
     }
+    let help = if let Some(near) = schedule::nearest(name, workloads::names()) {
+        format!("did you mean `{near}`?")
+    } else {
+        let names: Vec<_> = workloads::names().map(|it| format!("`{it}`")).collect();
+        format!("there is {}; a file of your own starts with `./`", names.join(", "))
+    };
+    Err(fail(format!("there is no workload `{name}`")).help(help))
 }
 
 /// `--target`: `cpu`, `cuda` or `cuda:sm_90a`.
@@ -173,9 +195,17 @@ pub(crate) fn parse_arch(word: &str) -> Result<Arch, String> {
     Arch::parse(word).ok_or_else(|| "an architecture is written `sm_80` or `sm_90a`".to_owned())
 }
 
+/// `--dim`: `n=512`.
+pub(crate) fn parse_dim(word: &str) -> Result<(Name, i64), String> {
+    let (name, value) = word.split_once('=').ok_or("a dimension is written `name=value`")?;
+    let value = value.parse().ok().filter(|it| *it > 0).ok_or("its value is a whole number from 1")?;
+    Ok((Name::new(name), value))
+}
+
 /// `--param`: `m=512` or `dtype=f16`.
 pub(crate) fn parse_param(word: &str) -> Result<(String, Param), String> {
-    let (name, value) = word.split_once('=').ok_or("a parameter is written `name=value`")?;
-    let value = value.parse().map_or_else(|_| Param::Text(value.to_owned()), Param::Int);
-    Ok((name.to_owned(), value))
+    let (name, text) = word.split_once('=').ok_or("a parameter is written `name=value`")?;
+    let number = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(Param::Float);
+    let value = text.parse().ok().map(Param::Int).or_else(number);
+    Ok((name.to_owned(), value.unwrap_or_else(|| Param::Text(text.to_owned()))))
 }

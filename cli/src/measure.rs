@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use codegen::device::MachineInfo;
-use indexmap::IndexMap;
-use ir::Name;
-use schedule::{Step, script::Param};
+use schedule::{Step, workload::Param};
 use tuner::{
-    Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured, Progress,
-    Record, Regime, Settings, Verification, append, sha256,
+    Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured,
+    Progress, Record, Regime, Settings, Verification, append, sha256,
 };
 
 use crate::{build::Built, clock, load::Plan, report::Report, shell::Shell};
@@ -118,19 +116,23 @@ pub(crate) fn verified_words(verdict: &Verification) -> String {
 /// What is wrong with a program that has no result.
 pub(crate) fn failure_words(measured: &Measured) -> Option<String> {
     let failure = measured.failure.as_ref()?;
-    let mut words = failure.to_string();
-    let details = measured.wrong_output().filter(|_| matches!(failure, Failure::Wrong | Failure::WrongAfterTiming));
-    if let Some((buffer, check)) = details {
-        words += &format!(": {} of {} compared elements of `{buffer}` differ", check.wrong, check.compared);
-        if check.unwritten > 0 {
-            words += &format!(", {} of {} were never written", check.unwritten, check.elements);
-        }
-        if let Some(worst) = &check.worst {
-            let at: Vec<_> = worst.at.iter().map(ToString::to_string).collect();
-            words += &format!("; {buffer}[{}] is {} and should be {}", at.join(", "), worst.got, worst.expected);
-        }
-    }
-    Some(words)
+    let is_wrong = matches!(failure, Failure::Wrong | Failure::WrongAfterTiming);
+    let Some((buffer, check)) = measured.wrong_output().filter(|_| is_wrong) else {
+        return Some(failure.to_string());
+    };
+    let unwritten = (check.unwritten > 0)
+        .then(|| format!(", {} of {} were never written", check.unwritten, check.elements));
+    let worst = check.worst.as_ref().map(|worst| {
+        let at: Vec<_> = worst.at.iter().map(ToString::to_string).collect();
+        format!("; {buffer}[{}] is {} and should be {}", at.join(", "), worst.got, worst.expected)
+    });
+    Some(format!(
+        "{failure}: {} of {} compared elements of `{buffer}` differ{}{}",
+        check.wrong,
+        check.compared,
+        unwritten.unwrap_or_default(),
+        worst.unwrap_or_default()
+    ))
 }
 
 /// `62 % of the compute roofline`.
@@ -166,9 +168,4 @@ pub(crate) fn gflops_words(gflops: f64) -> String {
 /// What the vendor's library is on a machine.
 pub(crate) fn library(info: &MachineInfo) -> &'static str {
     if info.arch == "cpu" { "gemm" } else { "cuBLAS" }
-}
-
-/// The values of symbolic dimensions, if there are any.
-pub(crate) fn dims_words(dims: &IndexMap<Name, i64>) -> String {
-    dims.iter().map(|(name, it)| format!(" {name}={it}")).collect()
 }

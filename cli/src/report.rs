@@ -15,7 +15,6 @@ pub(crate) struct Report {
     pub(crate) fault: Fault,
     title: String,
     places: Vec<Place>,
-    notes: Vec<String>,
     help: Option<String>,
 }
 
@@ -48,7 +47,7 @@ struct Mark {
 
 impl Report {
     fn new(fault: Fault, title: impl Into<String>) -> Report {
-        Report { fault, title: title.into(), places: vec![], notes: vec![], help: None }
+        Report { fault, title: title.into(), places: vec![], help: None }
     }
 
     /// A wrong request: an unknown name, a flag that does not fit.
@@ -69,12 +68,6 @@ impl Report {
     /// With what to try instead, if there is something.
     pub(crate) fn help(self, help: impl Into<Option<String>>) -> Report {
         Report { help: help.into(), ..self }
-    }
-
-    /// With one more thing to know.
-    pub(crate) fn note(mut self, note: impl Into<String>) -> Report {
-        self.notes.push(note.into());
-        self
     }
 
     /// With a place in a file.
@@ -166,13 +159,9 @@ impl Report {
             let marks = place.marks.iter().map(|it| it.annotation(&place.text));
             group = group.element(Snippet::source(&place.text).path(&place.name).annotations(marks));
         }
-        for note in &self.notes {
-            group = group.element(Level::NOTE.message(note));
-        }
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
-        }
-        renderer.render(&[group])
+        let help = self.help.as_ref().map(|it| Group::with_title(Level::HELP.secondary_title(it)));
+        let groups: Vec<Group<'_>> = [group].into_iter().chain(help).collect();
+        renderer.render(&groups)
     }
 
     /// As data, for `--json`.
@@ -192,7 +181,6 @@ impl Report {
             "ok": false,
             "error": self.title,
             "places": places.collect::<Vec<_>>(),
-            "notes": self.notes,
             "help": self.help,
         })
     }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use codegen::device::MachineInfo;
-use ir::Arch;
-use schedule::script::{Param, ScriptTarget};
+use ir::{Arch, Name};
+use schedule::{script::ScriptTarget, workload::Param};
 use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Measured};
 
 use crate::{
     build::{build, open},
-    load::{Plan, parse_param, parse_target},
+    load::{Plan, parse_dim, parse_param, parse_target},
     measure::{
         Measure, bench_error, case, compare, failure_words, gflops_words, library, log, record,
         roofline_words, time_words, verified_words,
@@ -30,13 +30,18 @@ pub(crate) struct Run {
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
+    /// The value of a symbolic dimension of the workload: n=512
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(Name, i64)>,
     #[command(flatten)]
     measure: Measure,
 }
 
 impl Run {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        let plan = Plan::load(&self.script, &self.params)?;
+        let mut plan = Plan::load(&self.script, &self.params)?;
+        plan.dims = self.dims.iter().cloned().collect();
+        plan.expect_dims()?;
         let wanted = plan.target(self.target.as_ref(), None);
         // What can be refused without a machine is refused before one is opened.
         plan.schedule(&wanted, None)?;
@@ -84,7 +89,8 @@ impl Run {
         let out = &mut *shell.out;
         writeln!(out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
         writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
-        let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after) else {
+        let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
+        else {
             return Ok(());
         };
         writeln!(out, "verified   before and after timing: {}", verified_words(after))?;

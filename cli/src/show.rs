@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use codegen::device::{Limit, occupancy};
 use ir::{Arch, Func, Target};
-use schedule::{
-    Session,
-    script::{Param, ScriptTarget},
-};
+use schedule::{Session, script::ScriptTarget, workload::Param};
 use serde_json::{Value, json};
 
 use crate::{
@@ -81,15 +78,14 @@ impl Show {
     /// `cuda`, `ptx` and `resources` are for a GPU and `c` is for the cpu, whatever the script says.
     fn target(&self, plan: &Plan) -> Target {
         let cuda = ScriptTarget::Cuda(self.arch.clone());
-        let asked = match (self.emit, &self.arch) {
-            (Emit::C, _) => Some(ScriptTarget::Cpu),
-            (Emit::Cuda | Emit::Ptx | Emit::Resources, Some(_)) => Some(cuda),
-            (Emit::Cuda | Emit::Ptx | Emit::Resources, None) => match &plan.script.target {
-                Some(it) if it.value != ScriptTarget::Cpu => None,
-                Some(_) | None => Some(cuda),
-            },
-            (Emit::Ir | Emit::Diff | Emit::Kernel, Some(_)) => Some(cuda),
-            (Emit::Ir | Emit::Diff | Emit::Kernel, None) => None,
+        let script = plan.script.target.as_ref().map(|it| &it.value);
+        let asked = match (self.emit, &self.arch, script) {
+            (Emit::C, _, _) => Some(ScriptTarget::Cpu),
+            (Emit::Ir | Emit::Diff | Emit::Kernel, None, _) | (_, None, Some(ScriptTarget::Cuda(_))) => None,
+            (Emit::Cuda | Emit::Ptx | Emit::Resources, None, Some(ScriptTarget::Cpu) | None)
+            | (Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Cuda | Emit::Ptx | Emit::Resources, Some(_), _) => {
+                Some(cuda)
+            }
         };
         // Only what is compiled asks for the GPU at hand: the rest should not differ from machine to machine.
         let compiles = matches!(self.emit, Emit::Ptx | Emit::Resources);

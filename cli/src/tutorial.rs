@@ -2,7 +2,10 @@
 
 use codegen::device::{Machine, MachineInfo};
 use ir::{Arch, Target};
-use schedule::script::{Script, ScriptTarget};
+use schedule::{
+    script::{Script, ScriptTarget},
+    workload::Param,
+};
 use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Settings};
 
@@ -167,8 +170,8 @@ fn build_all(
 /// The sizes that a script gives, in one word.
 fn size_word(plan: &Plan) -> String {
     let numbers = plan.params.values().filter_map(|it| match it {
-        schedule::script::Param::Int(it) => Some(it.to_string()),
-        schedule::script::Param::Text(_) => None,
+        Param::Int(it) => Some(it.to_string()),
+        Param::Float(_) | Param::Text(_) => None,
     });
     let mut numbers: Vec<String> = numbers.collect();
     if numbers.windows(2).all(|it| it[0] == it[1]) {
