@@ -2,7 +2,7 @@
 
 use ir::{Alloc, DType, Module, Name, Op, Target};
 
-pub use crate::cfamily::{identifier, thread_count};
+pub use crate::cfamily::symbol;
 
 /// The most private memory that a CPU kernel takes from a thread's stack, in bytes.
 pub const MAX_STACK_BYTES: i64 = 512 * 1024;
@@ -36,7 +36,7 @@ pub enum EmitError {
 
 /// The source of a program: C for a CPU, CUDA C++ for a GPU. Deterministic.
 ///
-/// A kernel's function is named [`identifier`] of its name.
+/// A kernel's function is named [`symbol`] of its name.
 pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
     for kernel in &module.kernels {
         let mut known: Vec<_> = kernel.args.keys().collect();

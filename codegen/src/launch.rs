@@ -51,7 +51,7 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
         }
         let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
         Ok(Launch {
-            kernel: crate::emit::identifier(&kernel.name).into_owned(),
+            kernel: crate::emit::symbol(&kernel.name).into_owned(),
             grid,
             block,
             shared_bytes: u32::try_from(shared_layout(kernel).1).unwrap_or(u32::MAX),

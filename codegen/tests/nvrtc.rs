@@ -143,6 +143,10 @@ fn refusals_are_precise() {
     let large = r#"extern "C" __global__ void k(float *x) {
       __shared__ float t[60000]; t[threadIdx.x] = x[0]; __syncthreads(); x[0] = t[5]; }"#;
     let err = nvrtc::compile(large, "large.cu", &arch("sm_80"), &[]).unwrap_err();
-    eprintln!("{err}");
-    assert!(matches!(err, DeviceError::Compile { .. }), "{err:?}");
+    let DeviceError::Compile { log, .. } = err else { panic!("{err:?}") };
+    assert!(log.starts_with("ptxas error") && log.contains("too much shared data"), "{log}");
+
+    let err = nvrtc::compile(SAXPY, "saxpy.cu", &arch("sm_80"), &["--no-such-option"]).unwrap_err();
+    let DeviceError::Call { call, reason } = err else { panic!("{err:?}") };
+    assert!(call == "nvrtcCompileProgram" && reason.contains("INVALID_OPTION"), "{reason}");
 }

@@ -12,6 +12,8 @@
 //! name of a buffer: block `C` computes `C`. Iterator names are local to their block. Names are the
 //! identity: scripts, errors, diffs, logs and emitted comments all say the same word.
 //!
+//! What a well-formed function is, invariant by invariant, is the page of [`mod@verify`].
+//!
 //! # Two expression types
 //!
 //! [`Index`] is exact and may be rewritten by any law of integers. [`Value`] is machine arithmetic and is never
@@ -73,7 +75,7 @@ mod stmt;
 mod target;
 pub mod text;
 mod value;
-mod verify;
+pub mod verify;
 
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};

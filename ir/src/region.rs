@@ -83,18 +83,37 @@ pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
     }
 }
 
-/// What a block touches of a buffer, reading or writing, in one iteration of its outermost `fixed` loops (and, of a
-/// shared buffer, by all threads of the block).
+/// What a block reads or writes of a buffer in one iteration of its outermost `fixed` loops; reading a shared
+/// buffer, what all threads of the block read there together.
+///
+/// Writes are never taken together: run serially, one iteration finds only what those before it have written.
 pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
-    let info = &func.buffers[buffer];
+    let relaxed = |it: &Loop| access == Way::Read && is_relaxed(&func.buffers[buffer], it);
+    touched_where(func, block, buffer, fixed, access, &relaxed)
+}
+
+/// What a block reads or writes of a buffer in one iteration of its outermost `fixed` loops.
+pub fn touched_in_one(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
+    touched_where(func, block, buffer, fixed, access, &|_| false)
+}
+
+fn touched_where(
+    func: &Func,
+    block: &Block,
+    buffer: &Name,
+    fixed: usize,
+    access: Way,
+    relaxed: &dyn Fn(&Loop) -> bool,
+) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
     let accesses = match access {
         Way::Read => block.reads(),
         Way::Write => block.writes(),
     };
     let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
-    let is_inner = |var: &Name| is_inner(info, &loops, fixed, var);
-    touched(block, &accesses, &info.shape, &bounds_of(func, &loops), &is_inner)
+    let is_inner =
+        |var: &Name| loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)));
+    touched(block, &accesses, &func.buffers[buffer].shape, &bounds_of(func, &loops), &is_inner)
 }
 
 /// Whether a block reads or writes a buffer.
@@ -103,10 +122,6 @@ pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, ac
 pub enum Way {
     Read,
     Write,
-}
-
-fn is_inner(buffer: &Buffer, loops: &[&Loop], fixed: usize, var: &Name) -> bool {
-    loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || is_relaxed(buffer, it)))
 }
 
 /// The subscripts of an access in a block, over the variables of the loops around the block.
@@ -328,7 +343,10 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
         let writers = func.writers(buffer);
         for reader in func.readers(buffer) {
             let bounds = bounds_of(func, &func.loops_of(&reader.name).unwrap_or_default());
-            let exact = |it: &&Block| writes_box(func, it, reader, buffer);
+            let exact = |it: &&Block| {
+                let loops = func.loops_of(&it.name).unwrap_or_default();
+                writes_box(func, it, reader, buffer, shared_loops(func, &loops, reader))
+            };
             if let Some(writer) = writers.iter().find(|it| !exact(it)) {
                 let (reader, writer) = (reader.name.clone(), writer.name.clone());
                 return Some(Uncovered { reader, writer, buffer: buffer.clone() });
@@ -348,30 +366,65 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
     None
 }
 
-/// Whether what a writer touches in one iteration of the loops it shares with a reader is its whole box.
+/// Whether what a writer touches in one iteration of its outermost `fixed` loops is its whole box, as far as the
+/// box exists in the buffer and the reader, under the same loops, runs at all.
 ///
-/// A subscript that mixes shared and inner loops must be a sum whose inner part runs through a regular set, with
+/// A subscript that mixes fixed and inner loops must be a sum whose inner part runs through a regular set, with
 /// inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
 /// writes: primitives keep the values that a block's iterators run through.
-fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name) -> bool {
+pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fixed: usize) -> bool {
     let loops = func.loops_of(&writer.name).unwrap_or_default();
-    let shared = shared_loops(func, &loops, reader);
     let bounds = bounds_of(func, &loops);
-    let is_inner = |var: &Name| is_inner(&func.buffers[buffer], &loops, shared, var);
+    let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var);
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
     let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
     let mut subscripts = accesses.map(|it| at_loops(writer, it));
+    let regular = |dims: &[Index], n: usize| {
+        let it = &dims[n];
+        if !it.any_var(&is_fixed) || !it.any_var(&is_inner) {
+            return true;
+        }
+        let elsewhere =
+            |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
+        let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
+        own && steps(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds).is_some()
+    };
+    let shape = &func.buffers[buffer].shape;
+    let is_harmless = |guard: &Less, dims: &[Index]| {
+        let shared =
+            reader.guards.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner);
+        shared || is_accounted_for(guard, dims, shape, &bounds, &is_inner)
+    };
     subscripts.all(|dims| {
-        dims.iter().enumerate().all(|(n, it)| {
-            if !it.any_var(&is_fixed) || !it.any_var(&is_inner) {
-                return true;
-            }
-            let elsewhere =
-                |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
-            let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
-            own && steps(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds).is_some()
-        })
+        (0..dims.len()).all(|n| regular(&dims, n)) && writer.guards.iter().all(|it| is_harmless(it, &dims))
     })
+}
+
+/// Whether a guard keeps out nothing that is in the box of these subscripts and exists in the buffer.
+fn is_accounted_for(
+    guard: &Less,
+    dims: &[Index],
+    shape: &[Index],
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> bool {
+    // Where the guard fails, a subscript is outside the buffer.
+    let mut failing = bounds.clone();
+    failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
+    let outside = |it: &Index, size: &Index| {
+        failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
+    };
+    // The range of a subscript ends where the guard says.
+    let clips = |it: &Index, size: &Index| {
+        let range = |guards: &[Less]| range_of(it, guards, size, bounds, is_inner);
+        range(std::slice::from_ref(guard)) != range(&[])
+    };
+    // It is about inner loops that move no subscript, and lets their first iteration through.
+    let uses = |var: &Name| guard.lhs.any_var(&|it| it == var) || guard.rhs.any_var(&|it| it == var);
+    let fixed = |it: &Index| it.any_var(&|var| !is_inner(var) && bounds.extent(var).is_some());
+    let elsewhere = !fixed(&guard.lhs) && !fixed(&guard.rhs) && !dims.iter().any(|it| it.any_var(&uses));
+    let mut pairs = dims.iter().zip(shape);
+    elsewhere || pairs.any(|(it, size)| outside(it, size) || clips(it, size))
 }
 
 /// How many of a block's loops are also around another block.
@@ -383,5 +436,5 @@ fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
 /// The region that `block` touches in one iteration of the loops it shares with `other`.
 fn common_region(func: &Func, block: &Block, other: &Block, buffer: &Name, way: Way) -> Region {
     let loops = func.loops_of(&block.name).unwrap_or_default();
-    touched_below(func, block, buffer, shared_loops(func, &loops, other), way)
+    touched_in_one(func, block, buffer, shared_loops(func, &loops, other), way)
 }

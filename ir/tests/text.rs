@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Access, Alloc, Arg, DType, For, ForKind, Index, Kernel, Less, Module, Name, Op, Role, Scope, ThreadAxis,
-    Value, text,
+    Value, text, verify,
 };
 
 const MATMUL: &str = r#"
@@ -148,4 +148,24 @@ fn lowered_programs_print_in_the_same_taste() {
         kernels: vec![kernel, plain],
     };
     insta::assert_snapshot!(module);
+}
+
+/// The grammar tells these words from names by what follows them; workloads call their buffers so.
+#[test]
+fn most_words_of_the_form_may_be_names() {
+    let text = "func func(block, select)
+  in in: f32[block, select]
+  out out: f32[block, select]
+
+  for init in 0..block
+    for for_ in 0..select
+      block align(temp: block = init, kernel: select = for_) if init < block
+        out[temp, kernel] = in[temp, kernel]
+  block init_(kernel: select = 0)
+    in_loop[] = out[0, kernel]
+";
+    let text = text.replace("  out out", "  temp in_loop: f32[]\n  out out");
+    let func = text::parse(&text).unwrap();
+    assert_eq!(func.to_string(), text);
+    assert_eq!(verify(&func), Ok(()));
 }

@@ -196,7 +196,9 @@ impl ScheduleError {
             E::ReductionLoop { .. } => {
                 "split the loop and use rfactor to make partial results, or bind another"
             }
-            E::NotAffine { .. } => "move the blocks that do not use the loop out of it first",
+            E::NotAffine { .. } => {
+                "use factors that divide the loops, or take the loop away from the block first"
+            }
             E::Carried { .. } => "move one of the two blocks out of the loop first",
             E::UnknownExtent { .. } => "split it by a constant, and take the inner loop",
             E::WrongTarget { target: "cpu", .. } => "use parallel and vectorize on this target",

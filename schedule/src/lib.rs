@@ -15,6 +15,7 @@ pub mod ron_text;
 pub mod script;
 mod session;
 mod state;
+pub mod workload;
 
 pub use block_error::BlockError;
 pub use diff::diff;

@@ -25,8 +25,8 @@ pub enum PipelineError {
     #[error("in the pipeline of loop `{name}`, `{dst}` would {} `{buffer}` before `{src}` {} it{}",
         later(*kind), earlier(*kind), when(*distance))]
     Hazard { name: Name, kind: DepKind, src: Name, dst: Name, buffer: Name, distance: i64 },
-    #[error("block `{block}` writes {count} buffers, and one temporary is needed")]
-    NotOneTemp { block: Name, count: usize },
+    #[error("block `{block}` does not write one temporary and nothing else")]
+    NotOneTemp { block: Name },
 }
 
 impl PipelineError {

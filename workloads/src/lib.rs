@@ -1,1 +1,46 @@
 //! The workloads and ladders that ship with tilewright.
+//!
+//! They are data: `<name>/<name>.ron` in this folder is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung of a
+//! ladder, a schedule with an `about` text. The build lists them; adding one is adding a file.
+
+include!(concat!(env!("OUT_DIR"), "/table.rs"));
+
+/// A file that ships with tilewright.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shipped {
+    /// Its name without folder and extension.
+    pub name: &'static str,
+    /// What it says.
+    pub text: &'static str,
+}
+
+/// A tutorial: schedules of one workload, each a step beyond the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ladder {
+    /// Its name.
+    pub name: &'static str,
+    /// The workload in whose folder it lies.
+    pub workload: &'static str,
+    /// Its rungs in order; names start with their number.
+    pub rungs: &'static [Shipped],
+}
+
+/// The text of the workload of a name.
+pub fn find(name: &str) -> Option<&'static str> {
+    WORKLOADS.iter().find(|it| it.name == name).map(|it| it.text)
+}
+
+/// Every workload, in the order of names.
+pub fn all() -> &'static [Shipped] {
+    WORKLOADS
+}
+
+/// Every ladder, in the order of workloads and names.
+pub fn ladders() -> &'static [Ladder] {
+    LADDERS
+}
+
+/// The ladder of a name.
+pub fn find_ladder(name: &str) -> Option<&'static Ladder> {
+    LADDERS.iter().find(|it| it.name == name)
+}

@@ -46,7 +46,9 @@ impl Printer<'_> {
 
     /// A loop whose iterations the runtime hands to threads.
     pub(super) fn parallel_loop(&mut self, it: &For) {
-        let function = format!("tw_{}_{}", self.frame.symbol, it.var);
+        self.bodies += 1;
+        // The number comes last: whatever underscores the names have, no two functions get the same name.
+        let function = format!("tw_{}_{}_{}", self.frame.symbol, it.var, self.bodies);
         let used = Used::by(&it.body);
         let loops: Vec<_> = self.frame.loops.iter().filter(|it| used.vars.contains(*it)).cloned().collect();
         let in_scope = self.frame.allocs.iter();

@@ -7,7 +7,7 @@ use crate::shared_layout;
 use super::{Printer, helper::Helper, names::identifier};
 
 /// The threads of a block of a kernel, where the launch says so with constants.
-pub fn thread_count(kernel: &Kernel) -> Option<i64> {
+fn thread_count(kernel: &Kernel) -> Option<i64> {
     let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
     threads.map(|(_, extent)| extent.as_int()).product()
 }

@@ -42,7 +42,7 @@ impl Frame {
         let mut uses = Uses { dialect, live: BTreeMap::new(), registers: BTreeMap::new() };
         uses.collect(&kernel.body, false);
         let mut frame = Frame {
-            symbol: super::identifier(&kernel.name).into_owned(),
+            symbol: super::symbol(&kernel.name).into_owned(),
             types: module.args.iter().map(|(name, arg)| (name.clone(), arg.dtype)).collect(),
             registers: uses.registers,
             bounds: kernel_bounds(module, kernel),

@@ -137,7 +137,7 @@ impl Printer<'_> {
         let name = self.helper_name(helper);
         let of = self.require(Helper::Type(dtype, lanes));
         if lanes > 1 && !(self.dialect.is_c() && converts_in_lanes(dtype)) {
-            let result = self.unary_text(op, dtype, &self.lane("a"));
+            let result = self.unary_text(op, dtype, 1, &self.lane("a"));
             return self.lanewise(&name, (dtype, lanes), &[("a", &of)], &result);
         }
         let result = match (op, dtype) {
@@ -152,8 +152,8 @@ impl Printer<'_> {
             _ => {
                 let through = compute_type(dtype);
                 let a = self.cast_text(through, dtype, lanes, "a");
-                let inner = self.require(Helper::Unary(op, through, lanes));
-                self.cast_text(dtype, through, lanes, &format!("{inner}({a})"))
+                let inner = self.unary_text(op, through, lanes, &a);
+                self.cast_text(dtype, through, lanes, &inner)
             }
         };
         format!("TW_INLINE {of} {name}({of} a) {{ return {result}; }}\n")
@@ -214,11 +214,11 @@ impl Printer<'_> {
         format!("{name}({a}, {b})")
     }
 
-    fn unary_text(&mut self, op: UnaryOp, dtype: DType, a: &str) -> String {
-        if op == UnaryOp::Neg && self.is_native(dtype, 1) {
+    fn unary_text(&mut self, op: UnaryOp, dtype: DType, lanes: u32, a: &str) -> String {
+        if op == UnaryOp::Neg && self.is_native(dtype, lanes) {
             return format!("-{a}");
         }
-        format!("{}({a})", self.require(Helper::Unary(op, dtype, 1)))
+        format!("{}({a})", self.require(Helper::Unary(op, dtype, lanes)))
     }
 
     /// The text of a conversion of an operand that is already text.

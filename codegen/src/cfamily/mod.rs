@@ -21,8 +21,7 @@ mod stmt;
 mod types;
 mod value;
 
-pub use cuda::thread_count;
-pub use names::identifier;
+pub use names::symbol;
 
 pub(crate) use frame::each_access;
 
@@ -55,6 +54,8 @@ struct Printer<'a> {
     /// The function that is being printed.
     out: String,
     depth: usize,
+    /// How many bodies of parallel loops are functions of their own.
+    bodies: usize,
     frame: Frame,
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn print(module: &Module, target: &Target) -> String {
         functions: String::new(),
         out: String::new(),
         depth: 0,
+        bodies: 0,
         frame: Frame::default(),
     };
     for kernel in &module.kernels {

@@ -132,11 +132,27 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
-/// The identifier that stands for a name in emitted C and CUDA C++, and the symbol of a kernel of that name.
+/// Functions of the library: a kernel of such a name would be taken for it, or it for the kernel.
+const LIBRARY: &str = "abs acos acosh asin asinh atan atan2 atanh cbrt ceil clock cos cosh exp2 exp10 expm1 fdim \
+    floor fma fmod free frexp gamma hypot index j0 j1 jn ldexp lgamma log10 log1p log2 logb lrint malloc modf nan \
+    norm norm3d norm4d pow printf puts remainder rint round scalbn sin sincos sinh sinpi tan tgamma time trunc y0 \
+    y1 yn";
+
+/// The symbol of a kernel of a name: an [`identifier`] that no function of the library has either.
+pub fn symbol(name: &Name) -> Cow<'_, str> {
+    let stem = name.as_str().trim_end_matches('_');
+    if LIBRARY.split_whitespace().any(|it| it == stem) {
+        Cow::Owned(format!("{name}_"))
+    } else {
+        identifier(name)
+    }
+}
+
+/// The identifier that stands for a variable or buffer in emitted C and CUDA C++.
 ///
 /// It is the name itself, unless that is a keyword or would be taken for something of the compiler's or the
 /// source's own: then a letter or an underscore is added such that different names stay different.
-pub fn identifier(name: &Name) -> Cow<'_, str> {
+pub(super) fn identifier(name: &Name) -> Cow<'_, str> {
     let text = name.as_str();
     if is_foreign(text.trim_start_matches('v')) {
         Cow::Owned(format!("v{text}"))

@@ -51,7 +51,8 @@ fn cpu_dirs(file: &str) -> BTreeSet<String> {
 /// Everything about this processor. Takes about a fifth of a second, for the two figures are measured: the compute
 /// figure is the best of several short runs of independent fused multiply-adds on one core, times the cores, which is
 /// an upper bound where a core is faster alone; the memory figure is the best of several passes of `a = b + s * c` over
-/// arrays of twice the last-level cache on all threads, counting one write and two reads.
+/// arrays of twice the last-level cache on all threads, counting one write and two reads. Other programs that run
+/// meanwhile lower both.
 pub(super) fn measure() -> MachineInfo {
     let compiler = cc::find();
     let version = compiler.as_ref().ok().map(|it| it.version.clone());
@@ -154,19 +155,19 @@ fn bytes_per_second(machine: &mut CpuMachine, binary: &[u8]) -> Result<f64, Devi
     let dims = [threads, each].map(|it| i64::try_from(it).expect("at most 2^28"));
     let buffers = [machine.alloc(bytes)?, machine.alloc(bytes)?, machine.alloc(bytes)?];
     let triad = machine.load(&program(binary, "tw_triad", vec![bytes; 3], dims.to_vec()))?;
-    let best = best_of(Duration::from_millis(50), || machine.run(triad, &buffers, 1))?;
+    let best = best_of(Duration::from_millis(80), || machine.run(triad, &buffers, 1))?;
     for it in buffers {
         machine.free(it);
     }
     Ok((3 * 4 * threads * each) as f64 / best)
 }
 
-/// The best time of as many runs as fit the time, at least three.
+/// The best time of as many runs as fit the time, at least five.
 fn best_of(time: Duration, mut run: impl FnMut() -> Result<f64, DeviceError>) -> Result<f64, DeviceError> {
     let begin = Instant::now();
     let mut best = f64::INFINITY;
     let mut runs = 0;
-    while runs < 3 || begin.elapsed() < time {
+    while runs < 5 || begin.elapsed() < time {
         best = best.min(run()?);
         runs += 1;
     }

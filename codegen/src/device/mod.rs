@@ -12,6 +12,7 @@ mod cpu_pool;
 pub mod cublas;
 mod cuda;
 mod cuda_driver;
+mod cuda_launch;
 mod locate;
 pub mod nvrtc;
 mod resources;
@@ -86,9 +87,10 @@ pub struct MachineInfo {
     /// Cores, or multiprocessors.
     pub units: u32,
     /// The most f32 operations per second with all units at their highest clock, in GFLOPS, without matrix units.
-    /// `None` where it cannot be told.
+    /// Computed from the clock on a GPU, measured on one core and multiplied on a CPU. `None` where it cannot be told.
     pub peak_f32_gflops: Option<f64>,
-    /// The most bytes per second to and from main or device memory, in GB/s. `None` where it cannot be told.
+    /// The most bytes per second to and from main or device memory, in GB/s. Computed from clock and bus width on a
+    /// GPU, measured on all cores of a CPU. `None` where it cannot be told.
     pub peak_gb_per_s: Option<f64>,
     /// The last-level cache (L2 on a GPU) in bytes. Flushing writes twice this.
     pub cache_bytes: usize,

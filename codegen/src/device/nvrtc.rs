@@ -74,7 +74,6 @@ pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Resul
         )));
     }
 
-    let refuse = |log: String| DeviceError::Compile { compiler: format!("NVRTC {major}.{minor}"), log };
     let arch_option = format!("-arch={arch}");
     // Device code by default: emitted sources have no host code. `-v` makes ptxas tell what each kernel needs.
     let ours = [&*arch_option, "-std=c++17", "-default-device", "--ptxas-options=-v"];
@@ -83,8 +82,18 @@ pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Resul
     let program = Compilation::new(&nvrtc.api, &source, &name)?;
     let code = program.compile(&options);
     let log = without_timings(&program.text(nvrtc.api.log_size, nvrtc.api.log, "nvrtcGetProgramLog")?);
-    if code != 0 {
-        return Err(refuse(format!("{}: {}", nvrtc.api.describe(code), log.trim())));
+    match code {
+        0 => {}
+        COMPILATION => {
+            return Err(DeviceError::Compile {
+                compiler: format!("NVRTC {major}.{minor}"),
+                log: complaints(&log),
+            });
+        }
+        _ => {
+            let reason = format!("{}: {}", nvrtc.api.describe(code), complaints(&log));
+            return Err(DeviceError::Call { call: "nvrtcCompileProgram".into(), reason });
+        }
     }
     let resources = parse_log(&log);
     Ok(Compiled {
@@ -105,6 +114,9 @@ const NVRTC: Wanted = Wanted {
     wheels: &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
     sonames: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
 };
+
+/// The code for an error in the source; others are errors of options or of the installation.
+const COMPILATION: c_int = 6;
 
 struct Nvrtc {
     api: Api,
@@ -243,7 +255,8 @@ impl<'a> Compilation<'a> {
 
     fn text(&self, size: SizeFn, fill: FillFn, call: &str) -> Result<String, DeviceError> {
         let bytes = self.bytes(size, fill, call)?;
-        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+        // Logs of several stages are joined with their zeros between them.
+        Ok(String::from_utf8_lossy(&bytes).replace('\0', ""))
     }
 }
 
@@ -263,4 +276,12 @@ fn c_string(text: &str) -> Result<CString, DeviceError> {
 /// The log without the lines on how long ptxas took.
 fn without_timings(log: &str) -> String {
     log.lines().filter(|it| !it.contains("Compile time =")).flat_map(|it| [it, "\n"]).collect()
+}
+
+/// The log without what the last stage tells of kernels that were fine; all of it if that is all.
+fn complaints(log: &str) -> String {
+    let is_tale = |it: &&str| it.starts_with("ptxas info") || it.starts_with("ptxas         .");
+    let rest: Vec<_> = log.lines().filter(|it| !is_tale(it)).collect();
+    let rest = rest.join("\n");
+    if rest.trim().is_empty() { log.trim().to_owned() } else { rest.trim().to_owned() }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Block, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module, Name, Op,
-    Role, Scope, Stmt, Target, ThreadAxis, Value, arith::Bounds, axis_var,
+    Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{Context, LowerError, kernels, storage};

@@ -7,18 +7,25 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod barriers;
 mod bounds;
 mod collapse_unit_loops;
+mod compact_buffers;
+mod cover;
 mod error;
+mod exchange;
 mod flatten;
 mod kernels;
 mod lanes;
 mod lower_blocks;
 mod names;
+mod place_allocs;
 mod scalarize;
+mod separate;
 mod simplify_indices;
 mod sites;
 mod storage;
+mod touch;
 mod unroll;
 mod vectorize;
 
@@ -74,9 +81,29 @@ pub(crate) struct Context {
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
     Pass {
+        name: "place_allocs",
+        doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
+        run: Run::Func(place_allocs::place_allocs),
+    },
+    Pass {
+        name: "check_exchange",
+        doc: "Refuses programs whose threads or blocks meet where no barrier can order them.",
+        run: Run::Func(exchange::check_exchange),
+    },
+    Pass {
+        name: "compact_buffers",
+        doc: "Shrinks each temporary to the part that one iteration of its home touches.",
+        run: Run::Func(compact_buffers::compact_buffers),
+    },
+    Pass {
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "insert_barriers",
+        doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
+        run: Run::Module(barriers::insert_barriers),
     },
     Pass {
         name: "flatten",

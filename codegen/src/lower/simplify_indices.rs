@@ -32,7 +32,15 @@ struct Simplifier {
 
 impl Simplifier {
     fn ops(&mut self, ops: Vec<Op>) -> Vec<Op> {
-        ops.into_iter().flat_map(|op| self.op(op)).collect()
+        let mut out: Vec<Op> = Vec::new();
+        for op in ops.into_iter().flat_map(|op| self.op(op)) {
+            match (out.last_mut(), op) {
+                // What stands under the same conditions stands together; no statement changes them.
+                (Some(Op::If(known, body)), Op::If(cond, more)) if *known == cond => body.extend(more),
+                (_, op) => out.push(op),
+            }
+        }
+        out
     }
 
     fn op(&mut self, op: Op) -> Vec<Op> {

@@ -1,5 +1,7 @@
 //! Every place that a program touches, over the variables of its loops.
 
+use std::collections::BTreeSet;
+
 use ir::axis_var;
 use ir::{
     Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds,
@@ -24,6 +26,10 @@ pub(crate) struct Site<'a> {
     pub(crate) reduces: Vec<Index>,
     /// Its place in the program.
     pub(crate) order: usize,
+    /// The loops and dimensions that the whole assignment speaks of, where bound loops go by their own names.
+    pub(crate) mentions: BTreeSet<Name>,
+    /// What the assignment reads.
+    pub(crate) loads: Vec<&'a Name>,
 }
 
 impl Site<'_> {
@@ -42,6 +48,11 @@ impl Site<'_> {
     /// How many loops from the outermost on this place shares with another.
     pub(crate) fn shared_loops(&self, other: &Site<'_>) -> usize {
         self.loops.iter().zip(&other.loops).take_while(|(a, b)| a.var == b.var).count()
+    }
+
+    /// The innermost loop around the place that is bound to an axis.
+    pub(crate) fn bound(&self, axis: ThreadAxis) -> Option<&Loop> {
+        self.loops.iter().rev().copied().find(|it| it.kind == LoopKind::Bound(axis))
     }
 
     /// Whether the block around the place also reads what it writes there: an update such as `C = C + …`.
@@ -89,23 +100,43 @@ impl<'a> Walk<'a> {
         index.subst(&|name| self.env.iter().rev().find(|it| it.0 == name).map(|it| it.1.clone()))
     }
 
+    /// The index with the axes in the place of loops bound to them.
+    fn on_axes(&self, index: &Index) -> Index {
+        let axis = |name: &Name| match self.loops.iter().find(|it| it.var == *name)?.kind {
+            LoopKind::Bound(axis) if self.on_gpu => Some(Index::var(&axis_var(axis))),
+            LoopKind::Bound(_)
+            | LoopKind::Serial
+            | LoopKind::Parallel
+            | LoopKind::Vectorized
+            | LoopKind::Unrolled => None,
+        };
+        index.subst(&axis)
+    }
+
     fn stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Loop(it) => {
-                let depth = self.env.len();
-                if let (LoopKind::Bound(axis), true) = (it.kind, self.on_gpu) {
-                    self.env.push((&it.var, Index::var(&axis_var(axis))));
-                }
                 self.loops.push(it);
                 self.stmt(&it.body);
                 self.loops.pop();
-                self.env.truncate(depth);
             }
             Stmt::Block(it) => self.block(it),
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it)),
             Stmt::Store(it) => {
-                it.value.each_load(&mut |access| self.site(access, false));
-                self.site(&it.place, true);
+                let mut mentions = BTreeSet::new();
+                let mut loads = Vec::new();
+                let indices = &mut |index: &Index| {
+                    self.resolve(index).each_var(&mut |name| {
+                        mentions.insert(name.clone());
+                    })
+                };
+                it.place.indices.iter().for_each(&mut *indices);
+                it.value.each_index(indices);
+                let around = self.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]).chain(&self.reduces);
+                around.for_each(|it| mentions.extend(it.vars()));
+                it.value.each_load(&mut |access| loads.push(&access.buffer));
+                it.value.each_load(&mut |access| self.site(access, false, &mentions, &loads));
+                self.site(&it.place, true, &mentions, &loads);
             }
         }
     }
@@ -131,16 +162,19 @@ impl<'a> Walk<'a> {
         self.reduces.truncate(reduces);
     }
 
-    fn site(&mut self, access: &'a Access, write: bool) {
+    fn site(&mut self, access: &'a Access, write: bool, mentions: &BTreeSet<Name>, loads: &[&'a Name]) {
+        let less = |it: &Less| Less::new(self.on_axes(&it.lhs), self.on_axes(&it.rhs));
         self.out.push(Site {
             buffer: &access.buffer,
-            indices: access.indices.iter().map(|it| self.resolve(it)).collect(),
+            indices: access.indices.iter().map(|it| self.on_axes(&self.resolve(it))).collect(),
             write,
             loops: self.loops.clone(),
             block: self.blocks.last().copied(),
-            guards: self.guards.clone(),
+            guards: self.guards.iter().map(less).collect(),
             reduces: self.reduces.clone(),
             order: self.out.len(),
+            mentions: mentions.clone(),
+            loads: loads.to_vec(),
         });
     }
 }

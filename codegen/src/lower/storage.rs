@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ir::{Func, LoopKind, Name, Role, Scope, Stmt, Target};
 
 use super::{
-    Context, LowerError, kernels,
+    Context, LowerError, exchange, kernels,
     lower_blocks::Places,
     sites::{Site, sites},
 };
@@ -43,6 +43,8 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
                 if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref()))
                 {
                     places.insert(name.clone(), home);
+                } else {
+                    exchange::parallel(func, &users)?;
                 }
             }
         }

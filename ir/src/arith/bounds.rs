@@ -34,6 +34,11 @@ impl Range {
         Range { lo: Some(value), hi: Some(value) }
     }
 
+    /// The value where there is exactly one.
+    pub(super) fn constant(self) -> Option<i64> {
+        self.lo.filter(|it| self.hi == Some(*it))
+    }
+
     /// Both limits, to match on.
     pub(super) fn both(self) -> (Option<i64>, Option<i64>) {
         (self.lo, self.hi)
@@ -57,15 +62,11 @@ impl Range {
 
     /// The values of the product.
     pub(super) fn times(self, other: Range) -> Range {
-        if let (Some(a), Some(b)) = self.both()
-            && a == b
-        {
-            return other.scaled(a);
+        if let Some(by) = self.constant() {
+            return other.scaled(by);
         }
-        if let (Some(a), Some(b)) = other.both()
-            && a == b
-        {
-            return self.scaled(a);
+        if let Some(by) = other.constant() {
+            return self.scaled(by);
         }
         let corner = |a: Option<i64>, b: Option<i64>| a?.checked_mul(b?);
         if self.lo.is_some_and(|it| it >= 0) && other.lo.is_some_and(|it| it >= 0) {
@@ -90,8 +91,7 @@ impl Range {
 
     /// The values of the remainder by a divisor that is at least 1.
     pub(super) fn modulo(self, divisor: Range) -> Range {
-        if let ((Some(lo), Some(hi)), (Some(a), Some(b))) = (self.both(), divisor.both())
-            && a == b
+        if let ((Some(lo), Some(hi)), Some(a)) = (self.both(), divisor.constant())
             && a > 0
             && lo.div_euclid(a) == hi.div_euclid(a)
         {
@@ -168,9 +168,14 @@ impl Bounds {
             Atom::Mod(it) => self.range(&it.0).modulo(self.range(&it.1)),
             Atom::Min(it) => self.range(&it.0).minimum(self.range(&it.1)),
             Atom::Max(it) => self.range(&it.0).maximum(self.range(&it.1)),
-            Atom::Var(name) => self.known.get(name).map(|it| it.range).unwrap_or_default(),
+            Atom::Var(name) => self.range_of_var(name),
             Atom::Opaque(_) => Range::default(),
         }
+    }
+
+    /// The values of a variable.
+    pub(super) fn range_of_var(&self, name: &Name) -> Range {
+        self.known.get(name).map(|it| it.range).unwrap_or_default()
     }
 
     /// Whether more is known of the sum than intervals say: facts, or extents over other variables.

@@ -5,19 +5,23 @@
 //! *Choosing* the cheapest form of an index to emit is [`cheapest`], which asks egg once per distinct index.
 //!
 //! The parts: `sum` is the data of the normal form, `normal` brings an index to it and `order` back, `bounds` knows
-//! intervals, `prove` answers whether a sum can be negative, `less` simplifies conditions, `rules` is for egg.
+//! intervals, `prove` answers whether a sum can be negative, `less` simplifies conditions; `rules` is what egg may
+//! do and `choose` asks it.
 
 mod bounds;
+mod choose;
 mod less;
 mod normal;
 mod order;
 mod prove;
+mod rules;
 mod sum;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub use self::choose::{cheapest, cost};
 use self::{
     bounds::{Known, Range},
     sum::{Atom, Sum},
@@ -147,12 +151,6 @@ impl Bounds {
             _ => None,
         }
     }
-}
-
-/// The cheapest equal form of an index to emit, found by egg under node and iteration limits, never a clock.
-#[must_use]
-pub fn cheapest(index: &Index, bounds: &Bounds) -> Index {
-    bounds.simplify(index)
 }
 
 #[cfg(test)]

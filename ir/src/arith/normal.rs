@@ -82,14 +82,33 @@ impl Bounds {
         if let Some((quotient, rest)) = self.whole(&quotient, &rest, b) {
             return Some(pick(part, quotient, rest));
         }
-        let reduced = match self.ratio_by_factor(&rest, &lead, part) {
-            Some(it) => it,
-            None => self.ratio_of_ratio(&rest, b, part)?,
+        let (quotient, rest) = self.keep_nonnegative(quotient, rest, a, b)?;
+        let reduced = if let Some(merged) = self.recombined(&rest) {
+            self.ratio(&merged, b, part)?
+        } else if let Some(reduced) = self.ratio_by_factor(&rest, &lead, part) {
+            reduced
+        } else {
+            self.ratio_of_ratio(&rest, b, part)?
         };
         match part {
             Part::Quotient => quotient.plus(&reduced),
             Part::Remainder => Some(reduced),
         }
+    }
+
+    /// Undoes what may have made the numerator negative, because emitted code divides by truncation: adds periods
+    /// of a constant divisor until the least value is at least 0, or else takes nothing out of `a` at all.
+    fn keep_nonnegative(&self, quotient: Sum, rest: Sum, a: &Sum, b: &Sum) -> Option<(Sum, Sum)> {
+        let least = self.range(&rest).lo;
+        if least.is_some_and(|it| it >= 0) || (self.is_relational(&rest) && self.nonneg(&rest)) {
+            return Some((quotient, rest));
+        }
+        let (Some(divisor), Some(least)) = (b.as_constant(), least) else {
+            return Some((Sum::default(), a.clone()));
+        };
+        let periods = least.div_euclid(divisor);
+        let rest = rest.plus_constant(periods.checked_mul(divisor)?.checked_neg()?)?;
+        Some((quotient.plus_constant(periods)?, rest))
     }
 
     /// The division by a divisor of several terms: long division, kept only where nothing is left to divide.
@@ -167,7 +186,7 @@ impl Bounds {
                 }
             }
             (Part::Remainder, _, Some(c)) => {
-                if let Some(opened) = open_remainders(a, c)? {
+                if let Some(opened) = open_remainders(a, c)?.filter(|it| self.nonneg(it)) {
                     return self.ratio(&opened, b, part);
                 }
             }

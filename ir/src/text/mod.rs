@@ -1,4 +1,4 @@
-//! The text form: [`print`] and [`parse`], and `Display` for the parts of a program.
+//! The text form: [`print()`] and [`parse()`], and `Display` for the parts of a program.
 //!
 //! The form itself is described at the top of this crate. `parse(print(f)) == f` for every verified function
 //! whose nesting stays within [`MAX_DEPTH`]; the lowered form is printed in the same taste and not parsed.

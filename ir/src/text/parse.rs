@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
-/// [`crate::verify`] for the rest.
+/// [`crate::verify()`] for the rest.
 pub fn parse(text: &str) -> Result<Func, ParseError> {
     let func = || {
         let lines = lines(text)?;

@@ -20,7 +20,8 @@
 //! * A loop inside a block is serial and has no annotations.
 //! * The extent of a loop is over the dimensions and the variables of the loops around it (inside a block, its
 //!   iterators and the loops around it in the block). An extent that is a constant is at least 1.
-//! * On the path to a loop no GPU axis is bound twice.
+//! * On the path to a loop a GPU axis is bound twice only by loops of one extent, where no block under the inner
+//!   loop uses the outer one: the work is then the same for every outer iteration, and each thread does its share.
 //! * The keys of annotations are not empty.
 //!
 //! # Blocks
@@ -71,6 +72,16 @@ pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
         it.errors = corners::check(func);
     }
     if it.errors.is_empty() { Ok(()) } else { Err(it.errors) }
+}
+
+/// Whether the work under `inner` is the same in every iteration of `outer`, so that one axis can run both.
+fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
+    let uses_outer = |index: &Index| index.any_var(&|var| *var == outer.var);
+    outer.extent == inner.extent
+        && inner.body.blocks().into_iter().all(|block| {
+            block.iters.iter().all(|it| !uses_outer(&it.binding))
+                && block.guards.iter().all(|it| !uses_outer(&it.lhs) && !uses_outer(&it.rhs))
+        })
 }
 
 struct Verifier<'a> {
@@ -176,7 +187,8 @@ impl<'a> Verifier<'a> {
             dims.contains(var) || around.iter().any(|it| it.var == *var)
         });
         if let LoopKind::Bound(axis) = it.kind {
-            let outer = around.iter().find(|it| it.kind == LoopKind::Bound(axis));
+            let clashes = |outer: &&&Loop| outer.kind == LoopKind::Bound(axis) && !shares_axis(outer, it);
+            let outer = around.iter().find(clashes);
             if let Some(outer) = outer {
                 self.report(&it.var, VerifyErrorKind::AxisTwice { axis, outer: outer.var.clone() });
             }

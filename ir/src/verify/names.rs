@@ -100,8 +100,8 @@ const LIBRARY: &str = "NULL abort abs assert calloc cosf errno erff exit expf fa
     printf ptrdiff_t realloc rsqrtf signal sin cos sinf size_t sqrtf stderr stdin stdout tanhf uint8_t uint16_t \
     uint32_t uint64_t uintptr_t";
 
-/// Words of the text form, besides the types and functions.
-const TEXT: &str = "align block floordiv func in init kernel max min mod out reduce select temp";
+/// Words that the text form would not read as names, besides the types and functions.
+const TEXT: &str = "floordiv max min mod reduce";
 
 static RESERVED: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let words = [KEYWORDS, LIBRARY, TEXT].into_iter().flat_map(str::split_whitespace);

@@ -5,9 +5,9 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    Access, BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
+    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     arith::Bounds,
-    region::{bounds_of, covers, touched},
+    region::{Way, bounds_of, covers, touched_in_one, writes_box},
 };
 
 use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
@@ -89,18 +89,21 @@ pub(crate) fn uncovered<'a>(
     buffer: &Name,
 ) -> Option<&'a Block> {
     let shape = &func.buffers.get(buffer)?.shape;
-    let is_inner = |var: &Name| path.iter().all(|it| it.var != *var) && !func.dims.contains(var);
-    let region = |block: &Block, accesses: Vec<&Access>| {
-        let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
-        touched(block, &accesses, shape, &bounds_around(func, block), &is_inner)
-    };
     if first.writes().iter().all(|it| it.buffer != *buffer) {
         return others.first().copied();
     }
-    let (whole, bounds) = (region(first, first.writes()), bounds_of(func, path));
+    let (fixed, bounds) = (path.len(), bounds_of(func, path));
+    let whole = touched_in_one(func, first, buffer, fixed, Way::Write);
+    let covered = |it: &Block, way: Way| {
+        let accesses = match way {
+            Way::Read => it.reads(),
+            Way::Write => it.writes(),
+        };
+        accesses.iter().all(|it| it.buffer != *buffer)
+            || covers(&whole, &touched_in_one(func, it, buffer, fixed, way), shape, &bounds)
+    };
     others.iter().copied().find(|it| {
-        let accesses = [it.reads(), it.writes()].concat();
-        !covers(&whole, &region(it, accesses), shape, &bounds)
+        !writes_box(func, first, it, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)
     })
 }
 

@@ -63,6 +63,7 @@ impl Primitive for CacheRead {
         });
         let copy = copy(func, &self.buffer, &name, &readers, &spot);
         nest::insert(func, &spot, copy);
+        crate::moved::expect_covered(func, &name)?;
         Ok(())
     }
 }

@@ -75,6 +75,7 @@ impl Primitive for CacheWrite {
         let region = written(func, &writers, &name, &spot);
         let copy = nest::copy(func, &name, &name, &buffer, &region, &bounds);
         nest::insert(func, &spot, copy);
+        crate::moved::expect_covered(func, &name)?;
         Ok(())
     }
 }

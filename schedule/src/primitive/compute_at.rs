@@ -5,7 +5,9 @@ use ir::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlockError, Primitive, ScheduleError, ScheduleState, moved,
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    check::independent::accumulates,
+    moved,
     nest::{self, Spot},
 };
 
@@ -41,6 +43,7 @@ impl Primitive for ComputeAt {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let block = state.expect_block(&self.block)?.clone();
         state.expect_loop(&self.target)?;
+        accumulates(&block)?;
         let func = &state.func;
         moved::expect_movable(func, &self.block, &self.target)?;
         let buffer = only_result(func, &block)?;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ir::{Block, Func, IterKind, Less, Loop, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState, nest};
+use crate::{BlockError, Primitive, ScheduleError, ScheduleState, check::affine::tells_apart, nest};
 
 /// Takes the init of a reduction out into a nest of its own before a loop.
 ///
@@ -51,11 +51,11 @@ impl Primitive for DecomposeReduction {
 
 impl DecomposeReduction {
     /// The loops at and below the named one that drive spatial iterators, outermost first.
-    fn loops(&self, func: &Func, block: &Block) -> Result<Vec<Loop>, BlockError> {
+    fn loops(&self, func: &Func, block: &Block) -> Result<Vec<Loop>, ScheduleError> {
         let path = func.loops_of(&self.block).unwrap_or_default();
         let Some(at) = path.iter().position(|it| it.var == self.target) else {
             let (block, loop_name) = (self.block.clone(), self.target.clone());
-            return Err(BlockError::NotAround { block, loop_name });
+            return Err(BlockError::NotAround { block, loop_name }.into());
         };
         let drives = |it: &Loop, kind: IterKind| {
             let mut iters = block.iters.iter().filter(|iter| iter.kind == kind);
@@ -66,7 +66,15 @@ impl DecomposeReduction {
                 block: self.block.clone(),
                 outer: outer.var.clone(),
                 loop_name: self.target.clone(),
-            });
+            }
+            .into());
+        }
+        // A loop that the block repeats its work in would add to the same sums again after one init.
+        let bounds = ir::region::bounds_of(func, &path);
+        let repeats =
+            |it: &&&Loop| it.extent.as_int() != Some(1) && !tells_apart(block, &it.var, &bounds, &|_| true);
+        if let Some(it) = path[at..].iter().find(repeats) {
+            return Err(ScheduleError::NotAffine { name: it.var.clone(), block: self.block.clone() });
         }
         let spatial: Vec<Loop> =
             path[at..].iter().filter(|it| drives(it, IterKind::Spatial)).map(|it| Loop::clone(it)).collect();
@@ -74,7 +82,7 @@ impl DecomposeReduction {
             None => Ok(spatial),
             Some(it) => {
                 let (block, loop_name) = (self.block.clone(), it.var.clone());
-                Err(BlockError::MixedLoop { block, loop_name })
+                Err(BlockError::MixedLoop { block, loop_name }.into())
             }
         }
     }

@@ -32,7 +32,7 @@ impl Primitive for DoubleBufferScope {
         written.dedup();
         let is_temp = |name: &&Name| state.func.buffers.get(*name).is_some_and(|it| it.role == Role::Temp);
         if written.len() != 1 || !written.iter().all(is_temp) {
-            return Err(PipelineError::NotOneTemp { block: self.block.clone(), count: written.len() }.into());
+            return Err(PipelineError::NotOneTemp { block: self.block.clone() }.into());
         }
         annotate_block(state, &self.block, KEY, Annotation::Int(0))
     }

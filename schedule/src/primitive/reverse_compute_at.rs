@@ -6,7 +6,9 @@ use ir::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlockError, Primitive, ScheduleError, ScheduleState, moved,
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    check::independent::accumulates,
+    moved,
     nest::{self, Spot},
 };
 
@@ -42,6 +44,7 @@ impl Primitive for ReverseComputeAt {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let block = state.expect_block(&self.block)?.clone();
         state.expect_loop(&self.target)?;
+        accumulates(&block)?;
         let func = &state.func;
         moved::expect_movable(func, &self.block, &self.target)?;
         let producers = self.producers(func, &block)?;

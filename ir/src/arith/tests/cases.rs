@@ -37,6 +37,9 @@ fn constant_divisors_are_resolved() {
     simplifies("t: 256", "t%256", "t");
     simplifies("t: 256", "(6*t + 3)/4", "(t + 1)/2 + t");
     simplifies("i: 8", "(i - 8)/8", "-1");
+    simplifies("i: 16", "(7 - i)/8", "(15 - i)/8 - 1");
+    simplifies("n; i: 8", "(n*8 - i)/8", "(8 - i)/8 + n - 1");
+    simplifies("n; i: n", "(n*8 - i)/8", "(n*8 - i)/8");
     simplifies("i: 8", "(7 - i)%8", "7 - i");
 }
 

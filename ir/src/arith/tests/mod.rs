@@ -2,6 +2,7 @@
 
 mod cases;
 mod properties;
+mod rules;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,113 @@
+//! One launch of a CUDA kernel: its arguments, its limits and its start.
+
+#![expect(unsafe_code, reason = "the driver is called")]
+
+use std::{ffi::c_void, ptr};
+
+use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUstream};
+
+use super::{DeviceError, Launch, cuda_driver::check};
+
+/// A launch with the values of its arguments: addresses, then dimensions.
+pub(super) struct Prepared<'a> {
+    function: CUfunction,
+    launch: &'a Launch,
+    values: Vec<u64>,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn new(function: CUfunction, launch: &'a Launch, all: &[CUdeviceptr]) -> Self {
+        let addresses = launch.buffers.iter().map(|it| all[*it]);
+        let values = addresses.chain(launch.dims.iter().map(|it| it.cast_unsigned())).collect();
+        Prepared { function, launch, values }
+    }
+
+    /// Where each argument lies: the driver reads them from there at every launch.
+    pub(super) fn params(&mut self) -> Vec<*mut c_void> {
+        self.values.iter_mut().map(|it| ptr::from_mut(it).cast()).collect()
+    }
+
+    pub(super) fn start(&self, params: &[*mut c_void], stream: CUstream) -> Result<(), DeviceError> {
+        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, .. } = *self.launch;
+        let params = params.as_ptr().cast_mut();
+        // SAFETY: the function takes these arguments, which outlive the call; the buffers exist and are large enough.
+        let result = unsafe {
+            let (function, none) = (self.function, ptr::null_mut());
+            sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, none)
+        };
+        match check("cuLaunchKernel", result) {
+            Err(DeviceError::Call { reason, .. }) => Err(DeviceError::Call {
+                call: format!("launching `{}` with {}", self.launch.kernel, dimensions(self.launch)),
+                reason,
+            }),
+            other => other,
+        }
+    }
+}
+
+fn dimensions(it: &Launch) -> String {
+    format!("{:?} blocks of {:?} threads and {} bytes of shared memory", it.grid, it.block, it.shared_bytes)
+}
+
+/// Refuses a launch that the device would refuse, in better words. `threads` is what the kernel's registers allow,
+/// `fixed` what it declares, `most` what a block can have.
+pub(super) fn check_launch(it: &Launch, threads: u32, fixed: u32, most: u32) -> Result<(), DeviceError> {
+    let refuse = |why: String| Err(DeviceError::Unsupported(format!("`{}` {why}", it.kernel)));
+    let total = it.block.iter().map(|it| u64::from(*it)).product::<u64>();
+    let shared = u64::from(it.shared_bytes) + u64::from(fixed);
+    if it.block.contains(&0) || it.grid.contains(&0) {
+        return refuse(format!("has an empty launch: {}", dimensions(it)));
+    }
+    if total > u64::from(threads) {
+        return refuse(format!(
+            "asks for {total} threads a block; its registers allow {threads} on this GPU"
+        ));
+    }
+    if it.block[2] > 64 {
+        return refuse(format!("asks for {} threads on z; a block has at most 64", it.block[2]));
+    }
+    if shared > u64::from(most) {
+        return refuse(format!("asks for {shared} bytes of shared memory a block; this GPU has {most}"));
+    }
+    if it.grid[0] > i32::MAX.cast_unsigned() || it.grid[1] > 65_535 || it.grid[2] > 65_535 {
+        return refuse(format!(
+            "asks for {:?} blocks; a grid has at most [2147483647, 65535, 65535]",
+            it.grid
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_launches() {
+        let launch = |grid, block, shared_bytes| Launch {
+            kernel: "k".into(),
+            grid,
+            block,
+            shared_bytes,
+            buffers: vec![],
+            dims: vec![],
+        };
+        let cases = [
+            launch([1, 1, 1], [128, 1, 1], 227 * 1024 - 512),
+            launch([1, 1, 1], [128, 1, 1], 227 * 1024),
+            launch([1, 1, 1], [32, 32, 1], 0),
+            launch([1, 1, 1], [1, 1, 65], 0),
+            launch([1, 70_000, 1], [32, 1, 1], 0),
+            launch([0, 1, 1], [32, 1, 1], 0),
+            launch([1, 1, 1], [u32::MAX, u32::MAX, 1], u32::MAX),
+        ];
+        let words: Vec<_> = cases
+            .iter()
+            .map(|it| match check_launch(it, 512, 512, 227 * 1024) {
+                Ok(()) => "ok".into(),
+                Err(err) => err.to_string(),
+            })
+            .collect();
+        insta::assert_snapshot!(words.join("\n"));
+    }
+}

@@ -1,0 +1,243 @@
+//! Refuses programs whose threads or blocks would exchange data in ways that no barrier can order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir::{Func, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var};
+
+use super::{
+    Context, LowerError, kernels,
+    place_allocs::is_fresh,
+    separate::Pair,
+    sites::{Site, sites},
+};
+
+/// A bound loop means what a serial one means; this pass shows that running its iterations at once does too.
+///
+/// * Threads have their own local memory and blocks their own shared memory: what is read there must have been
+///   written by the same thread or block. Blocks of one kernel do not wait for each other: the same holds for them
+///   and global memory.
+/// * Iterations of one bound loop must write different elements, or all the same; and must not read what another
+///   iteration writes.
+/// * A loop bound to an axis inside another one bound to the same axis must do work that is the same in each
+///   iteration of the outer one.
+pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, LowerError> {
+    let sites = sites(&func, &context.target);
+    let roots: Vec<_> =
+        kernels::kernels(&func, &context.target).into_iter().map(|it| it.1.blocks()).collect();
+    let kernel = |site: &Site<'_>| {
+        let within =
+            |it: &Vec<&ir::Block>| it.iter().any(|it| site.block.is_some_and(|block| block.name == it.name));
+        roots.iter().position(within)
+    };
+    let check = Check { func: &func, context, taint: taint(&sites) };
+    for site in &sites {
+        check.axis_twice(site)?;
+    }
+    let mut users: BTreeMap<_, Vec<&Site<'_>>> = BTreeMap::new();
+    for site in &sites {
+        users.entry((kernel(site), site.buffer)).or_default().push(site);
+    }
+    if context.target == Target::Cpu {
+        // Temporaries are judged when it is known which of them are private memory of an iteration.
+        let owned = |it: &&Vec<&Site<'_>>| func.buffers[it[0].buffer].role != Role::Temp;
+        users.values().filter(owned).try_for_each(|it| parallel(&func, it))?;
+        users.clear();
+    }
+    for users in users.values().filter(|it| it.iter().any(|it| it.write)) {
+        for write in users.iter().filter(|it| it.write) {
+            for other in users {
+                check.pair(write, other, users)?;
+            }
+        }
+    }
+    drop(sites);
+    Ok(func)
+}
+
+/// For each buffer the loops that its contents may depend on.
+fn taint(sites: &[Site<'_>]) -> BTreeMap<Name, BTreeSet<Name>> {
+    let mut taint: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
+    loop {
+        let before: usize = taint.values().map(BTreeSet::len).sum();
+        for site in sites.iter().filter(|it| it.write) {
+            let mut all = site.mentions.clone();
+            for load in &site.loads {
+                all.extend(taint.get(*load).into_iter().flatten().cloned());
+            }
+            taint.entry(site.buffer.clone()).or_default().extend(all);
+        }
+        if taint.values().map(BTreeSet::len).sum::<usize>() == before {
+            return taint;
+        }
+    }
+}
+
+struct Check<'a> {
+    func: &'a Func,
+    context: &'a Context,
+    taint: BTreeMap<Name, BTreeSet<Name>>,
+}
+
+impl Check<'_> {
+    fn axis_twice(&self, site: &Site<'_>) -> Result<(), LowerError> {
+        for axis in site.axes() {
+            let bound: Vec<_> = site.loops.iter().filter(|it| it.kind == LoopKind::Bound(axis)).collect();
+            let Some((inner, outer)) = bound.split_last() else { continue };
+            for outer in outer {
+                if site.mentions.contains(&outer.var) || outer.extent != inner.extent {
+                    let (outer, inner, block) = (outer.var.clone(), inner.var.clone(), site.block_name());
+                    return Err(LowerError::AxisTwice { outer, inner, axis, block });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an assignment does the same in each iteration of a loop around it.
+    fn is_repeated(&self, site: &Site<'_>, around: &Loop) -> bool {
+        let depends = |name: &&Name| self.taint.get(*name).is_some_and(|it| it.contains(&around.var));
+        !site.mentions.contains(&around.var) && !site.updates() && !site.loads.iter().any(depends)
+    }
+
+    fn pair(&self, write: &Site<'_>, other: &Site<'_>, users: &[&Site<'_>]) -> Result<(), LowerError> {
+        let scope = self.func.buffers[write.buffer].scope;
+        let separated = separated(self.func, write, other);
+        for axis in ThreadAxis::ALL {
+            let apart = separated.contains(&axis_var(axis)) && other.bound(axis).is_some();
+            let single = |it: &Site<'_>| it.bound(axis).is_none_or(|it| it.extent.as_int() == Some(1));
+            if single(write) && single(other) {
+                continue;
+            }
+            let Some(bound) = write.bound(axis) else {
+                if scope == Scope::Global && !axis.is_thread() && other.bound(axis).is_some() {
+                    return Err(self.exchange(write, other, axis));
+                }
+                continue;
+            };
+            let private = match scope {
+                Scope::Global => !axis.is_thread(),
+                Scope::Shared => !axis.is_thread() && !other.write,
+                Scope::Local => !other.write,
+            };
+            if private && !apart && !self.is_repeated(write, bound) && !self.lives_in(write, axis, scope) {
+                return Err(self.exchange(write, other, axis));
+            }
+            if scope != Scope::Local && axis.is_thread() {
+                self.race(write, other, users, axis)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the memory is taken anew in each iteration of a loop bound to the axis.
+    fn lives_in(&self, site: &Site<'_>, axis: ThreadAxis, scope: Scope) -> bool {
+        let home = self.context.homes.get(site.buffer).and_then(Option::as_ref);
+        let depth = home.and_then(|home| site.loops.iter().position(|it| it.var == *home));
+        let bound = site.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
+        scope != Scope::Global && matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
+    }
+
+    /// Judges the iterations of a loop over threads that both accesses stand in, which may meet.
+    fn race(
+        &self,
+        write: &Site<'_>,
+        other: &Site<'_>,
+        users: &[&Site<'_>],
+        axis: ThreadAxis,
+    ) -> Result<(), LowerError> {
+        let shared = write.shared_loops(other);
+        let both = write.loops[..shared].iter().enumerate().filter(|it| it.1.kind == LoopKind::Bound(axis));
+        for (depth, around) in both.filter(|it| it.1.extent.as_int() != Some(1)) {
+            let fresh =
+                || is_fresh(self.func, other, users, depth + 1, self.func.buffers[write.buffer].scope);
+            if separated_inside(self.func, write, other, depth).contains(&axis_var(axis)) {
+                continue;
+            }
+            let fine = self.is_repeated(write, around)
+                && if other.write { self.is_repeated(other, around) } else { fresh() };
+            if !fine {
+                let (block, buffer) = (write.block_name(), write.buffer.clone());
+                return Err(LowerError::Race { block, buffer, axis });
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(&self, write: &Site<'_>, read: &Site<'_>, axis: ThreadAxis) -> LowerError {
+        LowerError::Exchange {
+            buffer: write.buffer.clone(),
+            scope: self.func.buffers[write.buffer].scope.as_str(),
+            writer: write.block_name(),
+            reader: read.block_name(),
+            axis,
+        }
+    }
+}
+
+/// The bounds of both, of each axis the wider.
+fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
+    let mut bounds = Bounds::of_dims(func);
+    for it in a.loops.iter().chain(&b.loops) {
+        bounds.insert(&it.var, &it.extent);
+    }
+    for axis in ThreadAxis::ALL {
+        let extents = [a, b].into_iter().filter_map(|it| it.bound(axis)).map(|it| it.extent.clone());
+        if let Some(widest) = extents.reduce(|a, b| if bounds.at_most(&a, &b) { b } else { a.maximum(&b) }) {
+            bounds.insert(&axis_var(axis), &widest);
+        }
+    }
+    bounds
+}
+
+/// The axes on which two accesses must be the same thread or block to meet.
+fn separated(func: &Func, a: &Site<'_>, b: &Site<'_>) -> BTreeSet<Name> {
+    let axes = ThreadAxis::ALL.map(axis_var);
+    let bounds = pair_bounds(func, a, b);
+    let pair =
+        Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &|name| func.dims.contains(name) };
+    if pair.disjoint() { axes.into_iter().collect() } else { pair.separated() }
+}
+
+/// The thread axes on which two accesses must be the same thread to meet in one iteration of the outer loops.
+fn separated_inside(func: &Func, a: &Site<'_>, b: &Site<'_>, depth: usize) -> BTreeSet<Name> {
+    let (threads, blocks): (Vec<_>, Vec<_>) = ThreadAxis::ALL.into_iter().partition(|it| it.is_thread());
+    let names = |axes: Vec<ThreadAxis>| axes.into_iter().map(axis_var).collect::<Vec<_>>();
+    let (threads, blocks) = (names(threads), names(blocks));
+    let outer = |name: &Name| a.loops[..depth].iter().any(|it| it.var == *name);
+    let bounds = pair_bounds(func, a, b);
+    let pair = Pair {
+        a: &a.indices,
+        b: &b.indices,
+        bounds: &bounds,
+        is_common: &|name| func.dims.contains(name) || blocks.contains(name) || outer(name),
+    };
+    if pair.disjoint() { threads.into_iter().collect() } else { pair.separated() }
+}
+
+/// Refuses parallel loops of a CPU whose iterations may meet in a buffer that they share.
+pub(crate) fn parallel(func: &Func, users: &[&Site<'_>]) -> Result<(), LowerError> {
+    for write in users.iter().filter(|it| it.write) {
+        for other in users {
+            let shared = &write.loops[..write.shared_loops(other)];
+            for around in shared.iter().filter(|it| it.kind == LoopKind::Parallel) {
+                if !parallel_apart(func, write, other, around) {
+                    let (var, buffer) = (around.var.clone(), write.buffer.clone());
+                    return Err(LowerError::ParallelRace { var, buffer });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parallel_apart(func: &Func, a: &Site<'_>, b: &Site<'_>, around: &Loop) -> bool {
+    let bounds = pair_bounds(func, a, b);
+    let outer: Vec<_> = a.loops.iter().take_while(|it| it.var != around.var).map(|it| &it.var).collect();
+    let pair = Pair {
+        a: &a.indices,
+        b: &b.indices,
+        bounds: &bounds,
+        is_common: &|name| func.dims.contains(name) || outer.contains(&name),
+    };
+    pair.disjoint() || pair.separated().contains(&around.var)
+}

@@ -1,0 +1,74 @@
+//! Finds where each temporary lives.
+
+use ir::{Func, Name, Role, Scope, Target, axis_var};
+
+use super::{
+    Context, Homes, LowerError, cover,
+    sites::{Site, sites},
+};
+
+/// The home of a temporary is the innermost loop around all its accesses that does not carry its value from one
+/// iteration to the next; without one, the whole program.
+///
+/// A loop carries a value when an iteration may read what that iteration has not written: an accumulator lives
+/// outside its reduction loop. What cannot be shown to be written first counts as carried.
+pub(crate) fn place_allocs(func: Func, context: &mut Context) -> Result<Func, LowerError> {
+    context.homes = homes(&func, &context.target);
+    Ok(func)
+}
+
+/// The homes of all temporaries that are used.
+pub(crate) fn homes(func: &Func, target: &Target) -> Homes {
+    let sites = sites(func, target);
+    let mut homes = Homes::new();
+    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
+        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let Some(first) = users.first() else { continue };
+        let shared = users.iter().map(|it| first.shared_loops(it)).min().unwrap_or(0);
+        let home = (1..=shared).rev().find(|&depth| {
+            users.iter().filter(|it| !it.write).all(|read| is_fresh(func, read, &users, depth, buffer.scope))
+        });
+        homes.insert(name.clone(), home.map(|depth| first.loops[depth - 1].var.clone()));
+    }
+    homes
+}
+
+/// Whether what is read was written before in the same iteration of the outer `depth` loops.
+pub(crate) fn is_fresh(
+    func: &Func,
+    read: &Site<'_>,
+    users: &[&Site<'_>],
+    depth: usize,
+    scope: Scope,
+) -> bool {
+    let outer = &read.loops[..depth];
+    if read.updates() && read.block.is_some_and(|it| it.init.is_some()) {
+        let is_outer = |name: &Name| outer.iter().any(|it| it.var == *name);
+        return !read.reduces.iter().any(|it| it.any_var(&is_outer));
+    }
+    let mut writes = users.iter().filter(|it| it.write && it.order < read.order);
+    writes.any(|write| {
+        let shared = write.shared_loops(read);
+        let is_fixed = fixed(func, &read.loops[..shared], scope);
+        (!write.updates() || write.block.is_some_and(|it| it.init.is_some()))
+            && cover::covers(func, write, read, &is_fixed)
+    })
+}
+
+/// The variables that have one value while memory of that scope is in use inside the given loops.
+///
+/// A thread has local memory of its own, so its axes are fixed; the threads of a block share shared memory, so all
+/// of them count together; blocks share neither.
+pub(crate) fn fixed<'a>(
+    func: &'a Func,
+    loops: &'a [&'a ir::Loop],
+    scope: Scope,
+) -> impl Fn(&Name) -> bool + 'a {
+    let axes = ir::ThreadAxis::ALL.into_iter().filter(move |axis| match scope {
+        Scope::Global => false,
+        Scope::Shared => !axis.is_thread(),
+        Scope::Local => true,
+    });
+    let axes: Vec<_> = axes.map(axis_var).collect();
+    move |name| func.dims.contains(name) || axes.contains(name) || loops.iter().any(|it| it.var == *name)
+}

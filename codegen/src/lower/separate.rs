@@ -1,0 +1,193 @@
+//! Proofs that different threads (or blocks, or iterations) touch different elements.
+
+use std::collections::BTreeSet;
+
+use ir::{Index, IndexKind, Name, arith::Bounds};
+
+/// Two accesses to one buffer by two units of execution, and what the units have in common.
+pub(crate) struct Pair<'a> {
+    /// The subscripts of the one.
+    pub(crate) a: &'a [Index],
+    /// The subscripts of the other.
+    pub(crate) b: &'a [Index],
+    /// What is known of every variable on either side.
+    pub(crate) bounds: &'a Bounds,
+    /// The variables with the same value on both sides. All others take their values independently: thread axes,
+    /// say, since the accesses are made by any two threads.
+    pub(crate) is_common: &'a dyn Fn(&Name) -> bool,
+}
+
+impl Pair<'_> {
+    /// The variables that must be equal on both sides for the accesses to meet in one element.
+    ///
+    /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of a term` for
+    /// the terms that both have alike, and a bounded rest; a term whose coefficient exceeds all that the smaller ones and the rest can make up
+    /// must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
+    pub(crate) fn separated(&self) -> BTreeSet<Name> {
+        let mut dims = self.dimensions();
+        let mut equal: BTreeSet<Index> = BTreeSet::new();
+        loop {
+            let before = equal.len();
+            for (a, b) in &dims {
+                self.separate(a, b, &mut equal);
+            }
+            if equal.len() == before {
+                break;
+            }
+            dims.extend(joined(&equal).into_iter().map(|it| (it.clone(), it)));
+        }
+        equal.iter().filter_map(|it| it.as_var().cloned()).collect()
+    }
+
+    /// Whether no element is touched by both accesses.
+    pub(crate) fn disjoint(&self) -> bool {
+        self.a.iter().zip(self.b).any(|(a, b)| {
+            let slots = match (a.kind(), b.kind()) {
+                (IndexKind::FloorMod(x, v), IndexKind::FloorMod(y, w)) if v == w => {
+                    v.as_int().map(|v| (x, y, v))
+                }
+                _ => None,
+            };
+            if let Some((x, y, slots)) = slots {
+                let same = |it: &Index| !it.any_var(&|name| !(self.is_common)(name));
+                let distance = self.bounds.simplify(&(x - y)).as_int();
+                return same(x) && same(y) && distance.is_some_and(|it| it % slots != 0);
+            }
+            self.rest(a, b, None).is_some_and(|(low, high)| low > 0 || high < 0)
+        })
+    }
+
+    /// The dimensions, with `e floordiv c` and `e mod c` in two of them brought together to `e`.
+    fn dimensions(&self) -> Vec<(Index, Index)> {
+        let simple = |it: &Index| self.bounds.simplify(it);
+        let mut dims: Vec<_> = self.a.iter().zip(self.b).map(|(a, b)| (simple(a), simple(b))).collect();
+        while let Some((high, low, a, b)) = pairs(&dims).find_map(|(high, low)| {
+            let (a, b) = (join(&dims[high].0, &dims[low].0)?, join(&dims[high].1, &dims[low].1)?);
+            (divisor(&dims[high].0) == divisor(&dims[high].1)).then_some((high, low, a, b))
+        }) {
+            dims[high] = (a, b);
+            dims.remove(low);
+        }
+        dims
+    }
+
+    fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Index>) {
+        let mut units = Vec::new();
+        let Some((low, high)) = self.rest(a, b, Some(&mut units)) else { return };
+        let slack = low.abs().max(high.abs());
+        units.retain(|(_, atom)| !equal.contains(atom));
+        units.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
+        for (at, (factor, atom)) in units.iter().enumerate() {
+            let smaller = units[at + 1..].iter().map(|(factor, atom)| Some(factor.abs() * self.span(atom)?));
+            let reach = smaller.sum::<Option<i64>>();
+            if !reach.is_some_and(|it| factor.abs() > it + slack) {
+                break;
+            }
+            equal.insert(atom.clone());
+        }
+    }
+
+    /// The bounds of `a - b` without the terms that both have alike: common ones cancel, others go to `alike`.
+    fn rest(&self, a: &Index, b: &Index, mut alike: Option<&mut Vec<(i64, Index)>>) -> Option<(i64, i64)> {
+        let (mut a, mut b) = (Terms::of(a), Terms::of(b));
+        a.terms.retain(|term| {
+            let varies = term.1.any_var(&|name| !(self.is_common)(name));
+            let Some(at) = b.terms.iter().position(|it| it == term) else { return true };
+            match (&mut alike, varies) {
+                (None, true) => return true,
+                (Some(alike), true) => alike.push(term.clone()),
+                (None | Some(_), false) => {}
+            }
+            b.terms.remove(at);
+            false
+        });
+        let (low_a, high_a) = self.range(&a)?;
+        let (low_b, high_b) = self.range(&b)?;
+        Some((low_a.checked_sub(high_b)?, high_a.checked_sub(low_b)?))
+    }
+
+    fn range(&self, terms: &Terms) -> Option<(i64, i64)> {
+        let index =
+            terms.terms.iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * *factor);
+        let (low, high) = self.bounds.interval(&self.bounds.simplify(&index));
+        Some((low?, high?))
+    }
+
+    fn span(&self, atom: &Index) -> Option<i64> {
+        let (low, high) = self.bounds.interval(atom);
+        high?.checked_sub(low?)
+    }
+}
+
+/// A sum of products with constant factors.
+pub(crate) struct Terms {
+    /// The factors and what they multiply: variables, or what is not linear.
+    pub(crate) terms: Vec<(i64, Index)>,
+    /// The rest.
+    pub(crate) constant: i64,
+}
+
+impl Terms {
+    /// Takes sums and constant factors apart. Like terms of a simplified index are merged already.
+    pub(crate) fn of(index: &Index) -> Terms {
+        let mut out = Terms { terms: Vec::new(), constant: 0 };
+        out.add(1, index);
+        out
+    }
+
+    fn add(&mut self, factor: i64, index: &Index) {
+        match index.kind() {
+            IndexKind::Int(value) => self.constant += factor * value,
+            IndexKind::Add(a, b) => {
+                self.add(factor, a);
+                self.add(factor, b);
+            }
+            IndexKind::Mul(a, b) => match (a.as_int(), b.as_int()) {
+                (Some(by), _) => self.add(factor * by, b),
+                (_, Some(by)) => self.add(factor * by, a),
+                (None, None) => self.terms.push((factor, index.clone())),
+            },
+            IndexKind::Var(_)
+            | IndexKind::FloorDiv(..)
+            | IndexKind::FloorMod(..)
+            | IndexKind::Min(..)
+            | IndexKind::Max(..) => self.terms.push((factor, index.clone())),
+        }
+    }
+}
+
+/// What `high` and `low` are quotient and remainder of: `e` for `e floordiv c` and `e mod c`, `e floordiv c` for
+/// `e floordiv (c*d)` and `(e floordiv c) mod d`.
+fn join(high: &Index, low: &Index) -> Option<Index> {
+    let (IndexKind::FloorDiv(e, whole), IndexKind::FloorMod(rest, c)) = (high.kind(), low.kind()) else {
+        return None;
+    };
+    if rest == e && whole == c {
+        return Some(e.clone());
+    }
+    match rest.kind() {
+        IndexKind::FloorDiv(inner, by) if inner == e => {
+            let product = by.as_int()?.checked_mul(c.as_int()?)?;
+            (whole.as_int()? == product).then(|| rest.clone())
+        }
+        _ => None,
+    }
+}
+
+fn divisor(index: &Index) -> Option<&Index> {
+    match index.kind() {
+        IndexKind::FloorDiv(_, by) => Some(by),
+        _ => None,
+    }
+}
+
+fn pairs(dims: &[(Index, Index)]) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let n = dims.len();
+    (0..n).flat_map(move |high| (0..n).map(move |low| (high, low))).filter(|(high, low)| high != low)
+}
+
+/// What is equal because its quotient and remainder are.
+fn joined(equal: &BTreeSet<Index>) -> Vec<Index> {
+    let each = equal.iter().flat_map(|high| equal.iter().filter_map(move |low| join(high, low)));
+    each.filter(|it| !equal.contains(it)).collect()
+}

@@ -1,0 +1,112 @@
+//! Indices and conditions of expressions as the IR has them.
+
+use ir::{Index, IndexKind, Less, Name};
+
+use super::{
+    error::{Problem, WorkloadError},
+    expr::{Expr, Node, Op},
+};
+
+/// An index whose names `scope` knows. The expression was checked to be an index.
+pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Result<Index, WorkloadError> {
+    let refuse = |what| Err(WorkloadError::new(Problem::NotAnIndex(what), expr.span.clone()));
+    match &expr.node {
+        Node::Int(it) => Ok(Index::int(*it)),
+        Node::Name(name) => scope(name).map_or_else(|| refuse("this name"), Ok),
+        Node::Neg(a) => Ok(Index::int(0) - index(a, scope)?),
+        Node::Op(op, ab) => {
+            let (a, b) = (index(&ab[0], scope)?, index(&ab[1], scope)?);
+            if matches!(op, Op::FloorDiv | Op::Mod)
+                && let Some(divisor) = b.as_int().filter(|it| *it < 1)
+            {
+                let (what, value) = ("the divisor".to_owned(), divisor.to_string());
+                return Err(WorkloadError::new(Problem::BadSize { what, value }, ab[1].span.clone()));
+            }
+            match op {
+                Op::Add => Ok(a + b),
+                Op::Sub => Ok(a - b),
+                Op::Mul => Ok(a * b),
+                Op::FloorDiv => Ok(a.floor_div(&b)),
+                Op::Mod => Ok(a.floor_mod(&b)),
+                Op::Div => refuse("`/`"),
+                Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::And => {
+                    refuse("a condition")
+                }
+            }
+        }
+        Node::Call(name, args) => match (name.as_str(), args.as_slice()) {
+            ("min", [a, b]) => Ok(index(a, scope)?.minimum(&index(b, scope)?)),
+            ("max", [a, b]) => Ok(index(a, scope)?.maximum(&index(b, scope)?)),
+            _ => refuse("a function of values"),
+        },
+        Node::Float(_) | Node::Access(..) => refuse("a value"),
+    }
+}
+
+/// The conditions joined by `&&`, each as `lhs < rhs`.
+pub(super) fn conditions(
+    expr: &Expr,
+    scope: &dyn Fn(&str) -> Option<Index>,
+    out: &mut Vec<Less>,
+) -> Result<(), WorkloadError> {
+    let Node::Op(op, ab) = &expr.node else {
+        return Err(WorkloadError::new(Problem::NotACondition, expr.span.clone()));
+    };
+    if *op == Op::And {
+        return ab.iter().try_for_each(|it| conditions(it, scope, out));
+    }
+    let (a, b) = (index(&ab[0], scope)?, index(&ab[1], scope)?);
+    match op {
+        Op::Less => out.push(Less::new(a, b)),
+        Op::Greater => out.push(Less::new(b, a)),
+        Op::LessEqual => out.push(at_most(a, b)),
+        Op::GreaterEqual => out.push(at_most(b, a)),
+        Op::Equal => out.extend([at_most(a.clone(), b.clone()), at_most(b, a)]),
+        Op::And | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::Mod => {
+            return Err(WorkloadError::new(Problem::NotACondition, expr.span.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// `a <= b` without an odd constant: `0 <= i + j - 1` is `0 < i + j`.
+fn at_most(a: Index, b: Index) -> Less {
+    match (a.as_int(), b.kind()) {
+        (Some(low), IndexKind::Add(rest, by)) if let Some(by) = by.as_int() => {
+            Less::new(Index::int(low) - by - 1, rest.clone())
+        }
+        (Some(_), _) => Less::new(a - 1, b),
+        (None, _) => Less::new(a, b + 1),
+    }
+}
+
+/// The least and the greatest value of an index whose variables run from zero; `None` where they are not known.
+pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Option<(i64, i64)> {
+    let both = |a, b| Some((range(a, extent)?, range(b, extent)?));
+    match index.kind() {
+        IndexKind::Int(it) => Some((*it, *it)),
+        IndexKind::Var(name) => extent(name).map(|it| (0, it - 1)),
+        IndexKind::Add(a, b) => {
+            let ((a, b), (c, d)) = both(a, b)?;
+            Some((a.checked_add(c)?, b.checked_add(d)?))
+        }
+        IndexKind::Mul(a, b) => {
+            let ((a, b), (c, d)) = both(a, b)?;
+            let ends = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
+            Some((ends.into_iter().min()?, ends.into_iter().max()?))
+        }
+        IndexKind::FloorDiv(a, b) => {
+            let ((low, high), by) = (range(a, extent)?, b.as_int().filter(|it| *it > 0)?);
+            Some((low.div_euclid(by), high.div_euclid(by)))
+        }
+        IndexKind::FloorMod(_, b) => b.as_int().filter(|it| *it > 0).map(|by| (0, by - 1)),
+        IndexKind::Min(a, b) => {
+            let ((a, b), (c, d)) = both(a, b)?;
+            Some((a.min(c), b.min(d)))
+        }
+        IndexKind::Max(a, b) => {
+            let ((a, b), (c, d)) = both(a, b)?;
+            Some((a.max(c), b.max(d)))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Lists the data of this folder, so that adding a workload or a rung is adding a file.
+//!
+//! `<name>/<name>.ron` is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung.
+
+use std::{
+    env,
+    error::Error,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let mut workloads = String::new();
+    let mut ladders = String::new();
+    for folder in sorted(&here)? {
+        let name = file_name(&folder)?;
+        let workload = folder.join(format!("{name}.ron"));
+        if !workload.is_file() {
+            continue;
+        }
+        println!("cargo::rerun-if-changed={}", folder.display());
+        writeln!(workloads, "    {},", shipped(&name, &workload))?;
+        for ladder in sorted(&folder.join("ladders"))? {
+            println!("cargo::rerun-if-changed={}", ladder.display());
+            let mut rungs = String::new();
+            for rung in sorted(&ladder)? {
+                if let Some(rung_name) = file_name(&rung)?.strip_suffix(".ron") {
+                    write!(rungs, "{}, ", shipped(rung_name, &rung))?;
+                }
+            }
+            let ladder = file_name(&ladder)?;
+            writeln!(ladders, "    Ladder {{ name: {ladder:?}, workload: {name:?}, rungs: &[{rungs}] }},")?;
+        }
+    }
+    println!("cargo::rerun-if-changed={}", here.display());
+    let table = format!(
+        "static WORKLOADS: &[Shipped] = &[\n{workloads}];\n\nstatic LADDERS: &[Ladder] = &[\n{ladders}];\n"
+    );
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("table.rs"), table)?;
+    Ok(())
+}
+
+/// The entry of a file.
+fn shipped(name: &str, path: &Path) -> String {
+    let path = path.display().to_string();
+    format!("Shipped {{ name: {name:?}, text: include_str!({path:?}) }}")
+}
+
+/// What a folder holds, in the order of names; nothing if there is no such folder.
+fn sorted(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    if !folder.is_dir() {
+        return Ok(vec![]);
+    }
+    let mut out: Vec<_> = fs::read_dir(folder)?.map(|it| it.map(|it| it.path())).collect::<Result<_, _>>()?;
+    out.sort();
+    Ok(out)
+}
+
+fn file_name(path: &Path) -> Result<String, Box<dyn Error>> {
+    let name = path.file_name().and_then(|it| it.to_str());
+    Ok(name.ok_or_else(|| format!("{} has no readable name", path.display()))?.to_owned())
+}

@@ -1,0 +1,243 @@
+//! What the shipped workloads compute, against loops written out in Rust.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use indexmap::IndexMap;
+use ir::{
+    DType, Func, Name, Role, Tensor, cost, interp,
+    number::round,
+    reference::{Elements, Reference},
+    text,
+};
+use schedule::workload::{self, Param};
+
+fn params(list: &[(&str, Param)]) -> IndexMap<String, Param> {
+    list.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+fn int(value: i64) -> Param {
+    Param::Int(value)
+}
+
+fn word(value: &str) -> Param {
+    Param::Text(value.to_owned())
+}
+
+fn func(name: &str, list: &[(&str, Param)]) -> Func {
+    workload::parse(tilewright_workloads::find(name).unwrap()).unwrap().instantiate(&params(list)).unwrap()
+}
+
+/// Inputs with small numbers that every type has.
+fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
+    let inputs = func.buffers.values().filter(|it| it.role == Role::Input);
+    let tensor = |(salt, it): (usize, &ir::Buffer)| {
+        let size =
+            |it: &ir::Index| usize::try_from(it.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
+        let shape: Vec<_> = it.shape.iter().map(size).collect();
+        let count: usize = shape.iter().product();
+        Tensor::new(it.dtype, &shape, (0..count).map(|at| ((at * 7 + salt * 5) % 13) as f64 - 6.0))
+    };
+    inputs.enumerate().map(tensor).collect()
+}
+
+/// Runs the program, checks every element against the lazy reference, and gives inputs and outputs.
+fn run(func: &Func, dims: &[(&str, i64)]) -> (Vec<Tensor>, Vec<Tensor>) {
+    let dims: IndexMap<Name, i64> = dims.iter().map(|(name, it)| (Name::new(*name), *it)).collect();
+    let inputs = inputs(func, &dims);
+    let outputs = interp::run(func, &dims, &inputs).unwrap();
+    let elements: Vec<_> = inputs.iter().map(|it| Elements::Numbers(&it.data)).collect();
+    let mut reference = Reference::new(func, &dims, &elements).unwrap();
+    let names = func.buffers.iter().filter(|(_, it)| it.role == Role::Output).map(|(name, _)| name);
+    for (name, output) in names.zip(&outputs) {
+        for (at, got) in output.data.iter().enumerate() {
+            let mut index = Vec::new();
+            let mut rest = at;
+            for size in output.shape.iter().rev() {
+                index.insert(0, i64::try_from(rest % size).unwrap());
+                rest /= size;
+            }
+            let want = reference.element(name, &index).unwrap();
+            close(output.dtype, *got, want);
+        }
+    }
+    (inputs, outputs)
+}
+
+/// Within a few roundings of the type.
+fn close(dtype: DType, got: f64, want: f64) {
+    let unit = match dtype {
+        DType::F16 => 1e-3,
+        DType::Bf16 => 8e-3,
+        DType::F32 => 1e-6,
+        _ => 1e-14,
+    };
+    assert!((got - want).abs() <= 4.0 * unit * want.abs().max(1.0), "{dtype}: {got} for {want}");
+}
+
+fn sizes(func: &Func) -> IndexMap<Name, i64> {
+    func.dims.iter().map(|it| (it.clone(), 3)).collect()
+}
+
+#[test]
+fn every_program_prints_as_expected() {
+    for shipped in tilewright_workloads::all() {
+        let workload = workload::parse(shipped.text).unwrap();
+        assert_eq!(workload.name(), shipped.name);
+        let func = workload.instantiate(&IndexMap::new()).unwrap();
+        let listing = text::print(&func).text;
+        assert_eq!(text::parse(&listing).unwrap(), func, "{}", shipped.name);
+        insta::assert_snapshot!(shipped.name, listing);
+    }
+    let f16 = [("dtype", word("f16")), ("out", word("f16")), ("layout", word("NT")), ("m", word("m"))];
+    insta::assert_snapshot!("matmul_f16_nt_symbolic", text::print(&func("matmul", &f16)).text);
+}
+
+#[test]
+fn matmul_in_every_type_and_layout() {
+    for (dtype, out) in [
+        ("f32", "f32"),
+        ("f16", "f32"),
+        ("f16", "f16"),
+        ("bf16", "f32"),
+        ("bf16", "bf16"),
+        ("f64", "f64"),
+        ("i8", "i32"),
+        ("f32", "f16"),
+    ] {
+        for layout in ["NN", "NT"] {
+            let list = [
+                ("m", word("m")),
+                ("n", int(5)),
+                ("k", int(7)),
+                ("dtype", word(dtype)),
+                ("out", word(out)),
+                ("layout", word(layout)),
+            ];
+            let func = func("matmul", &list);
+            let (inputs, outputs) = run(&func, &[("m", 3)]);
+            let (a, b, c) = (&inputs[0].data, &inputs[1].data, &outputs[0]);
+            assert_eq!(c.shape, [3, 5]);
+            for (at, got) in c.data.iter().enumerate() {
+                let (i, j) = (at / 5, at % 5);
+                let b_at = |k: usize| if layout == "NN" { k * 5 + j } else { j * 7 + k };
+                let want: f64 = (0..7).map(|k| a[i * 7 + k] * b[b_at(k)]).sum();
+                close(c.dtype, *got, round(c.dtype, want));
+            }
+            assert_eq!(cost::flops(&func, &sizes(&func)), Some(2 * 3 * 5 * 7));
+        }
+    }
+}
+
+#[test]
+fn batch_matmul_is_one_product_each() {
+    let list = [("batch", int(2)), ("m", int(3)), ("n", int(4)), ("k", int(5)), ("layout", word("NT"))];
+    let func = func("batch_matmul", &list);
+    let (inputs, outputs) = run(&func, &[]);
+    for (at, got) in outputs[0].data.iter().enumerate() {
+        let (b, i, j) = (at / 12, at / 4 % 3, at % 4);
+        let want: f64 =
+            (0..5).map(|k| inputs[0].data[b * 15 + i * 5 + k] * inputs[1].data[b * 20 + j * 5 + k]).sum();
+        close(DType::F32, *got, want);
+    }
+    assert_eq!(cost::flops(&func, &sizes(&func)), Some(2 * 2 * 3 * 4 * 5));
+    assert_eq!(cost::bytes(&func, &sizes(&func)), Some(4 * (2 * 3 * 5 + 2 * 5 * 4 + 2 * 3 * 4)));
+}
+
+#[test]
+fn matmul_bias_relu_clips_at_zero() {
+    let func =
+        func("matmul_bias_relu", &[("m", int(4)), ("n", int(3)), ("k", int(6)), ("dtype", word("f16"))]);
+    let (inputs, outputs) = run(&func, &[]);
+    for (at, got) in outputs[0].data.iter().enumerate() {
+        let (i, j) = (at / 3, at % 3);
+        let sum: f64 = (0..6).map(|k| inputs[0].data[i * 6 + k] * inputs[1].data[k * 3 + j]).sum();
+        close(DType::F16, *got, (sum + inputs[2].data[j]).max(0.0));
+    }
+    assert!(outputs[0].data.contains(&0.0) && outputs[0].data.iter().any(|it| *it > 0.0));
+    assert_eq!(cost::flops(&func, &sizes(&func)), Some(2 * 4 * 3 * 6 + 2 * 4 * 3));
+}
+
+#[test]
+fn elementwise_is_axpy() {
+    let func = func("elementwise", &[("n", word("len")), ("alpha", Param::Float(0.5))]);
+    let (inputs, outputs) = run(&func, &[("len", 9)]);
+    for (at, got) in outputs[0].data.iter().enumerate() {
+        close(DType::F32, *got, 0.5 * inputs[0].data[at] + inputs[1].data[at]);
+    }
+}
+
+#[test]
+fn row_sum_sums_rows() {
+    let func = func("row_sum", &[("m", int(3)), ("n", int(8)), ("dtype", word("bf16"))]);
+    let (inputs, outputs) = run(&func, &[]);
+    let want: Vec<f64> = inputs[0].data.chunks(8).map(|row| row.iter().sum()).collect();
+    assert_eq!(outputs[0].data, want);
+}
+
+#[test]
+fn softmax_rows_sum_to_one() {
+    let func = func("softmax", &[("m", int(3)), ("n", int(8))]);
+    let (inputs, outputs) = run(&func, &[]);
+    for (row, out) in inputs[0].data.chunks(8).zip(outputs[0].data.chunks(8)) {
+        let sum: f64 = row.iter().map(|it| it.exp()).sum();
+        row.iter().zip(out).for_each(|(x, y)| close(DType::F32, *y, x.exp() / sum));
+        close(DType::F32, out.iter().sum(), 1.0);
+    }
+}
+
+#[test]
+fn conv2d_pads_with_zeros() {
+    for (stride, pad, kernel) in [(1, 1, 3), (2, 1, 3), (1, 0, 2), (2, 2, 3), (3, 0, 1)] {
+        let (height, width, channels, filters) = (5usize, 6usize, 2usize, 3usize);
+        let list = [
+            ("batch", int(2)),
+            ("height", int(5)),
+            ("width", int(6)),
+            ("channels", int(2)),
+            ("filters", int(3)),
+            ("kernel", int(kernel)),
+            ("stride", int(stride)),
+            ("pad", int(pad)),
+        ];
+        let func = func("conv2d", &list);
+        let (inputs, outputs) = run(&func, &[]);
+        let (x, w, y) = (&inputs[0].data, &inputs[1].data, &outputs[0]);
+        let kernel = usize::try_from(kernel).unwrap();
+        for (at, got) in y.data.iter().enumerate() {
+            let f = at % filters;
+            let (ox, oy) = (at / filters % y.shape[2], at / filters / y.shape[2] % y.shape[1]);
+            let b = at / filters / y.shape[2] / y.shape[1];
+            let mut want = 0.0;
+            for (dy, dx) in (0..kernel).flat_map(|dy| (0..kernel).map(move |dx| (dy, dx))) {
+                let place = |o: usize, d: usize, size: usize| {
+                    let at = i64::try_from(o).unwrap() * stride + i64::try_from(d).unwrap() - pad;
+                    usize::try_from(at).ok().filter(|at| *at < size)
+                };
+                let (Some(iy), Some(ix)) = (place(oy, dy, height), place(ox, dx, width)) else { continue };
+                for c in 0..channels {
+                    let weight = w[((dy * kernel + dx) * channels + c) * filters + f];
+                    want += x[((b * height + iy) * width + ix) * channels + c] * weight;
+                }
+            }
+            close(DType::F32, *got, want);
+        }
+    }
+}
+
+/// Texts that are cut, or changed in one place, are refused with a place in the text, or still a workload.
+#[test]
+fn no_text_makes_the_reader_panic() {
+    for shipped in tilewright_workloads::all() {
+        for at in 0..shipped.text.len() {
+            let (Some(head), Some(tail)) = (shipped.text.get(..at), shipped.text.get(at..)) else { continue };
+            let rest = tail.get(1..).unwrap_or_default();
+            let odd = ['"', '(', ']', '0', '~', ' '][at % 6];
+            for text in [head.to_owned(), format!("{head}{rest}"), format!("{head}{odd}{tail}")] {
+                let made = workload::parse(&text).and_then(|it| it.instantiate(&IndexMap::new()));
+                if let Err(err) = made {
+                    assert!(err.span.is_none_or(|it| text.get(it).is_some()), "{text}");
+                }
+            }
+        }
+    }
+}
