@@ -5,10 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schedule::{
-    script::{self, Script},
-    workload::Param,
-};
+use schedule::{script::Script, workload::Param};
 
 use crate::{
     load::{Plan, read},
@@ -36,10 +33,10 @@ pub(crate) struct Rung {
 impl Ladder {
     /// A ladder that ships, or a folder of scripts named `NN_name.ron`.
     pub(crate) fn find(name: &str) -> Result<Ladder, Report> {
-        if let Some(ladder) = workloads::ladders().iter().find(|it| it.name == name) {
-            let rung = |(file, text): &(&str, &str)| Rung {
-                path: Path::new(ladder.name).join(file),
-                text: (*text).to_owned(),
+        if let Some(ladder) = workloads::find_ladder(name) {
+            let rung = |it: &workloads::Shipped| Rung {
+                path: Path::new(ladder.name).join(format!("{}.ron", it.name)),
+                text: it.text.to_owned(),
             };
             return Ok(Ladder { name: name.to_owned(), rungs: ladder.rungs.iter().map(rung).collect() });
         }
@@ -116,7 +113,7 @@ impl Size {
             .params
             .value
             .iter()
-            .filter_map(|(name, it)| matches!(it, script::Param::Int(_)).then_some(name))
+            .filter_map(|(name, it)| matches!(it, Param::Int(_)).then_some(name))
             .collect();
         let values: Vec<i64> = match self.values.as_slice() {
             [value] => numbers.iter().map(|_| *value).collect(),

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use ir::{Arch, Func, Name, Target};
 use schedule::{
     Session, Step,
-    script::{self, Script, ScriptTarget},
+    script::{Script, ScriptTarget},
     workload::{self, Param},
 };
 
@@ -54,8 +54,7 @@ impl Plan {
         let (file, workload_text) = find_workload(path, text, &script)?;
         let workload =
             workload::parse(&workload_text).map_err(|err| Report::workload(&file, &workload_text, &err))?;
-        let own = script.params.value.iter().map(|(name, it)| (name.clone(), param(it)));
-        let mut params: IndexMap<String, Param> = own.collect();
+        let mut params = script.params.value.clone();
         let mut choice = IndexMap::new();
         for (name, value) in given {
             match (script.knobs.contains_key(name.as_str()), value) {
@@ -138,13 +137,6 @@ impl Plan {
     }
 }
 
-fn param(it: &script::Param) -> Param {
-    match it {
-        script::Param::Int(it) => Param::Int(*it),
-        script::Param::Text(it) => Param::Text(it.clone()),
-    }
-}
-
 /// Where the script gives a parameter, or its whole list of them.
 fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
     let all = script.params.span.clone();
@@ -171,10 +163,10 @@ fn find_workload(path: &Path, text: &str, script: &Script) -> Result<(PathBuf, S
     if let Some(text) = workloads::find(name) {
         return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
     }
-    let help = if let Some(near) = schedule::nearest(name, workloads::names()) {
+    let help = if let Some(near) = schedule::nearest(name, workloads::all().iter().map(|it| it.name)) {
         format!("did you mean `{near}`?")
     } else {
-        let names: Vec<_> = workloads::names().map(|it| format!("`{it}`")).collect();
+        let names: Vec<_> = workloads::all().iter().map(|it| format!("`{}`", it.name)).collect();
         format!("there is {}; a file of your own starts with `./`", names.join(", "))
     };
     Err(fail(format!("there is no workload `{name}`")).help(help))

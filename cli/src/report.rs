@@ -160,6 +160,11 @@ impl Report {
             group = group.element(Snippet::source(&place.text).path(&place.name).annotations(marks));
         }
         let help = self.help.as_ref().map(|it| Group::with_title(Level::HELP.secondary_title(it)));
+        if self.places.is_empty() {
+            // Groups in one report hang together by a line in the margin; without a place there is no margin.
+            let parts = [group].into_iter().chain(help).map(|it| renderer.render(&[it]));
+            return parts.collect::<Vec<_>>().join("\n");
+        }
         let groups: Vec<Group<'_>> = [group].into_iter().chain(help).collect();
         renderer.render(&groups)
     }
