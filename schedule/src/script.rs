@@ -184,9 +184,10 @@ impl Step {
 
 /// Refuses texts that are too long, or nested so deep that reading them could use up the stack.
 fn check_size(text: &str) -> Result<(), ScriptError> {
-    let refuse = |at: usize, message: String| Err(ScriptError { message, span: at..at + 1, help: None });
+    let refuse = |span: Range<usize>, message: String| Err(ScriptError { message, span, help: None });
     if text.len() > MAX_LENGTH {
-        return refuse(0, format!("the text is longer than {MAX_LENGTH} bytes"));
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        return refuse(0..first, format!("the text is longer than {MAX_LENGTH} bytes"));
     }
     // Brackets in strings and comments count only upwards if unbalanced; few scripts have dozens of those.
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
@@ -200,7 +201,7 @@ fn check_size(text: &str) -> Result<(), ScriptError> {
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return refuse(at, format!("brackets nest deeper than {MAX_DEPTH}"));
+            return refuse(at..at + 1, format!("brackets nest deeper than {MAX_DEPTH}"));
         }
     }
     Ok(())
