@@ -4,6 +4,8 @@
 //! and elements of intermediate buffers are remembered. Floats of every type are computed in `f64`; integers wrap
 //! as they do on a machine.
 
+mod dot;
+
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
@@ -16,6 +18,7 @@ use crate::{
     },
     number,
 };
+use dot::Dot;
 
 /// The elements of an input, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,20 @@ enum Source<'a> {
     Input(crate::DType, Elements<'a>),
     Stage(Stage),
     Nothing,
+}
+
+impl Source<'_> {
+    /// An element of an input.
+    #[inline]
+    fn read(&self, offset: usize) -> f64 {
+        match self {
+            Source::Input(_, Elements::Numbers(all)) => all[offset],
+            Source::Input(dtype, Elements::Bytes(all)) => {
+                number::decode(*dtype, &all[offset * dtype.bytes()..][..dtype.bytes()])
+            }
+            Source::Stage(_) | Source::Nothing => f64::NAN,
+        }
+    }
 }
 
 /// The one block that writes a buffer.
@@ -272,10 +289,7 @@ impl<'p> Lazy<'p, '_> {
     #[inline]
     fn at(&mut self, buffer: usize, offset: usize, index: impl FnOnce() -> Vec<i64>) -> f64 {
         match &self.plan.sources[buffer] {
-            Source::Input(_, Elements::Numbers(all)) => all[offset],
-            Source::Input(dtype, Elements::Bytes(all)) => {
-                number::decode(*dtype, &all[offset * dtype.bytes()..][..dtype.bytes()])
-            }
+            source @ Source::Input(..) => source.read(offset),
             Source::Stage(stage) => {
                 if let Some(known) = self.state.known[buffer].get(&offset) {
                     return *known;
@@ -302,9 +316,20 @@ impl<'p> Lazy<'p, '_> {
         let outer = self.state.carried;
         let outer_block = self.block.replace(&stage.name);
         self.state.carried = stage.init.as_ref().map_or(0.0, |it| it.eval(&env, self));
+        let mut dot = Dot::of(self.plan, &stage.value);
         while self.state.fault.is_none() {
-            self.state.carried = stage.value.eval(&env, self);
-            if !advance(&mut env, &stage.reduce) {
+            let row = match (&dot, stage.reduce.split_last()) {
+                (Some(dot), Some(((slot, size), outer))) => {
+                    dot.row(self.state.carried, &mut env, *slot, *size).map(|sum| (sum, outer))
+                }
+                (Some(_) | None, _) => None,
+            };
+            let (carried, rest) = row.unwrap_or_else(|| {
+                dot = None; // An element of the row is out of bounds, if this is one: find out which.
+                (stage.value.eval(&env, self), stage.reduce.as_slice())
+            });
+            self.state.carried = carried;
+            if !advance(&mut env, rest) {
                 break;
             }
         }

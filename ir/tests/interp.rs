@@ -226,6 +226,39 @@ fn scheduled_programs_and_wrong_places_are_refused_lazily() {
 }
 
 #[test]
+fn rows_of_products_stop_at_the_edge() {
+    let program = |subscript: &str| {
+        format!(
+            "func dot()
+  in A: f32[4, 5]
+  out C: f32[4]
+
+  for i in 0..4
+    for h in 0..2
+      for k in 0..5
+        block C(vi: 4 = i, vh: reduce 2 = h, vk: reduce 5 = k)
+          init
+            C[vi] = 0.0f32
+          C[vi] = C[vi] + A[vi, {subscript}] * A[vi, 4 - vk]
+"
+        )
+    };
+    let input = counting(DType::F32, &[4, 5]);
+    let element = |subscript| {
+        let (func, dims) = (text::parse(&program(subscript)).unwrap(), sizes(&[]));
+        let lazy = Reference::new(&func, &dims, &[Elements::Numbers(&input.data)])
+            .and_then(|mut it| it.element(&"C".into(), &[1]));
+        (lazy, interp::run(&func, &dims, std::slice::from_ref(&input)))
+    };
+    let (lazy, whole) = element("vk");
+    assert!((lazy.unwrap() - whole.unwrap()[0].data[1]).abs() < 1e-9);
+    let (lazy, whole) = element("vk + vh");
+    assert_eq!(lazy.unwrap_err().to_string(), "block `C`: reads A[1, 5], outside its shape [4, 5]");
+    let expected = "block `C`, at i = 0, h = 1, k = 4: reads A[0, 5], outside its shape [4, 5]";
+    assert_eq!(whole.unwrap_err().to_string(), expected);
+}
+
+#[test]
 fn costs_are_those_of_the_text() {
     let func = text::parse(STAGES).unwrap();
     assert_eq!(cost::flops(&func, &sizes(&[("n", 3)])), Some(3 * 7 * 3));

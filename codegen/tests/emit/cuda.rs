@@ -36,22 +36,26 @@ fn loops_that_are_not_lanes_say_why() {
     assert_snapshot!(cuda_source(programs::not_lanes()));
 }
 
-/// Compiles a module for old and new architectures; nothing where there is no NVRTC.
+/// Compiles a module for architectures; nothing where there is no NVRTC.
 fn compile(name: &str, module: &Module, archs: &[&str]) {
     for arch in archs {
-        let target = cuda(arch);
-        let ir::Target::Cuda(arch) = &target else { unreachable!() };
-        let source = emit(&finish(module.clone(), &target), &target).unwrap();
-        match nvrtc::compile(&source, name, arch, &[]) {
-            Ok(_) => {}
-            Err(err @ DeviceError::Missing { .. }) => {
-                let required = std::env::var_os("TILEWRIGHT_REQUIRE_NVRTC").is_some_and(|it| it == "1");
-                assert!(!required, "{err}");
-                writeln!(std::io::stderr(), "skipped: {name}: {err}").expect("stderr is open");
-                return;
-            }
-            Err(err) => panic!("{err}\n{source}"),
+        compile_finished(name, &finish(module.clone(), &cuda(arch)), arch);
+    }
+}
+
+/// Compiles a module that all passes have seen.
+pub(crate) fn compile_finished(name: &str, module: &Module, arch: &str) {
+    let target = cuda(arch);
+    let ir::Target::Cuda(arch) = &target else { unreachable!() };
+    let source = emit(module, &target).unwrap();
+    match nvrtc::compile(&source, name, arch, &[]) {
+        Ok(_) => {}
+        Err(err @ DeviceError::Missing { .. }) => {
+            let required = std::env::var_os("TILEWRIGHT_REQUIRE_NVRTC").is_some_and(|it| it == "1");
+            assert!(!required, "{err}");
+            writeln!(std::io::stderr(), "skipped: {name}: {err}").expect("stderr is open");
         }
+        Err(err) => panic!("{err}\n{source}"),
     }
 }
 

@@ -9,3 +9,4 @@ mod oracle;
 mod programs;
 mod property;
 mod run;
+mod scheduled;

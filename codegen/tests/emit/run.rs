@@ -14,7 +14,11 @@ use tilewright_codegen::{
 use crate::{build::*, oracle, programs};
 
 /// Compiles and runs a module; the bytes of its buffers afterwards. `None` where there is no compiler.
-fn run(module: &Module, dims: &[(&str, i64)], fill: &dyn Fn(&Name, usize) -> f64) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn run(
+    module: &Module,
+    dims: &[(&str, i64)],
+    fill: &dyn Fn(&Name, usize) -> f64,
+) -> Option<Vec<Vec<u8>>> {
     let compiler = cc::find()
         .inspect_err(|err| writeln!(std::io::stderr(), "skipped: {err}").expect("stderr is open"))
         .ok()?;

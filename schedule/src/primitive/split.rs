@@ -12,11 +12,11 @@ use crate::{
 /// Splits a loop into a nest of loops, outermost first.
 ///
 /// ```text
-/// split(loop: "i", into: {"io": None, "ii": f})
+/// split(loop: "i", into: {"io": None, "ii": 8})
 ///
 /// for i in 0..e { s }
 /// ->
-/// for io in 0..ceil(e/f) { for ii in 0..f { s[i := io*f + ii] if io*f + ii < e } }
+/// for io in 0..ceil(e/8) { for ii in 0..8 { s[i := io*8 + ii] if io*8 + ii < e } }
 /// ```
 ///
 /// One factor may be `None`: the fewest iterations that cover the loop. Where the nest covers more than the loop,
