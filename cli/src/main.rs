@@ -3,11 +3,21 @@
 //! Data goes to standard output; errors, and progress if it is a terminal, to standard error. Exit code 0 says that
 //! all went well, 1 that the thing asked about failed, 2 that the command could not do its work.
 
+mod build;
+mod check;
+mod climb;
 mod clock;
+mod doctor;
 mod explain;
+mod ladder;
+mod load;
+mod measure;
 mod report;
+mod run;
 mod shell;
+mod show;
 mod table;
+mod tutorial;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -32,6 +42,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Tutorial(tutorial::Tutorial),
+    Run(run::Run),
+    Check(check::Check),
+    Show(show::Show),
+    Doctor(doctor::Doctor),
     Explain(explain::Explain),
 }
 
@@ -62,6 +77,11 @@ fn main() -> ExitCode {
 impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
         match self {
+            Command::Tutorial(it) => it.run(shell),
+            Command::Run(it) => it.run(shell),
+            Command::Check(it) => it.run(shell),
+            Command::Show(it) => it.run(shell),
+            Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
         }
     }

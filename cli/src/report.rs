@@ -5,7 +5,7 @@ use std::{io, ops::Range, path::Path};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use codegen::{device::DeviceError, lower::LowerError};
 use ir::{Func, Name};
-use schedule::{ScheduleError, ron_text::RonError};
+use schedule::{ScheduleError, workload::WorkloadError};
 use serde_json::{Value, json};
 
 /// An error on its way to the user.
@@ -15,7 +15,6 @@ pub(crate) struct Report {
     pub(crate) fault: Fault,
     title: String,
     places: Vec<Place>,
-    notes: Vec<String>,
     help: Option<String>,
 }
 
@@ -48,7 +47,7 @@ struct Mark {
 
 impl Report {
     fn new(fault: Fault, title: impl Into<String>) -> Report {
-        Report { fault, title: title.into(), places: vec![], notes: vec![], help: None }
+        Report { fault, title: title.into(), places: vec![], help: None }
     }
 
     /// A wrong request: an unknown name, a flag that does not fit.
@@ -61,15 +60,14 @@ impl Report {
         Report::new(Fault::Asked, title)
     }
 
+    /// The message alone, to become part of another.
+    pub(crate) fn into_title(self) -> String {
+        self.title
+    }
+
     /// With what to try instead, if there is something.
     pub(crate) fn help(self, help: impl Into<Option<String>>) -> Report {
         Report { help: help.into(), ..self }
-    }
-
-    /// With one more thing to know.
-    pub(crate) fn note(mut self, note: impl Into<String>) -> Report {
-        self.notes.push(note.into());
-        self
     }
 
     /// With a place in a file.
@@ -91,9 +89,13 @@ impl Report {
         Report::usage(format!("{}: {reason}", path.display()))
     }
 
-    /// A text that is not RON, or not of the expected form.
-    pub(crate) fn ron(path: &Path, text: &str, err: &RonError) -> Report {
-        Report::failed(&err.message).at(path, text, err.span.clone())
+    /// A workload file that is refused.
+    pub(crate) fn workload(path: &Path, text: &str, err: &WorkloadError) -> Report {
+        let report = Report::failed(err.to_string()).help(err.help());
+        match &err.span {
+            Some(span) => report.at(path, text, span.clone()),
+            None => report,
+        }
     }
 
     /// A step that was refused: the step in the script and the line of the program that it is about.
@@ -115,13 +117,6 @@ impl Report {
     pub(crate) fn lower(func: &Func, err: &LowerError) -> Report {
         let mut report = Report::failed(err.to_string()).help(err.help());
         report.program("the scheduled program", func, &err.names());
-        report
-    }
-
-    /// A scheduled program that breaks an invariant: the fault of a primitive, and told as one.
-    pub(crate) fn invariant(func: &Func, err: &ir::VerifyError) -> Report {
-        let mut report = Report::failed(err.to_string());
-        report.program("the program", func, &[&err.at]);
         report
     }
 
@@ -164,13 +159,14 @@ impl Report {
             let marks = place.marks.iter().map(|it| it.annotation(&place.text));
             group = group.element(Snippet::source(&place.text).path(&place.name).annotations(marks));
         }
-        for note in &self.notes {
-            group = group.element(Level::NOTE.message(note));
+        let help = self.help.as_ref().map(|it| Group::with_title(Level::HELP.secondary_title(it)));
+        if self.places.is_empty() {
+            // Groups in one report hang together by a line in the margin; without a place there is no margin.
+            let parts = [group].into_iter().chain(help).map(|it| renderer.render(&[it]));
+            return parts.collect::<Vec<_>>().join("\n");
         }
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help));
-        }
-        renderer.render(&[group])
+        let groups: Vec<Group<'_>> = [group].into_iter().chain(help).collect();
+        renderer.render(&groups)
     }
 
     /// As data, for `--json`.
@@ -190,7 +186,6 @@ impl Report {
             "ok": false,
             "error": self.title,
             "places": places.collect::<Vec<_>>(),
-            "notes": self.notes,
             "help": self.help,
         })
     }

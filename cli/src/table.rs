@@ -21,14 +21,15 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Prints it. A column is set to the right when every cell under its head starts with a digit or a sign, or
+    /// Prints it. A column after the first is set to the right when every cell under its head starts with a digit or a sign, or
     /// is empty or a dash.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let column = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let width = |at| column(at).map(|it| it.chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        let right: Vec<bool> = (0..columns).map(|at| column(at).skip(1).all(|it| is_number(it))).collect();
+        let right: Vec<bool> =
+            (0..columns).map(|at| at > 0 && column(at).skip(1).all(|it| is_number(it))).collect();
         for row in &self.rows {
             let mut line = String::new();
             for (at, cell) in row.iter().enumerate() {

@@ -3,6 +3,8 @@
 //! The first line says what is asked: `test lower cuda` for the result of all passes, `test NAME cuda` for the
 //! program after one pass. A refusal is a result as well.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fmt::Write as _;
 
 use ir::{Arch, Target};

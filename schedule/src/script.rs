@@ -19,18 +19,16 @@ use std::{fmt, ops::Range};
 use indexmap::IndexMap;
 use ir::{Arch, Name};
 use ron::value::RawValue;
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{self, Visitor},
-};
+use serde::Deserialize;
 
 use crate::{
     Number, Step, nearest, primitive,
     ron_text::{RonError, Unique, parse, parse_at, parse_raw, range_of},
+    workload::Param,
 };
 
 /// A script as it was read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Script {
     /// What the script shows, for tutorials.
     pub about: Option<String>,
@@ -63,16 +61,6 @@ pub enum ScriptTarget {
     Cpu,
     /// A GPU: of that architecture, or the one that is found.
     Cuda(Option<Arch>),
-}
-
-/// A parameter of a workload.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Param {
-    /// A number, such as a size.
-    Int(i64),
-    /// A word, such as a type.
-    Text(String),
 }
 
 /// A text that is not a script.
@@ -313,33 +301,5 @@ impl fmt::Display for ScriptTarget {
             ScriptTarget::Cuda(None) => f.write_str("cuda"),
             ScriptTarget::Cuda(Some(arch)) => write!(f, "cuda:{arch}"),
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Param {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Param, D::Error> {
-        deserializer.deserialize_any(ParamVisitor)
-    }
-}
-
-struct ParamVisitor;
-
-impl Visitor<'_> for ParamVisitor {
-    type Value = Param;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number or a word in quotes")
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Param, E> {
-        Ok(Param::Int(value))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Param, E> {
-        i64::try_from(value).map(Param::Int).map_err(|_| E::custom("the number does not fit in 64 bits"))
-    }
-
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Param, E> {
-        Ok(Param::Text(value.to_owned()))
     }
 }

@@ -7,7 +7,8 @@
 //! card under its power limit drifts by 5 to 20 %) meets all of them. A sample is a number of back-to-back calls
 //! long enough for the clock; the figure is the median over the rounds. Comparisons with the baseline are ratios
 //! within a round. After the last round the outputs are poisoned and verified once more. A candidate that is slow
-//! leaves the rounds when its time is spent, with at least [`Settings::least_rounds`] samples.
+//! leaves the rounds when its time is spent, with at least [`Settings::least_rounds`] samples, or one if a single
+//! call takes longer than that time.
 
 use std::thread;
 
@@ -78,6 +79,9 @@ struct Loaded {
 struct Runner {
     measured: Measured,
     loaded: Option<Loaded>,
+    /// How long its first call took, in seconds.
+    first: f64,
+    /// How long all its samples took.
     spent: f64,
 }
 
@@ -180,6 +184,7 @@ impl<'a> Bench<'a> {
     fn prepare(&mut self, runner: &mut Runner, settings: &Settings) {
         let Some(loaded) = &runner.loaded else { return };
         let res = self.verified_run(loaded, 1).and_then(|(first, verdict)| {
+            runner.first = first;
             let right = verdict.is_ok();
             runner.measured.before = Some(verdict);
             if !right {
@@ -222,8 +227,8 @@ impl<'a> Bench<'a> {
         }
         for round in 0..settings.rounds {
             let timed = |it: &Runner| it.measured.failure.is_none();
-            let going =
-                |it: &Runner| timed(it) && (it.spent < settings.budget || round < settings.least_rounds);
+            let least = |it: &Runner| if it.first > settings.budget { 1 } else { settings.least_rounds };
+            let going = |it: &Runner| timed(it) && (it.spent < settings.budget || round < least(it));
             if !runners.iter().any(going) {
                 break;
             }
@@ -332,6 +337,6 @@ impl Runner {
                 None
             }
         };
-        Runner { measured, loaded, spent: 0.0 }
+        Runner { measured, loaded, first: 0.0, spent: 0.0 }
     }
 }

@@ -116,6 +116,16 @@ pub enum Bound {
     Memory,
 }
 
+impl Failure {
+    /// What to do about it, if there is one thing to say.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Failure::Device(err) => err.help(),
+            Failure::Buffers { .. } | Failure::Wrong | Failure::WrongAfterTiming | Failure::NoTime => None,
+        }
+    }
+}
+
 impl Stats {
     /// Of at least one time.
     pub fn of(times: &[f64]) -> Option<Stats> {

@@ -25,7 +25,7 @@ pub struct Settings {
     pub threads: usize,
     /// How many rounds.
     pub rounds: usize,
-    /// How many rounds even a slow candidate takes part in.
+    /// How many rounds even a slow candidate takes part in, unless a single call takes longer than `budget`.
     pub least_rounds: usize,
     /// How long a sample should take, in seconds.
     pub sample: f64,

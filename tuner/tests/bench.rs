@@ -128,10 +128,15 @@ fn cold_flushes_before_each_single_call_and_slow_programs_leave_early() {
     let case = matmul(4, 4, 4, 1);
     let mut machine = Fake::new(1.0);
     let runs = machine.runs.clone();
-    let programs = [program(&case, Does::Right, 1e-3), program(&case, Does::Right, 0.6)];
+    let programs = [
+        program(&case, Does::Right, 1e-3),
+        program(&case, Does::Right, 0.6),
+        program(&case, Does::Right, 7.0),
+    ];
     let result = compare(&mut machine, &case, &programs, &quick(Regime::ColdL2));
     assert_eq!(result.candidates[0].seconds.len(), 15);
     assert_eq!(result.candidates[1].seconds.len(), 3);
+    assert_eq!(result.candidates[2].seconds.len(), 1);
     let runs = runs.borrow();
     let flushes = runs.iter().enumerate().filter(|(_, it)| it.is_none());
     let mut count = 0;
@@ -139,7 +144,7 @@ fn cold_flushes_before_each_single_call_and_slow_programs_leave_early() {
         count += 1;
         assert_eq!(runs[at + 1].unwrap().1, 1);
     }
-    assert_eq!(count, 15 + 15 + 3);
+    assert_eq!(count, 15 + 15 + 3 + 1);
     // The data fits the caches: only after a flush is there a least time for memory.
     assert!(result.roofline.memory.unwrap() > 0.0);
 }

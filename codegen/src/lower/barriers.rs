@@ -90,12 +90,9 @@ impl Inserter<'_> {
         let mut out = List { ops: Vec::new(), flow: Flow::default() };
         let mut rest: Vec<Op> = ops.into_iter().rev().collect();
         while let Some(op) = rest.pop() {
-            let (op, flow) = match self.op(op.clone(), around)? {
-                Some(done) => done,
-                None => {
-                    rest.extend(divided(op).into_iter().rev());
-                    continue;
-                }
+            let Some((op, flow)) = self.op(op.clone(), around)? else {
+                rest.extend(divided(op).into_iter().rev());
+                continue;
             };
             if self.meet(&out.flow.after, &flow.before, around, None) {
                 out.ops.push(Op::Barrier);
@@ -224,7 +221,9 @@ impl Inserter<'_> {
 
 fn has_barrier(ops: &[Op]) -> bool {
     let mut found = false;
-    ops.iter().for_each(|op| op.walk(&mut |op| found |= matches!(op, Op::Barrier)));
+    for op in ops {
+        op.walk(&mut |op| found |= matches!(op, Op::Barrier));
+    }
     found
 }
 

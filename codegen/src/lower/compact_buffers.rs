@@ -11,7 +11,7 @@ use ir::{
 use ir::region::{self, Range, Region};
 
 use super::{
-    Context, LowerError,
+    Context,
     place_allocs::fixed,
     sites::{Site, sites},
 };
@@ -29,7 +29,7 @@ use super::{
 /// Subscripts lose their least value over one iteration of the home, and then speak of loop variables where they
 /// spoke of iterators: the result is a program to lower, no longer one to schedule. A buffer whose part is not of
 /// constant size stays as it is.
-pub(crate) fn compact_buffers(func: Func, context: &mut Context) -> Result<Func, LowerError> {
+pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
     let func = apart(func);
     let sites = sites(&func, &context.target);
     let mut plans = BTreeMap::new();
@@ -51,7 +51,7 @@ pub(crate) fn compact_buffers(func: Func, context: &mut Context) -> Result<Func,
         &func.body,
         &At { env: BTreeMap::new(), axes: BTreeMap::new(), bounds: Bounds::of_dims(&func) },
     );
-    Ok(Func { body, buffers, ..func })
+    Func { body, buffers, ..func }
 }
 
 fn plan(

@@ -98,13 +98,11 @@ impl Dense<'_> {
             outer.into_iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * factor);
         let spans = inner.into_iter().map(|(factor, atom)| Some((factor, self.span(&atom, is_inner)?)));
         let spans = spans.collect::<Option<Vec<_>>>()?;
-        match contiguous(spans) {
-            Some(extent) => Some(Range::new(self.bounds.simplify(&min), self.bounds.simplify(&extent))),
-            None => {
-                let range = region::range_of(index, &[], &Index::int(0), self.bounds, is_inner);
-                Some(range).filter(|it| !it.steps.is_empty())
-            }
+        if let Some(extent) = contiguous(spans) {
+            return Some(Range::new(self.bounds.simplify(&min), self.bounds.simplify(&extent)));
         }
+        let range = region::range_of(index, &[], &Index::int(0), self.bounds, is_inner);
+        Some(range).filter(|it| !it.steps.is_empty())
     }
 
     /// How many values an atom takes, from zero on, each independently of the other atoms.

@@ -58,8 +58,6 @@ pub enum LowerError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum PipelineError {
-    #[error("loop `{var}` has `{key}` but not `{missing}`")]
-    OneOfTwo { var: Name, key: &'static str, missing: &'static str },
     #[error("loop `{var}`: `{key}` must name each statement of its body once: {}", words(statements))]
     Statements { var: Name, key: &'static str, statements: Vec<Name> },
     #[error("loop `{var}`: `{statement}` has stage {stage}; stages count from 0 to at most {limit}")]
@@ -134,8 +132,7 @@ impl PipelineError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
         match self {
-            PipelineError::OneOfTwo { var, .. }
-            | PipelineError::Statements { var, .. }
+            PipelineError::Statements { var, .. }
             | PipelineError::Bound { var, .. }
             | PipelineError::Kind { var, .. }
             | PipelineError::Single { var } => vec![var],
@@ -148,7 +145,6 @@ impl PipelineError {
     /// What to try instead, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
         let help = match self {
-            PipelineError::OneOfTwo { .. } => "annotate the loop with both stages and order",
             PipelineError::Order { .. } => {
                 "give the later statement a later stage, or a later place in the order"
             }

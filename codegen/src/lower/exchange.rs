@@ -31,7 +31,7 @@ pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, 
     };
     let check = Check { func: &func, context, taint: taint(&sites) };
     for site in &sites {
-        check.axis_twice(site)?;
+        axis_twice(site)?;
     }
     let mut users: BTreeMap<_, Vec<&Site<'_>>> = BTreeMap::new();
     for site in &sites {
@@ -79,20 +79,6 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn axis_twice(&self, site: &Site<'_>) -> Result<(), LowerError> {
-        for axis in site.axes() {
-            let bound: Vec<_> = site.loops.iter().filter(|it| it.kind == LoopKind::Bound(axis)).collect();
-            let Some((inner, outer)) = bound.split_last() else { continue };
-            for outer in outer {
-                if site.mentions.contains(&outer.var) || outer.extent != inner.extent {
-                    let (outer, inner, block) = (outer.var.clone(), inner.var.clone(), site.block_name());
-                    return Err(LowerError::AxisTwice { outer, inner, axis, block });
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Whether an assignment does the same in each iteration of a loop around it.
     fn is_repeated(&self, site: &Site<'_>, around: &Loop) -> bool {
         let depends = |name: &&Name| self.taint.get(*name).is_some_and(|it| it.contains(&around.var));
@@ -172,6 +158,21 @@ impl Check<'_> {
             axis,
         }
     }
+}
+
+/// Refuses a loop bound inside another to the same axis unless it repeats the same work.
+fn axis_twice(site: &Site<'_>) -> Result<(), LowerError> {
+    for axis in site.axes() {
+        let bound: Vec<_> = site.loops.iter().filter(|it| it.kind == LoopKind::Bound(axis)).collect();
+        let Some((inner, outer)) = bound.split_last() else { continue };
+        for outer in outer {
+            if site.mentions.contains(&outer.var) || outer.extent != inner.extent {
+                let (outer, inner, block) = (outer.var.clone(), inner.var.clone(), site.block_name());
+                return Err(LowerError::AxisTwice { outer, inner, axis, block });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The bounds of both, of each axis the wider.

@@ -2,7 +2,7 @@
 
 use ir::{Access, Buffer, Index, Module, Op, Role, Value};
 
-use super::{Context, LowerError};
+use super::Context;
 
 /// How a buffer lies in memory.
 pub(crate) struct Strides {
@@ -32,7 +32,7 @@ pub(crate) fn strides(buffer: &Buffer) -> Strides {
 /// ```
 ///
 /// The offset is the sum of subscripts times strides; making it cheap is the business of `simplify_indices`.
-pub(crate) fn flatten(module: Module, context: &mut Context) -> Result<Module, LowerError> {
+pub(crate) fn flatten(module: Module, context: &Context) -> Module {
     let flat = |access: &Access| {
         let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
         let terms =
@@ -40,7 +40,7 @@ pub(crate) fn flatten(module: Module, context: &mut Context) -> Result<Module, L
         let offset = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
         Access { indices: vec![offset], ..access.clone() }
     };
-    Ok(module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).collect()))
+    module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).collect())
 }
 
 fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {

@@ -17,13 +17,16 @@ mod exchange;
 mod flatten;
 mod kernels;
 mod lanes;
+mod limits;
 mod lower_blocks;
 mod names;
+mod pipeline;
 mod place_allocs;
 mod scalarize;
 mod separate;
 mod simplify_indices;
 mod sites;
+mod stages;
 mod storage;
 mod touch;
 mod unroll;
@@ -83,7 +86,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "place_allocs",
         doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
-        run: Run::Func(place_allocs::place_allocs),
+        run: Run::Func(|func, context| Ok(place_allocs::place_allocs(func, context))),
     },
     Pass {
         name: "check_exchange",
@@ -93,7 +96,12 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "compact_buffers",
         doc: "Shrinks each temporary to the part that one iteration of its home touches.",
-        run: Run::Func(compact_buffers::compact_buffers),
+        run: Run::Func(|func, context| Ok(compact_buffers::compact_buffers(func, context))),
+    },
+    Pass {
+        name: "software_pipeline",
+        doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
+        run: Run::Func(pipeline::software_pipeline),
     },
     Pass {
         name: "lower_blocks",
@@ -108,7 +116,12 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
-        run: Run::Module(flatten::flatten),
+        run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
+    },
+    Pass {
+        name: "check_limits",
+        doc: "Refuses kernels with more threads, blocks or shared memory than the target has.",
+        run: Run::Module(limits::check_limits),
     },
     Pass {
         name: "collapse_unit_loops",

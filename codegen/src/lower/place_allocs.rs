@@ -3,7 +3,7 @@
 use ir::{Func, Name, Role, Scope, Target, axis_var};
 
 use super::{
-    Context, Homes, LowerError, cover,
+    Context, Homes, cover,
     sites::{Site, sites},
 };
 
@@ -12,9 +12,9 @@ use super::{
 ///
 /// A loop carries a value when an iteration may read what that iteration has not written: an accumulator lives
 /// outside its reduction loop. What cannot be shown to be written first counts as carried.
-pub(crate) fn place_allocs(func: Func, context: &mut Context) -> Result<Func, LowerError> {
+pub(crate) fn place_allocs(func: Func, context: &mut Context) -> Func {
     context.homes = homes(&func, &context.target);
-    Ok(func)
+    func
 }
 
 /// The homes of all temporaries that are used.

@@ -80,7 +80,7 @@ impl Pair<'_> {
         for (at, (factor, atom)) in units.iter().enumerate() {
             let smaller = units[at + 1..].iter().map(|(factor, atom)| Some(factor.abs() * self.span(atom)?));
             let reach = smaller.sum::<Option<i64>>();
-            if !reach.is_some_and(|it| factor.abs() > it + slack) {
+            if reach.is_none_or(|it| factor.abs() <= it + slack) {
                 break;
             }
             equal.insert(atom.clone());

@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
                 let indices = &mut |index: &Index| {
                     self.resolve(index).each_var(&mut |name| {
                         mentions.insert(name.clone());
-                    })
+                    });
                 };
                 it.place.indices.iter().for_each(&mut *indices);
                 it.value.each_index(indices);

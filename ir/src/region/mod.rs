@@ -4,6 +4,8 @@
 //! answer. A region is exact for sums of loop variables, steps included, and an over-approximation otherwise, never
 //! smaller than what is touched; elements that a guard of the block keeps out may be inside.
 
+mod digits;
+
 use crate::{
     Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope, arith::Bounds,
 };
@@ -180,26 +182,16 @@ pub fn range_of(
     }
 }
 
-/// The values of a sum of variables as steps, if they are a regular set: `16*x + y` with `y < 4` is 4 out of every
-/// 16. Steps that touch or overlap are merged. `None` where the sum is not of that form.
+/// The values of a sum as steps, if they are a regular set: `16*x + y` with `y < 4` is 4 out of every 16. Steps that
+/// touch or overlap are merged. `None` where the sum is not of that form.
 fn steps(sum: &Index, bounds: &Bounds) -> Option<Vec<Step>> {
-    let mut rest = sum.clone();
-    let mut found = Vec::new();
-    for var in sum.vars() {
-        let (stride, other) = bounds.linear_in(&rest, &var)?;
-        let count = bounds.extent(&var)?.as_int()?;
-        if stride < 0 {
-            return None;
-        }
-        if stride > 0 && count > 1 {
-            found.push(Step { stride, count });
-        }
-        rest = other;
+    let mut digits = digits::of_sum(sum, bounds)?;
+    if !digits::are_independent(&digits, bounds) {
+        return None;
     }
-    rest.as_int()?;
-    found.sort_unstable_by_key(|it| it.stride);
+    digits.sort_unstable_by_key(|it| it.step.stride);
     let mut out: Vec<Step> = Vec::new();
-    for step in found {
+    for step in digits.into_iter().map(|it| it.step) {
         let below: i64 = out.iter().map(|it| it.stride * (it.count - 1)).sum();
         match out.last_mut() {
             Some(last) if step.stride % last.stride == 0 && step.stride <= last.stride * last.count => {
@@ -369,8 +361,8 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
 /// Whether what a writer touches in one iteration of its outermost `fixed` loops is its whole box, as far as the
 /// box exists in the buffer and the reader, under the same loops, runs at all.
 ///
-/// A subscript that mixes fixed and inner loops must be a sum whose inner part runs through a regular set, with
-/// inner variables of its own. A subscript of inner loops alone is taken as the whole of what the workload
+/// A subscript that mixes fixed and inner loops must be a sum whose inner part runs through a regular set,
+/// independently of the others. A subscript of inner loops alone is taken as the whole of what the workload
 /// writes: primitives keep the values that a block's iterators run through.
 pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fixed: usize) -> bool {
     let loops = func.loops_of(&writer.name).unwrap_or_default();
@@ -379,15 +371,13 @@ pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fi
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
     let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
     let mut subscripts = accesses.map(|it| at_loops(writer, it));
-    let regular = |dims: &[Index], n: usize| {
-        let it = &dims[n];
-        if !it.any_var(&is_fixed) || !it.any_var(&is_inner) {
-            return true;
-        }
-        let elsewhere =
-            |var: &Name| dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|v| v == var));
-        let own = !it.any_var(&|var| is_inner(var) && elsewhere(var));
-        own && steps(&bounds.split(&bounds.simplify(it), &is_inner).1, &bounds).is_some()
+    let mixes = |it: &Index| it.any_var(&is_fixed) && it.any_var(&is_inner);
+    let is_regular = |dims: &[Index]| {
+        let inner = |it: &Index| bounds.split(&bounds.simplify(it), &is_inner).1;
+        let each = dims.iter().all(|it| !mixes(it) || steps(&inner(it), &bounds).is_some());
+        let all: Option<Vec<_>> = dims.iter().map(|it| digits::of_sum(&inner(it), &bounds)).collect();
+        let together = || all.is_some_and(|all| digits::are_independent(&all.concat(), &bounds));
+        !dims.iter().any(mixes) || each && (together() || !shares_inner(dims, &mixes, &is_inner))
     };
     let shape = &func.buffers[buffer].shape;
     let is_harmless = |guard: &Less, dims: &[Index]| {
@@ -395,9 +385,16 @@ pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fi
             reader.guards.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner);
         shared || is_accounted_for(guard, dims, shape, &bounds, &is_inner)
     };
-    subscripts.all(|dims| {
-        (0..dims.len()).all(|n| regular(&dims, n)) && writer.guards.iter().all(|it| is_harmless(it, &dims))
-    })
+    subscripts.all(|dims| is_regular(&dims) && writer.guards.iter().all(|it| is_harmless(it, &dims)))
+}
+
+/// Whether a mixed subscript has an inner variable that another subscript has too.
+fn shares_inner(dims: &[Index], mixes: &dyn Fn(&Index) -> bool, is_inner: &dyn Fn(&Name) -> bool) -> bool {
+    let elsewhere = |n: usize, var: &Name| {
+        dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|it| it == var))
+    };
+    let mut both = dims.iter().enumerate().filter(|(_, it)| mixes(it));
+    both.any(|(n, it)| it.any_var(&|var| is_inner(var) && elsewhere(n, var)))
 }
 
 /// Whether a guard keeps out nothing that is in the box of these subscripts and exists in the buffer.

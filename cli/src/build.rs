@@ -1,0 +1,67 @@
+//! From a scheduled program to one that a machine can load.
+
+use codegen::{
+    device::{CpuMachine, CudaMachine, Machine, Program, Resources, cc, nvrtc},
+    emit::emit,
+};
+use indexmap::IndexMap;
+use ir::{Arch, Func, Module, Name, Target};
+
+use crate::report::Report;
+
+/// A program with everything that was made on the way to it.
+#[derive(Debug)]
+pub(crate) struct Built {
+    /// The scheduled program.
+    pub(crate) func: Func,
+    /// The emitted source.
+    pub(crate) source: String,
+    /// What a machine loads.
+    pub(crate) program: Program,
+    /// What each kernel needs, where the compiler tells.
+    pub(crate) resources: Vec<Resources>,
+}
+
+/// Lowers a scheduled program.
+pub(crate) fn lower(func: &Func, target: &Target) -> Result<Module, Report> {
+    codegen::compile_module(func, target).map_err(|err| Report::lower(func, &err))
+}
+
+/// The source of a lowered program.
+pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Report> {
+    emit(module, target).map_err(|err| Report::failed(err.to_string()))
+}
+
+/// Lowers, emits and compiles.
+pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Report> {
+    let module = lower(func, target)?;
+    let source = source(&module, target)?;
+    let (binary, resources) = match target {
+        Target::Cpu => (cc::find()?.compile(&source)?, vec![]),
+        Target::Cuda(arch) => {
+            let compiled = compile_cuda(&source, func, arch)?;
+            (compiled.cubin, compiled.resources)
+        }
+    };
+    let program = codegen::program(&module, dims, binary).map_err(|err| Report::failed(err.to_string()))?;
+    Ok(Built { func: func.clone(), source, program, resources })
+}
+
+/// Compiles CUDA C++.
+pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Report> {
+    Ok(nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[])?)
+}
+
+/// Opens the machine that a target stands for.
+pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Report> {
+    Ok(match target {
+        Target::Cpu => Box::new(CpuMachine::open()?),
+        Target::Cuda(_) => Box::new(CudaMachine::open(0)?),
+    })
+}
+
+/// The architecture of the GPU at hand, if there is one.
+pub(crate) fn found_arch() -> Option<Arch> {
+    let machine = CudaMachine::open(0).ok()?;
+    Arch::parse(&machine.info().arch)
+}

@@ -1,0 +1,203 @@
+//! From a path or a name to a script, its workload and its target.
+
+use std::{
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use indexmap::IndexMap;
+use ir::{Arch, Func, Name, Target};
+use schedule::{
+    Session, Step,
+    script::{Script, ScriptTarget},
+    workload::{self, Param},
+};
+
+use crate::report::Report;
+
+/// A script, read, with its workload at the wanted sizes.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Its text.
+    pub(crate) text: String,
+    /// What it says.
+    pub(crate) script: Script,
+    /// The parameters of the workload that were given, by the script or by the user.
+    pub(crate) params: IndexMap<String, Param>,
+    /// The unscheduled program.
+    pub(crate) func: Func,
+    /// The values of its symbolic dimensions.
+    pub(crate) dims: IndexMap<Name, i64>,
+    /// The steps, numbers in place of knobs.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A file that a user named.
+pub(crate) fn read(path: &Path) -> Result<String, Report> {
+    fs::read_to_string(path).map_err(|err| Report::io(path, &err))
+}
+
+impl Plan {
+    /// A script from a file, with parameters and knobs of the script overridden.
+    pub(crate) fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Report> {
+        let text = read(path)?;
+        Plan::parse(path, &text, params)
+    }
+
+    /// A script from its text. Paths in it are relative to its own.
+    pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Report> {
+        let script = Script::parse(text)
+            .map_err(|err| Report::failed(&err.message).at(path, text, err.span.clone()).help(err.help))?;
+        let (file, workload_text) = find_workload(path, text, &script)?;
+        let workload =
+            workload::parse(&workload_text).map_err(|err| Report::workload(&file, &workload_text, &err))?;
+        let mut params = script.params.value.clone();
+        let mut choice = IndexMap::new();
+        for (name, value) in given {
+            match (script.knobs.contains_key(name.as_str()), value) {
+                (true, Param::Int(value)) => {
+                    choice.insert(Name::new(name.as_str()), *value);
+                }
+                (true, Param::Text(_) | Param::Float(_)) => {
+                    return Err(Report::usage(format!("the knob `{name}` is a whole number, not {value}")));
+                }
+                (false, _) => {
+                    params.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        let is_given = |name: &str| given.iter().any(|it| it.0 == name);
+        let func = workload.instantiate(&params).map_err(|err| {
+            let in_script = err.param().filter(|it| !is_given(it)).map(|it| param_place(text, &script, it));
+            match (in_script, err.span.is_some()) {
+                (_, true) => Report::workload(&file, &workload_text, &err),
+                (Some(span), false) => Report::failed(err.to_string()).at(path, text, span).help(err.help()),
+                (None, false) => Report::usage(err.to_string()).help(err.help()),
+            }
+        })?;
+        let steps = script.resolve(&choice);
+        let (path, text) = (path.to_owned(), text.to_owned());
+        Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps })
+    }
+
+    /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
+    /// names is `found`, else `sm_80`, the oldest that the emitted code is for.
+    pub(crate) fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
+        let target = asked.or(self.script.target.as_ref().map(|it| &it.value));
+        match target {
+            None | Some(ScriptTarget::Cpu) => Target::Cpu,
+            Some(ScriptTarget::Cuda(Some(arch))) => Target::Cuda(arch.clone()),
+            Some(ScriptTarget::Cuda(None)) => Target::Cuda(found.unwrap_or(Arch { sm: 80, suffix: None })),
+        }
+    }
+
+    /// Refuses to go on unless each symbolic dimension has a value, and nothing else has.
+    pub(crate) fn expect_dims(&self) -> Result<(), Report> {
+        if let Some(dim) = self.func.dims.iter().find(|it| !self.dims.contains_key(*it)) {
+            let title = format!("the symbolic dimension `{dim}` has no value");
+            return Err(Report::usage(title).help(format!("give one: `--dim {dim}=512`")));
+        }
+        match self.dims.keys().find(|it| !self.func.dims.contains(it)) {
+            Some(dim) => Err(Report::usage(format!("the workload has no symbolic dimension `{dim}`"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies the first steps, or all.
+    pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Report> {
+        let mut session = Session::new(self.func.clone(), Some(target.clone()));
+        let places = self.script.steps.iter().map(|it| &it.span);
+        for (step, span) in self.steps.iter().zip(places).take(until.unwrap_or(usize::MAX)) {
+            session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
+        }
+        Ok(session)
+    }
+
+    fn refused(
+        &self,
+        span: &Range<usize>,
+        step: &Step,
+        before: &Func,
+        err: &schedule::ScheduleError,
+    ) -> Report {
+        Report::refused(&self.path, &self.text, span, step.name(), before, err)
+    }
+
+    /// The parameters on one line: `m=1024 n=1024 dtype=f32`.
+    pub(crate) fn sizes(&self) -> String {
+        let word = |(name, value): (&String, &Param)| match value {
+            Param::Int(it) => format!("{name}={it}"),
+            Param::Float(it) => format!("{name}={it}"),
+            Param::Text(it) => format!("{name}={it}"),
+        };
+        self.params.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Where the script gives a parameter, or its whole list of them.
+fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
+    let all = script.params.span.clone();
+    let word = format!("\"{name}\"");
+    let found = text.get(all.clone()).and_then(|it| it.find(&word));
+    match found {
+        Some(at) => all.start + at..all.start + at + word.len(),
+        None if all.is_empty() => script.workload.span.clone(),
+        None => all,
+    }
+}
+
+/// The file and the text of the workload that a script names.
+fn find_workload(path: &Path, text: &str, script: &Script) -> Result<(PathBuf, String), Report> {
+    let name = script.workload.value.as_str();
+    let fail = |title: String| Report::failed(title).at(path, text, script.workload.span.clone());
+    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
+        let file = path.parent().unwrap_or(Path::new("")).join(name);
+        let text = fs::read_to_string(&file).map_err(|err| {
+            fail(Report::io(&file, &err).into_title()).help("the path is relative to the script".to_owned())
+        })?;
+        return Ok((file, text));
+    }
+    if let Some(text) = workloads::find(name) {
+        return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
+    }
+    let help = if let Some(near) = schedule::nearest(name, workloads::all().iter().map(|it| it.name)) {
+        format!("did you mean `{near}`?")
+    } else {
+        let names: Vec<_> = workloads::all().iter().map(|it| format!("`{}`", it.name)).collect();
+        format!("there is {}; a file of your own starts with `./`", names.join(", "))
+    };
+    Err(fail(format!("there is no workload `{name}`")).help(help))
+}
+
+/// `--target`: `cpu`, `cuda` or `cuda:sm_90a`.
+pub(crate) fn parse_target(word: &str) -> Result<ScriptTarget, String> {
+    match (word, word.strip_prefix("cuda:").and_then(Arch::parse)) {
+        ("cpu", _) => Ok(ScriptTarget::Cpu),
+        ("cuda", _) => Ok(ScriptTarget::Cuda(None)),
+        (_, Some(arch)) => Ok(ScriptTarget::Cuda(Some(arch))),
+        (_, None) => Err("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()),
+    }
+}
+
+/// `--arch`: `sm_80`.
+pub(crate) fn parse_arch(word: &str) -> Result<Arch, String> {
+    Arch::parse(word).ok_or_else(|| "an architecture is written `sm_80` or `sm_90a`".to_owned())
+}
+
+/// `--dim`: `n=512`.
+pub(crate) fn parse_dim(word: &str) -> Result<(Name, i64), String> {
+    let (name, value) = word.split_once('=').ok_or("a dimension is written `name=value`")?;
+    let value = value.parse().ok().filter(|it| *it > 0).ok_or("its value is a whole number from 1")?;
+    Ok((Name::new(name), value))
+}
+
+/// `--param`: `m=512` or `dtype=f16`.
+pub(crate) fn parse_param(word: &str) -> Result<(String, Param), String> {
+    let (name, text) = word.split_once('=').ok_or("a parameter is written `name=value`")?;
+    let number = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(Param::Float);
+    let value = text.parse().ok().map(Param::Int).or_else(number);
+    Ok((name.to_owned(), value.unwrap_or_else(|| Param::Text(text.to_owned()))))
+}

@@ -1,0 +1,141 @@
+//! `tilewright run`.
+
+use std::path::PathBuf;
+
+use codegen::device::MachineInfo;
+use ir::{Arch, Name};
+use schedule::{script::ScriptTarget, workload::Param};
+use serde_json::json;
+use tuner::{Bench, Comparison, Environment, Measured};
+
+use crate::{
+    build::{build, open},
+    load::{Plan, parse_dim, parse_param, parse_target},
+    measure::{
+        Measure, bench_error, case, compare, failure_words, gflops_words, library, log, record,
+        roofline_words, time_words, verified_words,
+    },
+    report::Report,
+    shell::Shell,
+};
+
+/// Build a schedule, verify its numbers, and time it beside the vendor's library
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The schedule script
+    script: PathBuf,
+    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a
+    #[arg(long, value_parser = parse_target)]
+    target: Option<ScriptTarget>,
+    /// A parameter of the workload or a knob, instead of the script's: m=512
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Param)>,
+    /// The value of a symbolic dimension of the workload: n=512
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(Name, i64)>,
+    #[command(flatten)]
+    measure: Measure,
+}
+
+impl Run {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
+        let mut plan = Plan::load(&self.script, &self.params)?;
+        plan.dims = self.dims.iter().cloned().collect();
+        plan.expect_dims()?;
+        let wanted = plan.target(self.target.as_ref(), None);
+        // What can be refused without a machine is refused before one is opened.
+        plan.schedule(&wanted, None)?;
+        let mut machine = open(&wanted)?;
+        let info = machine.info().clone();
+        let target = plan.target(self.target.as_ref(), Arch::parse(&info.arch));
+
+        shell.progress("compiling");
+        let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;
+        let case = case(&plan, self.measure.seed)?;
+        let settings = self.measure.settings(&info);
+        let inputs = case.inputs();
+        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+        let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
+        let name = self.script.display().to_string();
+        let comparison = compare(&mut bench, &[(&name, &built)], &settings, "run", shell);
+        shell.done();
+
+        let environment = Environment::new(&info, &case, &settings);
+        let measured = &comparison.candidates[0];
+        let record = record(&plan, &built, &case, &comparison, measured, environment);
+        log(self.measure.log.as_deref(), std::slice::from_ref(&record))?;
+        if shell.json {
+            shell.json(&json!({"ok": measured.failure.is_none(), "record": record}))?;
+        } else {
+            self.print(&plan, &info, &comparison, measured, shell)?;
+        }
+        match failure_words(measured) {
+            Some(words) => {
+                let help = measured.failure.as_ref().and_then(tuner::Failure::help);
+                Err(Report::failed(format!("{name}: {words}")).help(help))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn print(
+        &self,
+        plan: &Plan,
+        info: &MachineInfo,
+        comparison: &Comparison,
+        measured: &Measured,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Report> {
+        let out = &mut *shell.out;
+        writeln!(out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
+        let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
+        else {
+            return Ok(());
+        };
+        writeln!(out, "verified   before and after timing: {}", verified_words(after))?;
+        writeln!(
+            out,
+            "time       {} (least {}, most {}, spread {:.1} %), {} samples of {} calls",
+            time_words(stats.median),
+            time_words(stats.min),
+            time_words(stats.max),
+            100.0 * stats.spread(),
+            measured.seconds.len(),
+            measured.calls
+        )?;
+        let regime = self.measure.regime;
+        writeln!(out, "regime     {}; caches {}", regime.as_str(), regime.cache_policy())?;
+        let part = roofline_words(comparison, measured).map(|it| format!(", {it}")).unwrap_or_default();
+        writeln!(out, "GFLOPS     {}{part}", gflops_words(gflops))?;
+        print_baseline(info, comparison, measured, shell)
+    }
+}
+
+fn print_baseline(
+    info: &MachineInfo,
+    comparison: &Comparison,
+    measured: &Measured,
+    shell: &mut Shell<'_>,
+) -> Result<(), Report> {
+    let name = library(info);
+    let baseline = comparison.baseline.as_ref();
+    if let Some(err) = &comparison.no_baseline {
+        writeln!(shell.out, "baseline   none: {err}")?;
+    }
+    if let Some(words) = baseline.and_then(failure_words) {
+        writeln!(shell.out, "baseline   none: {name}: {words}")?;
+    }
+    if let (Some(gflops), Some(ratio)) = (baseline.and_then(|it| it.gflops), measured.versus_baseline) {
+        writeln!(
+            shell.out,
+            "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {} rounds)",
+            gflops_words(gflops),
+            ratio.median,
+            ratio.min,
+            ratio.max,
+            ratio.rounds
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Every program in `tests/lower` that lowers computes on the virtual GPU what the interpreter says, to the bit.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use ir::{Arch, Func, Name, Role, Target, interp};
+use tilewright_codegen::compile_module;
+
+#[test]
+fn programs_compute_what_they_mean() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lower")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (head, program) = text.split_once('\n').unwrap();
+        let func = ir::text::parse(program).unwrap();
+        let target = match head.rsplit(' ').next().unwrap() {
+            "cpu" => Target::Cpu,
+            _ => Target::Cuda(Arch { sm: 80, suffix: None }),
+        };
+        if compile_module(&func, &target).is_err() {
+            continue;
+        }
+        let sizes: &[i64] = if func.dims.is_empty() { &[1] } else { &[1, 3, 37] };
+        for &n in sizes {
+            check(&func, &target, n, &path.display().to_string());
+        }
+        count += 1;
+    }
+    assert!(count >= 12, "{count} programs ran");
+}
+
+fn check(func: &Func, target: &Target, n: i64, what: &str) {
+    let dims: IndexMap<Name, i64> = func.dims.iter().map(|it| (it.clone(), n)).collect();
+    let shape = |it: &ir::Buffer| -> Vec<usize> {
+        let sizes = it.shape.iter().map(|it| it.eval(&|name| dims.get(name).copied()).unwrap());
+        sizes.map(|it| usize::try_from(it).unwrap()).collect()
+    };
+    let inputs = func.buffers.iter().filter(|(_, it)| it.role == Role::Input);
+    let inputs = inputs.map(|(name, it)| {
+        let shape = shape(it);
+        let count: usize = shape.iter().product();
+        let data = (0..count).map(|at| ((at * 7 + 3) % 11) as f64 - 5.0);
+        (name.clone(), interp::Tensor::new(it.dtype, &shape, data))
+    });
+    let inputs: IndexMap<_, _> = inputs.collect();
+    let tensors: Vec<_> = inputs.values().cloned().collect();
+    let expected = interp::run(func, &dims, &tensors).unwrap_or_else(|err| panic!("{what}: {err}"));
+
+    let module = compile_module(func, target).unwrap();
+    for seed in 0..2 {
+        let mut memory = HashMap::new();
+        for (name, arg) in &module.args {
+            let len = usize::try_from(arg.len.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
+            let data = inputs.get(name).map_or_else(|| vec![f64::NAN; len], |it| it.data.clone());
+            memory.insert(name.clone(), data);
+        }
+        support::run(&module, &dims, &mut memory, seed);
+        let outputs = func.buffers.iter().filter(|(_, it)| it.role == Role::Output);
+        for ((name, _), expected) in outputs.zip(&expected) {
+            assert_eq!(memory[name], expected.data, "`{name}` of {what}, n = {n}, seed {seed}\n{module}");
+        }
+    }
+}
