@@ -20,12 +20,12 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// The variables that must be equal on both sides for the accesses to meet in one element.
     ///
-    /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of a term` for
-    /// the terms that both have alike, and a bounded rest; a term whose coefficient exceeds all that the smaller ones and the rest can make up
-    /// must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
+    /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of two terms` for
+    /// the terms that both have alike, and a bounded rest; two terms whose coefficient exceeds all that the smaller
+    /// ones and the rest can make up must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
     pub(crate) fn separated(&self) -> BTreeSet<Name> {
         let mut dims = self.dimensions();
-        let mut equal: BTreeSet<Index> = BTreeSet::new();
+        let mut equal = BTreeSet::new();
         loop {
             let before = equal.len();
             for (a, b) in &dims {
@@ -36,7 +36,7 @@ impl Pair<'_> {
             }
             dims.extend(joined(&equal).into_iter().map(|it| (it.clone(), it)));
         }
-        equal.iter().filter_map(|it| it.as_var().cloned()).collect()
+        same(&equal).filter_map(|it| it.as_var().cloned()).collect()
     }
 
     /// Whether no element is touched by both accesses.
@@ -71,36 +71,37 @@ impl Pair<'_> {
         dims
     }
 
-    fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Index>) {
-        let mut units = Vec::new();
-        let Some((low, high)) = self.rest(a, b, Some(&mut units)) else { return };
+    fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Match>) {
+        let mut alike = Vec::new();
+        let Some((low, high)) = self.rest(a, b, Some(&mut alike)) else { return };
         let slack = low.abs().max(high.abs());
-        units.retain(|(_, atom)| !equal.contains(atom));
-        units.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
-        for (at, (factor, atom)) in units.iter().enumerate() {
-            let smaller = units[at + 1..].iter().map(|(factor, atom)| Some(factor.abs() * self.span(atom)?));
+        alike.retain(|(_, it)| !equal.contains(it));
+        alike.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
+        for (at, (factor, it)) in alike.iter().enumerate() {
+            let smaller = alike[at + 1..].iter().map(|(factor, it)| Some(factor.abs() * self.span(&it.0)?));
             let reach = smaller.sum::<Option<i64>>();
             if reach.is_none_or(|it| factor.abs() <= it + slack) {
                 break;
             }
-            equal.insert(atom.clone());
+            equal.insert(it.clone());
         }
     }
 
     /// The bounds of `a - b` without the terms that both have alike: common ones cancel, others go to `alike`.
-    fn rest(&self, a: &Index, b: &Index, mut alike: Option<&mut Vec<(i64, Index)>>) -> Option<(i64, i64)> {
+    ///
+    /// Besides equal terms, two loops of the same range are alike: those of a writing and of a reading nest, say.
+    fn rest(&self, a: &Index, b: &Index, alike: Option<&mut Vec<(i64, Match)>>) -> Option<(i64, i64)> {
         let (mut a, mut b) = (Terms::of(a), Terms::of(b));
-        a.terms.retain(|term| {
-            let varies = term.1.any_var(&|name| !(self.is_common)(name));
-            let Some(at) = b.terms.iter().position(|it| it == term) else { return true };
-            match (&mut alike, varies) {
-                (None, true) => return true,
-                (Some(alike), true) => alike.push(term.clone()),
-                (None | Some(_), false) => {}
-            }
-            b.terms.remove(at);
-            false
-        });
+        let varies = |it: &Index| it.any_var(&|name| !(self.is_common)(name));
+        a.drop_matched(&mut b, &mut |a, b| a == b && !varies(a));
+        if let Some(alike) = alike {
+            let mut found = a.drop_matched(&mut b, &mut |a, b| a == b);
+            found.extend(a.drop_matched(&mut b, &mut |a, b| {
+                let loops = [a, b].iter().all(|it| it.as_var().is_some() && varies(it));
+                loops && self.bounds.interval(a) == self.bounds.interval(b) && self.span(a).is_some()
+            }));
+            alike.append(&mut found);
+        }
         let (low_a, high_a) = self.range(&a)?;
         let (low_b, high_b) = self.range(&b)?;
         Some((low_a.checked_sub(high_b)?, high_a.checked_sub(low_b)?))
@@ -119,6 +120,9 @@ impl Pair<'_> {
     }
 }
 
+/// A term of one side and one of the other.
+type Match = (Index, Index);
+
 /// A sum of products with constant factors.
 pub(crate) struct Terms {
     /// The factors and what they multiply: variables, or what is not linear.
@@ -132,6 +136,23 @@ impl Terms {
     pub(crate) fn of(index: &Index) -> Terms {
         let mut out = Terms { terms: Vec::new(), constant: 0 };
         out.add(1, index);
+        out
+    }
+
+    /// Takes the terms of equal factors that match out of both sums.
+    fn drop_matched(
+        &mut self,
+        other: &mut Terms,
+        matches: &mut dyn FnMut(&Index, &Index) -> bool,
+    ) -> Vec<(i64, Match)> {
+        let mut out = Vec::new();
+        self.terms.retain(|(factor, atom)| {
+            let Some(at) = other.terms.iter().position(|it| it.0 == *factor && matches(atom, &it.1)) else {
+                return true;
+            };
+            out.push((*factor, (atom.clone(), other.terms.remove(at).1)));
+            false
+        });
         out
     }
 
@@ -187,7 +208,12 @@ fn pairs(dims: &[(Index, Index)]) -> impl Iterator<Item = (usize, usize)> + use<
 }
 
 /// What is equal because its quotient and remainder are.
-fn joined(equal: &BTreeSet<Index>) -> Vec<Index> {
-    let each = equal.iter().flat_map(|high| equal.iter().filter_map(move |low| join(high, low)));
-    each.filter(|it| !equal.contains(it)).collect()
+fn joined(equal: &BTreeSet<Match>) -> Vec<Index> {
+    let each = same(equal).flat_map(|high| same(equal).filter_map(move |low| join(high, low)));
+    each.filter(|it| !equal.contains(&(it.clone(), it.clone()))).collect()
+}
+
+/// The terms that both sides have.
+fn same(equal: &BTreeSet<Match>) -> impl Iterator<Item = &Index> {
+    equal.iter().filter(|(a, b)| a == b).map(|(a, _)| a)
 }

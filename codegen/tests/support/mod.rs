@@ -4,10 +4,12 @@
 //! each time. A missing barrier therefore shows as a wrong or unwritten number for some seed. Statements with
 //! barriers inside must be uniform over the block, which is asserted.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
-use ir::{DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope, ThreadAxis, Value, axis_var, number};
+use ir::{
+    DType, For, Index, Kernel, Less, Literal, Module, Name, Op, Scope, ThreadAxis, Value, axis_var, number,
+};
 
 type Memory = HashMap<Name, Vec<f64>>;
 type Vars = HashMap<Name, i64>;
@@ -142,7 +144,9 @@ impl Team<'_> {
             }
             Op::If(cond, body) => {
                 if holds(cond, &self.threads[at].vars) {
-                    body.iter().for_each(|op| self.op(op, at));
+                    for op in body {
+                        self.op(op, at);
+                    }
                 }
             }
             Op::Store(place, value) => {
@@ -208,4 +212,15 @@ impl Team<'_> {
         }
         order
     }
+}
+
+/// The statements without their barriers, to see that those are needed.
+pub(crate) fn without_barriers(ops: &[Op]) -> Vec<Op> {
+    let kept = ops.iter().filter(|op| !matches!(op, Op::Barrier));
+    let kept = kept.map(|op| match op {
+        Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
+        Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
+        Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => op.clone(),
+    });
+    kept.collect()
 }

@@ -72,6 +72,10 @@ impl Primitive for Annotate {
             (None, None) | (Some(_), Some(_)) => Err(ScheduleError::AnnotateWhat),
         }
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }
 
 impl Annotate {

@@ -57,6 +57,10 @@ impl Primitive for Bind {
         check_counts(it, axis, &others)?;
         mark(state, &self.target, LoopKind::Bound(axis))
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }
 
 /// Whether the work under `inner` is the same in every iteration of `outer`: then each thread may do its share of it

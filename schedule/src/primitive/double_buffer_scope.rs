@@ -36,4 +36,8 @@ impl Primitive for DoubleBufferScope {
         }
         annotate_block(state, &self.block, KEY, Annotation::Int(0))
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }

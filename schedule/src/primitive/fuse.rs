@@ -63,6 +63,10 @@ impl Primitive for Fuse {
         simplify_bindings(&mut state.func);
         Ok(())
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }
 
 impl Fuse {

@@ -56,6 +56,12 @@ pub trait Primitive {
     /// Rewrites the program, or refuses. What it leaves behind on refusal is thrown away by the session.
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError>;
 
+    /// Whether an iteration of some loop may do other work afterwards, or keep its data elsewhere: then loops that
+    /// run in parallel are checked again. Steps that only mark, cut or reorder loops say no.
+    fn moves_work(&self) -> bool {
+        true
+    }
+
     /// The places where a knob may stand, so that a script can put its value there.
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![]

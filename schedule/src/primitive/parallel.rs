@@ -31,4 +31,8 @@ impl Primitive for Parallel {
         }
         mark(state, &self.target, LoopKind::Parallel)
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }

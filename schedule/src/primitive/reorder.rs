@@ -60,4 +60,8 @@ impl Primitive for Reorder {
         });
         Ok(())
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }

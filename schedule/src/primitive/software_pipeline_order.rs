@@ -70,6 +70,10 @@ impl Primitive for SoftwarePipelineOrder {
         annotate_loop(state, &self.target, ORDER, Annotation::Map(orders))
     }
 
+    fn moves_work(&self) -> bool {
+        false
+    }
+
     fn numbers(&mut self) -> Vec<&mut Number> {
         match &mut self.order {
             Order::Map(map) => map.values_mut().collect(),

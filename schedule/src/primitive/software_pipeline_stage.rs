@@ -64,6 +64,10 @@ impl Primitive for SoftwarePipelineStage {
         annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
     }
 
+    fn moves_work(&self) -> bool {
+        false
+    }
+
     fn numbers(&mut self) -> Vec<&mut Number> {
         match &mut self.stages {
             Stages::Map(map) => map.values_mut().collect(),

@@ -57,6 +57,10 @@ impl Primitive for Split {
         Ok(())
     }
 
+    fn moves_work(&self) -> bool {
+        false
+    }
+
     fn numbers(&mut self) -> Vec<&mut Number> {
         self.into.values_mut().flatten().collect()
     }

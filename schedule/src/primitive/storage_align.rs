@@ -56,6 +56,10 @@ impl Primitive for StorageAlign {
         Ok(())
     }
 
+    fn moves_work(&self) -> bool {
+        false
+    }
+
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![&mut self.factor, &mut self.offset]
     }

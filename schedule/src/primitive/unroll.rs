@@ -36,4 +36,8 @@ impl Primitive for Unroll {
             .replace_loop(&self.target, |old| Stmt::Loop(Arc::new(Loop { kind: LoopKind::Unrolled, ..old })));
         Ok(())
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }

@@ -31,4 +31,8 @@ impl Primitive for Vectorize {
         }
         mark(state, &self.target, LoopKind::Vectorized)
     }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
 }
