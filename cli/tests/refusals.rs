@@ -1,7 +1,5 @@
 //! Every refused script of `schedule/tests/scripts`, as the user sees the refusal.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 mod common;
 
 use std::{fs, path::Path};
