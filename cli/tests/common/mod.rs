@@ -3,6 +3,7 @@
 use std::{path::Path, process::Command};
 
 /// What `tilewright` prints in a folder, with its exit code; NVRTC is not to be found.
+#[allow(dead_code, reason = "each test file is a crate of its own, and not all use both")]
 pub(crate) fn tilewright(folder: &Path, arguments: &[&str]) -> String {
     run(folder, arguments, &[("TILEWRIGHT_NVRTC_DIR", "no-such-folder")])
 }
