@@ -52,8 +52,6 @@ impl Plan {
         let script = Script::parse(text)
             .map_err(|err| Report::failed(&err.message).at(path, text, err.span.clone()).help(err.help))?;
         let (file, workload_text) = find_workload(path, text, &script)?;
-        let workload =
-            workload::parse(&workload_text).map_err(|err| Report::workload(&file, &workload_text, &err))?;
         let mut params = script.params.value.clone();
         let mut choice = IndexMap::new();
         for (name, value) in given {
@@ -69,15 +67,12 @@ impl Plan {
                 }
             }
         }
-        let is_given = |name: &str| given.iter().any(|it| it.0 == name);
-        let func = workload.instantiate(&params).map_err(|err| {
-            let in_script = err.param().filter(|it| !is_given(it)).map(|it| param_place(text, &script, it));
-            match (in_script, err.span.is_some()) {
-                (_, true) => Report::workload(&file, &workload_text, &err),
-                (Some(span), false) => Report::failed(err.to_string()).at(path, text, span).help(err.help()),
-                (None, false) => Report::usage(err.to_string()).help(err.help()),
-            }
-        })?;
+        let source = Source { path, text, script: &script, file: &file, workload: &workload_text };
+        let func = if file.extension().is_some_and(|it| it == "tw") {
+            source.program()?
+        } else {
+            source.instance(&params, given)?
+        };
         let steps = script.resolve(&choice);
         let (path, text) = (path.to_owned(), text.to_owned());
         Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps })
@@ -135,6 +130,63 @@ impl Plan {
         };
         self.params.iter().map(word).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A script and the file of its workload, to tell where an error stands.
+struct Source<'a> {
+    path: &'a Path,
+    text: &'a str,
+    script: &'a Script,
+    file: &'a Path,
+    workload: &'a str,
+}
+
+impl Source<'_> {
+    /// A workload in RON at the values of its parameters.
+    fn instance(&self, params: &IndexMap<String, Param>, given: &[(String, Param)]) -> Result<Func, Report> {
+        let workload =
+            workload::parse(self.workload).map_err(|err| Report::workload(self.file, self.workload, &err))?;
+        workload.instantiate(params).map_err(|err| {
+            let is_given = |name: &str| given.iter().any(|it| it.0 == name);
+            let in_script = err.param().filter(|it| !is_given(it));
+            match (in_script, err.span.is_some()) {
+                (_, true) => Report::workload(self.file, self.workload, &err),
+                (Some(name), false) => {
+                    let span = param_place(self.text, self.script, name);
+                    Report::failed(err.to_string()).at(self.path, self.text, span).help(err.help())
+                }
+                (None, false) => Report::usage(err.to_string()).help(err.help()),
+            }
+        })
+    }
+
+    /// A program in the text form, with its sizes as they stand there.
+    fn program(&self) -> Result<Func, Report> {
+        if let Some(name) = self.script.params.value.keys().next() {
+            let span = param_place(self.text, self.script, name);
+            return Err(
+                Report::failed("a program in the text form has no parameters").at(self.path, self.text, span)
+            );
+        }
+        let func = ir::text::parse(self.workload).map_err(|err| {
+            let span = place(self.workload, err.line, err.column);
+            Report::failed(err.kind.to_string()).at(self.file, self.workload, span)
+        })?;
+        ir::verify(&func).map_err(|errors| {
+            let all: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            Report::failed(format!("{}: {}", self.file.display(), all.join("; ")))
+        })?;
+        Ok(func)
+    }
+}
+
+/// One character at a line and a column, both from 1, in bytes.
+fn place(text: &str, line: usize, column: usize) -> Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = text.get(start..).unwrap_or_default();
+    let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
+    let width = rest[before..].chars().next().map_or(0, char::len_utf8);
+    start + before..start + before + width
 }
 
 /// Where the script gives a parameter, or its whole list of them.

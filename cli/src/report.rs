@@ -107,7 +107,9 @@ impl Report {
         before: &Func,
         err: &ScheduleError,
     ) -> Report {
-        let mut report = Report::failed(format!("{word}: {err}")).help(err.help());
+        let message = err.to_string();
+        let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
+        let mut report = Report::failed(title).help(err.help());
         report.script(path, text, step, &err.names());
         report.program("the program before it", before, &err.names());
         report

@@ -1,0 +1,190 @@
+//! What the tool prints, as the user sees it.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{run, tilewright};
+
+const SCRIPT: &str = r#"schedule(
+    about: "Rows by the threads of the GPU.",
+    workload: "matmul", target: "cuda",
+    params: {"m": 64, "n": 48, "k": 40, "dtype": "f32"},
+    knobs: {"tx": [16, 32]},
+    steps: [
+        split(loop: "i", into: {"by": None, "ty": 8}),
+        split(loop: "j", into: {"bx": None, "tx": "tx"}),
+        reorder(order: ["by", "bx", "ty", "tx", "k"]),
+        bind(loop: "by", axis: "blockIdx.y"),
+        bind(loop: "bx", axis: "blockIdx.x"),
+        bind(loop: "ty", axis: "threadIdx.y"),
+        bind(loop: "tx", axis: "threadIdx.x"),
+    ],
+)
+"#;
+
+/// A folder with that script as `a.ron`, and with changed copies of it.
+fn folder(copies: &[(&str, &str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.ron"), SCRIPT).unwrap();
+    for (name, from, to) in copies {
+        assert!(SCRIPT.contains(from));
+        fs::write(folder.path().join(name), SCRIPT.replacen(from, to, 1)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn wrong_files_names_and_texts() {
+    let folder = folder(&[
+        ("typo.ron", "\"matmul\"", "\"matmull\""),
+        ("unknown.ron", "\"matmul\"", "\"fft\""),
+        ("missing.ron", "\"matmul\"", "\"./mine.ron\""),
+        ("param.ron", "\"dtype\": \"f32\"", "\"dtyp\": \"f32\""),
+        ("value.ron", "\"dtype\": \"f32\"", "\"dtype\": \"f33\""),
+        ("broken.ron", "into: {\"by\"", "into {\"by\""),
+        ("broken_workload.ron", "\"matmul\"", "\"./broken_workload_file.ron\""),
+        ("program.ron", "\"matmul\"", "\"./program.tw\""),
+    ]);
+    let workload = "workload(name: \"mine\", about: \"x\", axes: {}, tensors: {}, stages: [\"C[i] =\"])";
+    fs::write(folder.path().join("broken_workload_file.ron"), workload).unwrap();
+    fs::write(folder.path().join("program.tw"), "func mine\n  in A: f31[4]\n").unwrap();
+    fs::write(folder.path().join("text.ron"), "schedule(workload: \"program.tw\", steps: [])").unwrap();
+    let scripts = [
+        "nothing.ron",
+        ".",
+        "typo.ron",
+        "unknown.ron",
+        "missing.ron",
+        "param.ron",
+        "value.ron",
+        "broken.ron",
+        "broken_workload.ron",
+        "program.ron",
+        "text.ron",
+    ];
+    let told =
+        scripts.map(|it| format!("$ tilewright check {it}\n{}\n", tilewright(folder.path(), &["check", it])));
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn wrong_requests() {
+    let folder = folder(&[]);
+    let requests: &[&[&str]] = &[
+        &["explain", "splt"],
+        &["tutorial", "matmul-cp"],
+        &["tutorial", "nothing-like-it"],
+        &["tutorial", "."],
+        &["check", "a.ron", "--param", "tx=wide"],
+        &["check", "a.ron", "--param", "m=0"],
+        &["check", "a.ron", "--param", "size=9"],
+        &["check", "a.ron", "--target", "cpu"],
+        &["show", "a.ron", "--emit", "c"],
+        &["--json", "check", "a.ron", "--target", "cpu"],
+    ];
+    let told = requests
+        .iter()
+        .map(|it| format!("$ tilewright {}\n{}\n", it.join(" "), tilewright(folder.path(), it)));
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn missing_compilers_are_told() {
+    let folder = folder(&[("cpu.ron", SCRIPT, "schedule(workload: \"matmul\", target: \"cpu\", steps: [])")]);
+    let ptx = tilewright(folder.path(), &["show", "a.ron", "--emit", "ptx"]);
+    let resources = tilewright(folder.path(), &["show", "a.ron", "--emit", "resources"]);
+    let run_cpu = run(folder.path(), &["run", "cpu.ron"], &[("CC", "no-such-compiler")]);
+    insta::assert_snapshot!([ptx, resources, run_cpu].join("\n\n"));
+}
+
+#[test]
+fn a_missing_gpu_is_told() {
+    let folder = folder(&[]);
+    let told = run(folder.path(), &["run", "a.ron"], &[]);
+    if told.ends_with("exit code 0") {
+        eprintln!("skipped: there is a GPU");
+        return;
+    }
+    assert!(told.contains("error: ") && told.contains("help: ") && told.ends_with("exit code 2"), "{told}");
+}
+
+#[test]
+fn a_program_is_shown_in_every_form() {
+    let folder = folder(&[]);
+    let forms: &[&[&str]] = &[
+        &["check", "a.ron"],
+        &["show", "a.ron", "--until", "3"],
+        &["show", "a.ron", "--emit", "diff", "--until", "2"],
+        &["show", "a.ron", "--emit", "kernel", "--param", "tx=32"],
+        &["--json", "check", "a.ron"],
+        &["--json", "explain", "reorder"],
+    ];
+    let told =
+        forms.iter().map(|it| format!("$ tilewright {}\n{}\n", it.join(" "), tilewright(folder.path(), it)));
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+    for form in ["cuda", "kernel", "ir"] {
+        let told = tilewright(folder.path(), &["show", "a.ron", "--emit", form]);
+        assert!(told.contains("blockIdx") && told.ends_with("exit code 0"), "{told}");
+    }
+}
+
+/// A ladder whose last rung changes nothing that reaches the source.
+fn ladder(folder: &Path) {
+    let script = |steps: &str| {
+        format!(
+            "schedule(about: \"Why.\", workload: \"matmul\", target: \"cpu\", \
+             params: {{\"m\": 32, \"n\": 32, \"k\": 32}}, steps: [{steps}])"
+        )
+    };
+    let order = "reorder(order: [\"i\", \"k\", \"j\"])";
+    let note = "annotate(loop: \"i\", key: \"note\", value: \"x\")";
+    fs::write(folder.join("01_naive.ron"), script("")).unwrap();
+    fs::write(folder.join("02_loop_order.ron"), script(order)).unwrap();
+    fs::write(folder.join("03_a_note.ron"), script(&format!("{order}, {note}"))).unwrap();
+}
+
+#[test]
+fn a_ladder_is_climbed() {
+    let folder = tempfile::tempdir().unwrap();
+    ladder(folder.path());
+    let told = tilewright(folder.path(), &["tutorial", ".", "--size", "24,17x33x9", "--log", "log.jsonl"]);
+    for words in [
+        "2. loop order",
+        "3. a note  (no effect)",
+        "+ reorder",
+        "✓ verified",
+        "one thread against one thread",
+    ] {
+        assert!(told.contains(words), "{words} in {told}");
+    }
+    assert!(told.ends_with("exit code 0") && !told.contains('✗'), "{told}");
+    let log = fs::read_to_string(folder.path().join("log.jsonl")).unwrap();
+    let records = log.lines().map(|it| serde_json::from_str::<serde_json::Value>(it).unwrap());
+    let records: Vec<_> = records.collect();
+    assert_eq!(records.len(), 6);
+    for record in &records {
+        assert!(record["gflops"].as_f64().unwrap() > 0.0 && record["time"].as_str().unwrap().ends_with('Z'));
+        assert_eq!(record["verified_after"]["outputs"][0]["wrong"], 0);
+        assert_eq!(record["source_sha256"].as_str().unwrap().len(), 64);
+    }
+    assert_eq!(records[1]["source_sha256"], records[2]["source_sha256"]);
+    assert_ne!(records[0]["ir_sha256"], records[1]["ir_sha256"]);
+}
+
+#[test]
+fn a_run_is_printed_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    ladder(folder.path());
+    let told =
+        tilewright(folder.path(), &["--json", "run", "02_loop_order.ron", "--threads", "1", "--seed", "7"]);
+    let line = told.lines().nth(1).unwrap();
+    let value: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(
+        (value["ok"].as_bool(), value["record"]["environment"]["seed"].as_u64()),
+        (Some(true), Some(7))
+    );
+    assert_eq!(value["record"]["environment"]["regime"], "cool");
+}

@@ -1,0 +1,48 @@
+//! The CUDA ladders are compiled by NVRTC, with no GPU needed.
+
+mod common;
+
+use std::{env, path::Path};
+
+use common::run;
+
+/// Whether NVRTC is there; says so if not, and fails if it must be.
+fn has_nvrtc(folder: &Path) -> bool {
+    let found = run(folder, &["doctor"], &[]).contains("\nok    NVRTC");
+    let needed = env::var_os("TILEWRIGHT_REQUIRE_NVRTC").is_some_and(|it| it == "1");
+    assert!(found || !needed, "TILEWRIGHT_REQUIRE_NVRTC is set, and NVRTC was not found");
+    if !found {
+        eprintln!("skipped: NVRTC was not found");
+    }
+    found
+}
+
+#[test]
+fn every_rung_compiles_for_two_architectures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads");
+    if !has_nvrtc(&folder) {
+        return;
+    }
+    let mut rungs = 0;
+    for ladder in workloads::ladders().iter().filter(|it| it.name.contains("cuda")) {
+        for rung in ladder.rungs {
+            let path = format!("{}/ladders/{}/{}.ron", ladder.workload, ladder.name, rung.name);
+            for arch in ["sm_80", "sm_90a"] {
+                let told = run(&folder, &["show", &path, "--emit", "resources", "--arch", arch], &[]);
+                assert!(told.contains("registers") && told.ends_with("exit code 0"), "{path} {arch}: {told}");
+            }
+            rungs += 1;
+        }
+    }
+    assert!(rungs > 0);
+}
+
+#[test]
+fn ptx_is_printed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/matmul/ladders/matmul-cuda-f32");
+    if !has_nvrtc(&folder) {
+        return;
+    }
+    let told = run(&folder, &["show", "01_bind.ron", "--emit", "ptx", "--arch", "sm_80"], &[]);
+    assert!(told.contains(".target sm_80") && told.ends_with("exit code 0"), "{told}");
+}
