@@ -53,6 +53,11 @@ impl<'a> Nest<'a> {
         }
     }
 
+    /// Those of a buffer.
+    fn accesses_to<'s>(&'s self, buffer: &'s Name, way: Way) -> impl Iterator<Item = &'a Access> + 's {
+        self.accesses(way).iter().copied().filter(move |it| it.buffer == *buffer)
+    }
+
     /// Whether the block reads or writes a buffer.
     pub fn reaches(&self, buffer: &Name, way: Way) -> bool {
         self.accesses(way).iter().any(|it| it.buffer == *buffer)
@@ -61,6 +66,21 @@ impl<'a> Nest<'a> {
     /// Whether the block reads or writes a buffer, whichever.
     pub fn uses(&self, buffer: &Name) -> bool {
         self.reaches(buffer, Way::Read) || self.reaches(buffer, Way::Write)
+    }
+
+    /// Whether a block of another program touches the same elements of a buffer in the same runs: under loops of the
+    /// same names and extents, with the same iterators and guards, through the same subscripts.
+    pub fn uses_alike(&self, other: &Nest<'_>, buffer: &Name) -> bool {
+        let same_loops = self.loops.len() == other.loops.len()
+            && self.loops.iter().zip(&other.loops).all(|(a, b)| a.var == b.var && a.extent == b.extent);
+        same_loops
+            && self.func.dims == other.func.dims
+            && self.func.buffers.get(buffer) == other.func.buffers.get(buffer)
+            && self.block.iters == other.block.iters
+            && self.block.guards == other.block.guards
+            && [Way::Read, Way::Write]
+                .into_iter()
+                .all(|way| self.accesses_to(buffer, way).eq(other.accesses_to(buffer, way)))
     }
 
     /// How many of the loops are also around another block.
@@ -86,8 +106,7 @@ impl<'a> Nest<'a> {
         way: Way,
         relaxed: &dyn Fn(&Loop) -> bool,
     ) -> Region {
-        let accesses: Vec<&Access> =
-            self.accesses(way).iter().copied().filter(|it| it.buffer == *buffer).collect();
+        let accesses: Vec<&Access> = self.accesses_to(buffer, way).collect();
         let is_inner = |var: &Name| {
             self.loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)))
         };
