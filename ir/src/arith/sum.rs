@@ -147,6 +147,29 @@ impl Sum {
         Sum { terms: vec![Term { atoms: vec![atom], coef: 1 }], constant: 0 }
     }
 
+    /// The sum of products in any order, none with the coefficient zero. `None` where a coefficient overflows.
+    pub(super) fn of_terms(mut terms: Vec<Term>, constant: i64) -> Option<Sum> {
+        if terms.len() > 1 {
+            terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
+            let mut overflow = false;
+            terms.dedup_by(|next, kept| {
+                let same = next.atoms == kept.atoms;
+                if same {
+                    match kept.coef.checked_add(next.coef) {
+                        Some(coef) => kept.coef = coef,
+                        None => overflow = true,
+                    }
+                }
+                same
+            });
+            terms.retain(|it| it.coef != 0);
+            if overflow {
+                return None;
+            }
+        }
+        Some(Sum { terms, constant })
+    }
+
     /// The value, if this is a constant.
     pub(super) fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
