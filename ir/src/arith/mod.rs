@@ -15,7 +15,7 @@ mod normal;
 mod order;
 mod prove;
 mod rules;
-mod sum;
+pub(crate) mod sum;
 
 use std::sync::Arc;
 
@@ -76,8 +76,12 @@ impl Bounds {
 
     /// The least and greatest value, where they are constants.
     pub fn interval(&self, index: &Index) -> (Option<i64>, Option<i64>) {
-        let sum = self.sum(index);
-        (self.least(&sum), self.greatest(&sum))
+        self.interval_of_sum(&self.sum(index))
+    }
+
+    /// The same of a normal form.
+    pub(crate) fn interval_of_sum(&self, sum: &Sum) -> (Option<i64>, Option<i64>) {
+        if self.is_relational(sum) { (self.least(sum), self.greatest(sum)) } else { self.range(sum).both() }
     }
 
     fn greatest(&self, sum: &Sum) -> Option<i64> {

@@ -30,7 +30,7 @@ enum Part {
 
 impl Bounds {
     /// The normal form.
-    pub(super) fn sum(&self, index: &Index) -> Sum {
+    pub(crate) fn sum(&self, index: &Index) -> Sum {
         let sum = self.flatten(index);
         self.recombine(sum)
     }

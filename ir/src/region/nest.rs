@@ -2,8 +2,11 @@
 
 use std::cell::OnceCell;
 
-use super::{Region, Way, bounds_of, is_relaxed, touched};
-use crate::{Access, Block, Func, Index, Loop, Name, Stmt, arith::Bounds};
+use super::{Region, Way, bounds_of, is_relaxed, normal_at_loops, touched_normal};
+use crate::{
+    Access, Block, Func, Index, Loop, Name, Stmt,
+    arith::{Bounds, sum::Sum},
+};
 
 /// A block and the loops around it.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub struct Nest<'a> {
     reads: Vec<&'a Access>,
     writes: Vec<&'a Access>,
     bounds: OnceCell<Bounds>,
+    /// The subscripts of reads and of writes, over the loops and in their normal form.
+    normal: [OnceCell<Vec<Vec<Sum>>>; 2],
 }
 
 impl<'a> Nest<'a> {
@@ -32,7 +37,15 @@ impl<'a> Nest<'a> {
     }
 
     fn new(func: &'a Func, block: &'a Block, loops: Vec<&'a Loop>) -> Nest<'a> {
-        Nest { block, loops, func, reads: block.reads(), writes: block.writes(), bounds: OnceCell::new() }
+        Nest {
+            block,
+            loops,
+            func,
+            reads: block.reads(),
+            writes: block.writes(),
+            bounds: OnceCell::new(),
+            normal: Default::default(),
+        }
     }
 
     /// The shape of a buffer.
@@ -56,6 +69,19 @@ impl<'a> Nest<'a> {
     /// Those of a buffer.
     fn accesses_to<'s>(&'s self, buffer: &'s Name, way: Way) -> impl Iterator<Item = &'a Access> + 's {
         self.accesses(way).iter().copied().filter(move |it| it.buffer == *buffer)
+    }
+
+    /// Those of a buffer, with their subscripts over the loops, in their normal form.
+    pub(super) fn normal_to<'s>(
+        &'s self,
+        buffer: &'s Name,
+        way: Way,
+    ) -> impl Iterator<Item = (&'a Access, &'s [Sum])> + 's {
+        let normal = self.normal[way as usize].get_or_init(|| {
+            self.accesses(way).iter().map(|it| normal_at_loops(self.block, it, self.bounds())).collect()
+        });
+        let all = self.accesses(way).iter().copied().zip(normal.iter().map(Vec::as_slice));
+        all.filter(move |(it, _)| it.buffer == *buffer)
     }
 
     /// Whether the block reads or writes a buffer.
@@ -106,11 +132,11 @@ impl<'a> Nest<'a> {
         way: Way,
         relaxed: &dyn Fn(&Loop) -> bool,
     ) -> Region {
-        let accesses: Vec<&Access> = self.accesses_to(buffer, way).collect();
+        let accesses: Vec<&[Sum]> = self.normal_to(buffer, way).map(|it| it.1).collect();
         let is_inner = |var: &Name| {
             self.loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)))
         };
-        touched(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
+        touched_normal(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
     }
 }
 
