@@ -156,11 +156,15 @@ impl Func {
         })
     }
 
-    /// Rewrites every block in the program.
+    /// Rewrites every block in the program. A block that `f` leaves as it was stays the object that it is.
     pub fn map_blocks(&mut self, f: &mut dyn FnMut(&mut Block)) {
         self.body.walk_mut(&mut |stmt| {
             if let Stmt::Block(it) = stmt {
-                f(Arc::make_mut(it));
+                let mut new = Block::clone(it);
+                f(&mut new);
+                if new != **it {
+                    *it = Arc::new(new);
+                }
                 return false;
             }
             true

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{Block, Func, Index, Less, Loop, Name, Stmt, arith::Bounds};
+use ir::{Block, Func, Index, Iter, Less, Name, Stmt, arith::Bounds};
 
 /// Replaces loop variables where `with` answers: in extents, bindings and guards, not in the bodies of blocks,
 /// which read no loop variable.
@@ -32,32 +32,43 @@ pub fn simplify_bindings(func: &mut Func) {
     simplify(&mut func.body, &bounds);
 }
 
+/// What is simple already stays the object that it is, so that later checks see that it did not change.
 fn simplify(stmt: &mut Stmt, bounds: &Bounds) {
     match stmt {
         Stmt::Loop(it) => {
-            let Loop { var, extent, body, .. } = Arc::make_mut(it);
-            *extent = bounds.simplify(extent);
+            let extent = bounds.simplify(&it.extent);
             let mut inner = bounds.clone();
-            inner.insert(var, extent);
-            simplify(body, &inner);
+            inner.insert(&it.var, &extent);
+            let it = Arc::make_mut(it);
+            it.extent = extent;
+            simplify(&mut it.body, &inner);
         }
-        Stmt::Block(it) => simplify_block(Arc::make_mut(it), bounds),
+        Stmt::Block(it) => {
+            if let Some(block) = simplified(it, bounds) {
+                *it = Arc::new(block);
+            }
+        }
         Stmt::Seq(stmts) => stmts.iter_mut().for_each(|it| simplify(it, bounds)),
         Stmt::Store(_) => {}
     }
 }
 
-fn simplify_block(block: &mut Block, bounds: &Bounds) {
-    block.iters.iter_mut().for_each(|iter| iter.binding = bounds.simplify(&iter.binding));
+/// The block with simple bindings and guards, if that is another one.
+fn simplified(block: &Block, bounds: &Bounds) -> Option<Block> {
+    let bindings: Vec<Index> = block.iters.iter().map(|iter| bounds.simplify(&iter.binding)).collect();
     // A guard is judged under the guards kept before it, so that of two equal ones the first stays.
     let mut known = bounds.clone();
-    let mut kept: Vec<Less> = Vec::new();
-    for guard in std::mem::take(&mut block.guards) {
-        let guard = bounds.simplify_less(&guard);
-        if !kept.contains(&guard) && known.prove(&guard) != Some(true) {
+    let mut guards: Vec<Less> = Vec::new();
+    for guard in &block.guards {
+        let guard = bounds.simplify_less(guard);
+        if !guards.contains(&guard) && known.prove(&guard) != Some(true) {
             known.assume(&guard);
-            kept.push(guard);
+            guards.push(guard);
         }
     }
-    block.guards = kept;
+    if guards == block.guards && bindings.iter().eq(block.iters.iter().map(|it| &it.binding)) {
+        return None;
+    }
+    let iters = block.iters.iter().zip(bindings).map(|(iter, binding)| Iter { binding, ..iter.clone() });
+    Some(Block { iters: iters.collect(), guards, ..block.clone() })
 }

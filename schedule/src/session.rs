@@ -26,11 +26,14 @@ impl Session {
     pub fn apply(&mut self, step: &Step) -> Result<(), ScheduleError> {
         let mut next = self.state.clone();
         step.get().apply(&mut next)?;
-        if step.get().moves_work() {
-            check_parallel_loops(&next.func)?;
+        // What a checked step left as it was need not be checked again; that of the caller never was.
+        let before = (!self.past.is_empty()).then_some(&self.state.func);
+        let kept = before.map(|it| ir::kept(it, &next.func)).unwrap_or_default();
+        if before.is_none() || step.get().moves_work() {
+            check_parallel_loops(&next.func, before, &kept)?;
         }
-        check_pipelines(&next.func)?;
-        if let Err(errors) = ir::verify(&next.func) {
+        check_pipelines(&next.func, before, &kept)?;
+        if let Err(errors) = ir::verify_step(&next.func, &kept) {
             let message = errors.first().map(ToString::to_string).unwrap_or_default();
             return Err(ScheduleError::Unsound { step: step.name(), message });
         }

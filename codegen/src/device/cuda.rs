@@ -65,9 +65,11 @@ impl CudaMachine {
             flush: None,
         };
         machine.enter()?;
-        // SAFETY: the handles are valid for writes. 1: apart from the default stream. 0: with timing.
+        // SAFETY: the handles are valid for writes. The stream must wait for the default one (flag 0): a copy from
+        // pageable memory returns once its last part is staged, and a stream apart from it would start a kernel
+        // whose first results that part then overwrites. Events with flag 0 have timing.
         unsafe {
-            check("cuStreamCreate", sys::cuStreamCreate(&raw mut machine.stream, 1))?;
+            check("cuStreamCreate", sys::cuStreamCreate(&raw mut machine.stream, 0))?;
             for event in &mut machine.events {
                 check("cuEventCreate", sys::cuEventCreate(event, 0))?;
             }

@@ -5,6 +5,9 @@
 //! smaller than what is touched; elements that a guard of the block keeps out may be inside.
 
 mod digits;
+mod nest;
+
+pub use nest::Nest;
 
 use crate::{
     Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope, arith::Bounds,
@@ -90,32 +93,7 @@ pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
 ///
 /// Writes are never taken together: run serially, one iteration finds only what those before it have written.
 pub fn touched_below(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
-    let relaxed = |it: &Loop| access == Way::Read && is_relaxed(&func.buffers[buffer], it);
-    touched_where(func, block, buffer, fixed, access, &relaxed)
-}
-
-/// What a block reads or writes of a buffer in one iteration of its outermost `fixed` loops.
-pub fn touched_in_one(func: &Func, block: &Block, buffer: &Name, fixed: usize, access: Way) -> Region {
-    touched_where(func, block, buffer, fixed, access, &|_| false)
-}
-
-fn touched_where(
-    func: &Func,
-    block: &Block,
-    buffer: &Name,
-    fixed: usize,
-    access: Way,
-    relaxed: &dyn Fn(&Loop) -> bool,
-) -> Region {
-    let loops = func.loops_of(&block.name).unwrap_or_default();
-    let accesses = match access {
-        Way::Read => block.reads(),
-        Way::Write => block.writes(),
-    };
-    let accesses: Vec<_> = accesses.into_iter().filter(|it| it.buffer == *buffer).collect();
-    let is_inner =
-        |var: &Name| loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)));
-    touched(block, &accesses, &func.buffers[buffer].shape, &bounds_of(func, &loops), &is_inner)
+    Nest::of(func, block).touched_below(buffer, fixed, access)
 }
 
 /// Whether a block reads or writes a buffer.
@@ -331,26 +309,25 @@ pub struct Uncovered {
 ///
 /// This is what makes moving a block under a loop safe: data never has to survive from another iteration.
 pub fn uncovered(func: &Func) -> Option<Uncovered> {
+    let nests = Nest::all(func);
     for (buffer, info) in &func.buffers {
-        let writers = func.writers(buffer);
-        for reader in func.readers(buffer) {
-            let bounds = bounds_of(func, &func.loops_of(&reader.name).unwrap_or_default());
-            let exact = |it: &&Block| {
-                let loops = func.loops_of(&it.name).unwrap_or_default();
-                writes_box(func, it, reader, buffer, shared_loops(func, &loops, reader))
-            };
-            if let Some(writer) = writers.iter().find(|it| !exact(it)) {
-                let (reader, writer) = (reader.name.clone(), writer.name.clone());
-                return Some(Uncovered { reader, writer, buffer: buffer.clone() });
-            }
-            let written = writers.iter().map(|it| common_region(func, it, reader, buffer, Way::Write));
-            let Some(written) = written.reduce(|a, b| union(&a, &b, &info.shape, &bounds)) else { continue };
-            let covered = |writer: &&Block| {
-                let read = common_region(func, reader, writer, buffer, Way::Read);
-                covers(&written, &read, &info.shape, &bounds)
-            };
-            if let Some(writer) = writers.iter().find(|it| !covered(it)) {
-                let (reader, writer) = (reader.name.clone(), writer.name.clone());
+        let writers: Vec<&Nest<'_>> = nests.iter().filter(|it| it.reaches(buffer, Way::Write)).collect();
+        let readers =
+            nests.iter().filter(|it| it.reaches(buffer, Way::Read) && !it.reaches(buffer, Way::Write));
+        for reader in readers {
+            let exact = |it: &&&Nest<'_>| writes_box(it, reader.block, buffer, it.shared_loops(reader));
+            let writer = writers.iter().find(|it| !exact(it)).or_else(|| {
+                let written =
+                    writers.iter().map(|it| it.touched_in_one(buffer, it.shared_loops(reader), Way::Write));
+                let written = written.reduce(|a, b| union(&a, &b, &info.shape, reader.bounds()))?;
+                let covered = |writer: &&&Nest<'_>| {
+                    let read = reader.touched_in_one(buffer, reader.shared_loops(writer), Way::Read);
+                    covers(&written, &read, &info.shape, reader.bounds())
+                };
+                writers.iter().find(|it| !covered(it))
+            });
+            if let Some(writer) = writer {
+                let (reader, writer) = (reader.block.name.clone(), writer.block.name.clone());
                 return Some(Uncovered { reader, writer, buffer: buffer.clone() });
             }
         }
@@ -364,26 +341,26 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
 /// A subscript that mixes fixed and inner loops must be a sum whose inner part runs through a regular set,
 /// independently of the others. A subscript of inner loops alone is taken as the whole of what the workload
 /// writes: primitives keep the values that a block's iterators run through.
-pub fn writes_box(func: &Func, writer: &Block, reader: &Block, buffer: &Name, fixed: usize) -> bool {
-    let loops = func.loops_of(&writer.name).unwrap_or_default();
-    let bounds = bounds_of(func, &loops);
+pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) -> bool {
+    let Nest { block: writer, loops, .. } = nest;
+    let bounds = nest.bounds();
     let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var);
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
-    let accesses = writer.writes().into_iter().filter(|it| it.buffer == *buffer);
+    let accesses = nest.accesses(Way::Write).iter().filter(|it| it.buffer == *buffer);
     let mut subscripts = accesses.map(|it| at_loops(writer, it));
     let mixes = |it: &Index| it.any_var(&is_fixed) && it.any_var(&is_inner);
     let is_regular = |dims: &[Index]| {
         let inner = |it: &Index| bounds.split(&bounds.simplify(it), &is_inner).1;
-        let each = dims.iter().all(|it| !mixes(it) || steps(&inner(it), &bounds).is_some());
-        let all: Option<Vec<_>> = dims.iter().map(|it| digits::of_sum(&inner(it), &bounds)).collect();
-        let together = || all.is_some_and(|all| digits::are_independent(&all.concat(), &bounds));
+        let each = dims.iter().all(|it| !mixes(it) || steps(&inner(it), bounds).is_some());
+        let all: Option<Vec<_>> = dims.iter().map(|it| digits::of_sum(&inner(it), bounds)).collect();
+        let together = || all.is_some_and(|all| digits::are_independent(&all.concat(), bounds));
         !dims.iter().any(mixes) || each && (together() || !shares_inner(dims, &mixes, &is_inner))
     };
-    let shape = &func.buffers[buffer].shape;
+    let shape = nest.shape(buffer);
     let is_harmless = |guard: &Less, dims: &[Index]| {
         let shared =
             reader.guards.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner);
-        shared || is_accounted_for(guard, dims, shape, &bounds, &is_inner)
+        shared || is_accounted_for(guard, dims, shape, bounds, &is_inner)
     };
     subscripts.all(|dims| is_regular(&dims) && writer.guards.iter().all(|it| is_harmless(it, &dims)))
 }
@@ -422,16 +399,4 @@ fn is_accounted_for(
     let elsewhere = !fixed(&guard.lhs) && !fixed(&guard.rhs) && !dims.iter().any(|it| it.any_var(&uses));
     let mut pairs = dims.iter().zip(shape);
     elsewhere || pairs.any(|(it, size)| outside(it, size) || clips(it, size))
-}
-
-/// How many of a block's loops are also around another block.
-fn shared_loops(func: &Func, loops: &[&Loop], other: &Block) -> usize {
-    let others = func.loops_of(&other.name).unwrap_or_default();
-    loops.iter().zip(&others).take_while(|(a, b)| a.var == b.var).count()
-}
-
-/// The region that `block` touches in one iteration of the loops it shares with `other`.
-fn common_region(func: &Func, block: &Block, other: &Block, buffer: &Name, way: Way) -> Region {
-    let loops = func.loops_of(&block.name).unwrap_or_default();
-    touched_in_one(func, block, buffer, shared_loops(func, &loops, other), way)
 }

@@ -4,40 +4,56 @@
 //! corner off, loops are raised one by one as far as the guards allow, once from the outside and once from the
 //! inside. Where something is subtracted, each loop is also raised alone.
 
-use super::{Example, VerifyError, VerifyErrorKind};
+use super::{Example, Kept, VerifyError, VerifyErrorKind};
 use crate::{Access, Block, Func, Index, IndexKind, IterKind, Less, Loop, Name, Stmt, Value};
 
 /// Values of the symbolic dimensions to try: the least one, and one that few factors divide.
 const SIZES: [i64; 2] = [1, 61];
 
 /// Checks every block; reports at most one run of each.
-pub(super) fn check(func: &Func) -> Vec<VerifyError> {
-    let mut out = Vec::new();
-    blocks(func, &func.body, &mut Vec::new(), &mut out);
-    out
+pub(super) fn check<'a>(func: &'a Func, kept: Kept<'a>) -> Vec<VerifyError> {
+    let mut it = Corners { func, kept, around: Vec::new(), errors: Vec::new() };
+    it.stmt(&func.body);
+    it.errors
 }
 
-fn blocks<'a>(func: &'a Func, stmt: &'a Stmt, around: &mut Vec<&'a Loop>, out: &mut Vec<VerifyError>) {
-    match stmt {
-        Stmt::Loop(it) => {
-            around.push(it);
-            blocks(func, &it.body, around, out);
-            around.pop();
+struct Corners<'a> {
+    func: &'a Func,
+    kept: Kept<'a>,
+    around: Vec<&'a Loop>,
+    errors: Vec<VerifyError>,
+}
+
+impl<'a> Corners<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Loop(it) => {
+                self.around.push(it);
+                self.stmt(&it.body);
+                self.around.pop();
+            }
+            Stmt::Block(it) => {
+                if !self.kept.next() {
+                    self.block(it);
+                }
+            }
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it)),
+            Stmt::Store(_) => {}
         }
-        Stmt::Block(block) => {
-            let sizes = if func.dims.is_empty() { &SIZES[..1] } else { &SIZES[..] };
-            let found = sizes.iter().find_map(|size| Space { func, around, block, size: *size }.explore());
-            out.extend(found.map(|kind| VerifyError { at: block.name.clone(), kind }));
-        }
-        Stmt::Seq(stmts) => stmts.iter().for_each(|it| blocks(func, it, around, out)),
-        Stmt::Store(_) => {}
+    }
+
+    fn block(&mut self, block: &'a Block) {
+        let (func, around) = (self.func, self.around.as_slice());
+        let sizes = if func.dims.is_empty() { &SIZES[..1] } else { &SIZES[..] };
+        let found = sizes.iter().find_map(|size| Space { func, around, block, size: *size }.explore());
+        self.errors.extend(found.map(|kind| VerifyError { at: block.name.clone(), kind }));
     }
 }
 
 /// The runs of a block for one size of all dimensions.
-struct Space<'a> {
+struct Space<'a, 's> {
     func: &'a Func,
-    around: &'a [&'a Loop],
+    around: &'s [&'a Loop],
     block: &'a Block,
     size: i64,
 }
@@ -53,7 +69,7 @@ enum At {
 /// Values of variables.
 type Point<'a> = Vec<(&'a Name, i64)>;
 
-impl<'a> Space<'a> {
+impl<'a> Space<'a, '_> {
     /// What goes wrong at the first corner where something does.
     fn explore(&self) -> Option<VerifyErrorKind> {
         let count = self.around.len();

@@ -63,13 +63,20 @@ use crate::{
 
 /// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do.
 pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
-    let mut it = Verifier { func, errors: names::check(func), around: Vec::new() };
+    verify_step(func, &[])
+}
+
+/// Checks all invariants of a function that was made from a verified one by a rewrite: as [`verify`], but for what
+/// is inside those blocks that were `kept` ([`kept`](crate::kept())).
+pub fn verify_step(func: &Func, kept: &[bool]) -> Result<(), Vec<VerifyError>> {
+    let kept = Kept { blocks: kept, at: 0 };
+    let mut it = Verifier { func, errors: names::check(func), around: Vec::new(), kept: kept.clone() };
     it.buffers();
     it.sequence(&func.body);
     it.stmt(&func.body);
     it.usage();
     if it.errors.is_empty() {
-        it.errors = corners::check(func);
+        it.errors = corners::check(func, kept);
     }
     if it.errors.is_empty() { Ok(()) } else { Err(it.errors) }
 }
@@ -84,8 +91,23 @@ fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
         })
 }
 
+/// Which blocks were kept, to be asked once for each block in program order. Blocks beyond the list were not.
+#[derive(Clone)]
+struct Kept<'a> {
+    blocks: &'a [bool],
+    at: usize,
+}
+
+impl Kept<'_> {
+    fn next(&mut self) -> bool {
+        self.at += 1;
+        self.blocks.get(self.at - 1) == Some(&true)
+    }
+}
+
 struct Verifier<'a> {
     func: &'a Func,
+    kept: Kept<'a>,
     errors: Vec<VerifyError>,
     /// The loops around the statement that is looked at, from the outermost.
     around: Vec<&'a Loop>,
@@ -168,7 +190,11 @@ impl<'a> Verifier<'a> {
                 self.stmt(&it.body);
                 self.around.pop();
             }
-            Stmt::Block(it) => self.block(it),
+            Stmt::Block(it) => {
+                if !self.kept.next() {
+                    self.block(it);
+                }
+            }
             Stmt::Seq(stmts) => {
                 for stmt in stmts {
                     self.stmt(stmt);

@@ -5,9 +5,8 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
-    arith::Bounds,
-    region::{Way, bounds_of, covers, touched_in_one, writes_box},
+    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Store, Value,
+    region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
 use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
@@ -15,24 +14,72 @@ use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
 pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Result<(), ScheduleError> {
     let Some(last) = chain.last() else { return Ok(()) };
-    for block in last.body.blocks() {
-        if !accumulates(block)? {
+    let nests = Nest::all(&state.func);
+    let inside: Vec<&Nest<'_>> =
+        nests.iter().filter(|it| it.loops.iter().any(|it| it.var == last.var)).collect();
+    for nest in &inside {
+        if !accumulates(nest.block)? {
             continue;
         }
-        let bounds = bounds_around(&state.func, block);
         for it in chain.iter().filter(|it| it.extent.as_int() != Some(1)) {
-            if !tells_apart(block, &it.var, &bounds, &|_| true) {
-                return Err(ScheduleError::NotAffine { name: it.var.clone(), block: block.name.clone() });
+            if !tells_apart(nest.block, &it.var, nest.bounds(), &|_| true) {
+                return Err(ScheduleError::NotAffine {
+                    name: it.var.clone(),
+                    block: nest.block.name.clone(),
+                });
             }
         }
     }
-    let path = state.expect_path(&last.var)?;
-    expect_self_contained(&state.func, &path, chain)
+    let fixed = state.expect_path(&last.var)?.len();
+    expect_self_contained(&state.func, &inside, fixed, chain, &|_, _| false)
 }
 
 /// Refuses a loop whose iterations may not run at the same time, as `kind` would run them.
 pub(crate) fn expect_independent(func: &Func, it: &Loop, kind: LoopKind) -> Result<(), ScheduleError> {
-    for block in it.body.blocks() {
+    let nests = Nest::all(func);
+    let at = |nest: &Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
+    let Some(level) = nests.iter().find_map(at) else { return Ok(()) };
+    let inside: Vec<&Nest<'_>> = nests.iter().filter(|it| at(it).is_some()).collect();
+    Parallel { func, nests: &inside, level, kind, settled: &|_| false, first_before: &|_| None }.check()
+}
+
+/// A loop that is to run in parallel.
+struct Parallel<'a> {
+    func: &'a Func,
+    /// The blocks in it.
+    nests: &'a [&'a Nest<'a>],
+    /// Its number among the loops around each of them.
+    level: usize,
+    /// How it is run.
+    kind: LoopKind,
+    /// Whether a block is as it was when this loop was checked before.
+    settled: &'a dyn Fn(usize) -> bool,
+    /// The block that was the first to use a buffer then.
+    first_before: &'a FirstUser<'a>,
+}
+
+/// The first block that uses a buffer.
+type FirstUser<'a> = dyn Fn(&Name) -> Option<&'a Name> + 'a;
+
+impl Parallel<'_> {
+    fn check(&self) -> Result<(), ScheduleError> {
+        let Some(first) = self.nests.first() else { return Ok(()) };
+        let it = first.loops[self.level];
+        for (n, nest) in self.nests.iter().enumerate() {
+            if !(self.settled)(n) {
+                self.expect_told_apart(it, nest)?;
+            }
+        }
+        let settled = |buffer: &Name, users: &[usize]| {
+            let first = users.first().map(|n| &self.nests[*n].block.name);
+            users.iter().all(|n| (self.settled)(*n)) && (self.first_before)(buffer) == first
+        };
+        expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled)
+    }
+
+    /// Refuses a block of which two iterations of the loop must not be confused and may be.
+    fn expect_told_apart(&self, it: &Loop, nest: &Nest<'_>) -> Result<(), ScheduleError> {
+        let block = nest.block;
         for iter in block.iters.iter().filter(|iter| iter.binding.any_var(&|name| *name == it.var)) {
             if iter.kind == IterKind::Reduce {
                 let (block, iter) = (block.name.clone(), iter.var.clone());
@@ -40,70 +87,74 @@ pub(crate) fn expect_independent(func: &Func, it: &Loop, kind: LoopKind) -> Resu
             }
         }
         if !accumulates(block)? || it.extent.as_int() == Some(1) {
-            continue;
+            return Ok(());
         }
-        let private = block.writes().iter().all(|access| is_private(func, &access.buffer, kind));
+        let private =
+            nest.accesses(Way::Write).iter().all(|access| is_private(self.func, &access.buffer, self.kind));
         let spatial = |iter: &ir::Iter| iter.kind == IterKind::Spatial;
-        if !private && !tells_apart(block, &it.var, &bounds_around(func, block), &spatial) {
+        if !private && !tells_apart(block, &it.var, nest.bounds(), &spatial) {
             return Err(ScheduleError::NotAffine { name: it.var.clone(), block: block.name.clone() });
         }
+        Ok(())
     }
-    let path = func.path_to_loop(&it.var).unwrap_or_default();
-    expect_self_contained(func, &path, &[it])
 }
 
-/// Refuses where blocks under the last loop of `path` exchange data across iterations of `loops`, which are on the
-/// path: what one of them reads or overwrites has to be written first in the same iteration.
-fn expect_self_contained(func: &Func, path: &[&Loop], loops: &[&Loop]) -> Result<(), ScheduleError> {
-    let Some(last) = path.last() else { return Ok(()) };
-    let blocks = last.body.blocks();
-    if blocks.len() < 2 {
+/// Refuses where blocks under the innermost of the outermost `fixed` loops exchange data across iterations of `loops`,
+/// which are among those: what one of them reads or overwrites has to be written first in the same iteration.
+///
+/// `settled` knows buffers for which the answer is known to be yes, given the numbers of the blocks that use them.
+fn expect_self_contained(
+    func: &Func,
+    nests: &[&Nest<'_>],
+    fixed: usize,
+    loops: &[&Loop],
+    settled: &dyn Fn(&Name, &[usize]) -> bool,
+) -> Result<(), ScheduleError> {
+    if nests.len() < 2 {
         return Ok(());
     }
     for buffer in func.buffers.iter().filter(|(_, it)| it.role != Role::Input).map(|(name, _)| name) {
-        let users: Vec<&Block> = blocks.iter().copied().filter(|it| uses(it, buffer)).collect();
+        let users: Vec<usize> = (0..nests.len()).filter(|n| nests[*n].uses(buffer)).collect();
         let [first, others @ ..] = users.as_slice() else { continue };
-        let written = users.iter().any(|it| it.writes().iter().any(|access| access.buffer == *buffer));
-        if others.is_empty() || !written {
+        let written = users.iter().any(|n| nests[*n].reaches(buffer, Way::Write));
+        if others.is_empty() || !written || settled(buffer, &users) {
             continue;
         }
-        let partial = first.iters.iter().any(|iter| {
+        let first = nests[*first];
+        let others: Vec<&Nest<'_>> = others.iter().map(|n| nests[*n]).collect();
+        let partial = first.block.iters.iter().any(|iter| {
             iter.kind == IterKind::Reduce
                 && iter.binding.any_var(&|name| loops.iter().any(|it| it.var == *name))
         });
-        if let Some(other) = uncovered(func, path, first, others, buffer).or(partial.then(|| others[0])) {
-            let (first, second, buffer) = (first.name.clone(), other.name.clone(), buffer.clone());
-            return Err(ScheduleError::Carried { name: loops[0].var.clone(), first, second, buffer });
+        if let Some(other) = uncovered(func, fixed, first, &others, buffer).or(partial.then(|| others[0])) {
+            let (first, second) = (first.block.name.clone(), other.block.name.clone());
+            let (name, buffer) = (loops[0].var.clone(), buffer.clone());
+            return Err(ScheduleError::Carried { name, first, second, buffer });
         }
     }
     Ok(())
 }
 
 /// The first of `others` that touches elements of a buffer which `first` does not write in the same iteration of
-/// the loops on `path`.
-pub(crate) fn uncovered<'a>(
+/// the outermost `fixed` loops, which are around all of them.
+pub(crate) fn uncovered<'n, 'a>(
     func: &Func,
-    path: &[&Loop],
-    first: &Block,
-    others: &[&'a Block],
+    fixed: usize,
+    first: &Nest<'_>,
+    others: &[&'n Nest<'a>],
     buffer: &Name,
-) -> Option<&'a Block> {
+) -> Option<&'n Nest<'a>> {
     let shape = &func.buffers.get(buffer)?.shape;
-    if first.writes().iter().all(|it| it.buffer != *buffer) {
+    if !first.reaches(buffer, Way::Write) {
         return others.first().copied();
     }
-    let (fixed, bounds) = (path.len(), bounds_of(func, path));
-    let whole = touched_in_one(func, first, buffer, fixed, Way::Write);
-    let covered = |it: &Block, way: Way| {
-        let accesses = match way {
-            Way::Read => it.reads(),
-            Way::Write => it.writes(),
-        };
-        accesses.iter().all(|it| it.buffer != *buffer)
-            || covers(&whole, &touched_in_one(func, it, buffer, fixed, way), shape, &bounds)
+    let bounds = bounds_of(func, &first.loops[..fixed]);
+    let whole = first.touched_in_one(buffer, fixed, Way::Write);
+    let covered = |it: &Nest<'_>, way: Way| {
+        !it.reaches(buffer, way) || covers(&whole, &it.touched_in_one(buffer, fixed, way), shape, &bounds)
     };
     others.iter().copied().find(|it| {
-        !writes_box(func, first, it, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)
+        !writes_box(first, it.block, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)
     })
 }
 
@@ -162,29 +213,41 @@ fn is_private(func: &Func, buffer: &Name, kind: LoopKind) -> bool {
     }
 }
 
-pub(crate) fn uses(block: &Block, buffer: &Name) -> bool {
-    [block.reads(), block.writes()].concat().iter().any(|it| it.buffer == *buffer)
-}
-
-fn bounds_around(func: &Func, block: &Block) -> Bounds {
-    bounds_of(func, &func.loops_of(&block.name).unwrap_or_default())
-}
-
 /// Checks again every loop that is run in parallel, for a step may have changed what is inside it.
-pub(crate) fn check_parallel_loops(func: &Func) -> Result<(), ScheduleError> {
-    let mut loops = Vec::new();
-    func.body.walk(&mut |stmt| {
-        if let Stmt::Loop(it) = stmt {
-            loops.push(&**it);
-        }
-    });
-    for it in loops {
-        match it.kind {
-            LoopKind::Serial | LoopKind::Unrolled => {}
-            LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Bound(_) => {
-                expect_independent(func, it, it.kind)?;
+///
+/// Where the program `before` the step was checked, what only depends on blocks that the step has `kept`
+/// ([`ir::kept()`]) is not checked again.
+pub(crate) fn check_parallel_loops(
+    func: &Func,
+    before: Option<&Func>,
+    kept: &[bool],
+) -> Result<(), ScheduleError> {
+    let nests = Nest::all(func);
+    let old = before.map(Nest::all).unwrap_or_default();
+    for (start, nest) in nests.iter().enumerate() {
+        for (level, it) in nest.loops.iter().enumerate() {
+            let is_in =
+                |nest: &Nest<'_>| nest.loops.get(level).is_some_and(|other| std::ptr::eq(*other, *it));
+            if !is_parallel(it.kind) || start > 0 && is_in(&nests[start - 1]) {
+                continue;
             }
+            let inside: Vec<&Nest<'_>> = nests[start..].iter().take_while(|it| is_in(it)).collect();
+            let was_in =
+                |nest: &&Nest<'_>| nest.loops.iter().any(|was| was.var == it.var && was.kind == it.kind);
+            let inside_before: Vec<&Nest<'_>> = old.iter().filter(was_in).collect();
+            let settled = |n: usize| !inside_before.is_empty() && kept.get(start + n) == Some(&true);
+            let first =
+                |buffer: &Name| inside_before.iter().find(|it| it.uses(buffer)).map(|it| &it.block.name);
+            let (nests, kind) = (inside.as_slice(), it.kind);
+            Parallel { func, nests, level, kind, settled: &settled, first_before: &first }.check()?;
         }
     }
     Ok(())
+}
+
+fn is_parallel(kind: LoopKind) -> bool {
+    match kind {
+        LoopKind::Serial | LoopKind::Unrolled => false,
+        LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Bound(_) => true,
+    }
 }

@@ -11,11 +11,12 @@ use indexmap::IndexMap;
 use ir::{
     Annotation, Block, Func, IterKind, Loop, Name, Role, Stmt,
     deps::{DepKind, between},
+    region::Nest,
 };
 
 use crate::{
     PipelineError, ScheduleError,
-    check::independent::{accumulates, uncovered, uses},
+    check::independent::{accumulates, uncovered},
 };
 
 /// The annotation of stages.
@@ -72,12 +73,22 @@ pub(crate) fn in_program_order(
     Ok(out)
 }
 
-/// Checks every loop with both annotations.
-pub(crate) fn check_pipelines(func: &Func) -> Result<(), ScheduleError> {
+/// Checks every loop with both annotations, but for those that are the same in a checked program `before` of which the
+/// step has `kept` everything ([`ir::kept()`]).
+pub(crate) fn check_pipelines(
+    func: &Func,
+    before: Option<&Func>,
+    kept: &[bool],
+) -> Result<(), ScheduleError> {
+    let before = before.filter(|it| kept.iter().all(|it| *it) && are_same_blocks(it, func));
     for it in func.loops() {
         if let (Some(Annotation::Map(stages)), Some(Annotation::Map(orders))) =
             (it.annotations.get(STAGE), it.annotations.get(ORDER))
         {
+            let was = before.and_then(|before| before.find_loop(&it.var));
+            if was.is_some_and(|was| was.annotations == it.annotations) {
+                continue;
+            }
             let stages = in_program_order(it, STAGE, stages)?;
             let orders = in_program_order(it, ORDER, orders)?;
             let times = stages.values().copied().zip(orders.values().copied()).collect::<Vec<_>>();
@@ -85,6 +96,11 @@ pub(crate) fn check_pipelines(func: &Func) -> Result<(), ScheduleError> {
         }
     }
     Ok(())
+}
+
+/// Whether blocks of the same names stand in the same order.
+fn are_same_blocks(a: &Func, b: &Func) -> bool {
+    a.body.blocks().iter().map(|it| &it.name).eq(b.body.blocks().iter().map(|it| &it.name))
 }
 
 /// Checks the dependences of a loop whose components have these (stage, order) pairs.
@@ -128,24 +144,26 @@ fn is_private(func: &Func, it: &Loop, buffer: &Name) -> bool {
     if func.buffers.get(buffer).is_none_or(|it| it.role != Role::Temp) {
         return false;
     }
-    let inside: Vec<&Block> = it.body.blocks().into_iter().filter(|block| uses(block, buffer)).collect();
-    let everywhere = func.body.blocks().into_iter().filter(|block| uses(block, buffer)).count();
+    let nests = Nest::all(func);
+    let users: Vec<&Nest<'_>> = nests.iter().filter(|nest| nest.uses(buffer)).collect();
+    let level = |nest: &&Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
+    let inside: Vec<&Nest<'_>> = users.iter().copied().filter(|nest| level(nest).is_some()).collect();
     let [first, others @ ..] = inside.as_slice() else { return false };
     let loops = loops_in(&it.body);
     let within = |var: &Name| loops.contains(&var);
-    let carried = match accumulates(first) {
-        Ok(false) => false,
-        Ok(true) => {
-            first.init.is_none()
-                || first
-                    .iters
-                    .iter()
-                    .any(|iter| iter.kind == IterKind::Reduce && iter.binding.any_var(&|var| !within(var)))
-        }
-        Err(_) => true,
-    };
-    let path = func.path_to_loop(&it.var).unwrap_or_default();
-    inside.len() == everywhere && !carried && uncovered(func, &path, first, others, buffer).is_none()
+    let carried =
+        match accumulates(first.block) {
+            Ok(false) => false,
+            Ok(true) => {
+                first.block.init.is_none()
+                    || first.block.iters.iter().any(|iter| {
+                        iter.kind == IterKind::Reduce && iter.binding.any_var(&|var| !within(var))
+                    })
+            }
+            Err(_) => true,
+        };
+    let fixed = level(first).map_or(0, |level| level + 1);
+    inside.len() == users.len() && !carried && uncovered(func, fixed, first, others, buffer).is_none()
 }
 
 fn loops_in(stmt: &Stmt) -> Vec<&Name> {
