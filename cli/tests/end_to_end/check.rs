@@ -131,8 +131,9 @@ impl Expected {
     /// Whether a result is what it should be.
     pub(crate) fn compare(&self, who: &str, name: &Name, got: &[f64]) -> Result<(), String> {
         let wanted = &self.outputs[name].data;
-        // Not `>`: a NaN is wrong too.
-        let wrong = |(x, y): (&f64, &f64)| x != y && !((x - y).abs() <= self.tolerance * y.abs().max(1.0));
+        // A NaN is never near anything.
+        let near = |x: f64, y: f64| (x - y).abs() <= self.tolerance * y.abs().max(1.0);
+        let wrong = |(x, y): (&f64, &f64)| x != y && !near(*x, *y);
         match got.iter().zip(wanted).position(wrong) {
             _ if got.len() != wanted.len() => Err(format!("{who} gives `{name}` another size")),
             None => Ok(()),

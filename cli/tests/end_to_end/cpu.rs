@@ -11,7 +11,9 @@ use crate::check::Expected;
 pub(crate) fn compiler() -> Option<cc::Compiler> {
     static SAID: Once = Once::new();
     let say = |err: &_| {
-        SAID.call_once(|| writeln!(std::io::stderr(), "skipped: kernels on the CPU: {err}").unwrap());
+        SAID.call_once(|| {
+            writeln!(std::io::stderr(), "skipped: kernels on the CPU: {err}").expect("stderr is open");
+        });
     };
     cc::find().inspect_err(say).ok()
 }
@@ -57,6 +59,8 @@ pub(crate) fn execute(
         let got: Vec<_> = bytes.chunks(dtype.bytes()).map(|it| number::decode(dtype, it)).collect();
         expected.compare("the CPU", name, &got)?;
     }
-    buffers.into_iter().for_each(|it| machine.free(it));
+    for it in buffers {
+        machine.free(it);
+    }
     Ok(())
 }
