@@ -133,7 +133,7 @@ impl Expected {
         let wanted = &self.outputs[name].data;
         // A NaN is never near anything.
         let near = |x: f64, y: f64| (x - y).abs() <= self.tolerance * y.abs().max(1.0);
-        let wrong = |(x, y): (&f64, &f64)| x != y && !near(*x, *y);
+        let wrong = |(x, y): (&f64, &f64)| !near(*x, *y);
         match got.iter().zip(wanted).position(wrong) {
             _ if got.len() != wanted.len() => Err(format!("{who} gives `{name}` another size")),
             None => Ok(()),
