@@ -45,6 +45,7 @@ fn written(
     for guard in &write.guards {
         let harmless = bounds.prove(guard) == Some(true)
             || dense.chains.contains_key(&bounds.simplify(&guard.lhs))
+            || region::fails_outside(guard, &indices, shape, &bounds)
             || (known.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner));
         if !harmless {
             clip(guard, &indices, shape, &mut ranges, &bounds, &is_inner)?;
@@ -63,11 +64,10 @@ fn clip(
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Option<()> {
     for ((index, size), range) in indices.iter().zip(shape).zip(ranges) {
-        let distance = bounds.simplify(&(index - &guard.lhs));
-        let limit = bounds.simplify(&(&guard.rhs + &distance));
-        if limit.any_var(is_inner) || !index.any_var(is_inner) {
+        if !index.any_var(is_inner) {
             continue;
         }
+        let Some(limit) = limit(guard, index, bounds, is_inner) else { continue };
         let end = &range.min + &range.extent;
         if !range.steps.is_empty() {
             return (bounds.at_most(size, &limit) || bounds.at_most(&end, &limit)).then_some(());
@@ -78,6 +78,68 @@ fn clip(
         return Some(());
     }
     None
+}
+
+/// The limit below which a subscript stays just where a guard holds.
+///
+/// Guards lose factors and small terms when they are simplified. With `index = c*lhs + base + rest`, the same base for
+/// all and `0 <= rest < c`, `lhs < rhs` says no more and no less than `index < c*rhs + base`; and with
+/// `lhs = c*index + base + rest`, than `index < (rhs - base) floordiv c` where that is exact.
+fn limit(guard: &Less, index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) -> Option<Index> {
+    let of_index = quotients(index, &guard.lhs).into_iter().find_map(|c| {
+        let base = base(index, &guard.lhs, c, bounds, is_inner)?;
+        Some(&guard.rhs * c + base)
+    });
+    let of_guard = || {
+        quotients(&guard.lhs, index).into_iter().find_map(|c| {
+            let room = guard.rhs.clone() - base(&guard.lhs, index, c, bounds, is_inner)?;
+            let exact = bounds.simplify(&room.floor_mod(&Index::int(c))).as_int() == Some(0);
+            exact.then(|| room.floor_div(&Index::int(c)))
+        })
+    };
+    let limit = bounds.simplify(&of_index.or_else(of_guard)?);
+    (!limit.any_var(is_inner)).then_some(limit)
+}
+
+/// By what the terms of one index may be multiples of those of another.
+fn quotients(whole: &Index, part: &Index) -> BTreeSet<i64> {
+    let factors = |it| Terms::of(it).terms.into_iter().map(|it| it.0);
+    let each = factors(whole).flat_map(|a| factors(part).map(move |b| (a, b)));
+    let each = each.filter(|(a, b)| *b != 0 && a % b == 0 && a / b > 0).map(|(a, b)| a / b);
+    let divisors = Terms::of(part).terms.into_iter().filter_map(|(_, atom)| match atom.kind() {
+        IndexKind::FloorDiv(_, by) => by.as_int(),
+        _ => None,
+    });
+    each.chain(divisors).chain([1]).collect()
+}
+
+/// The base of `whole = c*part + base + rest`, if it is the same for all inner variables and `0 <= rest < c`.
+fn base(
+    whole: &Index,
+    part: &Index,
+    c: i64,
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Option<Index> {
+    let distance = Terms::of(&bounds.simplify(&(whole.clone() - times(part, c))));
+    let (inner, outer): (Vec<_>, Vec<_>) = distance.terms.into_iter().partition(|it| it.1.any_var(is_inner));
+    let sum = |terms: Vec<(i64, Index)>| {
+        terms.into_iter().fold(Index::int(0), |sum, (factor, atom)| sum + atom * factor)
+    };
+    let (low, high) = bounds.interval(&bounds.simplify(&sum(inner)));
+    let low = low?;
+    (high?.checked_sub(low)? < c).then(|| sum(outer) + distance.constant + low)
+}
+
+/// The index times a number, with `e - e mod c` for `(e floordiv c) * c`.
+fn times(index: &Index, c: i64) -> Index {
+    let terms = Terms::of(index);
+    let product = |atom: &Index| match atom.kind() {
+        IndexKind::FloorDiv(e, by) if by.as_int() == Some(c) => e - &e.floor_mod(by),
+        _ => atom * c,
+    };
+    let start = Index::int(terms.constant) * c;
+    terms.terms.iter().fold(start, |sum, (factor, atom)| sum + product(atom) * *factor)
 }
 
 /// Recognises subscripts that run through their ranges without holes, independently of each other.

@@ -431,12 +431,6 @@ fn is_accounted_for(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    // Where the guard fails, a subscript is outside the buffer.
-    let mut failing = bounds.clone();
-    failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
-    let outside = |it: &Index, size: &Index| {
-        failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
-    };
     // The range of a subscript ends where the guard says.
     let clips = |it: &Index, size: &Index| {
         let range = |guards: &[Less]| range_of(it, guards, size, bounds, is_inner);
@@ -447,5 +441,15 @@ fn is_accounted_for(
     let fixed = |it: &Index| it.any_var(&|var| !is_inner(var) && bounds.extent(var).is_some());
     let elsewhere = !fixed(&guard.lhs) && !fixed(&guard.rhs) && !dims.iter().any(|it| it.any_var(&uses));
     let mut pairs = dims.iter().zip(shape);
-    elsewhere || pairs.any(|(it, size)| outside(it, size) || clips(it, size))
+    elsewhere || fails_outside(guard, dims, shape, bounds) || pairs.any(|(it, size)| clips(it, size))
+}
+
+/// Whether a subscript is outside the buffer wherever the guard fails.
+pub fn fails_outside(guard: &Less, dims: &[Index], shape: &[Index], bounds: &Bounds) -> bool {
+    let mut failing = bounds.clone();
+    failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
+    let outside = |it: &Index, size: &Index| {
+        failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
+    };
+    dims.iter().zip(shape).any(|(it, size)| outside(it, size))
 }

@@ -1,0 +1,12 @@
+//! Scripts all the way to numbers: scheduled, interpreted, lowered, compiled, run, and compared with what the
+//! unscheduled program computes.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod check;
+mod cpu;
+mod gpu;
+mod ladders;
+#[allow(dead_code, reason = "these tests run kernels with their barriers only")]
+#[path = "../../../codegen/tests/support/mod.rs"]
+mod vgpu;
