@@ -110,8 +110,8 @@ impl Inserter<'_> {
             Op::Alloc(_) | Op::Comment(_) => Ok(Some((op, Flow::default()))),
             Op::Barrier => Ok(Some((op, Flow::barrier()))),
             Op::Store(..) => {
-                let touches = self.walk.touches(&op, around, self.buffers);
-                Ok(Some((op, Flow { before: touches.clone(), after: touches, meets: false })))
+                let flow = self.store(&op, around);
+                Ok(Some((op, flow)))
             }
             Op::If(cond, body) => {
                 let around: Vec<_> = around.iter().cloned().chain([Op::If(cond.clone(), vec![])]).collect();
@@ -136,17 +136,48 @@ impl Inserter<'_> {
         if it.extent.as_int() != Some(1) && self.meet(&flow.after, &flow.before, &inside, carried) {
             let at = self.first_met(&ops, &flow, &inside, carried);
             ops.insert(at, Op::Barrier);
-            flow = self.list(ops.clone(), &inside)?.flow;
+            flow = self.flow(&ops, &inside);
         }
         let barriers = has_barrier(&ops);
         if barriers && self.is_divergent(&it.extent) {
             let buffer = flow.after.first().map_or_else(|| it.var.clone(), |it| it.buffer.clone());
             return Err(LowerError::DivergentLoop { var: it.var.clone(), buffer });
         }
-        let bounds = self.walk.bounds(&inside);
-        flow.meets &= bounds.interval(&it.extent).0.is_some_and(|least| least > 0);
+        flow.meets = flow.meets && self.surely_runs(it, &inside);
         let kind = if barriers && it.kind == ForKind::Vectorized { ForKind::Serial } else { it.kind };
         Ok((Op::For(Arc::new(For { kind, body: ops, ..For::clone(it) })), flow))
+    }
+
+    /// What statements do that have all the barriers they need.
+    fn flow(&self, ops: &[Op], around: &[Op]) -> Flow {
+        let mut out = Flow::default();
+        for op in ops {
+            out.then(match op {
+                Op::Alloc(_) | Op::Comment(_) => Flow::default(),
+                Op::Barrier => Flow::barrier(),
+                Op::Store(..) => self.store(op, around),
+                Op::If(cond, body) => {
+                    let inside = [around, &[Op::If(cond.clone(), vec![])]].concat();
+                    Flow { meets: false, ..self.flow(body, &inside) }
+                }
+                Op::For(it) => {
+                    let inside =
+                        [around, &[Op::For(Arc::new(For { body: vec![], ..For::clone(it) }))]].concat();
+                    let flow = self.flow(&it.body, &inside);
+                    Flow { meets: flow.meets && self.surely_runs(it, &inside), ..flow }
+                }
+            });
+        }
+        out
+    }
+
+    fn store(&self, op: &Op, around: &[Op]) -> Flow {
+        let touches = self.walk.touches(op, around, self.buffers);
+        Flow { before: touches.clone(), after: touches, meets: false }
+    }
+
+    fn surely_runs(&self, it: &For, inside: &[Op]) -> bool {
+        self.walk.bounds(inside).interval(&it.extent).0.is_some_and(|least| least > 0)
     }
 
     /// The first statement of a loop's body that meets the end of the iteration before.
@@ -172,6 +203,11 @@ impl Inserter<'_> {
         if a.buffer != b.buffer || !(a.write || b.write) {
             return false;
         }
+        let alone = |axis: &Name| matches!((a.only(axis), b.only(axis)), (Some(a), Some(b)) if a == b);
+        let mut rest = self.threads.iter().filter(|(axis, count)| *count != 1 && !alone(axis)).peekable();
+        if rest.peek().is_none() {
+            return false;
+        }
         let next = |name: &Name| match carried {
             Some((var, true)) if var == name => Some(Index::var(var) + 1),
             Some(_) | None => None,
@@ -187,22 +223,11 @@ impl Inserter<'_> {
         if pair.disjoint() {
             return false;
         }
-        let separated = pair.separated();
-        if let Some((var, _)) = carried
-            && self.apart(a, b, var, &is_common)
-        {
+        if carried.is_some_and(|(var, _)| apart(a, b, var, &bounds, &is_common)) {
             return false;
         }
-        let alone = |axis: &Name| matches!((a.only(axis), b.only(axis)), (Some(a), Some(b)) if a == b);
-        !self.threads.iter().all(|(axis, count)| *count == 1 || separated.contains(axis) || alone(axis))
-    }
-
-    /// Whether touches in different iterations of a loop never meet, whatever the threads.
-    fn apart(&self, a: &Touch, b: &Touch, var: &Name, is_common: &dyn Fn(&Name) -> bool) -> bool {
-        let is_common = |name: &Name| name != var && is_common(name);
-        let bounds = self.pair_bounds(a, b);
-        let pair = Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &is_common };
-        pair.separated().contains(var)
+        let separated = pair.separated();
+        rest.any(|(axis, _)| !separated.contains(axis))
     }
 
     /// What is known of the variables of both: of an axis, the wider of the two ranges.
@@ -217,6 +242,13 @@ impl Inserter<'_> {
         }
         bounds
     }
+}
+
+/// Whether touches in different iterations of a loop never meet, whatever the threads.
+fn apart(a: &Touch, b: &Touch, var: &Name, bounds: &Bounds, is_common: &dyn Fn(&Name) -> bool) -> bool {
+    let is_common = |name: &Name| name != var && is_common(name);
+    let pair = Pair { a: &a.indices, b: &b.indices, bounds, is_common: &is_common };
+    pair.separated().contains(var)
 }
 
 fn has_barrier(ops: &[Op]) -> bool {

@@ -90,7 +90,20 @@ impl Check<'_> {
 
     fn pair(&self, write: &Site<'_>, other: &Site<'_>, users: &[&Site<'_>]) -> Result<(), LowerError> {
         let scope = self.func.buffers[write.buffer].scope;
-        let separated = LazyCell::new(|| separated(self.func, write, other));
+        let bounds = LazyCell::new(|| pair_bounds(self.func, write, other));
+        let separated = LazyCell::new(|| separated(self.func, write, other, &bounds));
+        // Bound loops go by their axes: only the others around tell one answer from the next.
+        let mut inside: Vec<(usize, BTreeSet<Name>)> = Vec::new();
+        let mut apart_inside = |depth: usize| {
+            let unbound = write.loops[..depth].iter().filter(|it| !matches!(it.kind, LoopKind::Bound(_)));
+            let unbound = unbound.count();
+            if let Some((_, known)) = inside.iter().find(|it| it.0 == unbound) {
+                return known.clone();
+            }
+            let found = separated_inside(self.func, write, other, depth, &bounds);
+            inside.push((unbound, found.clone()));
+            found
+        };
         for axis in ThreadAxis::ALL {
             let apart = || other.bound(axis).is_some() && separated.contains(&axis_var(axis));
             let single = |it: &Site<'_>| it.bound(axis).is_none_or(|it| it.extent.as_int() == Some(1));
@@ -112,7 +125,7 @@ impl Check<'_> {
                 return Err(self.exchange(write, other, axis));
             }
             if scope != Scope::Local && axis.is_thread() {
-                self.race(write, other, users, axis)?;
+                self.race(write, other, users, axis, &mut apart_inside)?;
             }
         }
         Ok(())
@@ -133,13 +146,14 @@ impl Check<'_> {
         other: &Site<'_>,
         users: &[&Site<'_>],
         axis: ThreadAxis,
+        apart_inside: &mut dyn FnMut(usize) -> BTreeSet<Name>,
     ) -> Result<(), LowerError> {
         let shared = write.shared_loops(other);
         let both = write.loops[..shared].iter().enumerate().filter(|it| it.1.kind == LoopKind::Bound(axis));
         for (depth, around) in both.filter(|it| it.1.extent.as_int() != Some(1)) {
             let fresh =
                 || is_fresh(self.func, other, users, depth + 1, self.func.buffers[write.buffer].scope);
-            if separated_inside(self.func, write, other, depth).contains(&axis_var(axis)) {
+            if apart_inside(depth).contains(&axis_var(axis)) {
                 continue;
             }
             let fine = self.is_repeated(write, around)
@@ -194,25 +208,28 @@ fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
 }
 
 /// The axes on which two accesses must be the same thread or block to meet.
-fn separated(func: &Func, a: &Site<'_>, b: &Site<'_>) -> BTreeSet<Name> {
+fn separated(func: &Func, a: &Site<'_>, b: &Site<'_>, bounds: &Bounds) -> BTreeSet<Name> {
     let axes = ThreadAxis::ALL.map(axis_var);
-    let bounds = pair_bounds(func, a, b);
-    let pair =
-        Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &|name| func.dims.contains(name) };
+    let pair = Pair { a: &a.indices, b: &b.indices, bounds, is_common: &|name| func.dims.contains(name) };
     if pair.disjoint() { axes.into_iter().collect() } else { pair.separated() }
 }
 
 /// The thread axes on which two accesses must be the same thread to meet in one iteration of the outer loops.
-fn separated_inside(func: &Func, a: &Site<'_>, b: &Site<'_>, depth: usize) -> BTreeSet<Name> {
+fn separated_inside(
+    func: &Func,
+    a: &Site<'_>,
+    b: &Site<'_>,
+    depth: usize,
+    bounds: &Bounds,
+) -> BTreeSet<Name> {
     let (threads, blocks): (Vec<_>, Vec<_>) = ThreadAxis::ALL.into_iter().partition(|it| it.is_thread());
     let names = |axes: Vec<ThreadAxis>| axes.into_iter().map(axis_var).collect::<Vec<_>>();
     let (threads, blocks) = (names(threads), names(blocks));
     let outer = |name: &Name| a.loops[..depth].iter().any(|it| it.var == *name);
-    let bounds = pair_bounds(func, a, b);
     let pair = Pair {
         a: &a.indices,
         b: &b.indices,
-        bounds: &bounds,
+        bounds,
         is_common: &|name| func.dims.contains(name) || blocks.contains(name) || outer(name),
     };
     if pair.disjoint() { threads.into_iter().collect() } else { pair.separated() }

@@ -8,6 +8,7 @@
 //! intervals, `prove` answers whether a sum can be negative, `less` simplifies conditions; `rules` is what egg may
 //! do and `choose` asks it.
 
+mod atoms;
 mod bounds;
 mod choose;
 mod less;

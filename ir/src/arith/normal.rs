@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::{
     Bounds,
+    atoms::Atoms,
     sum::{Atom, Pair, Sum, Term},
 };
 use crate::{Index, IndexKind};
@@ -48,7 +49,9 @@ impl Bounds {
     fn collect(&self, index: &Index, scale: i64, terms: &mut Vec<Term>, constant: &mut i64) -> Option<()> {
         match index.kind() {
             IndexKind::Int(value) => *constant = constant.checked_add(value.checked_mul(scale)?)?,
-            IndexKind::Var(name) => terms.push(Term { atoms: vec![Atom::Var(name.clone())], coef: scale }),
+            IndexKind::Var(name) => {
+                terms.push(Term { atoms: Atoms::one(Atom::Var(name.clone())), coef: scale });
+            }
             IndexKind::Add(a, b) => {
                 self.collect(a, scale, terms, constant)?;
                 self.collect(b, scale, terms, constant)?;

@@ -5,6 +5,7 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
+use super::atoms::Atoms;
 use crate::{Index, Name};
 
 /// What a product is made of.
@@ -32,7 +33,7 @@ pub(crate) struct Pair(pub(crate) Sum, pub(crate) Sum);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Term {
     /// The factors.
-    pub(crate) atoms: Vec<Atom>,
+    pub(crate) atoms: Atoms,
     /// The coefficient.
     pub(crate) coef: i64,
 }
@@ -82,26 +83,20 @@ impl Atom {
 impl Term {
     /// A constant as a product of nothing.
     pub(super) fn constant(coef: i64) -> Term {
-        Term { atoms: Vec::new(), coef }
+        Term { atoms: Atoms::NONE, coef }
     }
 
     /// The product of two.
     pub(super) fn times(&self, other: &Term) -> Option<Term> {
         let coef = self.coef.checked_mul(other.coef)?;
-        let mut atoms = Vec::with_capacity(self.atoms.len() + other.atoms.len());
-        atoms.extend(self.atoms.iter().chain(&other.atoms).cloned());
-        if !self.atoms.is_empty() && !other.atoms.is_empty() {
-            atoms.sort_unstable();
-        }
-        Some(Term { atoms, coef })
+        Some(Term { atoms: self.atoms.merged(&other.atoms), coef })
     }
 
     /// The factors without those of `other`, which must all be among them.
-    pub(super) fn without(&self, other: &[Atom]) -> Option<Vec<Atom>> {
+    pub(super) fn without(&self, other: &[Atom]) -> Option<Atoms> {
         let mut atoms = self.atoms.clone();
         for atom in other {
-            let at = atoms.iter().position(|it| it == atom)?;
-            atoms.remove(at);
+            atoms.take(atom)?;
         }
         Some(atoms)
     }
@@ -117,10 +112,10 @@ impl Term {
     /// The largest product that divides both, with a positive coefficient.
     pub(super) fn common(&self, other: &Term) -> Option<Term> {
         let mut left = other.atoms.clone();
-        let mut atoms = Vec::new();
+        let mut atoms = Atoms::NONE;
         for atom in &self.atoms {
-            if let Some(at) = left.iter().position(|it| it == atom) {
-                atoms.push(left.remove(at));
+            if let Some(same) = left.take(atom) {
+                atoms.push(same);
             }
         }
         Some(Term { atoms, coef: gcd(self.coef, other.coef)? })
@@ -144,7 +139,7 @@ impl Sum {
 
     /// One atom.
     pub(super) fn atom(atom: Atom) -> Sum {
-        Sum { terms: vec![Term { atoms: vec![atom], coef: 1 }], constant: 0 }
+        Sum { terms: vec![Term { atoms: Atoms::one(atom), coef: 1 }], constant: 0 }
     }
 
     /// The sum of products in any order, none with the coefficient zero. `None` where a coefficient overflows.
@@ -286,7 +281,7 @@ impl Sum {
 
     /// The coefficient of a product of atoms; zero where it does not occur.
     pub(super) fn coef(&self, atoms: &[Atom]) -> i64 {
-        self.terms.iter().find(|it| it.atoms == atoms).map_or(0, |it| it.coef)
+        self.terms.iter().find(|it| it.atoms[..] == *atoms).map_or(0, |it| it.coef)
     }
 
     /// `(c, rest)` with `self == c*atom + rest`, where only what stands inside other atoms is not looked at.
@@ -294,9 +289,7 @@ impl Sum {
         let (of, rest) = self.partition(|it| it.atoms.contains(atom));
         let mut out = Sum::default();
         for mut term in of.terms {
-            if let Some(at) = term.atoms.iter().position(|it| it == atom) {
-                term.atoms.remove(at);
-            }
+            term.atoms.take(atom);
             if term.atoms.is_empty() {
                 out.constant = term.coef;
             } else {
