@@ -7,6 +7,7 @@ mod check;
 mod cpu;
 mod gpu;
 mod ladders;
+mod scripts;
 #[allow(dead_code, reason = "these tests run kernels with their barriers only")]
 #[path = "../../../codegen/tests/support/mod.rs"]
 mod vgpu;
