@@ -3,7 +3,7 @@
 //! Only `lower_blocks` (in `codegen`) makes kernels out of a `Func`; passes after it map kernels to kernels and
 //! printers read them.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
@@ -104,7 +104,9 @@ pub enum ForKind {
 
 /// The variable that stands for a thread axis in a kernel: `blockIdx_x` for `blockIdx.x`.
 pub fn axis_var(axis: ThreadAxis) -> Name {
-    Name::new(axis.as_str().replace('.', "_"))
+    static VARS: LazyLock<[Name; 6]> =
+        LazyLock::new(|| ThreadAxis::ALL.map(|it| Name::new(it.as_str().replace('.', "_"))));
+    VARS[axis as usize].clone()
 }
 
 impl Module {

@@ -1,6 +1,12 @@
 //! Names: the identity of loops, blocks and buffers.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{
+    borrow::Borrow,
+    cmp::Ordering,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +14,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A name is a valid C identifier (see [`Name::is_valid`]) so that the same word can stand in the script,
 /// the IR, the diff, the log and the emitted source.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name(Arc<str>);
 
@@ -35,6 +41,31 @@ impl Name {
         let numbered = (1..).map(|n| Name::new(format!("{stem}_{n}")));
         let mut candidates = std::iter::once(Name::new(stem)).chain(numbered);
         candidates.find(|it| !taken(it)).expect("the numbers do not end")
+    }
+}
+
+// Most names that are compared are clones of one another.
+impl PartialEq for Name {
+    fn eq(&self, other: &Name) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Name) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Name) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -32,6 +32,17 @@ pub fn simplify_bindings(func: &mut Func) {
     simplify(&mut func.body, &bounds);
 }
 
+/// As [`simplify_bindings`], but for a loop alone and what is in it.
+pub(crate) fn simplify_loop(func: &mut Func, name: &Name) {
+    let Some(path) = func.path_to_loop(name) else { return };
+    let around = ir::region::bounds_of(func, &path[..path.len() - 1]);
+    func.replace_loop(name, |it| {
+        let mut stmt = Stmt::Loop(Arc::new(it));
+        simplify(&mut stmt, &around);
+        stmt
+    });
+}
+
 /// What is simple already stays the object that it is, so that later checks see that it did not change.
 fn simplify(stmt: &mut Stmt, bounds: &Bounds) {
     match stmt {

@@ -198,9 +198,13 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Warms up. The first run of a slow program was warm-up enough.
+    /// Warms up, and times a call. The first run does not count, because a driver or a library loads code in it; only
+    /// of a program that outlasts the budget in one run it has to do.
     fn calibrate(&mut self, loaded: &Loaded, first: f64, settings: &Settings) -> Result<u32, Failure> {
-        let (mut spent, mut call, mut calls) = (first, first, 1u32);
+        let (mut spent, mut call, mut calls) = (0.0, first, 1u32);
+        if first > settings.budget {
+            return Ok(1);
+        }
         let enough = settings.warm_up.max(settings.sample);
         while spent < enough {
             let time = self.machine.run(loaded.program, &loaded.buffers, calls)?;

@@ -51,6 +51,16 @@ fn right_numbers_are_timed_and_compared_with_the_library() {
     assert_eq!(machine.bytes_in_use(), 0);
 }
 
+/// A library that loads its code in the first run was once given samples of a single call.
+#[test]
+fn a_slow_first_run_does_not_choose_the_number_of_calls() {
+    let case = matmul(24, 17, 33, 5);
+    let mut machine = Fake::new(1.0);
+    let programs = [program(&case, Does::LoadsFirst, 2e-3), program(&case, Does::Right, 2e-3)];
+    let result = compare(&mut machine, &case, &programs, &quick(Regime::Cool));
+    assert_eq!(result.candidates[0].calls, result.candidates[1].calls);
+}
+
 #[test]
 fn every_unwritten_element_is_found() {
     // Large enough that the outputs are sampled: the middle element is no sample, its poison gives it away.

@@ -110,7 +110,7 @@ fn touched(func: &Func, users: &[&Site<'_>], axis: usize, is_fixed: &dyn Fn(&Nam
     for user in users {
         let mut bounds = user.bounds(func);
         user.guards.iter().for_each(|guard| bounds.assume(guard));
-        let (low, high) = bounds.interval(&bounds.simplify(&(&user.indices[axis] - &base)));
+        let (low, high) = bounds.interval(&(&user.indices[axis] - &base));
         least = least.min(low?);
         most = most.max(high?);
     }

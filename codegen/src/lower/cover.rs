@@ -45,6 +45,7 @@ fn written(
     for guard in &write.guards {
         let harmless = bounds.prove(guard) == Some(true)
             || dense.chains.contains_key(&bounds.simplify(&guard.lhs))
+            || region::fails_outside(guard, &indices, shape, &bounds)
             || (known.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner));
         if !harmless {
             clip(guard, &indices, shape, &mut ranges, &bounds, &is_inner)?;

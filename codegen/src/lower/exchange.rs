@@ -1,6 +1,9 @@
 //! Refuses programs whose threads or blocks would exchange data in ways that no barrier can order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ir::{Func, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var};
 
@@ -87,9 +90,9 @@ impl Check<'_> {
 
     fn pair(&self, write: &Site<'_>, other: &Site<'_>, users: &[&Site<'_>]) -> Result<(), LowerError> {
         let scope = self.func.buffers[write.buffer].scope;
-        let separated = separated(self.func, write, other);
+        let separated = LazyCell::new(|| separated(self.func, write, other));
         for axis in ThreadAxis::ALL {
-            let apart = separated.contains(&axis_var(axis)) && other.bound(axis).is_some();
+            let apart = || other.bound(axis).is_some() && separated.contains(&axis_var(axis));
             let single = |it: &Site<'_>| it.bound(axis).is_none_or(|it| it.extent.as_int() == Some(1));
             if single(write) && single(other) {
                 continue;
@@ -105,7 +108,7 @@ impl Check<'_> {
                 Scope::Shared => !axis.is_thread() && !other.write,
                 Scope::Local => !other.write,
             };
-            if private && !apart && !self.is_repeated(write, bound) && !self.lives_in(write, axis, scope) {
+            if private && !apart() && !self.is_repeated(write, bound) && !self.lives_in(write, axis, scope) {
                 return Err(self.exchange(write, other, axis));
             }
             if scope != Scope::Local && axis.is_thread() {

@@ -114,7 +114,7 @@ impl Pair<'_> {
     fn range(&self, terms: &Terms) -> Option<(i64, i64)> {
         let index =
             terms.terms.iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * *factor);
-        let (low, high) = self.bounds.interval(&self.bounds.simplify(&index));
+        let (low, high) = self.bounds.interval(&index);
         Some((low?, high?))
     }
 

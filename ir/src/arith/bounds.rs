@@ -19,6 +19,42 @@ pub(super) struct Known {
     pub(super) range: Range,
 }
 
+/// Variables in scope order. There are few of them, so that looking through them is faster than hashing names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vars(Vec<(Name, Known)>);
+
+impl Vars {
+    /// What is known of a variable.
+    pub(super) fn get(&self, name: &Name) -> Option<&Known> {
+        self.0.iter().find(|it| it.0 == *name).map(|it| &it.1)
+    }
+
+    /// The place of a variable in scope order.
+    fn position(&self, name: &Name) -> Option<usize> {
+        self.0.iter().position(|it| it.0 == *name)
+    }
+
+    /// Makes a variable the last one, whatever was known of it.
+    pub(super) fn push(&mut self, name: &Name, known: Known) {
+        self.0.retain(|it| it.0 != *name);
+        self.0.push((name.clone(), known));
+    }
+
+    /// What is known of a variable, to learn more; an unknown one becomes the last.
+    fn entry(&mut self, name: &Name) -> &mut Known {
+        let at = self.position(name).unwrap_or_else(|| {
+            self.0.push((name.clone(), Known::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+
+    /// All of them, outer first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &Known)> {
+        self.0.iter().map(|(name, known)| (name, known))
+    }
+}
+
 /// Least and greatest value; `None` is no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Range {
@@ -143,7 +179,7 @@ impl Range {
 impl Bounds {
     /// The place of a variable in scope order.
     pub(super) fn level(&self, name: &Name) -> Option<usize> {
-        self.known.get_index_of(name)
+        self.known.position(name)
     }
 
     /// Whether this is a symbolic dimension.
@@ -203,7 +239,7 @@ impl Bounds {
             } else {
                 Range { lo: None, hi: least.checked_neg().map(|it| it.div_euclid(size)) }
             };
-            let known = self.known.entry(name.clone()).or_default();
+            let known = self.known.entry(name);
             known.range = known.range.meet(range);
         }
         self.facts.push(Arc::new(fact));

@@ -15,15 +15,13 @@ mod normal;
 mod order;
 mod prove;
 mod rules;
-mod sum;
+pub(crate) mod sum;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 pub use self::choose::{cheapest, cost};
 use self::{
-    bounds::{Known, Range},
+    bounds::{Known, Range, Vars},
     sum::{Atom, Sum},
 };
 use crate::{Func, Index, Less, Name};
@@ -33,7 +31,7 @@ use crate::{Func, Index, Less, Name};
 /// Symbolic dimensions are variables with a lower bound of 1 and no upper bound. Divisors are taken to be positive.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    known: IndexMap<Name, Known>,
+    known: Vars,
     facts: Vec<Arc<Sum>>,
 }
 
@@ -61,8 +59,7 @@ impl Bounds {
 
     /// The innermost variable is the last one, whatever was known of another of its name.
     fn learn_var(&mut self, var: &Name, known: Known) {
-        self.known.shift_remove(var);
-        self.known.insert(var.clone(), known);
+        self.known.push(var, known);
     }
 
     /// Learns that a condition holds (a guard around what is asked next).
@@ -79,8 +76,12 @@ impl Bounds {
 
     /// The least and greatest value, where they are constants.
     pub fn interval(&self, index: &Index) -> (Option<i64>, Option<i64>) {
-        let sum = self.sum(index);
-        (self.least(&sum), self.greatest(&sum))
+        self.interval_of_sum(&self.sum(index))
+    }
+
+    /// The same of a normal form.
+    pub(crate) fn interval_of_sum(&self, sum: &Sum) -> (Option<i64>, Option<i64>) {
+        if self.is_relational(sum) { (self.least(sum), self.greatest(sum)) } else { self.range(sum).both() }
     }
 
     fn greatest(&self, sum: &Sum) -> Option<i64> {

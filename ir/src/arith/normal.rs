@@ -30,13 +30,49 @@ enum Part {
 
 impl Bounds {
     /// The normal form.
-    pub(super) fn sum(&self, index: &Index) -> Sum {
+    pub(crate) fn sum(&self, index: &Index) -> Sum {
         let sum = self.flatten(index);
         self.recombine(sum)
     }
 
     /// The normal form but for what quotients and remainders that stand next to each other make together.
     fn flatten(&self, index: &Index) -> Sum {
+        // Sums of multiples are most of what there is: their terms are collected and sorted once.
+        let (mut terms, mut constant) = (Vec::new(), 0);
+        let collected = self.collect(index, 1, &mut terms, &mut constant);
+        let sum = collected.and_then(|()| Sum::of_terms(terms, constant));
+        sum.unwrap_or_else(|| Sum::atom(Atom::Opaque(index.clone())))
+    }
+
+    /// Adds the terms of a multiple of an index. `None` where a coefficient overflows.
+    fn collect(&self, index: &Index, scale: i64, terms: &mut Vec<Term>, constant: &mut i64) -> Option<()> {
+        match index.kind() {
+            IndexKind::Int(value) => *constant = constant.checked_add(value.checked_mul(scale)?)?,
+            IndexKind::Var(name) => terms.push(Term { atoms: vec![Atom::Var(name.clone())], coef: scale }),
+            IndexKind::Add(a, b) => {
+                self.collect(a, scale, terms, constant)?;
+                self.collect(b, scale, terms, constant)?;
+            }
+            IndexKind::Mul(a, b) if b.as_int().is_some_and(|it| it != 0) => {
+                self.collect(a, scale.checked_mul(b.as_int()?)?, terms, constant)?;
+            }
+            IndexKind::Mul(..)
+            | IndexKind::FloorDiv(..)
+            | IndexKind::FloorMod(..)
+            | IndexKind::Min(..)
+            | IndexKind::Max(..) => {
+                let sum = self.flatten_one(index);
+                *constant = constant.checked_add(sum.constant.checked_mul(scale)?)?;
+                for term in sum.terms {
+                    terms.push(Term { coef: term.coef.checked_mul(scale)?, ..term });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The normal form of one operation; where it overflows, it is kept as it stands.
+    fn flatten_one(&self, index: &Index) -> Sum {
         let exact = match index.kind() {
             IndexKind::Int(value) => return Sum::constant(*value),
             IndexKind::Var(name) => return Sum::atom(Atom::Var(name.clone())),

@@ -14,7 +14,7 @@ use crate::Index;
 
 impl Bounds {
     /// The sum as an index.
-    pub(super) fn index(&self, sum: &Sum) -> Index {
+    pub(crate) fn index(&self, sum: &Sum) -> Index {
         let mut terms: Vec<Term> = sum.terms.iter().map(|it| self.in_order(it)).collect();
         terms.sort_by(|a, b| self.compare(a, b));
         let constant = Index::int(sum.constant);

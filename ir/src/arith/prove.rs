@@ -60,7 +60,7 @@ impl Bounds {
     /// The facts, and `var < extent` for extents that are neither constants nor a dimension alone.
     fn with_extents(&self) -> Vec<Arc<Sum>> {
         let mut facts = self.facts.clone();
-        for (name, known) in &self.known {
+        for (name, known) in self.known.iter() {
             let Some(top) = &known.top else { continue };
             let var = Sum::atom(Atom::Var(name.clone()));
             facts.extend(top.minus(&var).map(Arc::new));

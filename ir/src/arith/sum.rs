@@ -9,7 +9,7 @@ use crate::{Index, Name};
 
 /// What a product is made of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Atom {
+pub(crate) enum Atom {
     /// The floor of `pair.0 / pair.1`; the divisor is positive.
     Div(Arc<Pair>),
     /// The remainder of `pair.0` by `pair.1`; the divisor is positive.
@@ -26,24 +26,24 @@ pub(super) enum Atom {
 
 /// The operands of a compound atom.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Pair(pub(super) Sum, pub(super) Sum);
+pub(crate) struct Pair(pub(crate) Sum, pub(crate) Sum);
 
 /// A product: sorted atoms, repeats allowed, with a coefficient other than zero.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Term {
+pub(crate) struct Term {
     /// The factors.
-    pub(super) atoms: Vec<Atom>,
+    pub(crate) atoms: Vec<Atom>,
     /// The coefficient.
-    pub(super) coef: i64,
+    pub(crate) coef: i64,
 }
 
 /// A sum of products, sorted by their atoms, none of them twice, and a constant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     /// The products.
-    pub(super) terms: Vec<Term>,
+    pub(crate) terms: Vec<Term>,
     /// The constant.
-    pub(super) constant: i64,
+    pub(crate) constant: i64,
 }
 
 /// Above this many products a multiplication is not carried out.
@@ -68,7 +68,7 @@ impl Atom {
     }
 
     /// Whether any variable that occurs satisfies `pred`.
-    pub(super) fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
+    pub(crate) fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
         match self {
             Atom::Div(it) | Atom::Mod(it) | Atom::Min(it) | Atom::Max(it) => {
                 it.0.any_var(pred) || it.1.any_var(pred)
@@ -147,8 +147,31 @@ impl Sum {
         Sum { terms: vec![Term { atoms: vec![atom], coef: 1 }], constant: 0 }
     }
 
+    /// The sum of products in any order, none with the coefficient zero. `None` where a coefficient overflows.
+    pub(super) fn of_terms(mut terms: Vec<Term>, constant: i64) -> Option<Sum> {
+        if terms.len() > 1 {
+            terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
+            let mut overflow = false;
+            terms.dedup_by(|next, kept| {
+                let same = next.atoms == kept.atoms;
+                if same {
+                    match kept.coef.checked_add(next.coef) {
+                        Some(coef) => kept.coef = coef,
+                        None => overflow = true,
+                    }
+                }
+                same
+            });
+            terms.retain(|it| it.coef != 0);
+            if overflow {
+                return None;
+            }
+        }
+        Some(Sum { terms, constant })
+    }
+
     /// The value, if this is a constant.
-    pub(super) fn as_constant(&self) -> Option<i64> {
+    pub(crate) fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 
@@ -162,7 +185,7 @@ impl Sum {
     }
 
     /// The one atom that this is, plus a constant, where it is that.
-    pub(super) fn as_atom(&self) -> Option<(&Atom, i64)> {
+    pub(crate) fn as_atom(&self) -> Option<(&Atom, i64)> {
         match &self.terms[..] {
             [Term { atoms, coef: 1 }] if atoms.len() == 1 => Some((&atoms[0], self.constant)),
             _ => None,
@@ -193,7 +216,7 @@ impl Sum {
     }
 
     /// The sum with a constant.
-    pub(super) fn plus_constant(mut self, constant: i64) -> Option<Sum> {
+    pub(crate) fn plus_constant(mut self, constant: i64) -> Option<Sum> {
         self.constant = self.constant.checked_add(constant)?;
         Some(self)
     }
@@ -256,7 +279,7 @@ impl Sum {
     }
 
     /// `(of, rest)`: the products that satisfy `pred`, and the others with the constant.
-    pub(super) fn partition(&self, pred: impl Fn(&Term) -> bool) -> (Sum, Sum) {
+    pub(crate) fn partition(&self, pred: impl Fn(&Term) -> bool) -> (Sum, Sum) {
         let (of, rest) = self.terms.iter().cloned().partition(|it| pred(it));
         (Sum { terms: of, constant: 0 }, Sum { terms: rest, constant: self.constant })
     }
@@ -290,7 +313,7 @@ impl Sum {
     }
 
     /// Whether any variable that occurs satisfies `pred`.
-    pub(super) fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
+    pub(crate) fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
         self.terms.iter().flat_map(|it| &it.atoms).any(|it| it.any_var(pred))
     }
 }

@@ -5,7 +5,13 @@
 //! (`IterSplitExpr`) that regions need.
 
 use super::Step;
-use crate::{Index, IndexKind, Name, arith::Bounds};
+use crate::{
+    Index, Name,
+    arith::{
+        Bounds,
+        sum::{Atom, Sum},
+    },
+};
 
 /// The part `var floordiv lower mod (upper / lower)` of a variable, and the values it contributes to a sum.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,9 +24,20 @@ pub(super) struct Digit {
 
 /// The digits of a sum of multiples of `x`, `x floordiv c`, `x mod c` and `x floordiv c mod d`, those that stay at zero
 /// left out. `None` where the sum is not of that form, an extent is not a constant, or a multiple is negative.
-pub(super) fn of_sum(sum: &Index, bounds: &Bounds) -> Option<Vec<Digit>> {
-    let mut out = Vec::new();
-    collect(sum, 1, bounds, &mut out)?;
+pub(super) fn of_sum(sum: &Sum, bounds: &Bounds) -> Option<Vec<Digit>> {
+    let mut out = Vec::with_capacity(sum.terms.len());
+    for term in &sum.terms {
+        let [atom] = &term.atoms[..] else { return None };
+        let (var, lower, upper) = part(atom, bounds)?;
+        let count = (upper - 1).div_euclid(lower) + 1;
+        if term.coef < 0 {
+            return None;
+        }
+        if count > 1 {
+            let step = Step { stride: term.coef, count };
+            out.push(Digit { var: var.clone(), lower, upper, step });
+        }
+    }
     Some(out)
 }
 
@@ -39,50 +56,21 @@ pub(super) fn are_independent(digits: &[Digit], bounds: &Bounds) -> bool {
     })
 }
 
-fn collect(index: &Index, scale: i64, bounds: &Bounds, out: &mut Vec<Digit>) -> Option<()> {
-    match index.kind() {
-        IndexKind::Int(_) => Some(()),
-        IndexKind::Add(a, b) => {
-            collect(a, scale, bounds, out)?;
-            collect(b, scale, bounds, out)
-        }
-        IndexKind::Mul(a, b) => match (a.as_int(), b.as_int()) {
-            (_, Some(factor)) => collect(a, scale.checked_mul(factor)?, bounds, out),
-            (Some(factor), None) => collect(b, scale.checked_mul(factor)?, bounds, out),
-            (None, None) => None,
-        },
-        IndexKind::Var(_) | IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => {
-            let (var, lower, upper) = part(index, bounds)?;
-            let count = (upper - 1).div_euclid(lower) + 1;
-            if scale < 0 {
-                return None;
-            }
-            if scale > 0 && count > 1 {
-                out.push(Digit { var, lower, upper, step: Step { stride: scale, count } });
-            }
-            Some(())
-        }
-        IndexKind::Min(..) | IndexKind::Max(..) => None,
-    }
-}
-
 /// The variable of a digit, where the digit begins and where it ends.
-fn part(index: &Index, bounds: &Bounds) -> Option<(Name, i64, i64)> {
-    let (var, lower, upper) = match index.kind() {
-        IndexKind::Var(name) => (name.clone(), 1, i64::MAX),
-        IndexKind::FloorDiv(a, c) => (a.as_var()?.clone(), c.as_int()?, i64::MAX),
-        IndexKind::FloorMod(a, d) => {
-            let (var, lower, _) = part(a, bounds)?;
-            (var, lower, lower.checked_mul(d.as_int()?)?)
+fn part<'a>(atom: &'a Atom, bounds: &Bounds) -> Option<(&'a Name, i64, i64)> {
+    let (var, lower, upper) = match atom {
+        Atom::Var(name) => (name, 1, i64::MAX),
+        Atom::Div(pair) => match pair.0.as_atom()? {
+            (Atom::Var(name), 0) => (name, pair.1.as_constant()?, i64::MAX),
+            _ => return None,
+        },
+        Atom::Mod(pair) => {
+            let (inner, 0) = pair.0.as_atom()? else { return None };
+            let (var, lower, _) = part(inner, bounds)?;
+            (var, lower, lower.checked_mul(pair.1.as_constant()?)?)
         }
-        IndexKind::Int(_)
-        | IndexKind::Add(..)
-        | IndexKind::Mul(..)
-        | IndexKind::Min(..)
-        | IndexKind::Max(..) => {
-            return None;
-        }
+        Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => return None,
     };
-    let extent = bounds.extent(&var)?.as_int()?;
+    let extent = bounds.extent(var)?.as_int()?;
     (lower >= 1).then(|| (var, lower, upper.min(extent)))
 }

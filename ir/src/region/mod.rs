@@ -12,7 +12,8 @@ pub use limit::limit;
 pub use nest::Nest;
 
 use crate::{
-    Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope, arith::Bounds,
+    Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope,
+    arith::{Bounds, sum::Sum},
 };
 
 /// One dimension of a box: the elements from `min` on, `extent` of them, or those of them at regular steps.
@@ -122,10 +123,26 @@ pub fn touched(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Region {
-    let boxes = accesses.iter().map(|access| {
-        let subscripts = at_loops(block, access);
-        let dims = subscripts.iter().zip(shape);
-        dims.map(|(it, size)| range_of(it, &block.guards, size, bounds, is_inner)).collect::<Region>()
+    let normal = accesses.iter().map(|access| normal_at_loops(block, access, bounds)).collect::<Vec<_>>();
+    touched_normal(block, &normal.iter().map(Vec::as_slice).collect::<Vec<_>>(), shape, bounds, is_inner)
+}
+
+/// The subscripts of [`at_loops`] in their normal form.
+fn normal_at_loops(block: &Block, access: &Access, bounds: &Bounds) -> Vec<Sum> {
+    at_loops(block, access).iter().map(|it| bounds.sum(it)).collect()
+}
+
+/// As [`touched`], of subscripts in their normal form.
+fn touched_normal(
+    block: &Block,
+    accesses: &[&[Sum]],
+    shape: &[Index],
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Region {
+    let boxes = accesses.iter().map(|dims| {
+        let dims = dims.iter().zip(shape);
+        dims.map(|(it, size)| range_of_sum(it, &block.guards, size, bounds, is_inner)).collect::<Region>()
     });
     boxes.reduce(|a, b| union(&a, &b, shape, bounds)).unwrap_or_default()
 }
@@ -138,15 +155,26 @@ pub fn range_of(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Range {
+    range_of_sum(&bounds.sum(index), guards, size, bounds, is_inner)
+}
+
+/// The same of a normal form.
+fn range_of_sum(
+    index: &Sum,
+    guards: &[Less],
+    size: &Index,
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Range {
     let whole = || Range::new(Index::int(0), size.clone());
-    let index = bounds.simplify(index);
-    let (outer, inner) = bounds.split(&index, is_inner);
-    let (low, high) = match bounds.interval(&inner) {
-        (Some(low), Some(high)) => (Index::int(low), Index::int(high)),
-        (Some(_) | None, None) | (None, Some(_)) => match extremes(&inner, bounds, is_inner) {
-            Some(it) => it,
-            None => return whole(),
-        },
+    let (inner, outer) = parted(index, is_inner);
+    let constant = match bounds.interval_of_sum(&inner) {
+        (Some(low), Some(high)) => Some((low, high)),
+        (Some(_) | None, None) | (None, Some(_)) => None,
+    };
+    let extremes = || extremes(&bounds.index(&inner), bounds, is_inner);
+    let Some((low, high)) = constant.map(|(a, b)| (Index::int(a), Index::int(b))).or_else(extremes) else {
+        return whole();
     };
     if low.any_var(is_inner) || high.any_var(is_inner) {
         return whole();
@@ -163,12 +191,22 @@ pub fn range_of(
         _ => (high, steps),
     };
     let extent = bounds.simplify(&(&limit - &low + 1));
-    Range { min: bounds.simplify(&(outer + low)), extent, steps }
+    let min = match low.as_int() {
+        Some(low) => outer.clone().plus_constant(low).map(|it| bounds.index(&it)),
+        None => None,
+    };
+    let min = min.unwrap_or_else(|| bounds.simplify(&(bounds.index(&outer) + low)));
+    Range { min, extent, steps }
+}
+
+/// The terms of a sum with an inner variable, and the others with the constant.
+fn parted(sum: &Sum, is_inner: &dyn Fn(&Name) -> bool) -> (Sum, Sum) {
+    sum.partition(|it| it.atoms.iter().any(|it| it.any_var(is_inner)))
 }
 
 /// The values of a sum as steps, if they are a regular set: `16*x + y` with `y < 4` is 4 out of every 16. Steps that
 /// touch or overlap are merged. `None` where the sum is not of that form.
-fn steps(sum: &Index, bounds: &Bounds) -> Option<Vec<Step>> {
+fn steps(sum: &Sum, bounds: &Bounds) -> Option<Vec<Step>> {
     let mut digits = digits::of_sum(sum, bounds)?;
     if !digits::are_independent(&digits, bounds) {
         return None;
@@ -194,12 +232,15 @@ fn steps(sum: &Index, bounds: &Bounds) -> Option<Vec<Step>> {
 /// A tile of 12 split by 8 runs 16 iterations of which the guard lets 12 through.
 fn clipped(
     high: Index,
-    inner: &Index,
+    inner: &Sum,
     guards: &[Less],
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Index {
-    let mut high = high;
+    if guards.is_empty() {
+        return high;
+    }
+    let (mut high, inner) = (high, &bounds.index(inner));
     for guard in guards.iter().filter(|it| it.lhs.any_var(is_inner) && !it.rhs.any_var(is_inner)) {
         let Some(limit) = limit(guard, inner, bounds, is_inner) else { continue };
         let limit = bounds.simplify(&(limit - 1));
@@ -295,7 +336,10 @@ pub fn covers(whole: &Region, part: &Region, shape: &[Index], bounds: &Bounds) -
 impl Bounds {
     /// Whether `a <= b` is provable.
     pub fn at_most(&self, a: &Index, b: &Index) -> bool {
-        self.prove(&Less::new(a.clone(), b + 1)) == Some(true)
+        if let (Some(a), Some(b)) = (a.as_int(), b.as_int()) {
+            return a <= b;
+        }
+        a == b || self.prove(&Less::new(a.clone(), b + 1)) == Some(true)
     }
 }
 
@@ -352,15 +396,16 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
     let bounds = nest.bounds();
     let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var);
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
-    let accesses = nest.accesses(Way::Write).iter().filter(|it| it.buffer == *buffer);
-    let mut subscripts = accesses.map(|it| at_loops(writer, it));
-    let mixes = |it: &Index| it.any_var(&is_fixed) && it.any_var(&is_inner);
-    let is_regular = |dims: &[Index]| {
-        let inner = |it: &Index| bounds.split(&bounds.simplify(it), &is_inner).1;
-        let each = dims.iter().all(|it| !mixes(it) || steps(&inner(it), bounds).is_some());
-        let all: Option<Vec<_>> = dims.iter().map(|it| digits::of_sum(&inner(it), bounds)).collect();
+    let mixes = |it: &Sum| it.any_var(&is_fixed) && it.any_var(&is_inner);
+    let is_regular = |dims: &[Sum]| {
+        if !dims.iter().any(mixes) {
+            return true;
+        }
+        let inner: Vec<Sum> = dims.iter().map(|it| parted(it, &is_inner).0).collect();
+        let each = dims.iter().zip(&inner).all(|(it, inner)| !mixes(it) || steps(inner, bounds).is_some());
+        let all: Option<Vec<_>> = inner.iter().map(|it| digits::of_sum(it, bounds)).collect();
         let together = || all.is_some_and(|all| digits::are_independent(&all.concat(), bounds));
-        !dims.iter().any(mixes) || each && (together() || !shares_inner(dims, &mixes, &is_inner))
+        each && (together() || !shares_inner(dims, &mixes, &is_inner))
     };
     let shape = nest.shape(buffer);
     let is_harmless = |guard: &Less, dims: &[Index]| {
@@ -368,11 +413,16 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
             reader.guards.contains(guard) && !guard.lhs.any_var(&is_inner) && !guard.rhs.any_var(&is_inner);
         shared || is_accounted_for(guard, dims, shape, bounds, &is_inner)
     };
-    subscripts.all(|dims| is_regular(&dims) && writer.guards.iter().all(|it| is_harmless(it, &dims)))
+    let mut accesses = nest.normal_to(buffer, Way::Write);
+    accesses.all(|(access, dims)| {
+        let subscripts = || at_loops(writer, access);
+        is_regular(dims)
+            && (writer.guards.is_empty() || writer.guards.iter().all(|it| is_harmless(it, &subscripts())))
+    })
 }
 
 /// Whether a mixed subscript has an inner variable that another subscript has too.
-fn shares_inner(dims: &[Index], mixes: &dyn Fn(&Index) -> bool, is_inner: &dyn Fn(&Name) -> bool) -> bool {
+fn shares_inner(dims: &[Sum], mixes: &dyn Fn(&Sum) -> bool, is_inner: &dyn Fn(&Name) -> bool) -> bool {
     let elsewhere = |n: usize, var: &Name| {
         dims.iter().enumerate().any(|(m, other)| m != n && other.any_var(&|it| it == var))
     };
@@ -388,12 +438,6 @@ fn is_accounted_for(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    // Where the guard fails, a subscript is outside the buffer.
-    let mut failing = bounds.clone();
-    failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
-    let outside = |it: &Index, size: &Index| {
-        failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
-    };
     // The range of a subscript ends where the guard says.
     let clips = |it: &Index, size: &Index| {
         let range = |guards: &[Less]| range_of(it, guards, size, bounds, is_inner);
@@ -404,5 +448,15 @@ fn is_accounted_for(
     let fixed = |it: &Index| it.any_var(&|var| !is_inner(var) && bounds.extent(var).is_some());
     let elsewhere = !fixed(&guard.lhs) && !fixed(&guard.rhs) && !dims.iter().any(|it| it.any_var(&uses));
     let mut pairs = dims.iter().zip(shape);
-    elsewhere || pairs.any(|(it, size)| outside(it, size) || clips(it, size))
+    elsewhere || fails_outside(guard, dims, shape, bounds) || pairs.any(|(it, size)| clips(it, size))
+}
+
+/// Whether a subscript is outside the buffer wherever the guard fails.
+pub fn fails_outside(guard: &Less, dims: &[Index], shape: &[Index], bounds: &Bounds) -> bool {
+    let mut failing = bounds.clone();
+    failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
+    let outside = |it: &Index, size: &Index| {
+        failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
+    };
+    dims.iter().zip(shape).any(|(it, size)| outside(it, size))
 }

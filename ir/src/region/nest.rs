@@ -2,8 +2,11 @@
 
 use std::cell::OnceCell;
 
-use super::{Region, Way, bounds_of, is_relaxed, touched};
-use crate::{Access, Block, Func, Index, Loop, Name, Stmt, arith::Bounds};
+use super::{Region, Way, bounds_of, is_relaxed, normal_at_loops, touched_normal};
+use crate::{
+    Access, Block, Func, Index, Loop, Name, Stmt,
+    arith::{Bounds, sum::Sum},
+};
 
 /// A block and the loops around it.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub struct Nest<'a> {
     reads: Vec<&'a Access>,
     writes: Vec<&'a Access>,
     bounds: OnceCell<Bounds>,
+    /// The subscripts of reads and of writes, over the loops and in their normal form.
+    normal: [OnceCell<Vec<Vec<Sum>>>; 2],
 }
 
 impl<'a> Nest<'a> {
@@ -32,7 +37,15 @@ impl<'a> Nest<'a> {
     }
 
     fn new(func: &'a Func, block: &'a Block, loops: Vec<&'a Loop>) -> Nest<'a> {
-        Nest { block, loops, func, reads: block.reads(), writes: block.writes(), bounds: OnceCell::new() }
+        Nest {
+            block,
+            loops,
+            func,
+            reads: block.reads(),
+            writes: block.writes(),
+            bounds: OnceCell::new(),
+            normal: Default::default(),
+        }
     }
 
     /// The shape of a buffer.
@@ -53,6 +66,24 @@ impl<'a> Nest<'a> {
         }
     }
 
+    /// Those of a buffer.
+    fn accesses_to<'s>(&'s self, buffer: &'s Name, way: Way) -> impl Iterator<Item = &'a Access> + 's {
+        self.accesses(way).iter().copied().filter(move |it| it.buffer == *buffer)
+    }
+
+    /// Those of a buffer, with their subscripts over the loops, in their normal form.
+    pub(super) fn normal_to<'s>(
+        &'s self,
+        buffer: &'s Name,
+        way: Way,
+    ) -> impl Iterator<Item = (&'a Access, &'s [Sum])> + 's {
+        let normal = self.normal[way as usize].get_or_init(|| {
+            self.accesses(way).iter().map(|it| normal_at_loops(self.block, it, self.bounds())).collect()
+        });
+        let all = self.accesses(way).iter().copied().zip(normal.iter().map(Vec::as_slice));
+        all.filter(move |(it, _)| it.buffer == *buffer)
+    }
+
     /// Whether the block reads or writes a buffer.
     pub fn reaches(&self, buffer: &Name, way: Way) -> bool {
         self.accesses(way).iter().any(|it| it.buffer == *buffer)
@@ -61,6 +92,21 @@ impl<'a> Nest<'a> {
     /// Whether the block reads or writes a buffer, whichever.
     pub fn uses(&self, buffer: &Name) -> bool {
         self.reaches(buffer, Way::Read) || self.reaches(buffer, Way::Write)
+    }
+
+    /// Whether a block of another program touches the same elements of a buffer in the same runs: under loops of the
+    /// same names and extents, with the same iterators and guards, through the same subscripts.
+    pub fn uses_alike(&self, other: &Nest<'_>, buffer: &Name) -> bool {
+        let same_loops = self.loops.len() == other.loops.len()
+            && self.loops.iter().zip(&other.loops).all(|(a, b)| a.var == b.var && a.extent == b.extent);
+        same_loops
+            && self.func.dims == other.func.dims
+            && self.func.buffers.get(buffer) == other.func.buffers.get(buffer)
+            && self.block.iters == other.block.iters
+            && self.block.guards == other.block.guards
+            && [Way::Read, Way::Write]
+                .into_iter()
+                .all(|way| self.accesses_to(buffer, way).eq(other.accesses_to(buffer, way)))
     }
 
     /// How many of the loops are also around another block.
@@ -86,12 +132,11 @@ impl<'a> Nest<'a> {
         way: Way,
         relaxed: &dyn Fn(&Loop) -> bool,
     ) -> Region {
-        let accesses: Vec<&Access> =
-            self.accesses(way).iter().copied().filter(|it| it.buffer == *buffer).collect();
+        let accesses: Vec<&[Sum]> = self.normal_to(buffer, way).map(|it| it.1).collect();
         let is_inner = |var: &Name| {
             self.loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)))
         };
-        touched(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
+        touched_normal(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
     }
 }
 

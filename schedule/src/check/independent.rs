@@ -40,7 +40,7 @@ pub(crate) fn expect_independent(func: &Func, it: &Loop, kind: LoopKind) -> Resu
     let at = |nest: &Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
     let Some(level) = nests.iter().find_map(at) else { return Ok(()) };
     let inside: Vec<&Nest<'_>> = nests.iter().filter(|it| at(it).is_some()).collect();
-    Parallel { func, nests: &inside, level, kind, settled: &|_| false, first_before: &|_| None }.check()
+    Parallel { func, nests: &inside, level, kind, before: &[], kept: &[] }.check()
 }
 
 /// A loop that is to run in parallel.
@@ -52,29 +52,34 @@ struct Parallel<'a> {
     level: usize,
     /// How it is run.
     kind: LoopKind,
-    /// Whether a block is as it was when this loop was checked before.
-    settled: &'a dyn Fn(usize) -> bool,
-    /// The block that was the first to use a buffer then.
-    first_before: &'a FirstUser<'a>,
+    /// The blocks that were in it when it was checked before; none if it was not.
+    before: &'a [&'a Nest<'a>],
+    /// Which of the blocks in it are still as they were then.
+    kept: &'a [bool],
 }
-
-/// The first block that uses a buffer.
-type FirstUser<'a> = dyn Fn(&Name) -> Option<&'a Name> + 'a;
 
 impl Parallel<'_> {
     fn check(&self) -> Result<(), ScheduleError> {
         let Some(first) = self.nests.first() else { return Ok(()) };
         let it = first.loops[self.level];
         for (n, nest) in self.nests.iter().enumerate() {
-            if !(self.settled)(n) {
+            if self.kept.get(n) != Some(&true) {
                 self.expect_told_apart(it, nest)?;
             }
         }
-        let settled = |buffer: &Name, users: &[usize]| {
-            let first = users.first().map(|n| &self.nests[*n].block.name);
-            users.iter().all(|n| (self.settled)(*n)) && (self.first_before)(buffer) == first
-        };
+        let settled = |buffer: &Name, users: &[usize]| self.is_settled(buffer, users);
         expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled)
+    }
+
+    /// Whether all blocks that use a buffer used it in the same way before, the same one first.
+    fn is_settled(&self, buffer: &Name, users: &[usize]) -> bool {
+        let first_before = self.before.iter().find(|it| it.uses(buffer)).map(|it| &it.block.name);
+        let uses_as_before = |n: &usize| {
+            let nest = self.nests[*n];
+            let was = || self.before.iter().find(|was| was.block.name == nest.block.name);
+            self.kept.get(*n) == Some(&true) || was().is_some_and(|was| was.uses_alike(nest, buffer))
+        };
+        users.first().map(|n| &self.nests[*n].block.name) == first_before && users.iter().all(uses_as_before)
     }
 
     /// Refuses a block of which two iterations of the loop must not be confused and may be.
@@ -235,11 +240,9 @@ pub(crate) fn check_parallel_loops(
             let was_in =
                 |nest: &&Nest<'_>| nest.loops.iter().any(|was| was.var == it.var && was.kind == it.kind);
             let inside_before: Vec<&Nest<'_>> = old.iter().filter(was_in).collect();
-            let settled = |n: usize| !inside_before.is_empty() && kept.get(start + n) == Some(&true);
-            let first =
-                |buffer: &Name| inside_before.iter().find(|it| it.uses(buffer)).map(|it| &it.block.name);
-            let (nests, kind) = (inside.as_slice(), it.kind);
-            Parallel { func, nests, level, kind, settled: &settled, first_before: &first }.check()?;
+            let kept = if inside_before.is_empty() { &[] } else { kept.get(start..).unwrap_or_default() };
+            let (nests, before, kind) = (inside.as_slice(), inside_before.as_slice(), it.kind);
+            Parallel { func, nests, level, kind, before, kept }.check()?;
         }
     }
     Ok(())

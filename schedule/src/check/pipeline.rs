@@ -106,7 +106,9 @@ fn are_same_blocks(a: &Func, b: &Func) -> bool {
 /// Checks the dependences of a loop whose components have these (stage, order) pairs.
 fn check(func: &Func, it: &Loop, times: &[(i64, i64)]) -> Result<(), ScheduleError> {
     let components = components(it);
-    let private: Vec<&Name> = func.buffers.keys().filter(|name| is_private(func, it, name)).collect();
+    let nests = Nest::all(func);
+    let is_private = |name: &&Name| is_private(func, &nests, it, name);
+    let private: Vec<&Name> = func.buffers.keys().filter(is_private).collect();
     for (src, earlier) in components.iter().enumerate() {
         for (dst, later) in components.iter().enumerate() {
             for distance in 0..=1 {
@@ -140,11 +142,10 @@ fn hazard(
 }
 
 /// Whether every iteration of the loop fills what it uses of a temporary, so that iterations may have copies.
-fn is_private(func: &Func, it: &Loop, buffer: &Name) -> bool {
+fn is_private(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
     if func.buffers.get(buffer).is_none_or(|it| it.role != Role::Temp) {
         return false;
     }
-    let nests = Nest::all(func);
     let users: Vec<&Nest<'_>> = nests.iter().filter(|nest| nest.uses(buffer)).collect();
     let level = |nest: &&Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
     let inside: Vec<&Nest<'_>> = users.iter().copied().filter(|nest| level(nest).is_some()).collect();

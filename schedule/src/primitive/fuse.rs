@@ -5,7 +5,7 @@ use super::Primitive;
 use crate::{
     ScheduleError, ScheduleState,
     check::chain::is_only_child,
-    rewrite::{simplify_bindings, subst_loops},
+    rewrite::{simplify_loop, subst_loops},
 };
 
 /// Fuses loops that are nested in each other into one.
@@ -60,7 +60,7 @@ impl Primitive for Fuse {
             subst_loops(&mut body, &|var| at(var).map(|at| values[at].clone()));
             Stmt::serial(&self.into, product, body)
         });
-        simplify_bindings(&mut state.func);
+        simplify_loop(&mut state.func, &self.into);
         Ok(())
     }
 

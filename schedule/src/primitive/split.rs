@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Primitive;
 use crate::{
     Number, ScheduleError, ScheduleState,
-    rewrite::{simplify_bindings, subst_loops},
+    rewrite::{simplify_loop, subst_loops},
     ron_text::unique,
 };
 
@@ -53,7 +53,7 @@ impl Primitive for Split {
             subst_loops(&mut body, &|var| (*var == self.target).then(|| value.clone()));
             extents.into_iter().rev().fold(body, |body, (var, extent)| Stmt::serial(&var, extent, body))
         });
-        simplify_bindings(&mut state.func);
+        self.into.keys().take(1).for_each(|it| simplify_loop(&mut state.func, it));
         Ok(())
     }
 
