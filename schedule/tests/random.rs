@@ -6,26 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
 
 mod common;
+mod propose;
 
 use std::{cell::RefCell, collections::BTreeMap, env};
 
 use common::{difference, program};
-use indexmap::IndexMap;
 use ir::{Func, Index, LoopKind, Name};
+use propose::{Dice, propose};
 use proptest::{
     collection::vec,
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner},
 };
-use tilewright_schedule::{
-    Number, Session, Step,
-    primitive::{
-        self, Annotate, AnnotationValue, Bind, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        DecomposeReduction, DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt,
-        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, Unroll, Vectorize,
-    },
-};
+use tilewright_schedule::{Session, Step, primitive};
 
 const PROGRAMS: [&str; 6] = ["matmul", "matmul_relu", "stencil", "axpy", "row_sum", "prefix"];
 
@@ -92,129 +85,4 @@ fn reversed(func: &Func) -> Func {
         block.guards = block.guards.iter().map(|it| it.subst(&value)).collect();
     });
     func
-}
-
-/// A number from which choices are taken.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        let sides = sides.max(1) as u64;
-        let side = self.0 % sides;
-        self.0 /= sides;
-        usize::try_from(side).unwrap()
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
-        if from.is_empty() { None } else { Some(from[self.roll(from.len())].clone()) }
-    }
-}
-
-/// A step over the names of a program, often a legal one.
-fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
-    let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
-    let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(24);
-    let block = dice.pick(&blocks)?;
-    let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
-    let target = dice.pick(&path)?;
-    let fresh = |stem: &str| Name::fresh(stem, |name| func.is_taken(name));
-    Some(match kind {
-        0..=3 => Step::Split(split(func, &target, &mut dice)),
-        4 => {
-            let from = path.iter().position(|it| *it == target)?;
-            let to = path.len().min(from + 2 + dice.roll(2));
-            Step::Fuse(Fuse { loops: path[from..to].to_vec(), into: fresh("f") })
-        }
-        5..=7 => {
-            let mut order = path.clone();
-            order.rotate_left(dice.roll(path.len()));
-            if dice.roll(2) == 0 {
-                order.reverse();
-            }
-            order.truncate(2 + dice.roll(3));
-            Step::Reorder(Reorder { order })
-        }
-        8 => {
-            let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
-            Step::Bind(Bind { target, axis: axis.into() })
-        }
-        9 => Step::Parallel(Parallel { target }),
-        10 => match dice.roll(2) {
-            0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
-            _ => Step::Unroll(Unroll { target }),
-        },
-        11 => on_buffers(func, &mut dice)?,
-        12 | 13 => pipeline(func, &loops, &mut dice)?,
-        14 => match dice.roll(2) {
-            0 => Step::DoubleBufferScope(DoubleBufferScope { block }),
-            _ => Step::Annotate(Annotate {
-                target: None,
-                block: Some(block),
-                key: "note".into(),
-                value: AnnotationValue::Text("n".to_owned()),
-            }),
-        },
-        15 | 16 => cache(func, &block, &mut dice)?,
-        17 | 18 => Step::ComputeAt(ComputeAt { block, target: dice.pick(&loops)? }),
-        19 | 20 => Step::ReverseComputeAt(ReverseComputeAt { block, target: dice.pick(&loops)? }),
-        21 => match dice.roll(2) {
-            0 => Step::ComputeInline(ComputeInline { block }),
-            _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
-        },
-        22 => Step::DecomposeReduction(DecomposeReduction { block, target }),
-        _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
-    })
-}
-
-fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
-    let mut into = IndexMap::new();
-    let inferred = dice.roll(3);
-    for at in 0..2 + dice.roll(2) {
-        let name =
-            Name::fresh(&format!("{target}{at}"), |name| func.is_taken(name) || into.contains_key(name));
-        let factor = i64::try_from(1 + dice.roll(5)).unwrap();
-        into.insert(name, (at != inferred).then_some(Number::Int(factor)));
-    }
-    Split { target: target.clone(), into }
-}
-
-fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
-    let buffer = dice.pick(&func.buffers.keys().cloned().collect::<Vec<_>>())?;
-    Some(match dice.roll(2) {
-        0 => Step::SetScope(SetScope { buffer, scope: dice.pick(&["global", "shared", "local"])?.into() }),
-        _ => Step::StorageAlign(StorageAlign { buffer, axis: -2, factor: 8.into(), offset: 1.into() }),
-    })
-}
-
-fn cache(func: &Func, block: &Name, dice: &mut Dice) -> Option<Step> {
-    let scope: Name = dice.pick(&["shared", "local"])?.into();
-    let buffers: Vec<Name> = func.find_block(block)?.reads().iter().map(|it| it.buffer.clone()).collect();
-    Some(match dice.pick(&buffers) {
-        Some(buffer) if dice.roll(3) > 0 => {
-            let block = block.clone();
-            Step::CacheRead(CacheRead { block, buffer, scope, readers: None, name: None })
-        }
-        Some(_) | None => Step::CacheWrite(CacheWrite { block: block.clone(), scope, name: None }),
-    })
-}
-
-/// One of the two annotations of a loop with several statements.
-fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
-    let bodies = loops.iter().filter_map(|name| {
-        let ir::Stmt::Seq(stmts) = &func.find_loop(name)?.body else { return None };
-        Some((name.clone(), stmts.len()))
-    });
-    let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
-    let place = |at: usize| i64::try_from(at).unwrap();
-    if dice.roll(2) == 0 {
-        let stages = (0..count).map(|_| place(dice.roll(3)).into()).collect();
-        return Some(Step::SoftwarePipelineStage(SoftwarePipelineStage {
-            target,
-            stages: Stages::List(stages),
-        }));
-    }
-    let mut order: Vec<i64> = (0..count).map(place).collect();
-    order.rotate_left(dice.roll(count));
-    Some(Step::SoftwarePipelineOrder(SoftwarePipelineOrder { target, order: Order::List(order) }))
 }

@@ -3,10 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+extern crate schedule as tilewright_schedule;
+
 mod check;
 mod cpu;
 mod gpu;
 mod ladders;
+#[path = "../../../schedule/tests/propose/mod.rs"]
+mod propose;
+mod random;
+mod scripts;
 #[allow(dead_code, reason = "these tests run kernels with their barriers only")]
 #[path = "../../../codegen/tests/support/mod.rs"]
 mod vgpu;

@@ -63,83 +63,37 @@ fn clip(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Option<()> {
-    for ((index, size), range) in indices.iter().zip(shape).zip(ranges) {
-        if !index.any_var(is_inner) {
-            continue;
+    let limits = indices.iter().map(|it| region::limit(guard, it, bounds, is_inner)).collect::<Vec<_>>();
+    for (((index, size), range), limit) in indices.iter().zip(shape).zip(&*ranges).zip(&limits) {
+        let harmless = match limit {
+            Some(limit) => {
+                bounds.at_most(size, limit) || bounds.at_most(&(&range.min + &range.extent), limit)
+            }
+            None => lower_limit(guard, index, bounds, is_inner)
+                .is_some_and(|it| bounds.at_most(&it, &Index::int(0)) || bounds.at_most(&it, &range.min)),
+        };
+        if harmless {
+            return Some(());
         }
-        let Some(limit) = limit(guard, index, bounds, is_inner) else { continue };
-        let end = &range.min + &range.extent;
-        if !range.steps.is_empty() {
-            return (bounds.at_most(size, &limit) || bounds.at_most(&end, &limit)).then_some(());
-        }
-        if !bounds.at_most(size, &limit) && !bounds.at_most(&end, &limit) {
-            range.extent = bounds.simplify(&(&limit - &range.min));
-        }
-        return Some(());
     }
-    None
+    let mut found = indices.iter().zip(ranges).zip(limits);
+    found.find_map(|((index, range), limit)| {
+        let limit = limit.filter(|_| index.any_var(is_inner) && range.steps.is_empty())?;
+        range.extent = bounds.simplify(&(&limit - &range.min));
+        Some(())
+    })
 }
 
-/// The limit below which a subscript stays just where a guard holds.
-///
-/// Guards lose factors and small terms when they are simplified. With `index = c*lhs + base + rest`, the same base for
-/// all and `0 <= rest < c`, `lhs < rhs` says no more and no less than `index < c*rhs + base`; and with
-/// `lhs = c*index + base + rest`, than `index < (rhs - base) floordiv c` where that is exact.
-fn limit(guard: &Less, index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) -> Option<Index> {
-    let of_index = quotients(index, &guard.lhs).into_iter().find_map(|c| {
-        let base = base(index, &guard.lhs, c, bounds, is_inner)?;
-        Some(&guard.rhs * c + base)
-    });
-    let of_guard = || {
-        quotients(&guard.lhs, index).into_iter().find_map(|c| {
-            let room = guard.rhs.clone() - base(&guard.lhs, index, c, bounds, is_inner)?;
-            let exact = bounds.simplify(&room.floor_mod(&Index::int(c))).as_int() == Some(0);
-            exact.then(|| room.floor_div(&Index::int(c)))
-        })
-    };
-    let limit = bounds.simplify(&of_index.or_else(of_guard)?);
-    (!limit.any_var(is_inner)).then_some(limit)
-}
-
-/// By what the terms of one index may be multiples of those of another.
-fn quotients(whole: &Index, part: &Index) -> BTreeSet<i64> {
-    let factors = |it| Terms::of(it).terms.into_iter().map(|it| it.0);
-    let each = factors(whole).flat_map(|a| factors(part).map(move |b| (a, b)));
-    let each = each.filter(|(a, b)| *b != 0 && a % b == 0 && a / b > 0).map(|(a, b)| a / b);
-    let divisors = Terms::of(part).terms.into_iter().filter_map(|(_, atom)| match atom.kind() {
-        IndexKind::FloorDiv(_, by) => by.as_int(),
-        _ => None,
-    });
-    each.chain(divisors).chain([1]).collect()
-}
-
-/// The base of `whole = c*part + base + rest`, if it is the same for all inner variables and `0 <= rest < c`.
-fn base(
-    whole: &Index,
-    part: &Index,
-    c: i64,
+/// The least value of a subscript for which a guard holds, if it holds for all above.
+fn lower_limit(
+    guard: &Less,
+    index: &Index,
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Option<Index> {
-    let distance = Terms::of(&bounds.simplify(&(whole.clone() - times(part, c))));
-    let (inner, outer): (Vec<_>, Vec<_>) = distance.terms.into_iter().partition(|it| it.1.any_var(is_inner));
-    let sum = |terms: Vec<(i64, Index)>| {
-        terms.into_iter().fold(Index::int(0), |sum, (factor, atom)| sum + atom * factor)
-    };
-    let (low, high) = bounds.interval(&bounds.simplify(&sum(inner)));
-    let low = low?;
-    (high?.checked_sub(low)? < c).then(|| sum(outer) + distance.constant + low)
-}
-
-/// The index times a number, with `e - e mod c` for `(e floordiv c) * c`.
-fn times(index: &Index, c: i64) -> Index {
-    let terms = Terms::of(index);
-    let product = |atom: &Index| match atom.kind() {
-        IndexKind::FloorDiv(e, by) if by.as_int() == Some(c) => e - &e.floor_mod(by),
-        _ => atom * c,
-    };
-    let start = Index::int(terms.constant) * c;
-    terms.terms.iter().fold(start, |sum, (factor, atom)| sum + product(atom) * *factor)
+    let mirrored = Less::new(&guard.rhs * -1, &guard.lhs * -1);
+    let limit = region::limit(&mirrored, &(index * -1), bounds, is_inner)?;
+    Some(bounds.simplify(&(Index::int(1) - limit)))
 }
 
 /// Recognises subscripts that run through their ranges without holes, independently of each other.

@@ -75,6 +75,10 @@ impl Pair<'_> {
         let mut alike = Vec::new();
         let Some((low, high)) = self.rest(a, b, Some(&mut alike)) else { return };
         let slack = low.abs().max(high.abs());
+        // What has a single value is equal, and tells nothing of the others.
+        let (single, mut alike): (Vec<_>, Vec<_>) =
+            alike.into_iter().partition(|(_, it)| self.span(&it.0) == Some(0));
+        equal.extend(single.into_iter().map(|it| it.1));
         alike.retain(|(_, it)| !equal.contains(it));
         alike.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
         for (at, (factor, it)) in alike.iter().enumerate() {

@@ -5,8 +5,10 @@
 //! smaller than what is touched; elements that a guard of the block keeps out may be inside.
 
 mod digits;
+mod limit;
 mod nest;
 
+pub use limit::limit;
 pub use nest::Nest;
 
 use crate::{
@@ -178,18 +180,23 @@ fn range_of_sum(
         return whole();
     }
     let limit = clipped(high.clone(), &inner, guards, bounds, is_inner);
-    let extent = bounds.simplify(&(&limit - &low + 1));
-    let steps = steps(&inner, bounds).filter(|_| limit == high);
     let contiguous = |it: &Vec<Step>| matches!(it.as_slice(), [] | [Step { stride: 1, .. }]);
+    let steps = steps(&inner, bounds).filter(|it| !contiguous(it)).unwrap_or_default();
+    let (limit, steps) = match steps.as_slice() {
+        [] => (limit, steps),
+        [one] if let Some(length) = bounds.simplify(&(&limit - &low)).as_int() => {
+            let count = one.count.min(length.div_euclid(one.stride) + 1).max(0);
+            (&low + one.stride * (count - 1), vec![Step { count, ..*one }])
+        }
+        _ => (high, steps),
+    };
+    let extent = bounds.simplify(&(&limit - &low + 1));
     let min = match low.as_int() {
         Some(low) => outer.clone().plus_constant(low).map(|it| bounds.index(&it)),
         None => None,
     };
-    Range {
-        min: min.unwrap_or_else(|| bounds.simplify(&(bounds.index(&outer) + low))),
-        extent,
-        steps: steps.filter(|it| !contiguous(it)).unwrap_or_default(),
-    }
+    let min = min.unwrap_or_else(|| bounds.simplify(&(bounds.index(&outer) + low)));
+    Range { min, extent, steps }
 }
 
 /// The terms of a sum with an inner variable, and the others with the constant.
@@ -235,9 +242,9 @@ fn clipped(
     }
     let (mut high, inner) = (high, &bounds.index(inner));
     for guard in guards.iter().filter(|it| it.lhs.any_var(is_inner) && !it.rhs.any_var(is_inner)) {
-        let distance = bounds.simplify(&(inner - &guard.lhs));
-        let limit = bounds.simplify(&(&guard.rhs + &distance - 1));
-        let fixed = !distance.any_var(is_inner) && !limit.any_var(&|var| bounds.extent(var).is_some());
+        let Some(limit) = limit(guard, inner, bounds, is_inner) else { continue };
+        let limit = bounds.simplify(&(limit - 1));
+        let fixed = !limit.any_var(&|var| bounds.extent(var).is_some());
         if fixed && bounds.prove(&Less::new(limit.clone(), high.clone())) == Some(true) {
             high = limit;
         }
