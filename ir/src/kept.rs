@@ -1,37 +1,77 @@
 //! What a rewrite left alone, so that it need not be checked again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use crate::{Block, Func, Loop, Name, Stmt};
+use crate::{Block, Buffer, Func, Loop, Name, Stmt};
 
 /// For each block of `after`, in program order, whether it is what it was in `before`: the same object, under loops of
 /// the same names and extents, over the same dimensions and the same buffers.
 ///
 /// The kinds and annotations of loops may differ, and so may what else is under the loops.
 pub fn kept(before: &Func, after: &Func) -> Vec<bool> {
-    let (mut old, mut new) = (Vec::new(), Vec::new());
-    nests(&before.body, &mut Vec::new(), &mut old);
-    nests(&after.body, &mut Vec::new(), &mut new);
+    let (mut old, mut new) = (Nests::default(), Nests::default());
+    old.collect(&before.body, None);
+    new.collect(&after.body, None);
     if before.dims != after.dims {
-        return vec![false; new.len()];
+        return vec![false; new.blocks.len()];
     }
+    let is_changed = |at: usize, name: &Name, buffer: &Buffer| {
+        let was = before.buffers.get_index(at).filter(|it| it.0 == name).map(|it| it.1);
+        was.or_else(|| before.buffers.get(name)) != Some(buffer)
+    };
     let changed: Vec<&Name> = after
         .buffers
         .iter()
-        .filter_map(|(name, buffer)| (before.buffers.get(name) != Some(buffer)).then_some(name))
+        .enumerate()
+        .filter_map(|(at, (name, buffer))| is_changed(at, name, buffer).then_some(name))
         .collect();
-    let old: HashMap<*const Block, Vec<&Loop>> =
-        old.into_iter().map(|(it, path)| (Arc::as_ptr(it), path)).collect();
-    let is_kept = |(block, path): (&Arc<Block>, Vec<&Loop>)| {
-        let was = old.get(&Arc::as_ptr(block));
-        was.is_some_and(|was| are_alike(was, &path)) && !accesses_any(block, &changed)
-    };
-    new.into_iter().map(is_kept).collect()
+    // Blocks mostly stay where they were, one after the other.
+    let mut next = 0;
+    let mut kept = Vec::with_capacity(new.blocks.len());
+    for (block, path) in &new.blocks {
+        let places = (next..old.blocks.len()).chain(0..next);
+        let was = places.into_iter().find(|at| Arc::ptr_eq(old.blocks[*at].0, block));
+        next = was.map_or(next, |at| at + 1);
+        let is_alike = |at: usize| are_alike((&old, old.blocks[at].1), (&new, *path));
+        kept.push(was.is_some_and(is_alike) && !accesses_any(block, &changed));
+    }
+    kept
 }
 
-/// Whether loops have the same names and extents.
-fn are_alike(a: &[&Loop], b: &[&Loop]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.var == b.var && a.extent == b.extent)
+/// The blocks of a program and the loops around them.
+#[derive(Default)]
+struct Nests<'a> {
+    /// Each block with the number of the innermost loop around it.
+    blocks: Vec<(&'a Arc<Block>, Option<usize>)>,
+    /// Each loop with the number of the next one around it.
+    loops: Vec<(&'a Arc<Loop>, Option<usize>)>,
+}
+
+impl<'a> Nests<'a> {
+    fn collect(&mut self, stmt: &'a Stmt, around: Option<usize>) {
+        match stmt {
+            Stmt::Loop(it) => {
+                let here = self.loops.len();
+                self.loops.push((it, around));
+                self.collect(&it.body, Some(here));
+            }
+            Stmt::Block(it) => self.blocks.push((it, around)),
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.collect(it, around)),
+            Stmt::Store(_) => {}
+        }
+    }
+}
+
+/// Whether loops, from these to the outermost, have the same names and extents.
+fn are_alike(mut a: (&Nests<'_>, Option<usize>), mut b: (&Nests<'_>, Option<usize>)) -> bool {
+    while let (Some(x), Some(y)) = (a.1, b.1) {
+        let ((x, x_around), (y, y_around)) = (a.0.loops[x], b.0.loops[y]);
+        if !Arc::ptr_eq(x, y) && (x.var != y.var || x.extent != y.extent) {
+            return false;
+        }
+        (a.1, b.1) = (x_around, y_around);
+    }
+    a.1.is_none() && b.1.is_none()
 }
 
 fn accesses_any(block: &Block, buffers: &[&Name]) -> bool {
@@ -39,19 +79,6 @@ fn accesses_any(block: &Block, buffers: &[&Name]) -> bool {
         return false;
     }
     block.reads().into_iter().chain(block.writes()).any(|it| buffers.contains(&&it.buffer))
-}
-
-fn nests<'a>(stmt: &'a Stmt, around: &mut Vec<&'a Loop>, out: &mut Vec<(&'a Arc<Block>, Vec<&'a Loop>)>) {
-    match stmt {
-        Stmt::Loop(it) => {
-            around.push(it);
-            nests(&it.body, around, out);
-            around.pop();
-        }
-        Stmt::Block(it) => out.push((it, around.clone())),
-        Stmt::Seq(stmts) => stmts.iter().for_each(|it| nests(it, around, out)),
-        Stmt::Store(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Store, Value,
+    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
@@ -227,6 +227,11 @@ pub(crate) fn check_parallel_loops(
     before: Option<&Func>,
     kept: &[bool],
 ) -> Result<(), ScheduleError> {
+    let mut any = false;
+    func.body.walk(&mut |stmt| any |= matches!(stmt, Stmt::Loop(it) if is_parallel(it.kind)));
+    if !any {
+        return Ok(());
+    }
     let nests = Nest::all(func);
     let old = before.map(Nest::all).unwrap_or_default();
     for (start, nest) in nests.iter().enumerate() {
