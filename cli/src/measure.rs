@@ -1,6 +1,9 @@
 //! Measuring scheduled programs, and the words for what came out. Shared by `run` and `tutorial`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use codegen::device::MachineInfo;
 use schedule::{Step, workload::Param};
@@ -23,7 +26,8 @@ pub(crate) struct Measure {
     /// CPU threads, 0 for all
     #[arg(long, default_value_t = 0)]
     pub(crate) threads: usize,
-    /// Append one JSON line for each program measured to this file; without it nothing is kept
+    /// Append one JSON line for each program measured to this file (`tutorial`: by default to tutorial.jsonl in the
+    /// user's state folder)
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
 }
@@ -102,6 +106,23 @@ pub(crate) fn log(path: Option<&Path>, records: &[Record]) -> Result<(), Report>
     let Some(path) = path else { return Ok(()) };
     append(path, records, true).map_err(|err| Report::io(path, &err))?;
     Ok(())
+}
+
+/// Where the tutorial keeps its records unless told otherwise: `tilewright/tutorial.jsonl` in `$XDG_STATE_HOME`, or in
+/// `~/.local/state`. `None` for a user without a home.
+pub(crate) fn state_log() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("tilewright/tutorial.jsonl"))
+}
+
+/// Appends to a log that nobody asked for by name, and says where, or why not: that must not stop a tutorial.
+pub(crate) fn keep(path: &Path, records: &[Record]) -> String {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    match folder.and_then(|()| append(path, records, true)) {
+        Ok(_) => format!("{} records were added to {}", records.len(), path.display()),
+        Err(err) => format!("no records were kept: {}: {err}", path.display()),
+    }
 }
 
 /// `1360 of 1048576 elements compared, all looked at; largest error 0.03 of the tolerance`.

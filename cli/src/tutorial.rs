@@ -7,14 +7,14 @@ use schedule::{
     workload::Param,
 };
 use serde_json::json;
-use tuner::{Bench, Comparison, Environment, Settings};
+use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
     build::{Built, build, open},
     climb::Climb,
     ladder::{Ladder, Rung, Size},
     load::{Plan, parse_target},
-    measure::{Measure, bench_error, case, compare, log, record},
+    measure::{Measure, bench_error, case, compare, keep, log, record, state_log},
     report::Report,
     shell::Shell,
 };
@@ -64,14 +64,20 @@ impl Tutorial {
         let target = first[0].target(self.target.as_ref(), Arch::parse(&info.arch));
 
         let mut climb = Climb::new(&ladder, &info, self.measure.regime, self.full);
+        let mut records = Vec::new();
         for size in sizes {
-            self.climb(&ladder, size, &target, machine.as_mut(), &mut climb, shell)?;
+            records.extend(self.climb(&ladder, size, &target, machine.as_mut(), &mut climb, shell)?);
         }
         shell.done();
         if shell.json {
             shell.json(&climb.summary())?;
         } else {
             climb.print(shell.out)?;
+        }
+        let default = state_log().filter(|_| self.measure.log.is_none());
+        let kept = default.map(|path| keep(&path, &records));
+        if let Some(words) = kept.filter(|_| !shell.json) {
+            writeln!(shell.out, "\n{words}")?;
         }
         match climb.failures() {
             0 => Ok(()),
@@ -80,7 +86,8 @@ impl Tutorial {
         }
     }
 
-    /// Measures all rungs at one size.
+    /// Measures all rungs at one size. Records go to the log that the user named at once, so that a later size loses
+    /// nothing.
     fn climb(
         &self,
         ladder: &Ladder,
@@ -89,7 +96,7 @@ impl Tutorial {
         machine: &mut dyn Machine,
         climb: &mut Climb,
         shell: &mut Shell<'_>,
-    ) -> Result<(), Report> {
+    ) -> Result<Vec<Record>, Report> {
         let info = machine.info().clone();
         let Rungs { plans, built } = build_all(ladder, size, target, shell)?;
         let case = case(&plans[0], self.measure.seed)?;
@@ -119,7 +126,7 @@ impl Tutorial {
         }
         let single = single_thread(&mut bench, rungs.last(), &settings, &info, shell);
         climb.add(&word, comparison, single, &plans, &built);
-        Ok(())
+        Ok(records)
     }
 }
 

@@ -175,6 +175,24 @@ fn a_ladder_is_climbed() {
 }
 
 #[test]
+fn the_tutorial_keeps_records_without_being_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    ladder(folder.path());
+    let climb = |state: &str| {
+        run(folder.path(), &["tutorial", ".", "--until", "1"], &[("XDG_STATE_HOME", state)])
+    };
+    let told = climb("state");
+    assert!(told.contains("1 records were added to state/tilewright/tutorial.jsonl"), "{told}");
+    let log = fs::read_to_string(folder.path().join("state/tilewright/tutorial.jsonl")).unwrap();
+    assert_eq!(log.lines().count(), 1);
+
+    // A place that cannot be written is told, and stops nothing.
+    let told = climb("01_naive.ron");
+    assert!(told.contains("no records were kept: 01_naive.ron/tilewright/tutorial.jsonl"), "{told}");
+    assert!(told.ends_with("exit code 0"), "{told}");
+}
+
+#[test]
 fn a_run_is_printed_as_json() {
     let folder = tempfile::tempdir().unwrap();
     ladder(folder.path());
