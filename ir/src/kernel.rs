@@ -57,10 +57,27 @@ pub enum Op {
     If(Vec<Less>, Vec<Op>),
     /// An assignment to `place.lanes` adjacent elements.
     Store(Access, Value),
+    /// An assignment that may happen at any time from here to the [`Op::Wait`] that it is waited for with: a copy
+    /// from global to shared memory without a detour through registers. The value is a load of the same type, or a
+    /// [`Value::Select`] between one and zero; until the wait nobody, this thread included, may touch the place.
+    Copy(Access, Value),
+    /// Closes the group of copies that this thread started since its last commit; the group may be empty.
+    Commit,
+    /// This thread waits for its own copies.
+    Wait(Wait),
     /// All threads of the block wait for each other; shared and global writes before it are visible after it.
     Barrier,
     /// A sentence for the reader of the emitted source.
     Comment(String),
+}
+
+/// Waits until all but the last `in_flight` committed groups of the thread's copies have landed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// How many groups, the youngest, may still be under way.
+    pub in_flight: u32,
+    /// The buffers that it is there for: what of them earlier groups copied is in its place afterwards.
+    pub buffers: Vec<Name>,
 }
 
 /// Memory of a kernel.
@@ -128,7 +145,43 @@ impl Op {
         match self {
             Op::For(it) => it.body.iter().for_each(|op| op.walk(f)),
             Op::If(_, body) => body.iter().for_each(|op| op.walk(f)),
-            Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_) => {}
+        }
+    }
+
+    /// What a store or a copy assigns, and where.
+    pub const fn assignment(&self) -> Option<(&Access, &Value)> {
+        match self {
+            Op::Store(place, value) | Op::Copy(place, value) => Some((place, value)),
+            Op::Alloc(_)
+            | Op::For(_)
+            | Op::If(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_) => None,
+        }
+    }
+
+    /// The store or copy with another place and value; other statements are left as they are.
+    #[must_use]
+    pub fn with_assignment(&self, place: Access, value: Value) -> Op {
+        match self {
+            Op::Store(..) => Op::Store(place, value),
+            Op::Copy(..) => Op::Copy(place, value),
+            Op::Alloc(_)
+            | Op::For(_)
+            | Op::If(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_) => self.clone(),
         }
     }
 
@@ -136,7 +189,7 @@ impl Op {
     #[must_use]
     pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Op {
         match self {
-            Op::Alloc(_) | Op::Barrier | Op::Comment(_) => self.clone(),
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => self.clone(),
             Op::For(it) => Op::For(Arc::new(For {
                 extent: f(&it.extent),
                 body: it.body.iter().map(|op| op.map_indices(f)).collect(),
@@ -146,9 +199,9 @@ impl Op {
                 cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
                 body.iter().map(|op| op.map_indices(f)).collect(),
             ),
-            Op::Store(place, value) => {
+            Op::Store(place, value) | Op::Copy(place, value) => {
                 let indices = place.indices.iter().map(&mut *f).collect();
-                Op::Store(Access { indices, ..place.clone() }, value.map_indices(f))
+                self.with_assignment(Access { indices, ..place.clone() }, value.map_indices(f))
             }
         }
     }

@@ -65,7 +65,7 @@ impl Frame {
 
 /// Calls `f` with each access of a statement itself, the store's place first.
 pub(crate) fn each_access<'a>(op: &'a Op, f: &mut dyn FnMut(&'a Access)) {
-    if let Op::Store(place, value) = op {
+    if let Some((place, value)) = op.assignment() {
         f(place);
         value.each_load(f);
     }
@@ -99,8 +99,10 @@ impl Uses {
                 }
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.collect(body, is_parallel),
-                Op::Store(..) => each_access(op, &mut |access| self.access(access, is_parallel)),
-                Op::Barrier | Op::Comment(_) => {}
+                Op::Store(..) | Op::Copy(..) => {
+                    each_access(op, &mut |access| self.access(access, is_parallel))
+                }
+                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }
         }
         for name in declared {
@@ -133,14 +135,14 @@ impl Use {
 /// Whether every index of the statements, and every part of it, is proved to fit 32 bits.
 fn fit_32_bits(ops: &[Op], bounds: &mut Bounds) -> bool {
     ops.iter().all(|op| match op {
-        Op::Alloc(_) | Op::Barrier | Op::Comment(_) => true,
+        Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => true,
         Op::For(it) => {
             let fits = fits(&it.extent, bounds);
             bounds.insert(&it.var, &it.extent);
             fits && fit_32_bits(&it.body, bounds)
         }
         Op::If(cond, body) => cond.iter().all(|it| less_fits(it, bounds)) && fit_32_bits(body, bounds),
-        Op::Store(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) => {
             let mut all = place.indices.iter().all(|it| fits(it, bounds));
             value.each_index(&mut |it| all &= fits(it, bounds));
             all

@@ -34,7 +34,8 @@ impl Printer<'_> {
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
-            Op::Store(place, value) => {
+            Op::Commit | Op::Wait(_) => {}
+            Op::Store(place, value) | Op::Copy(place, value) => {
                 let (place, value) = (self.place(place), self.value(value, place.lanes));
                 self.line(&format!("{place} = {value};"));
             }

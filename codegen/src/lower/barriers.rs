@@ -107,9 +107,9 @@ impl Inserter<'_> {
     /// Puts barriers into a statement. `None` if some would stand where not all threads come by.
     fn op(&self, op: Op, around: &[Op]) -> Result<Option<(Op, Flow)>, LowerError> {
         match op {
-            Op::Alloc(_) | Op::Comment(_) => Ok(Some((op, Flow::default()))),
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Comment(_) => Ok(Some((op, Flow::default()))),
             Op::Barrier => Ok(Some((op, Flow::barrier()))),
-            Op::Store(..) => {
+            Op::Store(..) | Op::Copy(..) => {
                 let flow = self.store(&op, around);
                 Ok(Some((op, flow)))
             }
@@ -153,9 +153,9 @@ impl Inserter<'_> {
         let mut out = Flow::default();
         for op in ops {
             out.then(match op {
-                Op::Alloc(_) | Op::Comment(_) => Flow::default(),
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Comment(_) => Flow::default(),
                 Op::Barrier => Flow::barrier(),
-                Op::Store(..) => self.store(op, around),
+                Op::Store(..) | Op::Copy(..) => self.store(op, around),
                 Op::If(cond, body) => {
                     let inside = [around, &[Op::If(cond.clone(), vec![])]].concat();
                     Flow { meets: false, ..self.flow(body, &inside) }
@@ -263,7 +263,14 @@ fn has_barrier(ops: &[Op]) -> bool {
 fn divided(op: Op) -> Vec<Op> {
     match op {
         Op::If(cond, body) => body.into_iter().map(|op| under(&cond, op)).collect(),
-        other @ (Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Barrier | Op::Comment(_)) => vec![other],
+        other @ (Op::Alloc(_)
+        | Op::For(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Barrier
+        | Op::Comment(_)) => vec![other],
     }
 }
 
@@ -277,8 +284,8 @@ fn under(cond: &[Less], op: Op) -> Op {
             let all = cond.iter().chain(inner.iter().filter(|it| !cond.contains(it))).cloned().collect();
             Op::If(all, body)
         }
-        Op::Store(..) => Op::If(cond.to_vec(), vec![op]),
-        Op::Alloc(_) | Op::Barrier | Op::Comment(_) => op,
+        Op::Store(..) | Op::Copy(..) => Op::If(cond.to_vec(), vec![op]),
+        Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
     }
 }
 

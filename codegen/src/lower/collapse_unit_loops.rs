@@ -31,6 +31,12 @@ fn collapse_op(op: Op) -> Vec<Op> {
             vec![Op::For(Arc::new(For { body: collapse(it.body), ..it }))]
         }
         Op::If(cond, body) => vec![Op::If(cond, collapse(body))],
-        leaf @ (Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_)) => vec![leaf],
+        leaf @ (Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Barrier
+        | Op::Comment(_)) => vec![leaf],
     }
 }

@@ -25,9 +25,10 @@ impl Lanes {
             Op::Alloc(it) => Err(format!("`{}` is private to each iteration", it.name)),
             Op::Barrier => Err("threads wait for each other in it".to_owned()),
             Op::Comment(_) => Ok(vec![op.clone()]),
-            Op::Store(place, value) => {
+            Op::Commit | Op::Wait(_) => Err("copies are waited for in it".to_owned()),
+            Op::Store(place, value) | Op::Copy(place, value) => {
                 let place = self.place(place)?;
-                Ok(vec![Op::Store(place, self.value(value)?)])
+                Ok(vec![op.with_assignment(place, self.value(value)?)])
             }
             Op::If(cond, body) => self.guarded(cond, body),
             Op::For(it) => {

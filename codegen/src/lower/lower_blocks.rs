@@ -67,7 +67,7 @@ fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
     let mut written = BTreeMap::new();
     for op in body {
         op.walk(&mut |op| {
-            if let Op::Store(place, value) = op {
+            if let Some((place, value)) = op.assignment() {
                 value.each_load(&mut |it| {
                     written.entry(it.buffer.clone()).or_insert(false);
                 });
@@ -179,7 +179,7 @@ impl Door<'_> {
     fn missing_axes(&self, op: &Op, at: &Scoped) -> Vec<Less> {
         let mut scope = Scope::Local;
         op.walk(&mut |op| {
-            if let Op::Store(place, _) = op {
+            if let Some((place, _)) = op.assignment() {
                 scope = scope.min(self.func.buffers[&place.buffer].scope);
             }
         });

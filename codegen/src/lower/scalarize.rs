@@ -65,8 +65,10 @@ impl Survey {
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.ops(body, is_parallel),
-                Op::Store(..) => each_access(op, &mut |access| self.access(access, is_parallel)),
-                Op::Alloc(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Store(..) | Op::Copy(..) => {
+                    each_access(op, &mut |access| self.access(access, is_parallel))
+                }
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }
         }
     }
@@ -131,11 +133,11 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
         Op::If(cond, body) => {
             vec![Op::If(cond.clone(), body.iter().flat_map(|op| rewrite(op, groups)).collect())]
         }
-        Op::Store(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) => {
             let value = value.map_loads(&mut |it| Value::Load(moved(it, groups)));
-            vec![Op::Store(moved(place, groups), value)]
+            vec![op.with_assignment(moved(place, groups), value)]
         }
-        Op::Barrier | Op::Comment(_) => vec![op.clone()],
+        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => vec![op.clone()],
     }
 }
 

@@ -70,8 +70,11 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
-            Op::Store(place, value) => vec![Op::Store(self.access(&place), self.value(&value))],
-            leaf @ (Op::Alloc(_) | Op::Barrier | Op::Comment(_)) => vec![leaf],
+            Op::Store(ref place, ref value) | Op::Copy(ref place, ref value) => {
+                let (place, value) = (self.access(place), self.value(value));
+                vec![op.with_assignment(place, value)]
+            }
+            leaf @ (Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_)) => vec![leaf],
         }
     }
 

@@ -69,7 +69,7 @@ impl Walk {
 
     /// The touches of a store under the given loops and conditions: what it reads, then what it writes.
     pub(crate) fn touches(&self, op: &Op, around: &[Op], buffers: &IndexMap<Name, Buffer>) -> Vec<Touch> {
-        let Op::Store(place, value) = op else { return vec![] };
+        let Some((place, value)) = op.assignment() else { return vec![] };
         let mut vars = IndexMap::new();
         let mut limits = Limits::new();
         for op in around {
@@ -85,7 +85,13 @@ impl Walk {
                         }
                     }
                 }
-                Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
+                Op::Alloc(_)
+                | Op::Store(..)
+                | Op::Copy(..)
+                | Op::Commit
+                | Op::Wait(_)
+                | Op::Barrier
+                | Op::Comment(_) => {}
             }
         }
         let mut out = Vec::new();

@@ -70,8 +70,8 @@ impl Survey {
                     self.loops.pop();
                 }
                 Op::If(_, body) => self.ops(body),
-                Op::Store(..) => each_access(op, &mut |access| self.access(access)),
-                Op::Alloc(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Store(..) | Op::Copy(..) => each_access(op, &mut |access| self.access(access)),
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }
         }
     }
@@ -115,7 +115,13 @@ fn size(ops: &[Op], chosen: &BTreeSet<Name>) -> i64 {
         }
         Op::For(it) => size(&it.body, chosen).saturating_add(1),
         Op::If(_, body) => size(body, chosen).saturating_add(1),
-        Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => 1,
+        Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Barrier
+        | Op::Comment(_) => 1,
     });
     sizes.fold(0, i64::saturating_add)
 }
@@ -141,7 +147,13 @@ impl Writer {
                 }
             }
             Op::If(cond, body) => vec![Op::If(cond, self.ops(body))],
-            leaf @ (Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_)) => vec![leaf],
         }
     }
 
@@ -153,7 +165,13 @@ impl Writer {
                 op.walk(&mut |op| match op {
                     Op::Alloc(ir::Alloc { name, .. }) => self.rename(name, &mut renamed),
                     Op::For(it) => self.rename(&it.var, &mut renamed),
-                    Op::If(..) | Op::Store(..) | Op::Barrier | Op::Comment(_) => {}
+                    Op::If(..)
+                    | Op::Store(..)
+                    | Op::Copy(..)
+                    | Op::Commit
+                    | Op::Wait(_)
+                    | Op::Barrier
+                    | Op::Comment(_) => {}
                 });
             }
         }
@@ -183,9 +201,9 @@ fn rename(op: &Op, with: &BTreeMap<Name, Name>) -> Op {
             Op::For(Arc::new(For { var: new(&it.var), body, ..For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| rename(op, with)).collect()),
-        Op::Store(place, value) => {
-            Op::Store(access(place), value.map_loads(&mut |it| Value::Load(access(it))))
+        Op::Store(place, value) | Op::Copy(place, value) => {
+            op.with_assignment(access(place), value.map_loads(&mut |it| Value::Load(access(it))))
         }
-        Op::Barrier | Op::Comment(_) => op.clone(),
+        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op.clone(),
     }
 }

@@ -88,7 +88,13 @@ impl Vectorizer<'_> {
                 self.bounds = outside;
                 vec![Op::If(cond, body)]
             }
-            leaf @ (Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_)) => vec![leaf],
         }
     }
 
@@ -160,7 +166,7 @@ impl Vectorizer<'_> {
 
     /// The size of the widest element that a statement moves, or on a CPU computes with.
     fn lane_bytes(&self, op: &Op) -> usize {
-        let Op::Store(place, value) = op else { return 1 };
+        let Some((place, value)) = op.assignment() else { return 1 };
         let of = |name: &Name| self.types.get(name).map_or(4, |it| it.bytes());
         let mut bytes = of(&place.buffer);
         match self.target {

@@ -61,13 +61,13 @@ impl Memory {
                         self.ops(body);
                     }
                 }
-                Op::Store(place, value) => {
+                Op::Store(place, value) | Op::Copy(place, value) => {
                     let values: Vec<_> = (0..place.lanes).map(|lane| self.value(value, lane).1).collect();
                     let at = self.offset(place);
                     let buffer = &mut self.buffers.get_mut(&place.buffer).unwrap().1;
                     buffer[at..at + values.len()].copy_from_slice(&values);
                 }
-                Op::Barrier | Op::Comment(_) => {}
+                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }
         }
     }

@@ -122,7 +122,9 @@ impl Team<'_> {
                 }
             }
             Op::Barrier => {}
-            Op::Alloc(_) | Op::Store(..) | Op::Comment(_) => unreachable!("no barrier is inside"),
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) | Op::Comment(_) => {
+                unreachable!("no barrier is inside")
+            }
         }
     }
 
@@ -149,7 +151,7 @@ impl Team<'_> {
                     }
                 }
             }
-            Op::Store(place, value) => {
+            Op::Store(place, value) | Op::Copy(place, value) => {
                 let start = eval(&place.indices[0], &self.threads[at].vars);
                 let values: Vec<_> = (0..place.lanes).map(|lane| self.value(value, at, lane).1).collect();
                 let dtype = self.types[&place.buffer];
@@ -158,7 +160,7 @@ impl Team<'_> {
                     self.memory(&place.buffer, at)[offset] = number::round(dtype, value);
                 }
             }
-            Op::Barrier | Op::Comment(_) => {}
+            Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
         }
     }
 
@@ -220,7 +222,13 @@ pub(crate) fn without_barriers(ops: &[Op]) -> Vec<Op> {
     let kept = kept.map(|op| match op {
         Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
         Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
-        Op::Alloc(_) | Op::Store(..) | Op::Barrier | Op::Comment(_) => op.clone(),
+        Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Barrier
+        | Op::Comment(_) => op.clone(),
     });
     kept.collect()
 }

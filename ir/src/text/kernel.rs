@@ -6,7 +6,7 @@ use super::{
     expr::{All, separated},
     print::Listing,
 };
-use crate::{Alloc, ForKind, Kernel, Module, Op};
+use crate::{Alloc, ForKind, Kernel, Module, Name, Op};
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -91,6 +91,16 @@ impl Listing {
             }
             Op::Store(place, value) => {
                 self.line(depth, format_args!("{place} = {value}"));
+            }
+            Op::Copy(place, value) => {
+                self.line(depth, format_args!("{place} <- {value}"));
+            }
+            Op::Commit => {
+                self.line(depth, format_args!("commit"));
+            }
+            Op::Wait(it) => {
+                let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+                self.line(depth, format_args!("wait {} // {buffers}", it.in_flight));
             }
             Op::Barrier => {
                 self.line(depth, format_args!("barrier"));
