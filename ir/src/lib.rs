@@ -83,7 +83,7 @@ pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
 pub use interp::{InterpError, Site, Tensor};
 pub use kept::kept;
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, Wait, axis_var};
 pub use name::Name;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
 pub use target::{Arch, Target};

@@ -18,7 +18,9 @@ mod flatten;
 mod kernels;
 mod lanes;
 mod limits;
+mod live;
 mod lower_blocks;
+mod merge_shared;
 mod names;
 mod pipeline;
 mod place_allocs;
@@ -77,6 +79,9 @@ pub(crate) struct Context {
     pub(crate) target: Target,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
+    /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
+    /// it reads.
+    pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
 }
@@ -107,6 +112,11 @@ pub const PASSES: &[Pass] = &[
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "merge_shared",
+        doc: "Lets shared buffers that are never in use at the same time share bytes.",
+        run: Run::Module(|module, context| Ok(merge_shared::merge_shared(module, context))),
     },
     Pass {
         name: "insert_barriers",
@@ -156,7 +166,12 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    let mut context = Context { target: target.clone(), homes: Homes::new(), buffers: IndexMap::new() };
+    let mut context = Context {
+        target: target.clone(),
+        homes: Homes::new(),
+        shared_homes: Homes::new(),
+        buffers: IndexMap::new(),
+    };
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
