@@ -73,6 +73,7 @@ mod name;
 pub mod number;
 pub mod reference;
 pub mod region;
+pub mod solve;
 mod stmt;
 mod target;
 pub mod text;
