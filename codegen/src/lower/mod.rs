@@ -35,7 +35,7 @@ mod unroll;
 mod vectorize;
 
 use indexmap::IndexMap;
-use ir::{Buffer, Func, Module, Name, Target};
+use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
@@ -73,10 +73,16 @@ pub enum State {
 /// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
 pub(crate) type Homes = IndexMap<Name, Option<Name>>;
 
+/// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
+pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
+
 /// What passes hand to later ones beside the program.
 pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
+    /// Set by `choose_mechanisms`.
+    #[allow(dead_code, reason = "the pass and the report that use it are on their way")]
+    pub(crate) mechanisms: Mechanisms,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// The buffers of the `Func` at the door.
@@ -158,7 +164,12 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    let mut context = Context { target: target.clone(), homes: Homes::new(), buffers: IndexMap::new() };
+    let mut context = Context {
+        target: target.clone(),
+        mechanisms: Mechanisms::new(),
+        homes: Homes::new(),
+        buffers: IndexMap::new(),
+    };
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
