@@ -122,7 +122,8 @@ mod tests {
         let shared_homes =
             homes.iter().map(|(name, home)| (Name::new(*name), Some(Name::new(*home)))).collect();
         let target = Target::Cuda(Arch { sm: 80, suffix: None });
-        let context = Context { target, homes: Homes::new(), shared_homes, buffers: IndexMap::new() };
+        let (homes, mechanisms, buffers) = (Homes::new(), IndexMap::new(), IndexMap::new());
+        let context = Context { target, mechanisms, homes, shared_homes, buffers };
         shared_layout(&merge_shared(module, &context).kernels[0]).1
     }
 

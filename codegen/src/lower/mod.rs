@@ -37,7 +37,7 @@ mod unroll;
 mod vectorize;
 
 use indexmap::IndexMap;
-use ir::{Buffer, Func, Module, Name, Target};
+use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
@@ -75,10 +75,16 @@ pub enum State {
 /// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
 pub(crate) type Homes = IndexMap<Name, Option<Name>>;
 
+/// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
+pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
+
 /// What passes hand to later ones beside the program.
 pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
+    /// Set by `choose_mechanisms`.
+    #[allow(dead_code, reason = "the pass and the report that use it are on their way")]
+    pub(crate) mechanisms: Mechanisms,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
@@ -170,6 +176,7 @@ pub fn lower(
 ) -> Result<Module, LowerError> {
     let mut context = Context {
         target: target.clone(),
+        mechanisms: Mechanisms::new(),
         homes: Homes::new(),
         shared_homes: Homes::new(),
         buffers: IndexMap::new(),
