@@ -26,6 +26,7 @@ mod merge_shared;
 mod names;
 mod pipeline;
 mod place_allocs;
+mod report;
 mod scalarize;
 mod separate;
 mod simplify_indices;
@@ -42,6 +43,8 @@ use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::{LowerError, PipelineError};
+pub(crate) use merge_shared::repacked;
+pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
 pub use simplify_indices::simplify_indices;
 pub use unroll::unroll;
@@ -90,6 +93,7 @@ pub(crate) struct Context {
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
     /// it reads.
     pub(crate) shared_homes: Homes,
+    pub(crate) reports: Vec<PipelineReport>,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
 }
@@ -168,6 +172,25 @@ pub const PASSES: &[Pass] = &[
     },
 ];
 
+/// Lowers a verified program, and says what became of its pipelines.
+pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+    let mut context = Context {
+        target: target.clone(),
+        mechanisms: Mechanisms::new(),
+        homes: Homes::new(),
+        shared_homes: Homes::new(),
+        reports: vec![],
+        buffers: IndexMap::new(),
+    };
+    let state = PASSES
+        .iter()
+        .try_fold(State::Func(func.clone()), |state, pass| pass.run.apply(state, &mut context))?;
+    match state {
+        State::Module(module) => Ok((module, context.reports)),
+        State::Func(_) => unreachable!(),
+    }
+}
+
 /// Lowers a verified program; `observe` sees the program after each pass.
 pub fn lower(
     func: &Func,
@@ -179,6 +202,7 @@ pub fn lower(
         mechanisms: Mechanisms::new(),
         homes: Homes::new(),
         shared_homes: Homes::new(),
+        reports: vec![],
         buffers: IndexMap::new(),
     };
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {

@@ -73,6 +73,52 @@ impl Pipeliner<'_> {
 
     fn expand(&mut self, old: &Loop, mut plan: Plan, around: &[&Loop]) -> Stmt {
         let home = around.last().map(|it| it.var.clone());
+        let report = super::PipelineReport {
+            var: old.var.clone(),
+            extent: old.extent.clone(),
+            style: if old.extent.as_int().is_some() { "peel" } else { "predicate" },
+            unroll: 1,
+            components: plan
+                .components
+                .iter()
+                .map(|it| super::ComponentReport {
+                    name: it.body.blocks().last().unwrap().name.clone(),
+                    stage: it.stage,
+                    order: it.order,
+                    mechanism: ir::Mechanism::Plain,
+                    reason: String::new(),
+                    reads: it
+                        .body
+                        .blocks()
+                        .iter()
+                        .flat_map(|b| b.reads().into_iter().map(|a| a.buffer.clone()).collect::<Vec<_>>())
+                        .collect(),
+                    writes: it
+                        .body
+                        .blocks()
+                        .iter()
+                        .flat_map(|b| b.writes().into_iter().map(|a| a.buffer.clone()).collect::<Vec<_>>())
+                        .collect(),
+                })
+                .collect(),
+            buffers: plan
+                .slots
+                .iter()
+                .map(|(b, slots)| {
+                    let i = &self.func.buffers[b];
+                    let l = super::flatten::strides(i).len;
+                    super::SlotReport {
+                        buffer: b.clone(),
+                        scope: i.scope,
+                        slots: *slots,
+                        needed: *slots,
+                        forced: None,
+                        bytes: l.as_int().unwrap_or(0) * i.dtype.bytes() as i64,
+                    }
+                })
+                .collect(),
+        };
+        self.context.reports.push(report);
         for (buffer, slots) in &plan.slots {
             self.context.homes.insert(buffer.clone(), home.clone());
             if *slots > 1 {
