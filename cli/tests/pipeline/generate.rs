@@ -48,8 +48,7 @@ impl Random {
 
     /// A loop.
     pub(crate) fn program(&mut self) -> Program {
-        let trips =
-            if self.chance(1, 3) { Trips::Symbolic } else { Trips::Constant(1 + self.below(9)) };
+        let trips = if self.chance(1, 3) { Trips::Symbolic } else { Trips::Constant(1 + self.below(9)) };
         let cooperative = self.chance(1, 2);
         let wanted = 1 + self.below(3);
         let buffers: Vec<Buffer> = (0..wanted).map(|at| self.buffer(at, trips, cooperative)).collect();
@@ -67,10 +66,11 @@ impl Random {
         let scope = self.pick(&[" @shared", " @shared", local, ""]);
         let kind = match (at, self.chance(1, 4)) {
             (0, false) => Kind::Output,
-            (0, true) | (_, true) => Kind::Carried(scope),
+            (_, true) => Kind::Carried(scope),
             (_, false) => Kind::Inner(scope),
         };
-        let constant = matches!(trips, Trips::Constant(_)) || matches!(kind, Kind::Output | Kind::Carried(""));
+        let constant =
+            matches!(trips, Trips::Constant(_)) || matches!(kind, Kind::Output | Kind::Carried(""));
         Buffer { kind, long: constant && self.chance(2, 3) }
     }
 
@@ -84,7 +84,12 @@ impl Random {
             let chained = self.chance(2, 3);
             let to = if chained { (at + 1) % buffers } else { self.below(buffers) };
             let from = if chained { at % buffers } else { self.below(buffers) };
-            blocks.push(self.block(program, tile, usize::try_from(to).unwrap(), usize::try_from(from).unwrap()));
+            blocks.push(self.block(
+                program,
+                tile,
+                usize::try_from(to).unwrap(),
+                usize::try_from(from).unwrap(),
+            ));
         }
         // Threads exchange data between components only.
         let written: Vec<_> = blocks.iter().map(|it| it.place.buffer).collect();
@@ -115,9 +120,10 @@ impl Random {
             let other = usize::try_from(self.below(i64::try_from(program.buffers.len()).unwrap())).unwrap();
             let buffer = if input { None } else { Some(if n == 0 { from } else { other }) };
             // Blocks that read what they write do so at their place: a sum of neighbours is no block.
-            match buffer == Some(to) {
-                true => Access { buffer, ..place },
-                false => self.access(program, buffer, tile, guard),
+            if buffer == Some(to) {
+                Access { buffer, ..place }
+            } else {
+                self.access(program, buffer, tile, guard)
             }
         });
         let mut reads: Vec<_> = reads.collect();
@@ -143,7 +149,8 @@ impl Random {
             (true, 5) => Subscript { per_trip: 1, offset, modulo: None, per_tile },
             _ => Subscript { per_trip: 0, offset: offset.max(0), modulo: None, per_tile },
         };
-        let may_flip = program.cooperative && buffer.is_some_and(|it| program.buffers[it].kind.is_exchanged());
+        let may_flip =
+            program.cooperative && buffer.is_some_and(|it| program.buffers[it].kind.is_exchanged());
         Access { buffer, flip: may_flip && self.chance(1, 3), subscript }
     }
 
@@ -157,15 +164,17 @@ impl Random {
             1 => {
                 stages.sort_unstable();
                 let last = self.below(5);
-                stages.iter_mut().for_each(|it| *it = (*it).min(last));
+                stages = stages.into_iter().map(|it| it.min(last)).collect();
             }
-            _ => stages.iter_mut().for_each(|it| *it = (*it).min(1)),
+            _ => stages = stages.into_iter().map(|it| it.min(1)).collect(),
         }
-        if self.chance(1, 2) {
-            self.shuffle(&mut order);
-        } else if self.chance(1, 2) {
-            let at = usize::try_from(self.below(count - 1)).expect("positive");
-            order.swap(at, at + 1);
+        match self.below(4) {
+            0 | 1 => self.shuffle(&mut order),
+            2 => {
+                let at = usize::try_from(self.below(count - 1)).expect("positive");
+                order.swap(at, at + 1);
+            }
+            _ => {}
         }
         stages.into_iter().zip(order).collect()
     }

@@ -3,7 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+extern crate codegen as tilewright_codegen;
+
+mod corpus;
 mod generate;
+mod header;
+mod measure;
 mod model;
 mod oracle;
 mod originals;

@@ -18,12 +18,20 @@ pub(crate) struct Instance {
 }
 
 /// Two instances that touch an element in the wrong order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Violation {
     pub(crate) kind: &'static str,
     pub(crate) first: Instance,
     pub(crate) then: Instance,
     pub(crate) buffer: usize,
+}
+
+impl Violation {
+    pub(crate) fn text(&self) -> String {
+        let Violation { kind, first, then, buffer } = self;
+        let place = |it: &Instance| format!("c{} of iteration {}", it.component, it.trip);
+        format!("{kind} on B{buffer} from {} to {}", place(first), place(then))
+    }
 }
 
 /// A program for a number of iterations.
@@ -62,7 +70,6 @@ impl<'a> Oracle<'a> {
             })
         })
     }
-
 
     /// All instances in program order.
     fn instances(&self) -> Vec<Instance> {
@@ -153,7 +160,9 @@ impl<'a> Oracle<'a> {
                 }
             }
         }
-        order.into_iter().for_each(|it| self.execute(it, &mut memory));
+        for it in order {
+            self.execute(it, &mut memory);
+        }
         memory.retain(|it, _| !matches!(self.program.buffers[it.0].kind, Kind::Inner(_)));
         memory
     }
@@ -194,5 +203,5 @@ pub(crate) fn agree(a: &BTreeMap<Element, f64>, b: &BTreeMap<Element, f64>) -> b
 pub(crate) fn input(row: i64, column: i64) -> f64 {
     let mut random = crate::generate::Random(u64::try_from(row * 1000 + column + 1).expect("positive"));
     // Rounded as the input of the tool is, so that both compute from the same numbers.
-    f64::from(random.normal() as f32)
+    ir::number::round(ir::DType::F32, random.normal())
 }

@@ -15,7 +15,10 @@ const fn access(buffer: Option<usize>, per_trip: i64) -> Access {
 }
 
 fn component(place: Access, read: Access, reduce: Reduce, copies: bool) -> Component {
-    Component { tile: 1, blocks: vec![Block { guard: Guard::Always, reduce, place, reads: vec![read], copies }] }
+    Component {
+        tile: 1,
+        blocks: vec![Block { guard: Guard::Always, reduce, place, reads: vec![read], copies }],
+    }
 }
 
 /// Sums are kept as they grow: `sum = sum + A[i]; out[i] = sum`.
@@ -43,11 +46,13 @@ fn annotations(components: usize) -> Vec<Times> {
     let mut orders = vec![vec![]];
     for at in 0..i64::try_from(components).unwrap() {
         let insert = |order: &Vec<i64>| {
-            (0..=order.len()).map(|place| {
-                let mut order = order.clone();
-                order.insert(place, at);
-                order
-            }).collect::<Vec<_>>()
+            (0..=order.len())
+                .map(|place| {
+                    let mut order = order.clone();
+                    order.insert(place, at);
+                    order
+                })
+                .collect::<Vec<_>>()
         };
         orders = orders.iter().flat_map(insert).collect();
     }

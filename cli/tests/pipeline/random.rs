@@ -45,7 +45,11 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn steps(&self) -> Vec<String> {
         let map = |of: &dyn Fn(&(i64, i64)) -> i64| {
-            let pairs = self.times.iter().enumerate().map(|(at, it)| format!("\"{}\": {}", component_name(at), of(it)));
+            let pairs = self
+                .times
+                .iter()
+                .enumerate()
+                .map(|(at, it)| format!("\"{}\": {}", component_name(at), of(it)));
             pairs.collect::<Vec<_>>().join(", ")
         };
         let style = self.style.map(|it| format!(", style: \"{it}\"")).unwrap_or_default();
@@ -79,9 +83,11 @@ pub(crate) fn judge(program: &Program, func: &Func, asked: &Asked, tally: &mut T
         *tally.benign.entry(it.kind).or_default() += 1;
     }
     match (annotate(func, asked), violation) {
-        (Ok(_), Some(it)) => panic!("wrongly accepted: {it:?}\n{}", story()),
+        (Ok(_), Some(it)) => panic!("wrongly accepted: {}\n{}", it.text(), story()),
         (Err(ScheduleError::Pipeline(_)), Some(_)) => tally.refused += 1,
-        (Err(ScheduleError::Pipeline(err)), None) => tally.wrongly_refused.push(format!("{err}\n{}", story())),
+        (Err(ScheduleError::Pipeline(err)), None) => {
+            tally.wrongly_refused.push(format!("{err}\n{}", story()));
+        }
         (Err(err), _) => panic!("refused for another reason: {err}\n{}", story()),
         (Ok(after), None) => {
             tally.accepted += 1;
@@ -106,7 +112,8 @@ fn execute(program: &Program, before: &Func, after: &Func, tally: &mut Tally) ->
     };
     for trips in trips {
         let expected = expected(program, before, *trips)?;
-        let about = |err| format!("{trips} iterations: {err}\n{}\n{}", run::text(&lowered.expanded), lowered.module);
+        let about =
+            |err| format!("{trips} iterations: {err}\n{}\n{}", run::text(&lowered.expanded), lowered.module);
         expected.interpreter("after the steps", after).map_err(about)?;
         expected.interpreter("after the expansion", &lowered.expanded).map_err(about)?;
         expected.virtual_gpu(before, &lowered.module).map_err(about)?;

@@ -50,8 +50,8 @@ impl Expected {
 
     /// Whether another form of the program means the same, to the bit.
     pub(crate) fn interpreter(&self, what: &str, func: &Func) -> Result<(), String> {
-        let outputs =
-            interp::run(func, &self.dims, &self.inputs).map_err(|err| format!("{what}, interpreted: {err}"))?;
+        let outputs = interp::run(func, &self.dims, &self.inputs)
+            .map_err(|err| format!("{what}, interpreted: {err}"))?;
         self.same(what, outputs.iter().map(|it| &*it.data))
     }
 
@@ -74,7 +74,7 @@ impl Expected {
 
     fn same<'a>(&self, what: &str, got: impl Iterator<Item = &'a [f64]>) -> Result<(), String> {
         for (number, (got, want)) in got.zip(&self.outputs).enumerate() {
-            if let Some(at) = got.iter().zip(&want.data).position(|(x, y)| x != y) {
+            if let Some(at) = got.iter().zip(&want.data).position(|(x, y)| x.to_bits() != y.to_bits()) {
                 let (got, want) = (got[at], want.data[at]);
                 return Err(format!("{what}: output {number}, element {at}, is {got}, not {want}"));
             }
