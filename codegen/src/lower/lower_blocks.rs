@@ -30,6 +30,7 @@ use super::{Context, LowerError, kernels, marks, storage};
 pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, LowerError> {
     kernels::check_axes(&func, &context.target)?;
     let homes = storage::places(&func, context)?;
+    context.shared_homes = storage::shared_homes(&func, context);
     let args = args(&func, &homes);
 
     let mut kernels = Vec::new();
@@ -213,7 +214,8 @@ impl Door<'_> {
                 .len
                 .as_int()
                 .expect("places are given to constant sizes only");
-            Op::Alloc(Alloc { name: name.clone(), dtype: buffer.dtype, len, scope: buffer.scope })
+            let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
+            Op::Alloc(Alloc { name, dtype, len, scope, offset: None })
         };
         here.map(alloc).collect()
     }

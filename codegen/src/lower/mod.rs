@@ -19,9 +19,11 @@ mod flatten;
 mod kernels;
 mod lanes;
 mod limits;
+mod live;
 mod lower_blocks;
 pub(crate) mod marks;
 mod mechanism;
+mod merge_shared;
 mod names;
 mod pipeline;
 mod place_allocs;
@@ -90,6 +92,9 @@ pub(crate) struct Context {
     pub(crate) copies: mechanism::Copies,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
+    /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
+    /// it reads.
+    pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
 }
@@ -102,6 +107,7 @@ impl Context {
             mechanisms: Mechanisms::new(),
             copies: mechanism::Copies::new(),
             homes: Homes::new(),
+            shared_homes: Homes::new(),
             buffers: IndexMap::new(),
         }
     }
@@ -138,6 +144,11 @@ pub const PASSES: &[Pass] = &[
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "merge_shared",
+        doc: "Lets shared buffers that are never in use at the same time share bytes.",
+        run: Run::Module(|module, context| Ok(merge_shared::merge_shared(module, context))),
     },
     Pass {
         name: "insert_barriers",
