@@ -101,7 +101,7 @@ fn statements(out: &mut dyn Write, statements: &[Statement]) -> io::Result<()> {
         writeln!(out, "(bytes of a block in one iteration; registers do not count)")?;
     }
     for it in statements.iter().filter(|it| !it.reason.is_empty()) {
-        wrapped(out, &format!("{}: {} because {}", it.name, it.mechanism, it.reason), 2)?;
+        wrapped(out, &format!("{}: {}. {}", it.name, it.mechanism, it.reason), 2)?;
     }
     Ok(())
 }

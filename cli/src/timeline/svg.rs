@@ -107,7 +107,7 @@ impl<'a> Picture<'a> {
             }
         }
         for it in self.it.statements.iter().filter(|it| !it.reason.is_empty()) {
-            self.line(&format!("{}: {} because {}", it.name, it.mechanism, it.reason), "");
+            self.line(&format!("{}: {}. {}", it.name, it.mechanism, it.reason), "");
         }
         for line in barriers(self.it) {
             self.line(&line, "");

@@ -215,7 +215,8 @@ impl<'a, 'b> Scan<'a, 'b> {
     ) -> Vec<Step> {
         let count = self.schedule.writes.len();
         let mut out = vec![vec![vec![]; count + 1]; steps];
-        let (mut pending, mut proof, mut before) = (Vec::new(), Vec::new(), None);
+        let (mut pending, mut proof) = (Vec::new(), Vec::new());
+        let mut before: Option<(usize, usize)> = None;
         for (op, at) in ops.iter().zip(found) {
             if let Op::Comment(text) = op {
                 proof.extend(text.lines().map(str::to_owned));
@@ -223,7 +224,16 @@ impl<'a, 'b> Scan<'a, 'b> {
             }
             let proof = std::mem::take(&mut proof);
             let Some((step, rank)) = at.map(|it| expected[it]) else {
-                pending.extend(syncs(op).into_iter().map(|it| (it, proof.clone())));
+                for sync in syncs(op) {
+                    // A group is closed in the step of its copies, whatever comes next.
+                    match before.filter(|_| sync == Sync::Commit).and_then(|(step, rank)| {
+                        let here: &mut Step = out.get_mut(step)?;
+                        here.get_mut(rank + 1)
+                    }) {
+                        Some(here) => here.push(sync),
+                        None => pending.push((sync, proof.clone())),
+                    }
+                }
                 continue;
             };
             let Some(here) = out.get_mut(step) else { continue };
