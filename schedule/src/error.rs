@@ -16,6 +16,7 @@ pub enum Thing {
     Axis,
     Annotation,
     Knob,
+    Mechanism,
 }
 
 impl Thing {
@@ -30,6 +31,7 @@ impl Thing {
             Thing::Axis => "axis",
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
+            Thing::Mechanism => "mechanism",
         }
     }
 }

@@ -27,6 +27,12 @@ pub enum PipelineError {
     Hazard { name: Name, kind: DepKind, src: Name, dst: Name, buffer: Name, distance: i64 },
     #[error("block `{block}` does not write one temporary and nothing else")]
     NotOneTemp { block: Name },
+    #[error("a buffer has 2 to {limit} slots, and block `{block}` is given {slots}")]
+    Slots { block: Name, slots: i64, limit: i64 },
+    #[error("no statement of loop `{name}` has stage {stage}")]
+    NoSuchStage { name: Name, stage: i64, stages: Vec<i64> },
+    #[error("stage {stage} of loop `{name}` is given twice")]
+    StageTwice { name: Name, stage: i64 },
 }
 
 impl PipelineError {
@@ -34,12 +40,17 @@ impl PipelineError {
     pub fn names(&self) -> Vec<&Name> {
         use PipelineError as E;
         match self {
-            E::OneComponent { name } | E::PipelineArity { name, .. } => vec![name],
+            E::OneComponent { name }
+            | E::PipelineArity { name, .. }
+            | E::NoSuchStage { name, .. }
+            | E::StageTwice { name, .. } => vec![name],
             E::PipelineMissing { name, block, .. } => vec![name, block],
             E::NotInLoop { name, block } => vec![block, name],
             E::OneStatement { name, first, second } => vec![second, first, name],
             E::SameOrder { first, second, .. } => vec![second, first],
-            E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } => vec![block],
+            E::NegativeStage { block, .. } | E::NotOneTemp { block, .. } | E::Slots { block, .. } => {
+                vec![block]
+            }
             E::Hazard { src, dst, buffer, name, .. } => vec![dst, src, buffer, name],
         }
     }
@@ -66,9 +77,24 @@ impl PipelineError {
             E::NotOneTemp { .. } => {
                 "double buffering is for blocks that fill a temporary, as cache_read makes"
             }
-            E::NotInLoop { .. } | E::NegativeStage { .. } | E::SameOrder { .. } => return None,
+            E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
+            E::Slots { .. } => "two slots are what `double_buffer_scope` asks for without a number",
+            E::StageTwice { .. } | E::NotInLoop { .. } | E::NegativeStage { .. } | E::SameOrder { .. } => {
+                return None;
+            }
         };
         Some(help.to_owned())
+    }
+}
+
+fn known_stages(stages: &[i64]) -> String {
+    match stages {
+        [] => "stages start at 0".to_owned(),
+        [one] => format!("all its statements have stage {one}"),
+        [first @ .., last] => {
+            let first = first.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            format!("its statements have the stages {first} and {last}")
+        }
     }
 }
 

@@ -12,13 +12,17 @@ mod bounds;
 mod collapse_unit_loops;
 mod compact_buffers;
 mod cover;
+pub(crate) mod cp_async;
 mod error;
 mod exchange;
 mod flatten;
 mod kernels;
 mod lanes;
 mod limits;
+mod live;
 mod lower_blocks;
+pub(crate) mod marks;
+mod merge_shared;
 mod names;
 mod pipeline;
 mod place_allocs;
@@ -33,7 +37,7 @@ mod unroll;
 mod vectorize;
 
 use indexmap::IndexMap;
-use ir::{Buffer, Func, Module, Name, Target};
+use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
@@ -71,12 +75,21 @@ pub enum State {
 /// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
 pub(crate) type Homes = IndexMap<Name, Option<Name>>;
 
+/// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
+pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
+
 /// What passes hand to later ones beside the program.
 pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
+    /// Set by `choose_mechanisms`.
+    #[allow(dead_code, reason = "the pass and the report that use it are on their way")]
+    pub(crate) mechanisms: Mechanisms,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
+    /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
+    /// it reads.
+    pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
 }
@@ -107,6 +120,11 @@ pub const PASSES: &[Pass] = &[
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "merge_shared",
+        doc: "Lets shared buffers that are never in use at the same time share bytes.",
+        run: Run::Module(|module, context| Ok(merge_shared::merge_shared(module, context))),
     },
     Pass {
         name: "insert_barriers",
@@ -156,7 +174,13 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    let mut context = Context { target: target.clone(), homes: Homes::new(), buffers: IndexMap::new() };
+    let mut context = Context {
+        target: target.clone(),
+        mechanisms: Mechanisms::new(),
+        homes: Homes::new(),
+        shared_homes: Homes::new(),
+        buffers: IndexMap::new(),
+    };
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);

@@ -90,7 +90,7 @@ impl<'p> Machine<'p, '_> {
                 let row = thread / WARP * memory.len + at;
                 (memory.values[row * WARP + lane], memory.written[row] >> lane & 1 == 1)
             }
-            Space::Shared => (memory.values[at], memory.cells[at].write.epoch >= since.block),
+            Space::Shared => (memory.values[at], memory.written[at] == since.block),
             Space::Global => (memory.values[at], memory.written[at] != 0),
         };
         if let Some(cell) = memory.cells.get_mut(at) {
@@ -143,15 +143,37 @@ impl<'p> Machine<'p, '_> {
         if let Some((earlier, kind)) = written.race {
             self.race(buffer, at, kind, earlier, now);
         }
+        self.overwrite(buffer, at, now, equal);
+    }
+
+    /// A write ends what other buffers hold in the same bytes. `equal` says that it changes none of them.
+    pub(crate) fn overwrite(&mut self, buffer: usize, at: usize, now: Mark, equal: bool) {
+        let (program, since) = (self.program, self.since_of(buffer));
+        for &(other, later) in &program.buffers[buffer].aliases {
+            let (own, size) = (self.memory[buffer].dtype.bytes(), self.memory[other].dtype.bytes());
+            let first = i64::try_from(at * own).unwrap_or(i64::MAX) - later;
+            let Ok(last) = usize::try_from(first + i64::try_from(own).unwrap_or(0) - 1) else { continue };
+            let first = usize::try_from(first).unwrap_or(0);
+            for at in first / size..(last / size + 1).min(self.memory[other].len) {
+                if self.memory[other].cells[at].flights > 0 {
+                    self.touch_in_flight(other, at, now, RaceKind::WriteAfterWrite);
+                } else {
+                    let written = self.memory[other].cells[at].write(now, since, equal);
+                    if let Some((earlier, kind)) = written.race {
+                        self.race(other, at, kind, earlier, now);
+                    }
+                }
+                self.memory[other].values[at] = f64::NAN;
+                self.memory[other].written[at] = 0;
+            }
+        }
     }
 
     /// Puts a number into shared or global memory.
     pub(crate) fn put(&mut self, buffer: usize, at: usize, value: f64) {
         let memory = &mut self.memory[buffer];
         memory.values[at] = value;
-        if let Some(it) = memory.written.get_mut(at) {
-            *it = 1;
-        }
+        memory.written[at] = self.since.block;
     }
 
     /// An allocation: what local memory held before is gone.

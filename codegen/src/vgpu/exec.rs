@@ -34,7 +34,8 @@ pub(crate) struct Memory {
     pub(crate) len: usize,
     /// Element by element; of local memory warp by warp, the lanes of an element together.
     pub(crate) values: Vec<f64>,
-    /// Not zero where an element was written; of local memory a bit for each lane. Shared memory asks its cells.
+    /// Not zero where an element was written: of local memory a bit for each lane, of shared memory the first epoch of
+    /// the block.
     pub(crate) written: Vec<u32>,
     /// Of shared memory, and of global memory that the kernel writes.
     pub(crate) cells: Vec<Cell>,
@@ -101,6 +102,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
             cells.resize(if is_written { it.len } else { 0 }, Cell::default());
         } else if it.space == Space::Shared {
             values.resize(it.len, f64::NAN);
+            written.resize(it.len, 0);
             cells.resize(it.len, Cell::default());
         } else {
             values.resize(it.len * program.scope.count, f64::NAN);

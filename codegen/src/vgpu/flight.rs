@@ -193,6 +193,7 @@ impl<'p> Machine<'p, '_> {
             cell.flights -= 1;
             cell.write = now;
         }
+        self.overwrite(buffer, at, now, true);
         self.put(buffer, at, value);
         if let Some(access) = touched {
             self.missing_wait(WAIT, buffer, at, mark, access);

@@ -12,6 +12,7 @@ use super::{
     index::{IndexCode, Scope, WARP},
     shadow::Mark,
 };
+use crate::launch::shared_layout;
 
 /// A kernel for given sizes.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub(crate) struct Buffer {
     pub(crate) space: Space,
     /// Which of the module's arguments it is, and whether the kernel writes it.
     pub(crate) arg: Option<(usize, bool)>,
+    /// Other buffers that have bytes in common with it, and by how many bytes they start later.
+    pub(crate) aliases: Vec<(usize, i64)>,
 }
 
 #[derive(Debug)]
@@ -173,7 +176,8 @@ impl Program {
             compiler.declare(name, module.args[at].dtype, lens[at], Space::Global, arg);
         }
         let code = compiler.list(&kernel.body)?;
-        let Compiler { scope, slots, buffers, sites, .. } = compiler;
+        let Compiler { scope, slots, mut buffers, sites, .. } = compiler;
+        find_aliases(kernel, &mut buffers);
         if sites.len() >= Mark::SITES as usize {
             return Err(VgpuError::TooLong { kernel: kernel.name.clone() });
         }
@@ -184,6 +188,23 @@ impl Program {
     /// How many threads a block has.
     pub(crate) fn threads(&self) -> usize {
         usize::try_from(self.block.iter().product::<i64>()).expect("it is positive")
+    }
+}
+
+fn find_aliases(kernel: &Kernel, buffers: &mut [Buffer]) {
+    let (offsets, _) = shared_layout(kernel);
+    let range = |it: &Buffer| {
+        let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
+        Some((start, start + i64::try_from(it.len * it.dtype.bytes()).ok()?))
+    };
+    let ranges: Vec<_> = buffers.iter().map(range).collect();
+    for (at, buffer) in buffers.iter_mut().enumerate() {
+        let Some((start, end)) = ranges[at] else { continue };
+        let others = ranges.iter().enumerate().filter(|it| it.0 != at);
+        let common = |(other, range): (usize, &Option<(i64, i64)>)| {
+            range.filter(|it| it.0 < end && start < it.1).map(|it| (other, it.0 - start))
+        };
+        buffer.aliases = others.filter_map(common).collect();
     }
 }
 
@@ -201,7 +222,7 @@ fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64
 impl Compiler<'_> {
     fn declare(&mut self, name: &Name, dtype: DType, len: usize, space: Space, arg: Option<(usize, bool)>) {
         self.visible.push((name.clone(), self.buffers.len()));
-        self.buffers.push(Buffer { name: name.clone(), dtype, len, space, arg });
+        self.buffers.push(Buffer { name: name.clone(), dtype, len, space, arg, aliases: vec![] });
     }
 
     fn site(&mut self) -> u32 {
@@ -367,7 +388,13 @@ mod tests {
             args: IndexMap::new(),
             launch: IndexMap::new(),
             body: vec![
-                Op::Alloc(ir::Alloc { name: "X".into(), dtype: DType::F32, len: 4, scope: Space::Shared }),
+                Op::Alloc(ir::Alloc {
+                    name: "X".into(),
+                    dtype: DType::F32,
+                    len: 4,
+                    scope: Space::Shared,
+                    offset: None,
+                }),
                 inner,
                 Op::Comment("one".to_owned()),
                 Op::If(vec![], vec![Op::Commit]),

@@ -7,7 +7,10 @@ use serde::{
     de::{SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::{Primitive, annotate_loop};
+use super::{
+    Primitive, annotate_loop,
+    software_pipeline_async_stages::{self, expect_stages},
+};
 use crate::{
     Number, PipelineError, ScheduleError, ScheduleState,
     check::pipeline::{STAGE, in_program_order, named},
@@ -60,6 +63,9 @@ impl Primitive for SoftwarePipelineStage {
         let stages = in_program_order(it, STAGE, &stages)?;
         if let Some((block, stage)) = stages.iter().find(|(_, stage)| **stage < 0) {
             return Err(PipelineError::NegativeStage { block: block.clone(), stage: *stage }.into());
+        }
+        if let Some(Annotation::List(wanted)) = it.annotations.get(software_pipeline_async_stages::KEY) {
+            expect_stages(&self.target, wanted, &stages)?;
         }
         annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
     }
