@@ -14,6 +14,7 @@
 //! It takes CPU kernels, too: as one block of one thread.
 
 mod access;
+mod compile;
 mod exec;
 mod findings;
 mod flight;
