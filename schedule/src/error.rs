@@ -91,6 +91,8 @@ pub enum ScheduleError {
     LoopHasAnnotation { name: Name, key: String },
     #[error("loop `{inner}` is not directly inside loop `{outer}`, alone")]
     NotNested { outer: Name, inner: Name },
+    #[error("loop `{outer}` is not around loop `{inner}`")]
+    NotAround { outer: Name, inner: Name },
     #[error("`{first}` and `{second}` are not in one chain of loops with nothing else between them")]
     NotAChain { first: Name, second: Name },
     #[error("how often loop `{name}` runs depends on loop `{on}`")]
@@ -127,7 +129,9 @@ pub enum ScheduleError {
     AxisRange { name: Name, axis: i64, rank: usize },
     #[error("axis {axis} of buffer `{name}` has stride 1 or a request already")]
     AxisNotAlignable { name: Name, axis: usize },
-    #[error("the order of the {rank} dimensions of buffer `{name}` has to name each of them once, counted from 0")]
+    #[error(
+        "the order of the {rank} dimensions of buffer `{name}` has to name each of them once, counted from 0"
+    )]
     NotAPermutation { name: Name, rank: usize },
     #[error("buffer `{name}` is padded already")]
     AlreadyAligned { name: Name },
@@ -175,6 +179,7 @@ impl ScheduleError {
             | E::Annotated { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
+            E::NotAround { outer, inner } => vec![outer, inner],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
             E::ReductionLoop { name, block, .. } | E::NotAffine { name, block } => vec![name, block],
@@ -236,6 +241,7 @@ impl ScheduleError {
             | E::NotAReduction { .. }
             | E::AxisRange { .. }
             | E::NotAPermutation { .. }
+            | E::NotAround { .. }
             | E::Annotated { .. }
             | E::AnnotationValue { .. }
             | E::Unsound { .. } => return None,
