@@ -9,6 +9,7 @@ pub mod emit;
 mod launch;
 pub mod lower;
 pub mod timeline;
+pub mod vgpu;
 
 use ir::{Func, Module, Target};
 pub use launch::{LaunchError, program, shared_layout};
