@@ -1,0 +1,44 @@
+//! Marks that passes before the door leave on blocks, for the door to read.
+
+use std::sync::Arc;
+
+use ir::{Annotation, Annotations, Block, Name, Op, Stmt, Wait};
+
+/// On a block: its stores are copies that may land later.
+pub(crate) const COPY: &str = "async_copy";
+/// On a block without body: here each thread closes its group of copies.
+pub(crate) const COMMIT: &str = "async_commit";
+/// On a block without body: here each thread waits. For each buffer that is waited for, how many groups may still be
+/// under way; the numbers are equal.
+pub(crate) const WAIT: &str = "async_wait";
+
+/// A marker that becomes [`Op::Commit`].
+#[allow(dead_code, reason = "for the pass that pipelines")]
+pub(crate) fn commit(name: Name) -> Stmt {
+    marker(name, COMMIT, Annotation::Int(1))
+}
+
+/// A marker that becomes [`Op::Wait`].
+#[allow(dead_code, reason = "for the pass that pipelines")]
+pub(crate) fn wait(name: Name, it: &Wait) -> Stmt {
+    let numbers = it.buffers.iter().map(|buffer| (buffer.clone(), i64::from(it.in_flight)));
+    marker(name, WAIT, Annotation::Map(numbers.collect()))
+}
+
+fn marker(name: Name, key: &str, value: Annotation) -> Stmt {
+    let annotations = Annotations::from([(key.to_owned(), value)]);
+    let (iters, guards, body) = (vec![], vec![], Stmt::Seq(vec![]));
+    Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init: None, body }))
+}
+
+/// What a marker stands for; nothing for other blocks.
+pub(crate) fn marked(block: &Block) -> Option<Op> {
+    if block.annotations.contains_key(COMMIT) {
+        return Some(Op::Commit);
+    }
+    let Annotation::Map(numbers) = block.annotations.get(WAIT)? else { return None };
+    // Fewer in flight is always right.
+    let in_flight = numbers.values().copied().min().unwrap_or(0).max(0);
+    let in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
+    Some(Op::Wait(Wait { in_flight, buffers: numbers.keys().cloned().collect() }))
+}
