@@ -74,6 +74,7 @@ pub mod number;
 pub mod pipeline;
 pub mod reference;
 pub mod region;
+pub mod solve;
 mod stmt;
 mod target;
 pub mod text;
