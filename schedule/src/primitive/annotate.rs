@@ -1,7 +1,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Name};
+use ir::{
+    Annotation, Name,
+    pipeline::{ORDER, STAGE},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -11,12 +14,7 @@ use super::{
     DoubleBufferScope, Primitive, SoftwarePipelineOrder, SoftwarePipelineStage, annotate_block,
     annotate_loop, double_buffer_scope, software_pipeline_order::Order, software_pipeline_stage::Stages,
 };
-use crate::{
-    Number, ScheduleError, ScheduleState,
-    check::pipeline::{ORDER, STAGE},
-    error::Thing,
-    ron_text::Unique,
-};
+use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
 /// Attaches a request to a loop or a block.
 ///

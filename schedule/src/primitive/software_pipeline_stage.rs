@@ -1,7 +1,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Name};
+use ir::{
+    Annotation, Name,
+    pipeline::{STAGE, expect_serial, in_program_order, named},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -10,7 +13,6 @@ use serde::{
 use super::{Primitive, annotate_loop};
 use crate::{
     Number, PipelineError, ScheduleError, ScheduleState,
-    check::pipeline::{STAGE, in_program_order, named},
     ron_text::Unique,
 };
 
@@ -49,7 +51,8 @@ pub enum Stages {
 
 impl Primitive for SoftwarePipelineStage {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let it = state.expect_serial_loop(&self.target)?;
+        let it = state.expect_loop(&self.target)?;
+        expect_serial(it)?;
         let stages = match &self.stages {
             Stages::Map(map) => map
                 .iter()
