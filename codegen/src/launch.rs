@@ -1,7 +1,7 @@
 //! From a lowered module and machine code to a program that a machine can load.
 
 use indexmap::IndexMap;
-use ir::{Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
+use ir::{Alloc, Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
 
 use crate::device::{Launch, Program};
 
@@ -64,22 +64,34 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
 
 /// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.
 ///
-/// Buffers start at multiples of 16 bytes, the widest vector access, and stand in the order of their allocation.
+/// Buffers start at multiples of 16 bytes, the widest vector access. Those without a place of their own stand
+/// behind those with one, in the order of their allocation.
 pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
-    let mut offsets = IndexMap::new();
-    let mut end = 0;
+    let mut allocs = Vec::new();
     for op in &kernel.body {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op
                 && it.scope == Scope::Shared
             {
-                offsets.insert(it.name.clone(), end);
-                let bytes = it.len * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
-                end += (bytes + 15) / 16 * 16;
+                allocs.push(it);
             }
         });
     }
+    let placed = allocs.iter().filter_map(|it| Some(it.offset? + shared_bytes(it)));
+    let mut end = placed.max().unwrap_or(0);
+    let mut offsets = IndexMap::new();
+    for it in allocs {
+        let at = it.offset.unwrap_or(end);
+        end = end.max(at + shared_bytes(it));
+        offsets.insert(it.name.clone(), at);
+    }
     (offsets, end)
+}
+
+/// The bytes that a shared buffer takes, up to where the next one may start.
+pub(crate) fn shared_bytes(it: &Alloc) -> i64 {
+    let bytes = it.len * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+    (bytes + 15) / 16 * 16
 }
 
 /// The most blocks or threads that CUDA launches on an axis.

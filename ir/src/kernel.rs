@@ -91,6 +91,9 @@ pub struct Alloc {
     pub len: i64,
     /// Which memory. `Global` is private memory of one thread of a CPU, too large for registers.
     pub scope: Scope,
+    /// Where it starts in the shared memory of the block, in bytes, where buffers share bytes: those that are never
+    /// in use at once may overlap. Without it, a buffer has bytes of its own.
+    pub offset: Option<i64>,
 }
 
 /// A loop from zero.

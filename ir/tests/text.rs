@@ -118,7 +118,13 @@ fn lowered_programs_print_in_the_same_taste() {
     let access =
         |buffer: &str, at: &str, lanes| Access { lanes, ..Access::new(&Name::from(buffer), vec![index(at)]) };
     let arg = |len, role| Arg { dtype: DType::F32, len: index(len), role };
-    let alloc = Alloc { name: Name::from("A_shared"), dtype: DType::F32, len: 512, scope: Scope::Shared };
+    let alloc = Alloc {
+        name: Name::from("A_shared"),
+        dtype: DType::F32,
+        len: 512,
+        scope: Scope::Shared,
+        offset: Some(64),
+    };
     let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
     let copy = Op::Store(access("A_shared", "threadIdx_x*4", 4), load);
     let sum = "C[blockIdx_x] + A_shared[k]".parse().unwrap();

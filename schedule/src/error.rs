@@ -16,6 +16,8 @@ pub enum Thing {
     Axis,
     Annotation,
     Knob,
+    Style,
+    Mechanism,
 }
 
 impl Thing {
@@ -30,6 +32,8 @@ impl Thing {
             Thing::Axis => "axis",
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
+            Thing::Style => "style",
+            Thing::Mechanism => "mechanism",
         }
     }
 }

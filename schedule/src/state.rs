@@ -88,7 +88,13 @@ impl ScheduleState {
             Thing::Loop => self.func.loops().into_iter().map(|it| it.var.clone()).collect(),
             Thing::Block => self.func.body.blocks().into_iter().map(|it| it.name.clone()).collect(),
             Thing::Buffer => self.func.buffers.keys().cloned().collect(),
-            Thing::Iterator | Thing::Scope | Thing::Axis | Thing::Annotation | Thing::Knob => vec![],
+            Thing::Iterator
+            | Thing::Scope
+            | Thing::Axis
+            | Thing::Annotation
+            | Thing::Knob
+            | Thing::Style
+            | Thing::Mechanism => vec![],
         }
     }
 

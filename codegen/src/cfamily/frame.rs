@@ -100,7 +100,7 @@ impl Uses {
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.collect(body, is_parallel),
                 Op::Store(..) | Op::Copy(..) => {
-                    each_access(op, &mut |access| self.access(access, is_parallel))
+                    each_access(op, &mut |access| self.access(access, is_parallel));
                 }
                 Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }

@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, DType, UnaryOp};
 
-use super::{Dialect, Printer, types, value::is_plain_cast};
+use super::{Dialect, Printer, copy, types, value::is_plain_cast};
 
 /// Something that the emitted source may need a definition of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,6 +29,12 @@ pub(super) enum Helper {
     BitsOfFloat,
     /// The float of some bits.
     FloatOfBits,
+    /// A copy from global to shared memory that lands later; with a condition where it is not bare.
+    CopyAsync { bytes: usize, is_bare: bool },
+    /// The end of a group of such copies.
+    CommitCopies,
+    /// A wait for all but the youngest groups.
+    WaitCopies(u32),
 }
 
 /// The type in which an emulated type computes: integers have no exponential function of their own.
@@ -90,6 +96,10 @@ impl Printer<'_> {
             Helper::FloatOfBits if !self.dialect.is_c() => "__uint_as_float".to_owned(),
             Helper::BitsOfFloat => "tw_bits_of_f32".to_owned(),
             Helper::FloatOfBits => "tw_f32_of_bits".to_owned(),
+            Helper::CopyAsync { bytes, is_bare: true } => format!("tw_copy_async_{bytes}"),
+            Helper::CopyAsync { bytes, is_bare: false } => format!("tw_copy_async_or_zero_{bytes}"),
+            Helper::CommitCopies => "tw_commit_copies".to_owned(),
+            Helper::WaitCopies(in_flight) => format!("tw_wait_copies_{in_flight}"),
         }
     }
 
@@ -112,6 +122,11 @@ impl Printer<'_> {
             Helper::BitsOfFloat | Helper::FloatOfBits if !self.dialect.is_c() => String::new(),
             Helper::BitsOfFloat => reinterpret("uint32_t", "tw_bits_of_f32", "float"),
             Helper::FloatOfBits => reinterpret("float", "tw_f32_of_bits", "uint32_t"),
+            Helper::CopyAsync { bytes, is_bare } => {
+                copy::define_copy(&self.helper_name(helper), bytes, is_bare)
+            }
+            Helper::CommitCopies => copy::define_commit(&self.helper_name(helper)),
+            Helper::WaitCopies(in_flight) => copy::define_wait(&self.helper_name(helper), in_flight),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::device::CPU_ABI_HEADER;
 
 mod c;
 mod convert;
+mod copy;
 mod cuda;
 mod frame;
 mod helper;

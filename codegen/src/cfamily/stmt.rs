@@ -1,6 +1,6 @@
 //! Statements.
 
-use ir::{Alloc, For, ForKind, Op};
+use ir::{Access, Alloc, For, ForKind, Op, Value};
 
 use super::{Dialect, Printer, frame::each_access, names::identifier, types};
 
@@ -34,11 +34,10 @@ impl Printer<'_> {
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
-            Op::Commit | Op::Wait(_) => {}
-            Op::Store(place, value) | Op::Copy(place, value) => {
-                let (place, value) = (self.place(place), self.value(value, place.lanes));
-                self.line(&format!("{place} = {value};"));
-            }
+            Op::Store(place, value) => self.store(place, value),
+            Op::Copy(place, value) => self.copy(place, value),
+            Op::Commit => self.commit(),
+            Op::Wait(it) => self.wait(it),
             Op::Barrier if self.dialect.is_c() => {
                 self.line("// One thread runs this: there is nobody to wait for.");
             }
@@ -48,6 +47,11 @@ impl Printer<'_> {
                 self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));
             }),
         }
+    }
+
+    pub(super) fn store(&mut self, place: &Access, value: &Value) {
+        let (place, value) = (self.place(place), self.value(value, place.lanes));
+        self.line(&format!("{place} = {value};"));
     }
 
     fn alloc(&mut self, it: &Alloc) -> String {

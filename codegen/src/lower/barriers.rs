@@ -1,6 +1,6 @@
 //! Puts barriers where threads of a block exchange data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -10,6 +10,7 @@ use ir::{
 
 use super::{
     Context, LowerError,
+    merge_shared::aliases,
     separate::Pair,
     touch::{Touch, Walk},
 };
@@ -21,7 +22,8 @@ use super::{
 /// ```
 ///
 /// Two accesses need a barrier between them when one writes, both are to one shared or global buffer, and they may
-/// meet in an element from different threads: RAW, WAR and WAW, also from one iteration of a loop to the next. A
+/// meet in an element from different threads: RAW, WAR and WAW, also from one iteration of a loop to the next. Buffers
+/// that share bytes are as good as one. A
 /// barrier stands in the innermost list that holds both, and never where only some threads come by: a condition on
 /// threads is moved below the loops and around the statements first.
 pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
@@ -30,7 +32,8 @@ pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Resu
         if threads.iter().map(|it| it.1).product::<i64>() <= 1 {
             continue;
         }
-        let inserter = Inserter { walk: Walk::new(&module.dims, kernel), threads, buffers: &context.buffers };
+        let (walk, aliases) = (Walk::new(&module.dims, kernel), aliases(kernel));
+        let inserter = Inserter { walk, threads, buffers: &context.buffers, aliases };
         let body = std::mem::take(&mut kernel.body);
         kernel.body = inserter.list(body, &[])?.ops;
     }
@@ -47,6 +50,8 @@ struct Inserter<'a> {
     walk: Walk,
     threads: Vec<(Name, i64)>,
     buffers: &'a IndexMap<Name, Buffer>,
+    /// The pairs of buffers that share bytes.
+    aliases: BTreeSet<(Name, Name)>,
 }
 
 /// A list of statements with its barriers.
@@ -200,13 +205,18 @@ impl Inserter<'_> {
     }
 
     fn conflict(&self, a: &Touch, b: &Touch, around: &[Op], carried: Option<(&Name, bool)>) -> bool {
-        if a.buffer != b.buffer || !(a.write || b.write) {
+        let alias = a.buffer != b.buffer && self.aliases.contains(&(a.buffer.clone(), b.buffer.clone()));
+        if (a.buffer != b.buffer && !alias) || !(a.write || b.write) {
             return false;
         }
         let alone = |axis: &Name| matches!((a.only(axis), b.only(axis)), (Some(a), Some(b)) if a == b);
         let mut rest = self.threads.iter().filter(|(axis, count)| *count != 1 && !alone(axis)).peekable();
         if rest.peek().is_none() {
             return false;
+        }
+        // Nothing is known of who touches which byte through buffers of different shapes.
+        if alias {
+            return true;
         }
         let next = |name: &Name| match carried {
             Some((var, true)) if var == name => Some(Index::var(var) + 1),

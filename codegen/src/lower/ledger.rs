@@ -53,7 +53,7 @@ pub(crate) fn marks(plan: &Plan, emission: &Emission, copies: &BTreeSet<usize>) 
 fn accounts(plan: &Plan, copies: &BTreeSet<usize>) -> Vec<Account> {
     let touched: Vec<BTreeSet<Name>> =
         plan.components.iter().map(|it| it.reads().union(&it.writes()).cloned().collect()).collect();
-    let copied = |at: usize| -> BTreeSet<Name> {
+    let filled = |at: usize| -> BTreeSet<Name> {
         if copies.contains(&at) { plan.components[at].writes() } else { BTreeSet::new() }
     };
     let mut batches = vec![None; plan.components.len()];
@@ -64,13 +64,13 @@ fn accounts(plan: &Plan, copies: &BTreeSet<usize>) -> Vec<Account> {
             open.clear();
         }
         if copies.contains(&at) {
-            open.extend(copied(at));
+            open.extend(filled(at));
             batches[at] = Some(batch);
         }
     }
     let needs = |user: usize| {
         let each = copies.iter().filter_map(|&copier| {
-            let buffers: Vec<Name> = copied(copier).intersection(&touched[user]).cloned().collect();
+            let buffers: Vec<Name> = filled(copier).intersection(&touched[user]).cloned().collect();
             // What a component finds of later ones is of an earlier iteration: in a ring, of the last in that slot.
             let slots = buffers.iter().filter_map(|it| Some(plan.slots.get(it)?.count())).min();
             let distance = if copier < user { 0 } else { slots.unwrap_or(1) };

@@ -9,7 +9,7 @@ use ir::{
     Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
-use super::{Context, LowerError, kernels, storage};
+use super::{Context, LowerError, kernels, marks, storage};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -23,9 +23,14 @@ use super::{Context, LowerError, kernels, storage};
 /// Each top-level statement becomes a kernel on a GPU, the whole program one on a CPU. A loop narrower than the
 /// launch is guarded. A statement that writes shared or global memory under fewer axes than the launch has runs
 /// once: in the first thread of each missing axis. Subscripts stay one a dimension, for `flatten`.
+///
+/// Stores of blocks marked `async_copy` become copies, and marker blocks ([`marks`]) become commits and waits. Groups
+/// of copies belong to a thread: a marker is under no condition but its own guards, and a thread that copies nothing
+/// closes an empty group.
 pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, LowerError> {
     kernels::check_axes(&func, &context.target)?;
     let homes = storage::places(&func, context)?;
+    context.shared_homes = storage::shared_homes(&func, context);
     let args = args(&func, &homes);
 
     let mut kernels = Vec::new();
@@ -37,7 +42,7 @@ pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, 
         }
         let door = Door { func: &func, homes: &homes, launch: &launch };
         let mut body = door.allocs(None, stmt);
-        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds };
+        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false };
         body.extend(door.stmt(stmt, &scope));
         kernels.push(Kernel { name, args: used(&body, &args), launch, body });
     }
@@ -92,6 +97,8 @@ struct Scoped {
     /// The axes that loops around are bound to.
     under: Vec<ThreadAxis>,
     bounds: Bounds,
+    /// Whether stores are copies that may land later.
+    is_async: bool,
 }
 
 impl Scoped {
@@ -124,7 +131,8 @@ impl Door<'_> {
             Stmt::Seq(stmts) => stmts.iter().flat_map(|it| self.stmt(it, at)).collect(),
             Stmt::Store(it) => {
                 let indices = it.place.indices.iter().map(|index| at.resolve(index)).collect();
-                vec![Op::Store(ir::Access { indices, ..it.place.clone() }, at.value(&it.value))]
+                let (place, value) = (ir::Access { indices, ..it.place.clone() }, at.value(&it.value));
+                vec![if at.is_async { Op::Copy(place, value) } else { Op::Store(place, value) }]
             }
         }
     }
@@ -162,7 +170,9 @@ impl Door<'_> {
         let values: Vec<_> = block.iters.iter().map(|it| inner.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
 
-        let mut ops = Vec::new();
+        inner.is_async |= block.annotations.contains_key(marks::COPY);
+
+        let mut ops = Vec::from_iter(marks::marked(block));
         if let Some(init) = &block.init {
             let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
             let first =
@@ -204,7 +214,8 @@ impl Door<'_> {
                 .len
                 .as_int()
                 .expect("places are given to constant sizes only");
-            Op::Alloc(Alloc { name: name.clone(), dtype: buffer.dtype, len, scope: buffer.scope })
+            let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
+            Op::Alloc(Alloc { name, dtype, len, scope, offset: None })
         };
         here.map(alloc).collect()
     }

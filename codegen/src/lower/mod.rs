@@ -12,6 +12,7 @@ mod bounds;
 mod collapse_unit_loops;
 mod compact_buffers;
 mod cover;
+pub(crate) mod cp_async;
 mod error;
 mod exchange;
 mod flatten;
@@ -19,8 +20,10 @@ mod kernels;
 mod lanes;
 mod ledger;
 mod limits;
+mod live;
 mod lower_blocks;
 pub(crate) mod marks;
+mod merge_shared;
 mod names;
 mod place_allocs;
 mod report;
@@ -74,25 +77,36 @@ pub enum State {
 /// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
 pub(crate) type Homes = IndexMap<Name, Option<Name>>;
 
+/// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
+pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
+
 /// What passes hand to later ones beside the program.
 pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
+    /// Set by `choose_mechanisms`.
+    pub(crate) mechanisms: Mechanisms,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
+    /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
+    /// it reads.
+    pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
-    /// How each component of a loop moves its data, and why, where the script asks for asynchronous stages.
-    pub(crate) mechanisms: IndexMap<(Name, Name), (Mechanism, String)>,
     /// What became of each pipeline, inner ones first.
     pub(crate) pipelines: Vec<PipelineReport>,
 }
 
 impl Context {
     fn new(target: &Target) -> Context {
-        let (homes, buffers) = (Homes::new(), IndexMap::new());
-        let (mechanisms, pipelines) = (IndexMap::new(), Vec::new());
-        Context { target: target.clone(), homes, buffers, mechanisms, pipelines }
+        Context {
+            target: target.clone(),
+            mechanisms: Mechanisms::new(),
+            homes: Homes::new(),
+            shared_homes: Homes::new(),
+            buffers: IndexMap::new(),
+            pipelines: Vec::new(),
+        }
     }
 }
 
@@ -122,6 +136,11 @@ pub const PASSES: &[Pass] = &[
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
         run: Run::Door(lower_blocks::lower_blocks),
+    },
+    Pass {
+        name: "merge_shared",
+        doc: "Lets shared buffers that are never in use at the same time share bytes.",
+        run: Run::Module(|module, context| Ok(merge_shared::merge_shared(module, context))),
     },
     Pass {
         name: "insert_barriers",

@@ -66,7 +66,7 @@ impl Survey {
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.ops(body, is_parallel),
                 Op::Store(..) | Op::Copy(..) => {
-                    each_access(op, &mut |access| self.access(access, is_parallel))
+                    each_access(op, &mut |access| self.access(access, is_parallel));
                 }
                 Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }

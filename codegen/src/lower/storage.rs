@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ir::{Func, LoopKind, Name, Role, Scope, Stmt, Target};
 
 use super::{
-    Context, LowerError, exchange, kernels,
+    Context, Homes, LowerError, exchange, kernels,
     lower_blocks::Places,
     sites::{Site, sites},
 };
@@ -50,6 +50,22 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
         }
     }
     Ok(places)
+}
+
+/// The homes of shared buffers among the loops that a kernel still has: not those bound to axes.
+pub(crate) fn shared_homes(func: &Func, context: &Context) -> Homes {
+    let sites = sites(func, &context.target);
+    let mut homes = Homes::new();
+    for name in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared).map(|it| it.0) {
+        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let Some(first) = users.first() else { continue };
+        let home =
+            home(&users, context.homes.get(name).and_then(Option::as_ref), context.homes.contains_key(name));
+        let depth = first.loops.iter().position(|it| Some(&it.var) == home.as_ref()).map_or(0, |at| at + 1);
+        let plain = first.loops[..depth].iter().rev().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
+        homes.insert(name.clone(), plain.map(|it| it.var.clone()));
+    }
+    homes
 }
 
 /// The innermost loop around all users, but not inside the home that was derived before loops were copied.

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use ir::{
     DType, For, Index, Kernel, Less, Literal, Module, Name, Op, Scope, ThreadAxis, Value, axis_var, number,
 };
+use tilewright_codegen::shared_layout;
 
 type Memory = HashMap<Name, Vec<f64>>;
 type Vars = HashMap<Name, i64>;
@@ -30,8 +31,9 @@ pub(crate) fn run(module: &Module, dims: &IndexMap<Name, i64>, global: &mut Memo
                 vars.extend(block.iter().map(|(a, b)| (a.clone(), *b)));
                 Thread { vars, local: Memory::new() }
             });
-            let mut team =
-                Team { threads: threads.collect(), shared: Memory::new(), global, types: &types, seed };
+            let places = shared_layout(kernel).0;
+            let (threads, shared) = (threads.collect(), Memory::new());
+            let mut team = Team { threads, shared, places, global, types: &types, seed };
             team.list(&kernel.body);
         }
     }
@@ -61,6 +63,8 @@ struct Thread {
 struct Team<'a> {
     threads: Vec<Thread>,
     shared: Memory,
+    /// Where each shared buffer starts, in bytes.
+    places: IndexMap<Name, i64>,
     global: &'a mut Memory,
     types: &'a HashMap<Name, DType>,
     seed: u64,
@@ -157,6 +161,7 @@ impl Team<'_> {
                 let dtype = self.types[&place.buffer];
                 for (n, value) in values.into_iter().enumerate() {
                     let offset = usize::try_from(start).unwrap() + n;
+                    self.overwrite(&place.buffer, offset);
                     self.memory(&place.buffer, at)[offset] = number::round(dtype, value);
                 }
             }
@@ -170,6 +175,24 @@ impl Team<'_> {
             return local.get_mut(name).unwrap();
         }
         self.shared.get_mut(name).or_else(|| self.global.get_mut(name)).unwrap()
+    }
+
+    /// Forgets what other buffers have in the bytes of an element that is about to be written.
+    fn overwrite(&mut self, name: &Name, offset: usize) {
+        let Some(start) = self.places.get(name).copied() else { return };
+        let bytes = |name: &Name| self.types[name].bytes();
+        let first = usize::try_from(start).unwrap() + offset * bytes(name);
+        let last = first + bytes(name) - 1;
+        for (other, data) in self.shared.iter_mut().filter(|it| it.0 != name) {
+            let (start, bytes) = (usize::try_from(self.places[other]).unwrap(), bytes(other));
+            if last < start {
+                continue;
+            }
+            let hit = (first.max(start) - start) / bytes..=(last - start) / bytes;
+            hit.for_each(|at| {
+                data.get_mut(at).into_iter().for_each(|it| *it = f64::NAN);
+            });
+        }
     }
 
     fn value(&mut self, value: &Value, at: usize, lane: u32) -> (DType, f64) {

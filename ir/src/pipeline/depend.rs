@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::touch::Touch;
 use crate::{
-    Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope,
+    Func, Index, Less, Loop, LoopKind, Name, Scope,
     solve::{Answer, Problem},
 };
 
@@ -97,13 +97,10 @@ struct Question {
 
 impl Question {
     fn declare(&mut self, var: &Name, extent: &Index) {
-        let most = match extent.kind() {
-            IndexKind::Int(extent) => extent - 1,
-            _ => {
-                self.problem.less(&Less::new(Index::var(var), extent.clone()));
-                LARGEST_DIM
-            }
-        };
+        let most = extent.as_int().map_or(LARGEST_DIM, |it| it - 1);
+        if extent.as_int().is_none() {
+            self.problem.less(&Less::new(Index::var(var), extent.clone()));
+        }
         self.problem.var(var, 0, most);
     }
 

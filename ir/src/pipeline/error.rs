@@ -40,6 +40,12 @@ pub enum PipelineError {
     NotBenign { name: Name, block: Name, reason: String },
     #[error("block `{block}` does not write one temporary and nothing else")]
     NotOneTemp { block: Name },
+    #[error("a buffer has 2 to {limit} slots, and block `{block}` is given {slots}")]
+    Slots { block: Name, slots: i64, limit: i64 },
+    #[error("no statement of loop `{name}` has stage {stage}")]
+    NoSuchStage { name: Name, stage: i64, stages: Vec<i64> },
+    #[error("stage {stage} of loop `{name}` is given twice")]
+    StageTwice { name: Name, stage: i64 },
 }
 
 /// A dependence that a pipeline would break.
@@ -111,14 +117,17 @@ impl PipelineError {
             | E::Bound { name, .. }
             | E::Kind { name, .. }
             | E::NotAMap { name, .. }
+            | E::NoSuchStage { name, .. }
+            | E::StageTwice { name, .. }
             | E::PipelineArity { name, .. } => vec![name],
             E::PipelineMissing { name, block, .. } => vec![name, block],
             E::NotInLoop { name, block } | E::NotBenign { name, block, .. } => vec![block, name],
             E::OneStatement { name, first, second } => vec![second, first, name],
             E::SameOrder { first, second, .. } => vec![second, first],
-            E::NegativeStage { block, .. } | E::StageTooLate { block, .. } | E::NotOneTemp { block } => {
-                vec![block]
-            }
+            E::NegativeStage { block, .. }
+            | E::StageTooLate { block, .. }
+            | E::Slots { block, .. }
+            | E::NotOneTemp { block } => vec![block],
             E::NoParts { name, inner, part } => vec![part, inner, name],
             E::Hazard { hazard } => vec![&hazard.dst, &hazard.src, &hazard.buffer, &hazard.name],
         }
@@ -143,8 +152,11 @@ impl PipelineError {
             E::NotBenign { .. } => {
                 "benign is for a store that every iteration repeats and that only the last decides"
             }
+            E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
+            E::Slots { .. } => "two slots are what `double_buffer_scope` asks for without a number",
             E::Bound { .. }
             | E::Kind { .. }
+            | E::StageTwice { .. }
             | E::NotInLoop { .. }
             | E::NegativeStage { .. }
             | E::StageTooLate { .. }
@@ -166,5 +178,16 @@ impl Hazard {
         let stages = stages.iter().map(|(name, stage)| format!("\"{name}\": {stage}"));
         let stages = stages.collect::<Vec<_>>().join(", ");
         format!("the stages {{{stages}}} with the order [{quoted}] are legal")
+    }
+}
+
+fn known_stages(stages: &[i64]) -> String {
+    match stages {
+        [] => "stages start at 0".to_owned(),
+        [one] => format!("all its statements have stage {one}"),
+        [first @ .., last] => {
+            let first = first.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            format!("its statements have the stages {first} and {last}")
+        }
     }
 }

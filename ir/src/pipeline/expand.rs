@@ -205,7 +205,9 @@ impl<'a> Expander<'a> {
         let count = |name: &Name| {
             let overtaken = judge.overtaken(name);
             let collides = |slots: &i64| overtaken.iter().any(|it| it % slots == 0);
-            let needed = (1..).find(|it| !collides(it)).unwrap_or(1);
+            // One more than the greatest of them divides none.
+            let enough = overtaken.last().map_or(1, |it| it + 1);
+            let needed = (1..enough).find(|it| !collides(it)).unwrap_or(enough);
             let writers =
                 blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
             SlotCount { needed, forced: writers.filter_map(|it| forced(it)).max() }
@@ -229,9 +231,9 @@ fn missing(it: &Loop, stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>
     let names = |map: &IndexMap<Name, i64>| {
         components_of(it, map).into_iter().map(|it| it.names).collect::<Vec<_>>()
     };
-    let (staged, ordered) = (names(stages), names(orders));
+    let (in_stages, in_orders) = (names(stages), names(orders));
     let (longer, other, key) =
-        if staged.len() >= ordered.len() { (staged, ordered, super::ORDER) } else { (ordered, staged, STAGE) };
+        if in_stages.len() >= in_orders.len() { (in_stages, in_orders, super::ORDER) } else { (in_orders, in_stages, STAGE) };
     let block = longer.into_iter().find(|names| !other.contains(names))?.into_iter().next()?;
     Some(PipelineError::PipelineMissing { name: it.var.clone(), key, block })
 }

@@ -126,7 +126,7 @@ impl<'a> Judge<'a> {
         let edges = self.edges();
         let given: Vec<i64> = self.components.iter().map(|it| it.stage).collect();
         let order = |stages: &[i64]| self.order(stages, &edges);
-        let raised = self.raised(&given, &edges);
+        let raised = raised(&given, &edges);
         let (stages, order, same_stages) = order(&given)
             .map(|it| (given, it, true))
             .or_else(|| raised.and_then(|stages| Some((stages.clone(), order(&stages)?, false))))?;
@@ -152,25 +152,6 @@ impl<'a> Judge<'a> {
         out
     }
 
-    /// The least stages, none below those given, in which no dependence goes backwards.
-    fn raised(&self, given: &[i64], edges: &[Edge]) -> Option<Vec<i64>> {
-        let mut stages = given.to_vec();
-        for _ in 0..=stages.len() {
-            let mut changed = false;
-            for Edge { src, dst, distance } in edges {
-                let least = stages[*src] - distance;
-                if stages[*dst] < least {
-                    stages[*dst] = least;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return Some(stages);
-            }
-        }
-        None
-    }
-
     /// An order for these stages, as near to the given one as dependences let it be.
     fn order(&self, stages: &[i64], edges: &[Edge]) -> Option<Vec<usize>> {
         let mut before: BTreeMap<usize, BTreeSet<usize>> =
@@ -193,4 +174,23 @@ impl<'a> Judge<'a> {
         }
         Some(out)
     }
+}
+
+/// The least stages, none below those given, in which no dependence goes backwards.
+fn raised(given: &[i64], edges: &[Edge]) -> Option<Vec<i64>> {
+    let mut stages = given.to_vec();
+    for _ in 0..=stages.len() {
+        let mut changed = false;
+        for Edge { src, dst, distance } in edges {
+            let least = stages[*src] - distance;
+            if stages[*dst] < least {
+                stages[*dst] = least;
+                changed = true;
+            }
+        }
+        if !changed {
+            return Some(stages);
+        }
+    }
+    None
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use ir::{
     Annotation, Name,
-    pipeline::{ORDER, STAGE},
+    pipeline::{ASYNC, MECHANISM, ORDER, STAGE},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -11,8 +11,9 @@ use serde::{
 };
 
 use super::{
-    DoubleBufferScope, Primitive, SoftwarePipelineOrder, SoftwarePipelineStage, annotate_block,
-    annotate_loop, double_buffer_scope, software_pipeline_order::Order, software_pipeline_stage::Stages,
+    DoubleBufferScope, Primitive, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage,
+    annotate_block, annotate_loop, double_buffer_scope, software_pipeline_async_stages as async_stages,
+    software_pipeline_order::Order, software_pipeline_stage::Stages,
 };
 use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
@@ -26,9 +27,10 @@ use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique
 /// for k in 0..n #{note: "stays in cache"} { s }
 /// ```
 ///
-/// Keys are known and values checked: `software_pipeline_stage` and `software_pipeline_order` on loops and
-/// `double_buffer_scope` on blocks are the primitives of the same names; `note` is a text on either that no pass
-/// reads. A key is given once.
+/// Keys are known and values checked: `software_pipeline_stage`, `software_pipeline_order` and
+/// `software_pipeline_async_stages` on loops and `double_buffer_scope` on blocks are the primitives of the same names;
+/// `software_pipeline_mechanism` on loops and `double_buffer_slots` on blocks are what their options attach; `note` is
+/// a text on either that no pass reads. A key is given once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Annotate {
@@ -59,8 +61,8 @@ pub enum AnnotationValue {
 }
 
 const NOTE: &str = "note";
-const LOOP_KEYS: [&str; 3] = [NOTE, STAGE, ORDER];
-const BLOCK_KEYS: [&str; 2] = [NOTE, double_buffer_scope::KEY];
+const LOOP_KEYS: [&str; 5] = [NOTE, STAGE, ORDER, ASYNC, MECHANISM];
+const BLOCK_KEYS: [&str; 3] = [NOTE, double_buffer_scope::KEY, double_buffer_scope::SLOTS];
 
 impl Primitive for Annotate {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
@@ -89,7 +91,10 @@ impl Annotate {
                         return Err(self.bad_value(target, wanted));
                     }
                 };
-                SoftwarePipelineStage { target: target.clone(), stages }.apply(state)
+                {
+                    let (target, style, benign) = (target.clone(), None, vec![]);
+                    SoftwarePipelineStage { target, stages, style, benign }.apply(state)
+                }
             }
             ORDER => {
                 let order = match &self.value {
@@ -101,6 +106,21 @@ impl Annotate {
                 };
                 SoftwarePipelineOrder { target: target.clone(), order }.apply(state)
             }
+            ASYNC => {
+                let AnnotationValue::List(list) = &self.value else {
+                    return Err(self.bad_value(target, "a list of stages"));
+                };
+                let stages = list.iter().map(|it| (*it).into()).collect();
+                let target = target.clone();
+                SoftwarePipelineAsyncStages { target, stages, mechanism: None }.apply(state)
+            }
+            MECHANISM => {
+                let AnnotationValue::Text(mechanism) = &self.value else {
+                    return Err(self.bad_value(target, "the name of a mechanism"));
+                };
+                state.expect_serial_loop(target)?;
+                async_stages::force(state, target, &Name::new(mechanism.as_str()))
+            }
             _ => Err(self.unknown_key(&LOOP_KEYS)),
         }
     }
@@ -109,9 +129,15 @@ impl Annotate {
         match self.key.as_str() {
             NOTE => annotate_block(state, block, NOTE, self.text(block)?),
             double_buffer_scope::KEY if self.value == AnnotationValue::Int(0) => {
-                DoubleBufferScope { block: block.clone() }.apply(state)
+                DoubleBufferScope { block: block.clone(), slots: None }.apply(state)
             }
             double_buffer_scope::KEY => Err(self.bad_value(block, "0, the one buffer that the block writes")),
+            double_buffer_scope::SLOTS => match self.value {
+                AnnotationValue::Int(slots) => double_buffer_scope::ask_slots(state, block, slots),
+                AnnotationValue::Text(_) | AnnotationValue::List(_) | AnnotationValue::Map(_) => {
+                    Err(self.bad_value(block, "a number of slots"))
+                }
+            },
             _ => Err(self.unknown_key(&BLOCK_KEYS)),
         }
     }

@@ -2,9 +2,9 @@ use ir::{Annotation, Name, Role};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_block};
-use crate::{PipelineError, ScheduleError, ScheduleState};
+use crate::{Number, PipelineError, ScheduleError, ScheduleState};
 
-/// Asks for two copies of the temporary that a block fills, so that one can be filled while the other is read.
+/// Asks for two or more slots of the temporary that a block fills, so that one can be filled while others are read.
 ///
 /// ```text
 /// double_buffer_scope(block: "A_shared")
@@ -14,30 +14,60 @@ use crate::{PipelineError, ScheduleError, ScheduleState};
 /// block A_shared(…) #{double_buffer_scope: 0}
 /// ```
 ///
+/// With `slots: 3` there are at least that many, up to 16, and the block is marked `double_buffer_slots: 3` too. A
+/// pipeline that needs more takes more. A slot holds what one iteration of the pipelined loop fills.
+///
 /// TVM's number is the position of the buffer among those that the block writes; ours write one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DoubleBufferScope {
     /// The block.
     pub block: Name,
+    /// How many slots at least; two if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Number>,
 }
 
 /// The annotation.
 pub(crate) const KEY: &str = "double_buffer_scope";
+/// The annotation of more slots than two.
+pub(crate) const SLOTS: &str = "double_buffer_slots";
+/// The most slots that can be asked for.
+const MOST_SLOTS: i64 = 16;
 
 impl Primitive for DoubleBufferScope {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let block = state.expect_block(&self.block)?;
-        let mut written: Vec<&Name> = block.writes().into_iter().map(|it| &it.buffer).collect();
-        written.dedup();
-        let is_temp = |name: &&Name| state.func.buffers.get(*name).is_some_and(|it| it.role == Role::Temp);
-        if written.len() != 1 || !written.iter().all(is_temp) {
-            return Err(PipelineError::NotOneTemp { block: self.block.clone() }.into());
-        }
-        annotate_block(state, &self.block, KEY, Annotation::Int(0))
+        expect_one_temp(state, &self.block)?;
+        annotate_block(state, &self.block, KEY, Annotation::Int(0))?;
+        self.slots.iter().try_for_each(|it| ask_slots(state, &self.block, it.get()?))
     }
 
     fn moves_work(&self) -> bool {
         false
     }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        self.slots.iter_mut().collect()
+    }
+}
+
+/// Refuses a block that does not fill one temporary.
+fn expect_one_temp(state: &ScheduleState, name: &Name) -> Result<(), ScheduleError> {
+    let block = state.expect_block(name)?;
+    let mut written: Vec<&Name> = block.writes().into_iter().map(|it| &it.buffer).collect();
+    written.dedup();
+    let is_temp = |name: &&Name| state.func.buffers.get(*name).is_some_and(|it| it.role == Role::Temp);
+    if written.len() != 1 || !written.iter().all(is_temp) {
+        return Err(PipelineError::NotOneTemp { block: name.clone() }.into());
+    }
+    Ok(())
+}
+
+/// Attaches the number of slots that the temporary of a block shall have at least.
+pub(crate) fn ask_slots(state: &mut ScheduleState, name: &Name, slots: i64) -> Result<(), ScheduleError> {
+    expect_one_temp(state, name)?;
+    if !(2..=MOST_SLOTS).contains(&slots) {
+        return Err(PipelineError::Slots { block: name.clone(), slots, limit: MOST_SLOTS }.into());
+    }
+    annotate_block(state, name, SLOTS, Annotation::Int(slots))
 }

@@ -15,6 +15,7 @@ mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
 mod set_scope;
+mod software_pipeline_async_stages;
 mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
@@ -37,6 +38,7 @@ pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
 pub use set_scope::SetScope;
+pub use software_pipeline_async_stages::SoftwarePipelineAsyncStages;
 pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
@@ -88,6 +90,7 @@ pub enum Step {
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
     SetScope(SetScope),
+    SoftwarePipelineAsyncStages(SoftwarePipelineAsyncStages),
     SoftwarePipelineOrder(SoftwarePipelineOrder),
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
@@ -115,6 +118,7 @@ impl Step {
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
             Step::SetScope(it) => it,
+            Step::SoftwarePipelineAsyncStages(it) => it,
             Step::SoftwarePipelineOrder(it) => it,
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
@@ -142,6 +146,7 @@ impl Step {
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
             Step::SetScope(it) => it,
+            Step::SoftwarePipelineAsyncStages(it) => it,
             Step::SoftwarePipelineOrder(it) => it,
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
@@ -169,6 +174,7 @@ impl Step {
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
             Step::SetScope(_) => "set_scope",
+            Step::SoftwarePipelineAsyncStages(_) => "software_pipeline_async_stages",
             Step::SoftwarePipelineOrder(_) => "software_pipeline_order",
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
@@ -196,6 +202,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),
     ("set_scope", include_str!("set_scope.rs")),
+    ("software_pipeline_async_stages", include_str!("software_pipeline_async_stages.rs")),
     ("software_pipeline_order", include_str!("software_pipeline_order.rs")),
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),

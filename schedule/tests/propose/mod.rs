@@ -7,8 +7,8 @@ use tilewright_schedule::{
     primitive::{
         Annotate, AnnotationValue, Bind, CacheRead, CacheWrite, ComputeAt, ComputeInline, DecomposeReduction,
         DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
-        SetScope, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, Unroll,
-        Vectorize,
+        SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        StorageAlign, Unroll, Vectorize,
     },
 };
 
@@ -65,7 +65,10 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         11 => on_buffers(func, &mut dice)?,
         12 | 13 => pipeline(func, &loops, &mut dice)?,
         14 => match dice.roll(2) {
-            0 => Step::DoubleBufferScope(DoubleBufferScope { block }),
+            0 => {
+                let slots = dice.pick(&[None, Some(3.into())])?;
+                Step::DoubleBufferScope(DoubleBufferScope { block, slots })
+            }
             _ => Step::Annotate(Annotate {
                 target: None,
                 block: Some(block),
@@ -117,7 +120,7 @@ fn cache(func: &Func, block: &Name, dice: &mut Dice) -> Option<Step> {
     })
 }
 
-/// One of the two annotations of a loop with several statements.
+/// One of the annotations of a loop with several statements.
 fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     let bodies = loops.iter().filter_map(|name| {
         let ir::Stmt::Seq(stmts) = &func.find_loop(name)?.body else { return None };
@@ -125,6 +128,15 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     });
     let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
     let place = |at: usize| i64::try_from(at).unwrap();
+    if dice.roll(4) == 0 {
+        let mechanism = dice.pick(&[None, Some("cp_async".into())])?;
+        let stages = vec![place(dice.roll(3)).into()];
+        return Some(Step::SoftwarePipelineAsyncStages(SoftwarePipelineAsyncStages {
+            target,
+            stages,
+            mechanism,
+        }));
+    }
     if dice.roll(2) == 0 {
         let stages = (0..count).map(|_| place(dice.roll(3)).into()).collect();
         return Some(Step::SoftwarePipelineStage(SoftwarePipelineStage {

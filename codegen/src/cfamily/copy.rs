@@ -1,0 +1,93 @@
+//! Asynchronous copies: `cp.async` in CUDA C++, plain stores in C.
+
+use ir::{Access, DType, Name, Scope, Value, Wait};
+
+use super::{Dialect, Printer, helper::Helper, names::identifier};
+use crate::lower::cp_async::{LEAST_SM, cp_async};
+
+impl Printer<'_> {
+    /// A copy that may land later, where the target has such; a store lands at once, which is as right.
+    pub(super) fn copy(&mut self, place: &Access, value: &Value) {
+        let memory = |name: &Name| self.memory(name);
+        let found = if self.has_async_copies() { cp_async(place, value, &memory).ok() } else { None };
+        let Some(copy) = found else {
+            self.store(place, value);
+            return;
+        };
+        let is_bare = copy.cond.is_empty();
+        let name = self.require(Helper::CopyAsync { bytes: copy.bytes, is_bare });
+        let (to, from) = (self.address(place), self.address(copy.from));
+        let cond = if is_bare { String::new() } else { format!(", {}", self.conditions(copy.cond)) };
+        self.line(&format!("{name}({to}, {from}{cond});"));
+    }
+
+    /// Closes a group of copies.
+    pub(super) fn commit(&mut self) {
+        if self.has_async_copies() {
+            let name = self.require(Helper::CommitCopies);
+            self.line(&format!("{name}();"));
+        }
+    }
+
+    /// Waits for copies of this thread.
+    pub(super) fn wait(&mut self, it: &Wait) {
+        if self.has_async_copies() {
+            let name = self.require(Helper::WaitCopies(it.in_flight));
+            let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+            let comment = if buffers.is_empty() { buffers } else { format!(" // {buffers}") };
+            self.line(&format!("{name}();{comment}"));
+        }
+    }
+
+    const fn has_async_copies(&self) -> bool {
+        matches!(self.dialect, Dialect::Cuda(sm) if sm >= LEAST_SM)
+    }
+
+    /// The type of a buffer's elements, and which memory it is in.
+    fn memory(&self, name: &Name) -> Option<(DType, Scope)> {
+        let scope = if self.frame.shared_offsets.contains_key(name) {
+            Scope::Shared
+        } else if self.module.args.contains_key(name) {
+            Scope::Global
+        } else {
+            Scope::Local
+        };
+        Some((*self.frame.types.get(name)?, scope))
+    }
+
+    fn address(&mut self, access: &Access) -> String {
+        let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
+        format!("&{}[{at}]", identifier(&access.buffer))
+    }
+}
+
+/// The function that starts a copy of some bytes; one that is not bare writes zeros where nothing is there.
+///
+/// The copy writes memory behind the compiler's back, and must stay behind what read or wrote the place before: so
+/// it clobbers memory. 16 bytes bypass the first-level cache, which only they can.
+pub(super) fn define_copy(name: &str, bytes: usize, is_bare: bool) -> String {
+    let cache = if bytes == 16 { "cg" } else { "ca" };
+    let (parameter, operand, value) = if is_bare {
+        ("", String::new(), String::new())
+    } else {
+        (", bool is_there", ", %2".to_owned(), format!(", \"r\"(is_there ? {bytes} : 0)"))
+    };
+    format!(
+        "TW_INLINE void {name}(void *to, const void *from{parameter}) {{\n  \
+         asm volatile(\"cp.async.{cache}.shared.global [%0], [%1], {bytes}{operand};\"\n               \
+         :: \"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(__cvta_generic_to_global(from)){value}\n               \
+         : \"memory\");\n}}\n"
+    )
+}
+
+/// The function that closes a group. It moves no data; that it stays between the copies, being volatile, is enough.
+pub(super) fn define_commit(name: &str) -> String {
+    format!("TW_INLINE void {name}() {{ asm volatile(\"cp.async.commit_group;\"); }}\n")
+}
+
+/// The function that waits for all but the youngest groups. What is read behind it must be read behind it.
+pub(super) fn define_wait(name: &str, in_flight: u32) -> String {
+    format!(
+        "TW_INLINE void {name}() {{ asm volatile(\"cp.async.wait_group {in_flight};\" ::: \"memory\"); }}\n"
+    )
+}
