@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+extern crate codegen as tilewright_codegen;
 extern crate schedule as tilewright_schedule;
 
 mod check;

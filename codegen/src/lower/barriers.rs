@@ -149,13 +149,10 @@ impl Inserter<'_> {
             Op::Barrier => Flow::barrier(),
             // The copies have happened by now; before, nobody may count on them.
             Op::Wait(it) => Flow { after: walk.copies(&it.buffers), ..Flow::default() },
-            Op::Store(..) => {
-                let touches = walk.touches(op, around);
-                Flow { before: touches.clone(), after: touches, meets: false }
-            }
-            Op::Copy(..) => {
+            Op::Store(place, _) | Op::Copy(place, _) => {
                 let before = walk.touches(op, around);
-                let after = before.iter().filter(|it| !it.write).cloned().collect();
+                let later = matches!(op, Op::Copy(..)) && walk.is_waited_for(&place.buffer);
+                let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
                 Flow { before, after, meets: false }
             }
             Op::If(conditions, body) => {

@@ -1,6 +1,6 @@
 //! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
 
-use ir::{Index, Name, ThreadAxis};
+use ir::{Index, Mechanism, Name, ThreadAxis};
 
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -75,6 +75,8 @@ pub enum PipelineError {
     Order { var: Name, earlier: Name, later: Name, distance: i64, buffer: Name },
     #[error("loop `{var}`: the body is a single statement, and there is nothing to overlap it with")]
     Single { var: Name },
+    #[error("loop `{var}`: `{component}` cannot be {mechanism}, as the script asks: {reason}")]
+    Mechanism { var: Name, component: Name, mechanism: Mechanism, reason: String, change: &'static str },
 }
 
 impl LowerError {
@@ -137,6 +139,7 @@ impl PipelineError {
             | PipelineError::Kind { var, .. }
             | PipelineError::Single { var } => vec![var],
             PipelineError::Stage { var, statement, .. } => vec![statement, var],
+            PipelineError::Mechanism { var, component, .. } => vec![component, var],
             PipelineError::SameOrder { var, first, second, .. } => vec![second, first, var],
             PipelineError::Order { var, earlier, later, buffer, .. } => vec![later, earlier, buffer, var],
         }
@@ -149,6 +152,7 @@ impl PipelineError {
                 "give the later statement a later stage, or a later place in the order"
             }
             PipelineError::Statements { .. } => "name the blocks, one number each",
+            PipelineError::Mechanism { change, .. } => change,
             PipelineError::Stage { .. }
             | PipelineError::SameOrder { .. }
             | PipelineError::Bound { .. }

@@ -23,13 +23,16 @@ mod limits;
 mod live;
 mod lower_blocks;
 pub(crate) mod marks;
+mod mechanism;
 mod merge_shared;
 mod names;
 mod pipeline;
 mod place_allocs;
 mod plan;
+mod register_staged;
 mod scalarize;
 mod separate;
+mod settle_copies;
 mod simplify_indices;
 mod sites;
 mod stab;
@@ -46,6 +49,7 @@ pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::{LowerError, PipelineError};
 pub use scalarize::scalarize;
+pub use settle_copies::settle_copies;
 pub use simplify_indices::simplify_indices;
 pub use unroll::unroll;
 pub use vectorize::{vector_bytes, vectorize};
@@ -86,8 +90,9 @@ pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
     /// Set by `choose_mechanisms`.
-    #[allow(dead_code, reason = "the pass and the report that use it are on their way")]
     pub(crate) mechanisms: Mechanisms,
+    /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
+    pub(crate) copies: mechanism::Copies,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
@@ -97,8 +102,27 @@ pub(crate) struct Context {
     pub(crate) buffers: IndexMap<Name, Buffer>,
 }
 
+impl Context {
+    /// Before the first pass.
+    pub(crate) fn new(target: &Target) -> Context {
+        Context {
+            target: target.clone(),
+            mechanisms: Mechanisms::new(),
+            copies: mechanism::Copies::new(),
+            homes: Homes::new(),
+            shared_homes: Homes::new(),
+            buffers: IndexMap::new(),
+        }
+    }
+}
+
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "choose_mechanisms",
+        doc: "Finds how each asynchronous stage of a pipeline copies: cp.async, through registers, or in its place.",
+        run: Run::Func(mechanism::choose_mechanisms),
+    },
     Pass {
         name: "place_allocs",
         doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
@@ -155,6 +179,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
     },
     Pass {
+        name: "settle_copies",
+        doc: "Makes stores of the asynchronous copies that cp.async cannot do, and says why in a comment.",
+        run: Run::Module(settle_copies::settle),
+    },
+    Pass {
         name: "unroll",
         doc: "On a CPU, writes out the loops that index local arrays.",
         run: Run::Module(|module, context| Ok(unroll(module, &context.target))),
@@ -177,13 +206,7 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    let mut context = Context {
-        target: target.clone(),
-        mechanisms: Mechanisms::new(),
-        homes: Homes::new(),
-        shared_homes: Homes::new(),
-        buffers: IndexMap::new(),
-    };
+    let mut context = Context::new(target);
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);

@@ -58,6 +58,8 @@ pub(crate) struct Walk<'a> {
     read_only: BTreeSet<Name>,
     /// By buffer, what all copies to it touch, in any iteration.
     copies: BTreeMap<Name, Vec<Touch>>,
+    /// The buffers that some wait is there for.
+    waited: BTreeSet<Name>,
 }
 
 impl<'a> Walk<'a> {
@@ -65,7 +67,15 @@ impl<'a> Walk<'a> {
         let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
         let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
-        let mut walk = Walk { dims: dims.to_vec(), blocks, buffers, read_only, copies: BTreeMap::new() };
+        let (mut waited, copies) = (BTreeSet::new(), BTreeMap::new());
+        for op in &kernel.body {
+            op.walk(&mut |op| {
+                if let Op::Wait(it) = op {
+                    waited.extend(it.buffers.iter().cloned());
+                }
+            });
+        }
+        let mut walk = Walk { dims: dims.to_vec(), blocks, buffers, read_only, copies, waited };
         let mut copies = BTreeMap::new();
         walk.collect_copies(&kernel.body, &mut vec![], &mut copies);
         walk.copies = copies;
@@ -97,6 +107,11 @@ impl<'a> Walk<'a> {
         around.push(head);
         self.collect_copies(body, around, copies);
         around.pop();
+    }
+
+    /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
+    pub(crate) fn is_waited_for(&self, buffer: &Name) -> bool {
+        self.waited.contains(buffer)
     }
 
     /// What copies to the buffers touch: it has happened once a wait for them is over, and no sooner.

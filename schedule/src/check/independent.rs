@@ -62,6 +62,9 @@ impl Parallel<'_> {
     fn check(&self) -> Result<(), ScheduleError> {
         let Some(first) = self.nests.first() else { return Ok(()) };
         let it = first.loops[self.level];
+        if it.extent.as_int() == Some(1) {
+            return Ok(()); // One iteration waits for nobody.
+        }
         for (n, nest) in self.nests.iter().enumerate() {
             if self.kept.get(n) != Some(&true) {
                 self.expect_told_apart(it, nest)?;

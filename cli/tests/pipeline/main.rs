@@ -1,0 +1,19 @@
+//! Software pipelines against what they must do: situations that other systems test or get wrong, one file each, and
+//! random loops under random annotations, judged by brute force.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+extern crate codegen as tilewright_codegen;
+
+mod corpus;
+mod generate;
+mod header;
+mod measure;
+mod model;
+mod oracle;
+mod originals;
+mod random;
+mod run;
+#[allow(dead_code, reason = "these tests run kernels with their barriers only")]
+#[path = "../../../codegen/tests/support/mod.rs"]
+mod vgpu;
