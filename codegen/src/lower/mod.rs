@@ -32,6 +32,7 @@ mod plan;
 mod register_staged;
 mod scalarize;
 mod separate;
+mod serpentine;
 mod settle_copies;
 mod simplify_indices;
 mod sites;
@@ -142,6 +143,11 @@ pub const PASSES: &[Pass] = &[
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(pipeline::software_pipeline),
+    },
+    Pass {
+        name: "serpentine",
+        doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
+        run: Run::Func(|func, context| Ok(serpentine::serpentine(func, context))),
     },
     Pass {
         name: "lower_blocks",
