@@ -16,6 +16,7 @@ pub enum Thing {
     Axis,
     Annotation,
     Knob,
+    Style,
     Mechanism,
 }
 
@@ -31,6 +32,7 @@ impl Thing {
             Thing::Axis => "axis",
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
+            Thing::Style => "style",
             Thing::Mechanism => "mechanism",
         }
     }
@@ -105,6 +107,10 @@ pub enum ScheduleError {
         "block `{block}` reduces over loop `{name}` through `{iter}`: its iterations are not independent"
     )]
     ReductionLoop { name: Name, block: Name, iter: Name },
+    #[error(
+        "block `{block}` starts its sum in iteration 0 of loop `{name}`, which would not always come first"
+    )]
+    StartsInside { name: Name, block: Name },
     #[error("block `{block}` does not tell the iterations of loop `{name}` apart")]
     NotAffine { name: Name, block: Name },
     #[error("block `{block}` reads `{buffer}`, which it writes, in a way that is no reduction")]
@@ -182,7 +188,9 @@ impl ScheduleError {
             E::NotAround { outer, inner } => vec![outer, inner],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
-            E::ReductionLoop { name, block, .. } | E::NotAffine { name, block } => vec![name, block],
+            E::ReductionLoop { name, block, .. }
+            | E::StartsInside { name, block }
+            | E::NotAffine { name, block } => vec![name, block],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
@@ -209,6 +217,7 @@ impl ScheduleError {
             E::ReductionLoop { .. } => {
                 "split the loop and use rfactor to make partial results, or bind another"
             }
+            E::StartsInside { .. } => "decompose_reduction the block at this loop or one around it first",
             E::NotAffine { .. } => {
                 "use factors that divide the loops, or take the loop away from the block first"
             }

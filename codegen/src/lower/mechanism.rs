@@ -3,17 +3,12 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Func, Loop, Mechanism, Name, Stmt, Target};
-
-use super::{
-    Context, LowerError, PipelineError, cp_async, register_staged,
-    stages::{ORDER, STAGE},
+use ir::{
+    Annotation, Func, Loop, Mechanism, Name, Stmt, Target,
+    pipeline::{ASYNC, MECHANISM as FORCED, ORDER, PipelineError, STAGE},
 };
 
-/// The annotation of the stages that shall copy in the background.
-pub(crate) const ASYNC: &str = "software_pipeline_async_stages";
-/// The annotation of the only mechanism that may be used.
-pub(crate) const FORCED: &str = "software_pipeline_mechanism";
+use super::{Context, LowerError, cp_async, register_staged};
 
 /// For each component of an asynchronous stage, takes the first mechanism of [`CANDIDATES`] that can do it, or the one
 /// that the script forces, and rewrites the component for it.
@@ -213,7 +208,9 @@ fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Decision
                 let var = question.around.last().map_or_else(|| Name::new("loop"), |it| it.var.clone());
                 let component = question.component.name.clone();
                 let Obstacle { reason, change } = it;
-                return Err(PipelineError::Mechanism { var, component, mechanism, reason, change }.into());
+                return Err(
+                    PipelineError::Mechanism { name: var, component, mechanism, reason, change }.into()
+                );
             }
             Err(it) if failed.iter().all(|(_, reason)| *reason != it.reason) => {
                 failed.push((mechanism, it.reason));

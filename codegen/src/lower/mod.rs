@@ -13,11 +13,13 @@ mod collapse_unit_loops;
 mod compact_buffers;
 mod cover;
 pub(crate) mod cp_async;
+mod dependence;
 mod error;
 mod exchange;
 mod flatten;
 mod kernels;
 mod lanes;
+mod ledger;
 mod limits;
 mod live;
 mod lower_blocks;
@@ -25,16 +27,18 @@ pub(crate) mod marks;
 mod mechanism;
 mod merge_shared;
 mod names;
-mod pipeline;
 mod place_allocs;
+mod plan;
 mod register_staged;
+mod report;
 mod scalarize;
 mod separate;
 mod serpentine;
 mod settle_copies;
 mod simplify_indices;
 mod sites;
-mod stages;
+mod software_pipeline;
+mod stab;
 mod storage;
 mod touch;
 mod unroll;
@@ -45,7 +49,8 @@ use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
-pub use error::{LowerError, PipelineError};
+pub use error::LowerError;
+pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
 pub use settle_copies::settle_copies;
 pub use simplify_indices::simplify_indices;
@@ -98,6 +103,8 @@ pub(crate) struct Context {
     pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
+    /// What became of each pipeline, inner ones first.
+    pub(crate) pipelines: Vec<PipelineReport>,
 }
 
 impl Context {
@@ -110,6 +117,7 @@ impl Context {
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
+            pipelines: Vec::new(),
         }
     }
 }
@@ -139,7 +147,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
-        run: Run::Func(pipeline::software_pipeline),
+        run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
     },
     Pass {
         name: "serpentine",
@@ -209,6 +217,19 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
+    run(func, target, observe).map(|it| it.0)
+}
+
+/// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
+pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+    run(func, target, &mut |_, _| {})
+}
+
+fn run(
+    func: &Func,
+    target: &Target,
+    observe: &mut dyn FnMut(&Pass, &State),
+) -> Result<(Module, Vec<PipelineReport>), LowerError> {
     let mut context = Context::new(target);
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
@@ -216,7 +237,7 @@ pub fn lower(
         Ok::<_, LowerError>(state)
     })?;
     match state {
-        State::Module(module) => Ok(module),
+        State::Module(module) => Ok((module, context.pipelines)),
         State::Func(_) => unreachable!("the table has a door"),
     }
 }

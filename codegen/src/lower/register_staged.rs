@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ir::{
     Access, Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Loop, LoopKind, Name,
     Scope, Stmt, Store, Value,
+    pipeline::{ORDER, STAGE},
 };
 
 use super::{
     cp_async::Nests,
     mechanism::{Obstacle, Question},
-    stages::{ORDER, STAGE},
 };
 
 /// The most bytes that one thread holds in registers for one component: 64 registers.

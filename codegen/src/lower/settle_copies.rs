@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use ir::{
     Access, DType, For, Kernel, Mechanism, Module, Name, Op, Scope, Target, Value, Wait, arith::Bounds,
+    pipeline::PipelineError,
 };
 
 use super::{
-    Context, LowerError, PipelineError,
+    Context, LowerError,
     cp_async::{LEAST_SM, WIDER, cp_async},
     kernel_bounds,
 };
@@ -34,7 +35,7 @@ pub(crate) fn settle(module: Module, context: &mut Context) -> Result<Module, Lo
         let (var, component) = copied.key.clone();
         if copied.is_forced {
             let (mechanism, change) = (Mechanism::CpAsync, WIDER);
-            return Err(PipelineError::Mechanism { var, component, mechanism, reason, change }.into());
+            return Err(PipelineError::Mechanism { name: var, component, mechanism, reason, change }.into());
         }
         let reason = format!("It is copied in its place. Not cp_async: {reason}.");
         context.mechanisms.insert((var, component), (Mechanism::Synchronous, reason));

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ir::{Annotation, Loop, LoopKind, Name, Stmt};
+use ir::{Annotation, Iter, IterKind, Loop, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -21,7 +21,7 @@ use crate::{ScheduleError, ScheduleState, check::independent::expect_reorderable
 /// With `serpentine: "i"`, a loop around it, the iterations run backwards whenever that loop is at an odd iteration,
 /// so that what the last iteration of one row used is used again by the first of the next: operands of a tile of sums
 /// in registers then need fewer reads. That does change the order, so iterations that depend on each other are
-/// refused.
+/// refused, and a reduction over the loop has to be decomposed before: its init runs in the first iteration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unroll {
@@ -47,6 +47,7 @@ impl Primitive for Unroll {
         let distance = self.serpentine.as_ref().map(|outer| self.distance(state, outer)).transpose()?;
         if distance.is_some() {
             expect_reorderable(state, &[target])?;
+            expect_started(target)?;
         }
 
         state.func.replace_loop(&self.target, |mut old| {
@@ -79,4 +80,17 @@ impl Unroll {
         let further = further.and_then(|it| i64::try_from(it).ok());
         further.ok_or_else(|| ScheduleError::NotAround { outer: outer.clone(), inner: self.target.clone() })
     }
+}
+
+/// Refuses a loop over whose iterations a block reduces that has its init with it.
+fn expect_started(target: &Loop) -> Result<(), ScheduleError> {
+    for block in target.body.blocks() {
+        let reduces =
+            |it: &Iter| it.kind == IterKind::Reduce && it.binding.any_var(&|var| *var == target.var);
+        if block.init.is_some() && block.iters.iter().any(reduces) {
+            let (name, block) = (target.var.clone(), block.name.clone());
+            return Err(ScheduleError::StartsInside { name, block });
+        }
+    }
+    Ok(())
 }
