@@ -14,6 +14,7 @@ mod oracle;
 mod originals;
 mod random;
 mod run;
+mod situations;
 #[allow(dead_code, reason = "these tests run kernels with their barriers only")]
 #[path = "../../../codegen/tests/support/mod.rs"]
 mod vgpu;
