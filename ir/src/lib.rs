@@ -71,6 +71,7 @@ mod kernel;
 mod mechanism;
 mod name;
 pub mod number;
+pub mod pipeline;
 pub mod reference;
 pub mod region;
 pub mod solve;

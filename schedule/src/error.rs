@@ -16,6 +16,7 @@ pub enum Thing {
     Axis,
     Annotation,
     Knob,
+    Style,
     Mechanism,
 }
 
@@ -31,6 +32,7 @@ impl Thing {
             Thing::Axis => "axis",
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
+            Thing::Style => "style",
             Thing::Mechanism => "mechanism",
         }
     }

@@ -93,6 +93,7 @@ impl ScheduleState {
             | Thing::Axis
             | Thing::Annotation
             | Thing::Knob
+            | Thing::Style
             | Thing::Mechanism => vec![],
         }
     }

@@ -1,6 +1,6 @@
 //! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
 
-use ir::{Index, Name, ThreadAxis};
+use ir::{Index, Name, ThreadAxis, pipeline::PipelineError};
 
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -54,29 +54,6 @@ pub enum LowerError {
     Pipeline(#[from] PipelineError),
 }
 
-/// Why a loop cannot be pipelined as its annotations ask.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
-pub enum PipelineError {
-    #[error("loop `{var}`: `{key}` must name each statement of its body once: {}", words(statements))]
-    Statements { var: Name, key: &'static str, statements: Vec<Name> },
-    #[error("loop `{var}`: `{statement}` has stage {stage}; stages count from 0 to at most {limit}")]
-    Stage { var: Name, statement: Name, stage: i64, limit: i64 },
-    #[error("loop `{var}`: `{first}` and `{second}` both come at place {order}")]
-    SameOrder { var: Name, first: Name, second: Name, order: i64 },
-    #[error("loop `{var}` is bound to {}: only a serial or unrolled loop can be pipelined", axis.as_str())]
-    Bound { var: Name, axis: ThreadAxis },
-    #[error("loop `{var}` is {kind}: only a serial or unrolled loop can be pipelined")]
-    Kind { var: Name, kind: &'static str },
-    #[error(
-        "loop `{var}`: `{later}` of iteration i + {distance} would run before `{earlier}` of iteration i, \
-         and both touch `{buffer}`"
-    )]
-    Order { var: Name, earlier: Name, later: Name, distance: i64, buffer: Name },
-    #[error("loop `{var}`: the body is a single statement, and there is nothing to overlap it with")]
-    Single { var: Name },
-}
-
 impl LowerError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
@@ -128,37 +105,6 @@ impl LowerError {
     }
 }
 
-impl PipelineError {
-    /// The names in the program that the message is about; the first is the culprit.
-    pub fn names(&self) -> Vec<&Name> {
-        match self {
-            PipelineError::Statements { var, .. }
-            | PipelineError::Bound { var, .. }
-            | PipelineError::Kind { var, .. }
-            | PipelineError::Single { var } => vec![var],
-            PipelineError::Stage { var, statement, .. } => vec![statement, var],
-            PipelineError::SameOrder { var, first, second, .. } => vec![second, first, var],
-            PipelineError::Order { var, earlier, later, buffer, .. } => vec![later, earlier, buffer, var],
-        }
-    }
-
-    /// What to try instead, if there is one thing to say.
-    pub fn help(&self) -> Option<String> {
-        let help = match self {
-            PipelineError::Order { .. } => {
-                "give the later statement a later stage, or a later place in the order"
-            }
-            PipelineError::Statements { .. } => "name the blocks, one number each",
-            PipelineError::Stage { .. }
-            | PipelineError::SameOrder { .. }
-            | PipelineError::Bound { .. }
-            | PipelineError::Kind { .. }
-            | PipelineError::Single { .. } => return None,
-        };
-        Some(help.to_owned())
-    }
-}
-
 fn unit_of(axis: ThreadAxis) -> &'static str {
     if axis.is_thread() { "thread" } else { "block of threads" }
 }
@@ -170,8 +116,4 @@ fn units_of(axis: ThreadAxis) -> &'static str {
 fn largest_first(buffers: &[(Name, i64)]) -> String {
     let words = buffers.iter().map(|(name, bytes)| format!("`{name}` takes {bytes}"));
     words.collect::<Vec<_>>().join(", ")
-}
-
-fn words(names: &[Name]) -> String {
-    names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
 }

@@ -18,19 +18,20 @@ mod exchange;
 mod flatten;
 mod kernels;
 mod lanes;
+mod ledger;
 mod limits;
 mod live;
 mod lower_blocks;
 pub(crate) mod marks;
 mod merge_shared;
 mod names;
-mod pipeline;
 mod place_allocs;
+mod report;
 mod scalarize;
 mod separate;
 mod simplify_indices;
 mod sites;
-mod stages;
+mod software_pipeline;
 mod storage;
 mod touch;
 mod unroll;
@@ -41,7 +42,8 @@ use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
-pub use error::{LowerError, PipelineError};
+pub use error::LowerError;
+pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
 pub use simplify_indices::simplify_indices;
 pub use unroll::unroll;
@@ -83,7 +85,6 @@ pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
     /// Set by `choose_mechanisms`.
-    #[allow(dead_code, reason = "the pass and the report that use it are on their way")]
     pub(crate) mechanisms: Mechanisms,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
@@ -92,6 +93,21 @@ pub(crate) struct Context {
     pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
+    /// What became of each pipeline, inner ones first.
+    pub(crate) pipelines: Vec<PipelineReport>,
+}
+
+impl Context {
+    fn new(target: &Target) -> Context {
+        Context {
+            target: target.clone(),
+            mechanisms: Mechanisms::new(),
+            homes: Homes::new(),
+            shared_homes: Homes::new(),
+            buffers: IndexMap::new(),
+            pipelines: Vec::new(),
+        }
+    }
 }
 
 /// The passes in the order they run.
@@ -114,7 +130,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
-        run: Run::Func(pipeline::software_pipeline),
+        run: Run::Func(software_pipeline::software_pipeline),
     },
     Pass {
         name: "lower_blocks",
@@ -174,20 +190,27 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    let mut context = Context {
-        target: target.clone(),
-        mechanisms: Mechanisms::new(),
-        homes: Homes::new(),
-        shared_homes: Homes::new(),
-        buffers: IndexMap::new(),
-    };
+    run(func, target, observe).map(|it| it.0)
+}
+
+/// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
+pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+    run(func, target, &mut |_, _| {})
+}
+
+fn run(
+    func: &Func,
+    target: &Target,
+    observe: &mut dyn FnMut(&Pass, &State),
+) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+    let mut context = Context::new(target);
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
         Ok::<_, LowerError>(state)
     })?;
     match state {
-        State::Module(module) => Ok(module),
+        State::Module(module) => Ok((module, context.pipelines)),
         State::Func(_) => unreachable!("the table has a door"),
     }
 }

@@ -1,7 +1,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Name};
+use ir::{
+    Annotation, Name,
+    pipeline::{ASYNC, MECHANISM, ORDER, STAGE},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -12,12 +15,7 @@ use super::{
     annotate_block, annotate_loop, double_buffer_scope, software_pipeline_async_stages as async_stages,
     software_pipeline_order::Order, software_pipeline_stage::Stages,
 };
-use crate::{
-    Number, ScheduleError, ScheduleState,
-    check::pipeline::{ORDER, STAGE},
-    error::Thing,
-    ron_text::Unique,
-};
+use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
 /// Attaches a request to a loop or a block.
 ///
@@ -63,7 +61,7 @@ pub enum AnnotationValue {
 }
 
 const NOTE: &str = "note";
-const LOOP_KEYS: [&str; 5] = [NOTE, STAGE, ORDER, async_stages::KEY, async_stages::MECHANISM];
+const LOOP_KEYS: [&str; 5] = [NOTE, STAGE, ORDER, ASYNC, MECHANISM];
 const BLOCK_KEYS: [&str; 3] = [NOTE, double_buffer_scope::KEY, double_buffer_scope::SLOTS];
 
 impl Primitive for Annotate {
@@ -93,7 +91,10 @@ impl Annotate {
                         return Err(self.bad_value(target, wanted));
                     }
                 };
-                SoftwarePipelineStage { target: target.clone(), stages }.apply(state)
+                {
+                    let (target, style, benign) = (target.clone(), None, vec![]);
+                    SoftwarePipelineStage { target, stages, style, benign }.apply(state)
+                }
             }
             ORDER => {
                 let order = match &self.value {
@@ -105,7 +106,7 @@ impl Annotate {
                 };
                 SoftwarePipelineOrder { target: target.clone(), order }.apply(state)
             }
-            async_stages::KEY => {
+            ASYNC => {
                 let AnnotationValue::List(list) = &self.value else {
                     return Err(self.bad_value(target, "a list of stages"));
                 };
@@ -113,7 +114,7 @@ impl Annotate {
                 let target = target.clone();
                 SoftwarePipelineAsyncStages { target, stages, mechanism: None }.apply(state)
             }
-            async_stages::MECHANISM => {
+            MECHANISM => {
                 let AnnotationValue::Text(mechanism) = &self.value else {
                     return Err(self.bad_value(target, "the name of a mechanism"));
                 };

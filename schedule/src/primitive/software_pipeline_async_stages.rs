@@ -1,9 +1,12 @@
 use indexmap::IndexMap;
-use ir::{Annotation, Mechanism, Name};
+use ir::{
+    Annotation, Mechanism, Name,
+    pipeline::{ASYNC, MECHANISM, STAGE},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_loop};
-use crate::{Number, PipelineError, ScheduleError, ScheduleState, check::pipeline::STAGE, error::Thing};
+use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing};
 
 /// Says which stages of a pipelined loop copy in the background, so that their latency is hidden.
 ///
@@ -36,11 +39,6 @@ pub struct SoftwarePipelineAsyncStages {
     pub mechanism: Option<Name>,
 }
 
-/// The annotation of stages.
-pub(crate) const KEY: &str = "software_pipeline_async_stages";
-/// The annotation of a mechanism that is forced.
-pub(crate) const MECHANISM: &str = "software_pipeline_mechanism";
-
 impl Primitive for SoftwarePipelineAsyncStages {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let it = state.expect_serial_loop(&self.target)?;
@@ -57,7 +55,7 @@ impl Primitive for SoftwarePipelineAsyncStages {
         if let Some(Annotation::Map(known)) = it.annotations.get(STAGE) {
             expect_stages(&self.target, &stages, known)?;
         }
-        annotate_loop(state, &self.target, KEY, Annotation::List(stages))?;
+        annotate_loop(state, &self.target, ASYNC, Annotation::List(stages))?;
         self.mechanism.iter().try_for_each(|it| force(state, &self.target, it))
     }
 

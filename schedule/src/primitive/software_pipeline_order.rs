@@ -1,7 +1,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Name};
+use ir::{
+    Annotation, Name,
+    pipeline::{ORDER, expect_serial, in_program_order, named},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -10,7 +13,6 @@ use serde::{
 use super::{Primitive, annotate_loop};
 use crate::{
     Number, PipelineError, ScheduleError, ScheduleState,
-    check::pipeline::{ORDER, in_program_order, named},
     ron_text::Unique,
 };
 
@@ -51,7 +53,8 @@ pub enum Order {
 
 impl Primitive for SoftwarePipelineOrder {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let it = state.expect_serial_loop(&self.target)?;
+        let it = state.expect_loop(&self.target)?;
+        expect_serial(it)?;
         let orders = match &self.order {
             Order::Names(names) => positions(names)?,
             Order::Map(map) => map

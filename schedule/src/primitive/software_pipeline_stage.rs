@@ -1,7 +1,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use ir::{Annotation, Name};
+use ir::{
+    Annotation, Name,
+    pipeline::{ASYNC, BENIGN, STAGE, STYLE, Style, expect_serial, in_program_order, named},
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -9,13 +12,9 @@ use serde::{
 
 use super::{
     Primitive, annotate_loop,
-    software_pipeline_async_stages::{self, expect_stages},
+    software_pipeline_async_stages::expect_stages,
 };
-use crate::{
-    Number, PipelineError, ScheduleError, ScheduleState,
-    check::pipeline::{STAGE, in_program_order, named},
-    ron_text::Unique,
-};
+use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
 /// Says how many iterations later each statement of a loop runs, so that iterations overlap.
 ///
@@ -28,8 +27,16 @@ use crate::{
 /// ```
 ///
 /// The statements directly in the loop are its components; each is named by one of its blocks, and each has to
-/// have a stage. A list as in TVM, one stage a statement, is taken too. Nothing happens before
+/// have a stage. A list as in TVM, one stage a statement, is taken too. An inner loop that is pipelined already may
+/// count as three: its prologue, its steady loop and its epilogue, named `ki_prologue`, `ki_body` and `ki_epilogue`
+/// for a loop `ki`, so that one tile's last steps overlap with the next tile's first. Nothing happens before
 /// `software_pipeline_order` is given as well; then every dependence is checked.
+///
+/// `style: "peel"` writes prologue and epilogue out around a loop without conditions, the default where the extent is
+/// constant; `style: "predicate"` makes one loop of conditions, the default where it is not.
+///
+/// `benign: ["C_local"]` says that a block stores the same elements in every iteration, so that only the last
+/// decides, and that what it reads may be overwritten before it has read it. It is refused where that is not so.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoftwarePipelineStage {
@@ -38,6 +45,12 @@ pub struct SoftwarePipelineStage {
     pub target: Name,
     /// The stage of each statement.
     pub stages: Stages,
+    /// How prologue and epilogue are emitted, if not as the extent suggests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style: Option<Name>,
+    /// The blocks whose stores only the last iteration decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benign: Vec<Name>,
 }
 
 /// Stages by name, or by position.
@@ -52,7 +65,8 @@ pub enum Stages {
 
 impl Primitive for SoftwarePipelineStage {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let it = state.expect_serial_loop(&self.target)?;
+        let it = state.expect_loop(&self.target)?;
+        expect_serial(it)?;
         let stages = match &self.stages {
             Stages::Map(map) => map
                 .iter()
@@ -64,8 +78,20 @@ impl Primitive for SoftwarePipelineStage {
         if let Some((block, stage)) = stages.iter().find(|(_, stage)| **stage < 0) {
             return Err(PipelineError::NegativeStage { block: block.clone(), stage: *stage }.into());
         }
-        if let Some(Annotation::List(wanted)) = it.annotations.get(software_pipeline_async_stages::KEY) {
+        if let Some(Annotation::List(wanted)) = it.annotations.get(ASYNC) {
             expect_stages(&self.target, wanted, &stages)?;
+        }
+        if !self.benign.is_empty() {
+            let benign = self.benign.iter().map(|it| (it.clone(), 1)).collect();
+            annotate_loop(state, &self.target, BENIGN, Annotation::Map(benign))?;
+        }
+        if let Some(style) = &self.style {
+            let known = [Style::Peel, Style::Predicate].map(|it| Name::new(it.as_str()));
+            if !known.contains(style) {
+                let (thing, name, known) = (Thing::Style, style.clone(), known.to_vec());
+                return Err(ScheduleError::NoSuch { thing, name, known });
+            }
+            annotate_loop(state, &self.target, STYLE, Annotation::Text(style.to_string()))?;
         }
         annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
     }

@@ -1,0 +1,55 @@
+//! Overlaps the iterations of loops annotated with pipeline stages.
+
+use ir::{
+    Func, Name,
+    pipeline::{Emission, Hooks, Marks, Plan, expand},
+};
+
+use super::{
+    Context, LowerError, ledger,
+    report::{PipelineReport, report},
+};
+
+/// ```text
+/// for k in 0..8 #{software_pipeline_stage: {A_shared: 0, C: 1}, software_pipeline_order: {A_shared: 0, C: 1}}
+///   A_shared[i] = A[k, i]
+///   C[i] = C[i] + A_shared[i]
+/// ->
+/// A_shared[0, i] = A[0, i]
+/// for k in 0..7
+///   A_shared[(k + 1) mod 2, i] = A[k + 1, i]
+///   C[i] = C[i] + A_shared[k mod 2, i]
+/// C[i] = C[i] + A_shared[1, i]
+/// ```
+///
+/// What the annotations mean, and the whole expansion, is [`ir::pipeline`]'s; this pass adds what a machine needs:
+/// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new homes of buffers.
+pub(crate) fn software_pipeline(func: Func, context: &mut Context) -> Result<Func, LowerError> {
+    let mut hooks = Lowering { func: &func, context, reports: Vec::new() };
+    let out = expand(&func, &mut hooks)?;
+    context.pipelines = hooks.reports;
+    Ok(out)
+}
+
+struct Lowering<'a> {
+    func: &'a Func,
+    context: &'a mut Context,
+    reports: Vec<PipelineReport>,
+}
+
+impl Hooks for Lowering<'_> {
+    fn is_private(&self, var: &Name, buffer: &Name) -> bool {
+        self.context.homes.get(buffer).is_some_and(|home| home.as_ref() == Some(var))
+    }
+
+    fn marks(&mut self, plan: &Plan, emission: &Emission) -> Marks {
+        ledger::marks(plan, emission, &ledger::copies(plan))
+    }
+
+    fn expanded(&mut self, plan: &Plan, home: Option<&Name>) {
+        self.reports.push(report(plan, self.func, self.context));
+        for buffer in plan.slots.keys() {
+            self.context.homes.insert(buffer.clone(), home.cloned());
+        }
+    }
+}

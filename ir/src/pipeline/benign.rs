@@ -1,0 +1,46 @@
+//! Stores of which only the last iteration counts, as the script says: is it true?
+
+use std::collections::BTreeSet;
+
+use super::{
+    BENIGN, PipelineError,
+    touch::{Touch, touches},
+};
+use crate::{Annotation, Loop, Name};
+
+/// The blocks that the loop's annotation calls benign.
+///
+/// Such a block stores the same elements in every iteration and nothing else in the loop touches them, so that what it
+/// stores before the last iteration is never seen, right or wrong. What it reads may then be overwritten before it has
+/// read it, by a later iteration: in the last one there is none.
+pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
+    let Some(Annotation::Map(map)) = it.annotations.get(BENIGN) else { return Ok(BTreeSet::new()) };
+    let all = touches(&it.body);
+    for block in map.keys() {
+        if !all.iter().any(|it| it.block == *block) {
+            return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone() });
+        }
+        if let Some(reason) = reason(&it.var, block, &all) {
+            return Err(PipelineError::NotBenign { name: it.var.clone(), block: block.clone(), reason });
+        }
+    }
+    Ok(map.keys().cloned().collect())
+}
+
+/// Why a block is not benign.
+fn reason(var: &Name, block: &Name, all: &[Touch]) -> Option<String> {
+    let own = |it: &&Touch| it.block == *block && it.write;
+    let varies = |it: &Touch| {
+        let conditions = it.conditions.iter().flat_map(|it| [&it.lhs, &it.rhs]);
+        let extents = it.loops.iter().map(|it| &it.1);
+        it.indices.iter().chain(conditions).chain(extents).any(|it| it.any_var(&|name| name == var))
+    };
+    if let Some(it) = all.iter().filter(own).find(|it| varies(it)) {
+        return Some(format!("the elements of `{}` that it stores depend on `{var}`", it.buffer));
+    }
+    let shared = all.iter().filter(own).find_map(|it| {
+        let other = all.iter().find(|other| other.buffer == it.buffer && !own(other))?;
+        Some((it.buffer.clone(), other.block.clone()))
+    });
+    shared.map(|(buffer, other)| format!("`{other}` touches `{buffer}` in the loop as well"))
+}

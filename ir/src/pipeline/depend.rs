@@ -1,0 +1,117 @@
+//! Whether two accesses of a pipelined loop meet in an element, some iterations apart.
+
+use std::collections::BTreeMap;
+
+use super::touch::Touch;
+use crate::{
+    Func, Index, Less, Loop, LoopKind, Name, Scope,
+    solve::{Answer, Problem},
+};
+
+/// The greatest size that a symbolic dimension is taken to have.
+const LARGEST_DIM: i64 = 1 << 31;
+
+/// Where a loop stands.
+pub(super) struct Setting<'a> {
+    pub(super) func: &'a Func,
+    /// The loops around the pipelined one, outermost first.
+    pub(super) around: &'a [&'a Loop],
+    pub(super) var: &'a Name,
+    pub(super) extent: &'a Index,
+}
+
+/// Whether and where two accesses meet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meeting {
+    /// In this iteration of the first, in this element.
+    At(i64, Vec<i64>),
+    /// Nowhere.
+    Never,
+    /// It could not be found out.
+    Unknown,
+}
+
+impl Setting<'_> {
+    /// Whether `a` at some iteration and `b` that many iterations later touch one element.
+    ///
+    /// The loops around have one value for both, but for those bound to threads where the memory is not a thread's own:
+    /// there all threads count together.
+    pub(super) fn meet(&self, a: &Touch, b: &Touch, distance: i64) -> Meeting {
+        if a.buffer != b.buffer || a.indices.len() != b.indices.len() {
+            return Meeting::Never;
+        }
+        let mut question = Question { problem: Problem::new(), renamed: BTreeMap::new() };
+        for dim in &self.func.dims {
+            question.problem.var(dim, 1, LARGEST_DIM);
+        }
+        let is_local = self.func.buffers.get(&a.buffer).is_some_and(|it| it.scope == Scope::Local);
+        for it in self.around {
+            question.declare(&it.var, &it.extent);
+            if !is_local && matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread()) {
+                question.rename(&it.var, &it.extent);
+            }
+        }
+        question.declare(self.var, self.extent);
+        let later = Index::var(self.var) + distance;
+        question.problem.less(&Less::new(later.clone(), question.other(self.extent)));
+        question.renamed.insert(self.var.clone(), later);
+        for (var, extent) in &a.loops {
+            question.declare(var, extent);
+        }
+        for (var, extent) in &b.loops {
+            question.rename(var, extent);
+        }
+        for (x, y) in a.indices.iter().zip(&b.indices) {
+            let y = question.other(y);
+            question.problem.equal(x, &y);
+        }
+        for less in &a.conditions {
+            question.problem.less(less);
+        }
+        for less in &b.conditions {
+            let less = Less::new(question.other(&less.lhs), question.other(&less.rhs));
+            question.problem.less(&less);
+        }
+        match question.problem.solve() {
+            Answer::Never => Meeting::Never,
+            Answer::Unknown => Meeting::Unknown,
+            Answer::Point(point) => self.example(a, &point),
+        }
+    }
+
+    fn example(&self, a: &Touch, point: &BTreeMap<Name, i64>) -> Meeting {
+        let value = |name: &Name| point.get(name).copied();
+        let element: Option<Vec<i64>> = a.indices.iter().map(|it| it.eval(&value)).collect();
+        match (point.get(self.var), element) {
+            (Some(iteration), Some(element)) => Meeting::At(*iteration, element),
+            (None, _) | (_, None) => Meeting::Unknown,
+        }
+    }
+}
+
+/// The equations of a meeting; the second access has variables of its own.
+struct Question {
+    problem: Problem,
+    renamed: BTreeMap<Name, Index>,
+}
+
+impl Question {
+    fn declare(&mut self, var: &Name, extent: &Index) {
+        let most = extent.as_int().map_or(LARGEST_DIM, |it| it - 1);
+        if extent.as_int().is_none() {
+            self.problem.less(&Less::new(Index::var(var), extent.clone()));
+        }
+        self.problem.var(var, 0, most);
+    }
+
+    fn rename(&mut self, var: &Name, extent: &Index) {
+        let other = Name::new(format!("{var}'"));
+        let extent = self.other(extent);
+        self.declare(&other, &extent);
+        self.renamed.insert(var.clone(), Index::var(&other));
+    }
+
+    fn other(&self, index: &Index) -> Index {
+        index.subst(&|name| self.renamed.get(name).cloned())
+    }
+}

@@ -1,0 +1,281 @@
+//! From annotated loops to plans, and to the program they stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{
+    Component, DOUBLE, Emission, PipelineError, Plan, SLOTS, STAGE, STYLE, SlotCount, Style,
+    annotation::{check_numbers, components_of, expect_serial, is_pipeline, read},
+    benign::benign,
+    depend::Setting,
+    emit,
+    judge::Judge,
+    materialize::{Parts, Writer, with_slots},
+    private::private,
+};
+use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Scope, Stmt, StorageAlign, arith::Bounds};
+
+/// What a lowering adds to the expansion.
+pub trait Hooks {
+    /// Whether a buffer is known to carry nothing between the iterations of a loop, beside those that are seen to.
+    fn is_private(&self, _var: &Name, _buffer: &Name) -> bool {
+        false
+    }
+
+    /// Statements to put between the components.
+    fn marks(&mut self, _plan: &Plan, _emission: &Emission) -> Marks {
+        Marks::new()
+    }
+
+    /// Called when a loop has been expanded; `home` is the loop around it.
+    fn expanded(&mut self, _plan: &Plan, _home: Option<&Name>) {}
+}
+
+/// Statements by the place that they go to.
+pub type Marks = BTreeMap<Place, Vec<Stmt>>;
+
+/// Before the instance `at` of a step, or after its last one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[expect(missing_docs, reason = "the sentence above and the field's names say it")]
+pub struct Place {
+    pub section: Section,
+    pub step: usize,
+    pub at: usize,
+}
+
+/// A part of an [`Emission`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[expect(missing_docs, reason = "the variants are the words")]
+pub enum Section {
+    Prologue,
+    Steady,
+    Epilogue,
+}
+
+/// Refuses a program with a pipeline that breaks a dependence; only those loops are judged that `wanted` wants.
+///
+/// # Errors
+/// What is wrong with the first such loop.
+pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
+    struct NoHooks;
+    impl Hooks for NoHooks {}
+    for it in func.loops().into_iter().filter(|it| is_pipeline(it) && wanted(it)) {
+        let path = func.path_to_loop(&it.var).unwrap_or_default();
+        let around = &path[..path.len().saturating_sub(1)];
+        Expander::new(func, &mut NoHooks).plan(it, around, false)?;
+    }
+    Ok(())
+}
+
+/// The program with its pipelined loops expanded, inner ones before outer ones.
+///
+/// # Errors
+/// What is wrong with the first loop that cannot be.
+pub fn expand(func: &Func, hooks: &mut dyn Hooks) -> Result<Func, PipelineError> {
+    let mut expander = Expander::new(func, hooks);
+    let body = expander.stmt(&func.body, &[])?;
+    Ok(Func { body, ..expander.func })
+}
+
+struct Expander<'a> {
+    original: &'a Func,
+    /// The program with the buffers as they have become.
+    func: Func,
+    writer: Writer,
+    hooks: &'a mut dyn Hooks,
+}
+
+impl<'a> Expander<'a> {
+    fn new(original: &'a Func, hooks: &'a mut dyn Hooks) -> Expander<'a> {
+        Expander { original, func: original.clone(), writer: Writer::new(original), hooks }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, around: &[&Loop]) -> Result<Stmt, PipelineError> {
+        match stmt {
+            Stmt::Loop(it) if is_pipeline(it) => {
+                let Parts { prologue, body, epilogue, .. } = self.pipeline(it, around)?;
+                Ok(Stmt::seq([prologue, body, epilogue]))
+            }
+            Stmt::Loop(it) => {
+                let inside: Vec<_> = around.iter().copied().chain([&**it]).collect();
+                Ok(Stmt::Loop(Arc::new(Loop { body: self.stmt(&it.body, &inside)?, ..Loop::clone(it) })))
+            }
+            Stmt::Seq(stmts) => {
+                let stmts = stmts.iter().map(|it| self.stmt(it, around)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Stmt::seq(stmts))
+            }
+            Stmt::Block(_) | Stmt::Store(_) => Ok(stmt.clone()),
+        }
+    }
+
+    fn pipeline(&mut self, it: &Loop, around: &[&Loop]) -> Result<Parts, PipelineError> {
+        let mut plan = self.plan(it, around, true)?;
+        for (buffer, slots) in &plan.slots {
+            if slots.count() > 1 {
+                let info = &mut self.func.buffers[buffer];
+                info.shape.insert(0, Index::int(slots.count()));
+                let moved = info.layout.align.iter().map(|it| StorageAlign { axis: it.axis + 1, ..*it });
+                info.layout.align = moved.collect();
+            }
+        }
+        let slot = |name: &Name| {
+            let slots = plan.slots.get(name).map(|it| it.count()).filter(|it| *it > 1)?;
+            Some(Index::var(&it.var).floor_mod(&Index::int(slots)))
+        };
+        let bodies: Vec<Stmt> = plan.components.iter().map(|it| with_slots(&it.body, &slot)).collect();
+        for (component, body) in plan.components.iter_mut().zip(bodies) {
+            component.body = body;
+        }
+        let bounds = bounds_of(&self.func, around);
+        let emission = emit(&plan, &bounds);
+        let marks = self.hooks.marks(&plan, &emission);
+        self.hooks.expanded(&plan, around.last().map(|it| &it.var));
+        Ok(self.writer.write(it, &plan, &emission, &marks, &bounds))
+    }
+
+    /// What the annotations of a loop ask for, judged; with `whole`, pipelines inside it are expanded.
+    fn plan(&mut self, it: &Loop, around: &[&Loop], whole: bool) -> Result<Plan, PipelineError> {
+        expect_serial(it)?;
+        let stages = read(it, STAGE)?;
+        let orders = read(it, super::ORDER)?;
+        if let Some(missing) = missing(it, &stages, &orders) {
+            return Err(missing);
+        }
+        check_numbers(&stages, &orders)?;
+        let first = stages.values().copied().min().unwrap_or(0);
+        let bodies = self.bodies(it, around, &stages, whole)?;
+        let numbers = stages.iter().zip(orders.values());
+        let components: Vec<Component> = bodies
+            .into_iter()
+            .zip(numbers)
+            .map(|(body, ((name, stage), order))| {
+                Component { name: name.clone(), body, stage: stage - first, order: *order }
+            })
+            .collect();
+
+        let mut private = private(self.original, it);
+        let temps = self.original.buffers.keys();
+        private.extend(temps.filter(|name| self.hooks.is_private(&it.var, name)).cloned());
+        let setting = Setting { func: &self.func, around, var: &it.var, extent: &it.extent };
+        let judge = Judge::new(setting, &components, &private);
+        judge.check(&benign(it)?).map_err(|err| self.writer.with_original_names(err))?;
+        let slots = self.slots(it, &judge, &private);
+        let unroll = self.unroll(it, &slots);
+        let style = style(it, &it.extent);
+        Ok(Plan { var: it.var.clone(), extent: it.extent.clone(), style, components, slots, unroll })
+    }
+
+    /// The statement of each component.
+    fn bodies(
+        &mut self,
+        it: &Loop,
+        around: &[&Loop],
+        names: &IndexMap<Name, i64>,
+        whole: bool,
+    ) -> Result<Vec<Stmt>, PipelineError> {
+        let inside: Vec<_> = around.iter().copied().chain([it]).collect();
+        let mut parts: BTreeMap<Name, [Stmt; 3]> = BTreeMap::new();
+        let mut out = Vec::new();
+        for slot in components_of(it, names) {
+            out.push(match (slot.part, slot.stmt) {
+                (Some(part), Stmt::Loop(inner)) => {
+                    if !parts.contains_key(&inner.var) {
+                        let all = self.pipeline(inner, &inside)?;
+                        if all.is_dynamic {
+                            let (name, inner) = (it.var.clone(), inner.var.clone());
+                            let part = slot.names[0].clone();
+                            return Err(PipelineError::NoParts { name, inner, part });
+                        }
+                        parts.insert(inner.var.clone(), [all.prologue, all.body, all.epilogue]);
+                    }
+                    parts[&inner.var][part].clone()
+                }
+                (_, stmt) if whole => self.stmt(stmt, &inside)?,
+                (_, stmt) => stmt.clone(),
+            });
+        }
+        Ok(out)
+    }
+
+    /// The buffers of which iterations have their own, and how many slots of each.
+    fn slots(&self, it: &Loop, judge: &Judge<'_>, private: &BTreeSet<Name>) -> IndexMap<Name, SlotCount> {
+        let blocks: Vec<&Block> = it.body.blocks();
+        let count = |name: &Name| {
+            let overtaken = judge.overtaken(name);
+            let collides = |slots: &i64| overtaken.iter().any(|it| it % slots == 0);
+            // One more than the greatest of them divides none.
+            let enough = overtaken.last().map_or(1, |it| it + 1);
+            let needed = (1..enough).find(|it| !collides(it)).unwrap_or(enough);
+            let writers =
+                blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
+            SlotCount { needed, forced: writers.filter_map(|it| forced(it)).max() }
+        };
+        let buffers = self.func.buffers.keys().filter(|name| private.contains(*name));
+        buffers.map(|name| (name.clone(), count(name))).collect()
+    }
+
+    /// How many steps a run of the steady loop takes so that registers are indexed by constants.
+    fn unroll(&self, it: &Loop, slots: &IndexMap<Name, SlotCount>) -> i64 {
+        if it.kind == LoopKind::Unrolled && it.extent.as_int().is_some() {
+            return 1;
+        }
+        let local = |name: &Name| self.func.buffers.get(name).is_some_and(|it| it.scope == Scope::Local);
+        slots.iter().filter(|it| local(it.0)).fold(1, |all, (_, slots)| lcm(all, slots.count()))
+    }
+}
+
+/// The error for annotations of which one takes an inner pipeline in parts and the other does not.
+fn missing(it: &Loop, stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>) -> Option<PipelineError> {
+    let names = |map: &IndexMap<Name, i64>| {
+        components_of(it, map).into_iter().map(|it| it.names).collect::<Vec<_>>()
+    };
+    let (in_stages, in_orders) = (names(stages), names(orders));
+    let (longer, other, key) =
+        if in_stages.len() >= in_orders.len() { (in_stages, in_orders, super::ORDER) } else { (in_orders, in_stages, STAGE) };
+    let block = longer.into_iter().find(|names| !other.contains(names))?.into_iter().next()?;
+    Some(PipelineError::PipelineMissing { name: it.var.clone(), key, block })
+}
+
+/// The slots that a block asks for.
+fn forced(block: &Block) -> Option<i64> {
+    match block.annotations.get(SLOTS) {
+        Some(Annotation::Int(slots)) => Some(*slots),
+        Some(Annotation::Text(_) | Annotation::List(_) | Annotation::Map(_)) | None => {
+            block.annotations.contains_key(DOUBLE).then_some(2)
+        }
+    }
+}
+
+/// What the loop asks for, else what costs least: no conditions where the extent is constant, no copies where it is not.
+fn style(it: &Loop, extent: &Index) -> Style {
+    match it.annotations.get(STYLE) {
+        Some(Annotation::Text(text)) => Style::parse(text),
+        Some(Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_)) | None => None,
+    }
+    .unwrap_or(if extent.as_int().is_some() { Style::Peel } else { Style::Predicate })
+}
+
+fn bounds_of(func: &Func, around: &[&Loop]) -> Bounds {
+    let mut bounds = Bounds::of_dims(func);
+    for it in around {
+        bounds.insert(&it.var, &it.extent);
+    }
+    bounds
+}
+
+fn lcm(a: i64, b: i64) -> i64 {
+    let gcd = |mut a: i64, mut b: i64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    a / gcd(a, b) * b
+}
+
+/// Whether an annotation is one of a pipelined loop: none of them is left after the expansion.
+pub(super) fn is_own(key: &str) -> bool {
+    [STAGE, super::ORDER, super::ASYNC, super::MECHANISM, STYLE, super::BENIGN].contains(&key)
+}

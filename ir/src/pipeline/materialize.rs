@@ -1,0 +1,170 @@
+//! From a plan and its times to statements.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Emission, Instance, Marks, PipelineError, Place, Plan, Section, Step, expand::is_own};
+use crate::{Access, Block, Func, Index, Less, Loop, Name, Stmt, Value, arith::Bounds};
+
+/// An expanded loop.
+pub(super) struct Parts {
+    pub(super) prologue: Stmt,
+    pub(super) body: Stmt,
+    pub(super) epilogue: Stmt,
+    /// Whether what runs in each part is known only at run time.
+    pub(super) is_dynamic: bool,
+}
+
+/// Writes copies of statements under names of their own.
+pub(super) struct Writer {
+    taken: BTreeSet<Name>,
+    /// What copies are copies of.
+    origins: BTreeMap<Name, Name>,
+}
+
+impl Writer {
+    pub(super) fn new(func: &Func) -> Writer {
+        let mut taken: BTreeSet<Name> = func.loops().iter().map(|it| it.var.clone()).collect();
+        taken.extend(func.body.blocks().iter().map(|it| it.name.clone()));
+        taken.extend(func.buffers.keys().chain(&func.dims).cloned());
+        Writer { taken, origins: BTreeMap::new() }
+    }
+
+    /// The statements of an emission. The first step of the steady loop keeps the names there are.
+    pub(super) fn write(
+        &mut self,
+        old: &Loop,
+        plan: &Plan,
+        emission: &Emission,
+        marks: &Marks,
+        bounds: &Bounds,
+    ) -> Parts {
+        let mut straight = |section: Section, steps: &[Step]| {
+            let steps = steps.iter().enumerate();
+            let all = steps.map(|(n, step)| self.step(plan, step, marks, (section, n), bounds, true));
+            Stmt::seq(all.collect::<Vec<_>>())
+        };
+        let prologue = straight(Section::Prologue, &emission.prologue);
+        let epilogue = straight(Section::Epilogue, &emission.epilogue);
+        let body = emission.steady.as_ref().map_or_else(
+            || Stmt::Seq(vec![]),
+            |steady| {
+                let mut bounds = bounds.clone();
+                bounds.insert(&old.var, &steady.extent);
+                let steps = steady.steps.iter().enumerate().map(|(n, step)| {
+                    self.step(plan, step, marks, (Section::Steady, n), &bounds, n > 0)
+                });
+                let body = Stmt::seq(steps.collect::<Vec<_>>());
+                let rest = old.annotations.iter().filter(|it| !is_own(it.0));
+                let annotations = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+                Stmt::Loop(Arc::new(Loop { extent: steady.extent.clone(), annotations, body, ..old.clone() }))
+            },
+        );
+        Parts { prologue, body, epilogue, is_dynamic: emission.is_dynamic }
+    }
+
+    fn step(
+        &mut self,
+        plan: &Plan,
+        step: &[Instance],
+        marks: &Marks,
+        (section, number): (Section, usize),
+        bounds: &Bounds,
+        is_copy: bool,
+    ) -> Stmt {
+        let mut out = Vec::new();
+        for at in 0..=step.len() {
+            let place = Place { section, step: number, at };
+            out.extend(marks.get(&place).into_iter().flatten().map(|mark| self.renamed(mark)));
+            let Some(instance) = step.get(at) else { break };
+            let body = &plan.components[instance.component].body;
+            let mut body = at_iteration(body, &plan.var, &instance.iteration, bounds);
+            guard(&mut body, &instance.guards);
+            out.push(if is_copy { self.renamed(&body) } else { body });
+        }
+        Stmt::seq(out)
+    }
+
+    /// The statement with fresh names for its loops and blocks.
+    fn renamed(&mut self, stmt: &Stmt) -> Stmt {
+        match stmt {
+            Stmt::Loop(it) => {
+                let var = self.fresh(&it.var);
+                let with = |name: &Name| (*name == it.var).then(|| Index::var(&var));
+                let body = self.renamed(&it.body.subst(&with));
+                Stmt::Loop(Arc::new(Loop { var, body, ..Loop::clone(it) }))
+            }
+            Stmt::Block(it) => {
+                let name = self.fresh(&it.name);
+                let init = it.init.as_ref().map(|it| self.renamed(it));
+                let body = self.renamed(&it.body);
+                Stmt::Block(Arc::new(Block { name, init, body, ..Block::clone(it) }))
+            }
+            Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| self.renamed(it)).collect()),
+            Stmt::Store(_) => stmt.clone(),
+        }
+    }
+
+    fn fresh(&mut self, name: &Name) -> Name {
+        let fresh = Name::fresh(name.as_str(), |it| self.taken.contains(it));
+        self.taken.insert(fresh.clone());
+        let origin = self.origins.get(name).unwrap_or(name).clone();
+        self.origins.insert(fresh.clone(), origin);
+        fresh
+    }
+
+    /// The error with the names that the user gave.
+    pub(super) fn with_original_names(&self, err: PipelineError) -> PipelineError {
+        let PipelineError::Hazard { mut hazard } = err else { return err };
+        for name in [&mut hazard.src, &mut hazard.dst] {
+            if let Some(origin) = self.origins.get(name) {
+                *name = origin.clone();
+            }
+        }
+        PipelineError::Hazard { hazard }
+    }
+}
+
+/// The statement for a given iteration.
+fn at_iteration(stmt: &Stmt, var: &Name, value: &Index, bounds: &Bounds) -> Stmt {
+    let with = |name: &Name| (name == var).then(|| value.clone());
+    stmt.map_indices(&mut |index| {
+        if index.any_var(&|name| name == var) { bounds.simplify(&index.subst(&with)) } else { index.clone() }
+    })
+}
+
+/// Puts a statement under conditions.
+fn guard(stmt: &mut Stmt, guards: &[Less]) {
+    if guards.is_empty() {
+        return;
+    }
+    stmt.walk_mut(&mut |stmt| match stmt {
+        Stmt::Block(it) => {
+            Arc::make_mut(it).guards.extend(guards.iter().cloned());
+            false
+        }
+        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => true,
+    });
+}
+
+/// The statement with a leading subscript for the slot on each access to a buffer that has slots.
+pub(super) fn with_slots(stmt: &Stmt, slot: &dyn Fn(&Name) -> Option<Index>) -> Stmt {
+    let access = |it: &Access| match slot(&it.buffer) {
+        Some(slot) => {
+            let indices = std::iter::once(slot).chain(it.indices.iter().cloned()).collect();
+            Access { indices, ..it.clone() }
+        }
+        None => it.clone(),
+    };
+    match stmt {
+        Stmt::Loop(it) => Stmt::Loop(Arc::new(Loop { body: with_slots(&it.body, slot), ..Loop::clone(it) })),
+        Stmt::Block(it) => {
+            let init = it.init.as_ref().map(|it| with_slots(it, slot));
+            Stmt::Block(Arc::new(Block { init, body: with_slots(&it.body, slot), ..Block::clone(it) }))
+        }
+        Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| with_slots(it, slot)).collect()),
+        Stmt::Store(it) => {
+            Stmt::store(access(&it.place), it.value.map_loads(&mut |load| Value::Load(access(load))))
+        }
+    }
+}
