@@ -15,6 +15,7 @@ mod originals;
 mod random;
 mod run;
 mod situations;
+mod table;
 #[allow(dead_code, reason = "these tests run kernels with their barriers only")]
 #[path = "../../../codegen/tests/support/mod.rs"]
 mod vgpu;

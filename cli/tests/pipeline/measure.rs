@@ -22,6 +22,10 @@ pub(crate) fn check(case: &Case, after: &Func, lowered: &Lowered) -> Result<(), 
         let all = lowered.module.kernels.iter().map(|it| count(&it.body, &is_barrier, false)).sum();
         expect("barriers", all, want)?;
     }
+    if let Some(want) = header.shared {
+        let bytes = lowered.module.kernels.iter().map(|it| codegen::shared_layout(it).1).max();
+        expect("bytes of shared memory", bytes.unwrap_or(0), want)?;
+    }
     Ok(())
 }
 
