@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-extern crate codegen as tilewright_codegen;
-
 mod corpus;
 mod generate;
 mod header;
@@ -16,6 +14,3 @@ mod random;
 mod run;
 mod situations;
 mod table;
-#[allow(dead_code, reason = "these tests run kernels with their barriers only")]
-#[path = "../../../codegen/tests/support/mod.rs"]
-mod vgpu;

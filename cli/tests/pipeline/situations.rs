@@ -9,7 +9,8 @@ fn every_file_is_listed_and_every_listed_file_exists() {
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pipeline/SITUATIONS.md");
     let text = fs::read_to_string(list).unwrap();
     let quoted = text.split('`').skip(1).step_by(2);
-    let listed: BTreeSet<String> = quoted.filter_map(|it| it.strip_suffix(".ron")).map(str::to_owned).collect();
+    let listed: BTreeSet<String> =
+        quoted.filter_map(|it| it.strip_suffix(".ron")).map(str::to_owned).collect();
     let names = |extension: &str| -> BTreeSet<String> {
         let paths = fs::read_dir(folder()).unwrap().map(|it| it.unwrap().path());
         let paths = paths.filter(|it| it.extension().is_some_and(|it| it == extension));

@@ -211,4 +211,3 @@ pub(crate) fn copies(plan: &Plan) -> BTreeSet<usize> {
     let all = plan.components.iter().enumerate();
     all.filter(|it| copies(&it.1.body)).map(|(at, _)| at).collect()
 }
-

@@ -163,7 +163,10 @@ pub fn expect_serial(it: &Loop) -> Result<(), PipelineError> {
 }
 
 /// Refuses numbers out of range and places given twice; both maps are in program order.
-pub fn check_numbers(stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>) -> Result<(), PipelineError> {
+pub fn check_numbers(
+    stages: &IndexMap<Name, i64>,
+    orders: &IndexMap<Name, i64>,
+) -> Result<(), PipelineError> {
     for (block, &stage) in stages {
         let block = block.clone();
         if stage < 0 {

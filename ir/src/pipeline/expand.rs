@@ -150,8 +150,11 @@ impl<'a> Expander<'a> {
         let components: Vec<Component> = bodies
             .into_iter()
             .zip(numbers)
-            .map(|(body, ((name, stage), order))| {
-                Component { name: name.clone(), body, stage: stage - first, order: *order }
+            .map(|(body, ((name, stage), order))| Component {
+                name: name.clone(),
+                body,
+                stage: stage - first,
+                order: *order,
             })
             .collect();
 
@@ -208,8 +211,7 @@ impl<'a> Expander<'a> {
             // One more than the greatest of them divides none.
             let enough = overtaken.last().map_or(1, |it| it + 1);
             let needed = (1..enough).find(|it| !collides(it)).unwrap_or(enough);
-            let writers =
-                blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
+            let writers = blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
             SlotCount { needed, forced: writers.filter_map(|it| forced(it)).max() }
         };
         let buffers = self.func.buffers.keys().filter(|name| private.contains(*name));
@@ -228,12 +230,14 @@ impl<'a> Expander<'a> {
 
 /// The error for annotations of which one takes an inner pipeline in parts and the other does not.
 fn missing(it: &Loop, stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>) -> Option<PipelineError> {
-    let names = |map: &IndexMap<Name, i64>| {
-        components_of(it, map).into_iter().map(|it| it.names).collect::<Vec<_>>()
-    };
+    let names =
+        |map: &IndexMap<Name, i64>| components_of(it, map).into_iter().map(|it| it.names).collect::<Vec<_>>();
     let (in_stages, in_orders) = (names(stages), names(orders));
-    let (longer, other, key) =
-        if in_stages.len() >= in_orders.len() { (in_stages, in_orders, super::ORDER) } else { (in_orders, in_stages, STAGE) };
+    let (longer, other, key) = if in_stages.len() >= in_orders.len() {
+        (in_stages, in_orders, super::ORDER)
+    } else {
+        (in_orders, in_stages, STAGE)
+    };
     let block = longer.into_iter().find(|names| !other.contains(names))?.into_iter().next()?;
     Some(PipelineError::PipelineMissing { name: it.var.clone(), key, block })
 }

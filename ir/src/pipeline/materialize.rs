@@ -51,9 +51,11 @@ impl Writer {
             |steady| {
                 let mut bounds = bounds.clone();
                 bounds.insert(&old.var, &steady.extent);
-                let steps = steady.steps.iter().enumerate().map(|(n, step)| {
-                    self.step(plan, step, marks, (Section::Steady, n), &bounds, n > 0)
-                });
+                let steps = steady
+                    .steps
+                    .iter()
+                    .enumerate()
+                    .map(|(n, step)| self.step(plan, step, marks, (Section::Steady, n), &bounds, n > 0));
                 let body = Stmt::seq(steps.collect::<Vec<_>>());
                 let rest = old.annotations.iter().filter(|it| !is_own(it.0));
                 let annotations = rest.map(|(key, value)| (key.clone(), value.clone())).collect();

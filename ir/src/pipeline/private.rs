@@ -56,9 +56,10 @@ fn starts(nest: &Nest<'_>, it: &Loop) -> bool {
     };
     let mut reduced = nest.block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let writes = nest.accesses(Way::Write);
-    let own = nest.accesses(Way::Read).iter().all(|read| {
-        writes.contains(read) || writes.iter().all(|write| write.buffer != read.buffer)
-    });
+    let own = nest
+        .accesses(Way::Read)
+        .iter()
+        .all(|read| writes.contains(read) || writes.iter().all(|write| write.buffer != read.buffer));
     own && nest.block.init.is_some() && reduced.all(|iter| !iter.binding.any_var(&|var| !within(var)))
 }
 

@@ -11,10 +11,7 @@ use serde::{
 };
 
 use super::{Primitive, annotate_loop};
-use crate::{
-    Number, PipelineError, ScheduleError, ScheduleState,
-    ron_text::Unique,
-};
+use crate::{Number, PipelineError, ScheduleError, ScheduleState, ron_text::Unique};
 
 /// Says in which order the overlapping statements of a pipelined loop run.
 ///

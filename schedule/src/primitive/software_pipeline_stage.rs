@@ -10,10 +10,7 @@ use serde::{
     de::{SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::{
-    Primitive, annotate_loop,
-    software_pipeline_async_stages::expect_stages,
-};
+use super::{Primitive, annotate_loop, software_pipeline_async_stages::expect_stages};
 use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
 /// Says how many iterations later each statement of a loop runs, so that iterations overlap.

@@ -1,0 +1,274 @@
+//! Loads and stores: bounds, what was written before, and who else touched it.
+
+use ir::{Scope as Space, number};
+
+use super::{
+    Access, Finding,
+    exec::{Machine, Mask, lanes},
+    findings::Key,
+    index::WARP,
+    program::{Place, ValueCode},
+    shadow::{Mark, RaceKind, Since},
+    value::Lanes,
+};
+
+/// Kinds of findings, for [`Key`]; a race is `RACE` and its [`RaceKind`].
+const BOUNDS: u8 = 1;
+const UNINITIALISED: u8 = 2;
+pub(crate) const DIVERGENT: u8 = 3;
+pub(crate) const DIVISION: u8 = 4;
+pub(crate) const WAIT: u8 = 5;
+pub(crate) const NEVER: u8 = 6;
+const RACE: u8 = 10;
+
+impl<'p> Machine<'p, '_> {
+    /// The contents of a place for some lanes.
+    pub(crate) fn load(&mut self, site: u32, place: &'p Place, part: u32, mask: Mask, out: &mut Lanes) {
+        let part = if place.lanes > 1 { i64::from(part) } else { 0 };
+        let memory = &self.memory[place.buffer];
+        if memory.space == Space::Local && place.index.is_uniform() {
+            let at =
+                usize::try_from(place.index.uniform(&self.slots) + part).ok().filter(|it| *it < memory.len);
+            if let Some(at) = at {
+                let row = self.base / WARP * memory.len + at;
+                if memory.written[row] & mask == mask {
+                    out.copy_from_slice(&memory.values[row * WARP..][..WARP]);
+                    return;
+                }
+            }
+        }
+        let mut offsets = [0; WARP];
+        self.index(&place.index, &mut offsets);
+        for lane in lanes(mask) {
+            out[lane] = self.read(site, place.buffer, offsets[lane] + part, lane);
+        }
+    }
+
+    /// An assignment of some lanes: first all values, then all side effects.
+    pub(crate) fn store(&mut self, site: u32, place: &'p Place, value: &'p ValueCode, mask: Mask) {
+        let mut offsets = [0; WARP];
+        self.index(&place.index, &mut offsets);
+        if place.lanes == 1 {
+            let mut values = [0.0; WARP];
+            self.value(site, value, 0, mask, &mut values);
+            self.write_lanes(site, place.buffer, &offsets, &values, mask);
+            return;
+        }
+        let mut parts = vec![[0.0; WARP]; place.lanes as usize];
+        for (part, values) in (0..place.lanes).zip(&mut parts) {
+            self.value(site, value, part, mask, values);
+        }
+        for values in &parts {
+            self.write_lanes(site, place.buffer, &offsets, values, mask);
+            for it in &mut offsets {
+                *it += 1;
+            }
+        }
+    }
+
+    fn write_lanes(&mut self, site: u32, buffer: usize, offsets: &[i64; WARP], values: &Lanes, mask: Mask) {
+        for n in 0..WARP {
+            let lane = n ^ self.flip;
+            if mask >> lane & 1 == 1 {
+                self.write(site, buffer, offsets[lane], lane, values[lane]);
+            }
+        }
+    }
+
+    /// An element as a lane reads it.
+    pub(crate) fn read(&mut self, site: u32, buffer: usize, offset: i64, lane: usize) -> f64 {
+        let Some(at) = self.element(buffer, offset) else {
+            self.out_of_bounds(site, buffer, offset, lane);
+            return f64::NAN;
+        };
+        let now = self.mark(site, lane);
+        let since = self.since_of(buffer);
+        let thread = self.base + lane;
+        let memory = &mut self.memory[buffer];
+        let (value, written) = match memory.space {
+            Space::Local => {
+                let row = thread / WARP * memory.len + at;
+                (memory.values[row * WARP + lane], memory.written[row] >> lane & 1 == 1)
+            }
+            Space::Shared => (memory.values[at], memory.written[at] == since.block),
+            Space::Global => (memory.values[at], memory.written[at] != 0),
+        };
+        if let Some(cell) = memory.cells.get_mut(at) {
+            if cell.flights > 0 {
+                self.touch_in_flight(buffer, at, now, RaceKind::ReadAfterWrite);
+                return value;
+            }
+            if let Some(write) = cell.read(now, since) {
+                self.race(buffer, at, RaceKind::ReadAfterWrite, write, now);
+            }
+        }
+        if !written {
+            self.uninitialised(buffer, at, now);
+        }
+        value
+    }
+
+    /// Writes an element for a lane.
+    fn write(&mut self, site: u32, buffer: usize, offset: i64, lane: usize, value: f64) {
+        let Some(at) = self.element(buffer, offset) else {
+            self.out_of_bounds(site, buffer, offset, lane);
+            return;
+        };
+        let memory = &mut self.memory[buffer];
+        let value = number::round(memory.dtype, value);
+        if memory.space == Space::Local {
+            let row = (self.base + lane) / WARP * memory.len + at;
+            memory.values[row * WARP + lane] = value;
+            memory.written[row] |= 1 << lane;
+            return;
+        }
+        let now = self.mark(site, lane);
+        if self.memory[buffer].cells.get(at).is_some_and(|it| it.flights > 0) {
+            self.touch_in_flight(buffer, at, now, RaceKind::WriteAfterWrite);
+        } else {
+            self.mark_write(buffer, at, now, value);
+        }
+        self.put(buffer, at, value);
+    }
+
+    /// Remembers a write and looks for races with it.
+    pub(crate) fn mark_write(&mut self, buffer: usize, at: usize, now: Mark, value: f64) {
+        let since = self.since_of(buffer);
+        let memory = &mut self.memory[buffer];
+        let old = memory.values[at];
+        let Some(cell) = memory.cells.get_mut(at) else { return };
+        let equal = old.to_bits() == value.to_bits() || (old.is_nan() && value.is_nan());
+        let written = cell.write(now, since, equal);
+        self.run.report.benign_writes += u64::from(written.benign);
+        if let Some((earlier, kind)) = written.race {
+            self.race(buffer, at, kind, earlier, now);
+        }
+        self.overwrite(buffer, at, now, equal);
+    }
+
+    /// A write ends what other buffers hold in the same bytes. `equal` says that it changes none of them.
+    pub(crate) fn overwrite(&mut self, buffer: usize, at: usize, now: Mark, equal: bool) {
+        let (program, since) = (self.program, self.since_of(buffer));
+        for &(other, later) in &program.buffers[buffer].aliases {
+            let (own, size) = (self.memory[buffer].dtype.bytes(), self.memory[other].dtype.bytes());
+            let first = i64::try_from(at * own).unwrap_or(i64::MAX) - later;
+            let Ok(last) = usize::try_from(first + i64::try_from(own).unwrap_or(0) - 1) else { continue };
+            let first = usize::try_from(first).unwrap_or(0);
+            for at in first / size..(last / size + 1).min(self.memory[other].len) {
+                if self.memory[other].cells[at].flights > 0 {
+                    self.touch_in_flight(other, at, now, RaceKind::WriteAfterWrite);
+                } else {
+                    let written = self.memory[other].cells[at].write(now, since, equal);
+                    if let Some((earlier, kind)) = written.race {
+                        self.race(other, at, kind, earlier, now);
+                    }
+                }
+                self.memory[other].values[at] = f64::NAN;
+                self.memory[other].written[at] = 0;
+            }
+        }
+    }
+
+    /// Puts a number into shared or global memory.
+    pub(crate) fn put(&mut self, buffer: usize, at: usize, value: f64) {
+        let memory = &mut self.memory[buffer];
+        memory.values[at] = value;
+        memory.written[at] = self.since.block;
+    }
+
+    /// An allocation: what local memory held before is gone.
+    pub(crate) fn forget(&mut self, buffer: usize, mask: Mask) {
+        let memory = &mut self.memory[buffer];
+        if memory.space == Space::Local {
+            let row = self.base / WARP * memory.len;
+            memory.written[row..row + memory.len].iter_mut().for_each(|it| *it &= !mask);
+        }
+    }
+
+    /// The offset of an element, if it is one of the buffer's.
+    pub(crate) fn element(&self, buffer: usize, offset: i64) -> Option<usize> {
+        usize::try_from(offset).ok().filter(|it| *it < self.memory[buffer].len)
+    }
+
+    /// An access now.
+    pub(crate) fn mark(&self, site: u32, lane: usize) -> Mark {
+        let thread = u32::try_from(self.base + lane).expect("threads are few");
+        Mark::new(self.stamp, self.epoch, site, thread)
+    }
+
+    /// Other blocks do not see shared memory.
+    pub(crate) fn since_of(&self, buffer: usize) -> Since {
+        match self.memory[buffer].space {
+            Space::Shared | Space::Local => Since { kernel: self.since.block, ..self.since },
+            Space::Global => self.since,
+        }
+    }
+
+    pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {
+        let line = |site: u32| u32::try_from(self.program.sites[site as usize].line).unwrap_or(u32::MAX);
+        Key { kind, kernel: self.kernel, sites: [line(first), line(second)] }
+    }
+
+    #[cold]
+    pub(crate) fn race(&mut self, buffer: usize, at: usize, race: RaceKind, first: Mark, second: Mark) {
+        let key = self.key(RACE + race as u8, first.site(), second.site());
+        if !self.run.sink.count(key) {
+            let (first, second) = (self.describe(first), self.describe(second));
+            let (buffer, element) = self.name(buffer, at);
+            self.run.sink.keep(key, Finding::DataRace { buffer, element, race, first, second });
+        }
+    }
+
+    #[cold]
+    fn uninitialised(&mut self, buffer: usize, at: usize, now: Mark) {
+        let key = self.key(UNINITIALISED, now.site(), now.site());
+        if !self.run.sink.count(key) {
+            let access = self.describe(now);
+            let (buffer, element) = self.name(buffer, at);
+            self.run.sink.keep(key, Finding::Uninitialised { buffer, element, access });
+        }
+    }
+
+    #[cold]
+    pub(crate) fn out_of_bounds(&mut self, site: u32, buffer: usize, element: i64, lane: usize) {
+        let key = self.key(BOUNDS, site, site);
+        if !self.run.sink.count(key) {
+            let access = self.describe(self.mark(site, lane));
+            let (buffer, len) = self.name(buffer, self.memory[buffer].len);
+            self.run.sink.keep(key, Finding::OutOfBounds { buffer, element, len, access });
+        }
+    }
+
+    /// The name of a buffer and a number of elements, for a finding.
+    pub(crate) fn name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
+        (self.program.buffers[buffer].name.clone(), i64::try_from(at).unwrap_or(i64::MAX))
+    }
+
+    /// An access in the past as a finding tells of it.
+    pub(crate) fn describe(&self, mark: Mark) -> Access {
+        let program = self.program;
+        let site = &program.sites[mark.site() as usize];
+        let (mut at, mut stamp, mut used) = (vec![], mark.stamp, 0);
+        for (name, bits) in site.loops.iter().rev() {
+            used += bits;
+            if used > u64::BITS {
+                break;
+            }
+            let value = stamp & (1u64.checked_shl(*bits).unwrap_or(0).wrapping_sub(1));
+            at.push((name.clone(), i64::try_from(value).unwrap_or(i64::MAX)));
+            stamp = stamp.checked_shr(*bits).unwrap_or(0);
+        }
+        at.reverse();
+        let split = |n: i64, [x, y, _]: [i64; 3]| [n % x, n / x % y, n / x / y];
+        let block = self.blocks.partition_point(|it| it.0 <= mark.epoch).checked_sub(1);
+        let block = block.map_or(0, |it| self.blocks[it].1);
+        Access {
+            kernel: program.name.clone(),
+            line: site.line,
+            text: program.lines.get(site.line - 1).cloned().unwrap_or_default(),
+            block: split(block, program.grid),
+            thread: split(i64::from(mark.thread()), program.block),
+            at,
+        }
+    }
+}

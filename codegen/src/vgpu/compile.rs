@@ -1,0 +1,293 @@
+//! From a kernel to a [`Program`]: names become slots and numbers of buffers, dimensions numbers.
+
+use std::collections::HashMap;
+
+use ir::{
+    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Value,
+    axis_var, number,
+};
+
+use super::{
+    VgpuError,
+    index::{IndexCode, Scope, WARP},
+    program::{Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, Program, Site, ValueCode},
+    shadow::Mark,
+};
+use crate::launch::shared_layout;
+
+/// Resolves the names of a kernel.
+struct Compiler<'a> {
+    kernel: &'a Kernel,
+    scope: Scope,
+    slots: usize,
+    buffers: Vec<Buffer>,
+    visible: Vec<(Name, usize)>,
+    sites: Vec<Site>,
+    loops: Vec<(Name, u32)>,
+    /// The line of the statement under the hand.
+    line: usize,
+}
+
+/// The bits that a loop variable gets in a stamp if nothing is known of its extent.
+const BITS: u32 = 20;
+
+impl Program {
+    /// Resolves a kernel for given sizes of the symbolic dimensions.
+    pub(crate) fn new(
+        module: &Module,
+        kernel: &Kernel,
+        dims: &HashMap<Name, i64>,
+        lens: &[usize],
+    ) -> Result<Program, VgpuError> {
+        let (grid, block) = extents(kernel, dims)?;
+        let threads: i64 = block.iter().product();
+        if threads > i64::from(Mark::THREADS) {
+            return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
+        }
+        let count = usize::try_from(threads).expect("it is positive").next_multiple_of(WARP);
+        let mut scope = Scope { dims: dims.clone(), count, ..Scope::default() };
+        for (n, axis) in ThreadAxis::ALL.into_iter().enumerate() {
+            if axis.is_thread() {
+                let stride: i64 = block[..n - 3].iter().product();
+                let at = |it: usize| i64::try_from(it).expect("few threads") / stride % block[n - 3];
+                scope.threads.insert(axis_var(axis), (0..count).map(at).collect());
+            } else {
+                scope.slots.push((axis_var(axis), u32::try_from(n).expect("one of six")));
+            }
+        }
+        let mut compiler = Compiler {
+            kernel,
+            scope,
+            slots: 3,
+            buffers: vec![],
+            visible: vec![],
+            sites: vec![],
+            loops: vec![],
+            line: 1,
+        };
+        for (name, written) in &kernel.args {
+            let unknown = || VgpuError::UnknownBuffer { kernel: kernel.name.clone(), buffer: name.clone() };
+            let at = module.args.get_index_of(name).ok_or_else(unknown)?;
+            let arg = Some((at, *written));
+            compiler.declare(name, module.args[at].dtype, lens[at], Space::Global, arg);
+        }
+        let code = compiler.list(&kernel.body)?;
+        let Compiler { scope, slots, mut buffers, sites, .. } = compiler;
+        find_aliases(kernel, &mut buffers);
+        if sites.len() >= Mark::SITES as usize {
+            return Err(VgpuError::TooLong { kernel: kernel.name.clone() });
+        }
+        let lines = kernel.to_string().lines().map(|it| it.trim().to_owned()).collect();
+        Ok(Program { name: kernel.name.clone(), code, sites, buffers, scope, slots, grid, block, lines })
+    }
+}
+
+fn find_aliases(kernel: &Kernel, buffers: &mut [Buffer]) {
+    let (offsets, _) = shared_layout(kernel);
+    let range = |it: &Buffer| {
+        let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
+        Some((start, start + i64::try_from(it.len * it.dtype.bytes()).ok()?))
+    };
+    let ranges: Vec<_> = buffers.iter().map(range).collect();
+    for (at, buffer) in buffers.iter_mut().enumerate() {
+        let Some((start, end)) = ranges[at] else { continue };
+        let others = ranges.iter().enumerate().filter(|it| it.0 != at);
+        let common = |(other, range): (usize, &Option<(i64, i64)>)| {
+            range.filter(|it| it.0 < end && start < it.1).map(|it| (other, it.0 - start))
+        };
+        buffer.aliases = others.filter_map(common).collect();
+    }
+}
+
+fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64; 3]), VgpuError> {
+    let mut all = [1; 6];
+    for (&axis, extent) in &kernel.launch {
+        let value = extent.eval(&|it| dims.get(it).copied()).filter(|it| *it > 0);
+        let error = || VgpuError::Launch { kernel: kernel.name.clone(), axis, extent: extent.clone() };
+        all[axis as usize] = value.ok_or_else(error)?;
+    }
+    let [bx, by, bz, tx, ty, tz] = all;
+    Ok(([bx, by, bz], [tx, ty, tz]))
+}
+
+impl Compiler<'_> {
+    fn declare(&mut self, name: &Name, dtype: DType, len: usize, space: Space, arg: Option<(usize, bool)>) {
+        self.visible.push((name.clone(), self.buffers.len()));
+        self.buffers.push(Buffer { name: name.clone(), dtype, len, space, arg, aliases: vec![] });
+    }
+
+    fn site(&mut self) -> u32 {
+        self.sites.push(Site { line: self.line, loops: self.loops.clone() });
+        u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn list(&mut self, ops: &[Op]) -> Result<Vec<Code>, VgpuError> {
+        let outside = self.visible.len();
+        let mut out = Vec::new();
+        for op in ops {
+            self.line += 1;
+            match op {
+                Op::Comment(text) => self.line += text.lines().count().saturating_sub(1),
+                _ => out.push(self.op(op)?),
+            }
+        }
+        self.visible.truncate(outside);
+        Ok(out)
+    }
+
+    fn op(&mut self, op: &Op) -> Result<Code, VgpuError> {
+        let site = self.site();
+        Ok(match op {
+            Op::Alloc(it) => {
+                let len = usize::try_from(it.len).unwrap_or(0);
+                // What is global here is private memory of one thread, only larger.
+                let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
+                self.declare(&it.name, it.dtype, len, space, None);
+                Code::Alloc(self.buffers.len() - 1)
+            }
+            Op::For(it) => {
+                let extent = self.index(&it.extent)?;
+                let most = extent.as_constant().and_then(|it| u64::try_from(it - 1).ok());
+                let bits = most.map_or(BITS, |it| (u64::BITS - it.leading_zeros()).max(1));
+                let slot = self.slots;
+                self.slots += 1;
+                let at = u32::try_from(slot).unwrap_or(u32::MAX);
+                self.scope.slots.push((it.var.clone(), at));
+                self.loops.push((it.var.clone(), bits));
+                let body = self.list(&it.body)?;
+                self.loops.pop();
+                self.scope.slots.pop();
+                let meets = body.iter().any(Code::meets);
+                Code::For(Box::new(ForCode { site, slot, bits, extent, body, meets }))
+            }
+            Op::If(cond, body) => {
+                let (cond, body) = (self.conditions(cond)?, self.list(body)?);
+                let meets = body.iter().any(Code::meets);
+                Code::If(Box::new(IfCode { site, cond, body, meets }))
+            }
+            Op::Store(place, value) => Code::Store(site, self.place(place)?, self.value(value)?.0),
+            Op::Copy(place, value) => Code::Copy(site, self.place(place)?, self.copy(value)?),
+            Op::Commit => Code::Commit,
+            Op::Wait(it) => Code::Wait(it.in_flight as usize),
+            Op::Barrier | Op::Comment(_) => Code::Barrier,
+        })
+    }
+
+    fn copy(&mut self, value: &Value) -> Result<CopyCode, VgpuError> {
+        Ok(match value {
+            Value::Load(it) => CopyCode::Source(vec![], self.place(it)?, ValueCode::Const(0.0)),
+            Value::Select(cond, a, b) if let Value::Load(it) = &**a => {
+                CopyCode::Source(self.conditions(cond)?, self.place(it)?, self.value(b)?.0)
+            }
+            Value::Select(..)
+            | Value::Const(_)
+            | Value::Index(..)
+            | Value::Cast(..)
+            | Value::Unary(..)
+            | Value::Binary(..) => CopyCode::Value(self.value(value)?.0),
+        })
+    }
+
+    fn index(&mut self, index: &Index) -> Result<IndexCode, VgpuError> {
+        IndexCode::new(index, &mut self.scope)
+            .map_err(|name| VgpuError::UnknownVariable { kernel: self.kernel.name.clone(), name })
+    }
+
+    fn conditions(&mut self, all: &[Less]) -> Result<Vec<LessCode>, VgpuError> {
+        let one = |it: &Less| Ok(LessCode { lhs: self.index(&it.lhs)?, rhs: self.index(&it.rhs)? });
+        all.iter().map(one).collect()
+    }
+
+    fn place(&mut self, access: &Access) -> Result<Place, VgpuError> {
+        let found = self.visible.iter().rev().find(|it| it.0 == access.buffer);
+        let (kernel, buffer) = (&self.kernel.name, &access.buffer);
+        let unknown = || VgpuError::UnknownBuffer { kernel: kernel.clone(), buffer: buffer.clone() };
+        let buffer = found.ok_or_else(unknown)?.1;
+        let [index] = access.indices.as_slice() else {
+            let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
+            return Err(VgpuError::NotFlat { kernel, buffer });
+        };
+        Ok(Place { buffer, index: self.index(index)?, lanes: access.lanes })
+    }
+
+    fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {
+        Ok(match value {
+            Value::Const(it) => (ValueCode::Const(number::round(it.dtype, Literal::to_f64(*it))), it.dtype),
+            Value::Load(it) => {
+                let place = self.place(it)?;
+                let dtype = self.buffers[place.buffer].dtype;
+                (ValueCode::Load(place), dtype)
+            }
+            Value::Index(dtype, index) => (ValueCode::Index(*dtype, self.index(index)?), *dtype),
+            Value::Cast(to, a) => {
+                let (a, from) = self.value(a)?;
+                (ValueCode::Cast(from, *to, Box::new(a)), *to)
+            }
+            Value::Unary(op, a) => {
+                let (a, dtype) = self.value(a)?;
+                (ValueCode::Unary(*op, dtype, Box::new(a)), dtype)
+            }
+            Value::Binary(op, a, b) => {
+                let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
+                (ValueCode::Binary(*op, dtype, Box::new([a, b])), dtype)
+            }
+            Value::Select(cond, a, b) => {
+                let cond = self.conditions(cond)?;
+                let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
+                (ValueCode::Select(cond, Box::new([a, b])), dtype)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use indexmap::IndexMap;
+    use ir::{For, ForKind};
+
+    use super::*;
+
+    /// Sites must count lines as the printer prints them.
+    #[test]
+    fn sites_know_their_lines() {
+        let store = Op::Store(
+            Access::new(&"X".into(), vec![Index::int(0)]),
+            Value::load(&"X".into(), vec![Index::int(1)]),
+        );
+        let inner = Op::For(Arc::new(For {
+            var: "i".into(),
+            extent: Index::int(4),
+            kind: ForKind::Serial,
+            body: vec![Op::Comment("two\nlines".to_owned()), store.clone(), Op::Barrier],
+        }));
+        let kernel = Kernel {
+            name: "k".into(),
+            args: IndexMap::new(),
+            launch: IndexMap::new(),
+            body: vec![
+                Op::Alloc(ir::Alloc {
+                    name: "X".into(),
+                    dtype: DType::F32,
+                    len: 4,
+                    scope: Space::Shared,
+                    offset: None,
+                }),
+                inner,
+                Op::Comment("one".to_owned()),
+                Op::If(vec![], vec![Op::Commit]),
+                store,
+            ],
+        };
+        let module = Module { name: "m".into(), dims: vec![], args: IndexMap::new(), kernels: vec![] };
+        let program = Program::new(&module, &kernel, &HashMap::new(), &[]).unwrap();
+        let lines: Vec<_> = program.sites.iter().map(|it| program.lines[it.line - 1].as_str()).collect();
+        let stored = "X[0] = X[1]";
+        assert_eq!(
+            lines,
+            ["alloc X: f32[4] @shared", "for i in 0..4", stored, "barrier", "if true", "commit", stored]
+        );
+        assert_eq!(program.sites[2].loops, [("i".into(), 2)]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Runs kernels: blocks, warps from barrier to barrier, statements with lane masks.
+
+use ir::{DType, Scope as Space};
+
+use super::{
+    Contents, Order, Report, Settings,
+    findings::{Finding, Sink},
+    flight::Flights,
+    index::{IndexCode, LaneIndices, WARP},
+    program::{Code, ForCode, IfCode, LessCode, Program},
+    random::Random,
+    shadow::{Cell, Mark, Since},
+};
+
+/// Which lanes of a warp do something: one bit each.
+pub(crate) type Mask = u32;
+
+/// What outlives a kernel.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) report: Report,
+    pub(crate) sink: Sink,
+    pub(crate) random: Random,
+    order: Order,
+    /// The last epoch.
+    epoch: u32,
+}
+
+/// The memory of a buffer.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) space: Space,
+    pub(crate) dtype: DType,
+    pub(crate) len: usize,
+    /// Element by element; of local memory warp by warp, the lanes of an element together.
+    pub(crate) values: Vec<f64>,
+    /// Not zero where an element was written: of local memory a bit for each lane, of shared memory the first epoch of
+    /// the block.
+    pub(crate) written: Vec<u32>,
+    /// Of shared memory, and of global memory that the kernel writes.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// A kernel under way.
+#[derive(Debug)]
+pub(crate) struct Machine<'p, 'r> {
+    pub(crate) program: &'p Program,
+    pub(crate) run: &'r mut Run,
+    /// Which kernel of the module it is.
+    pub(crate) kernel: usize,
+    pub(crate) memory: Vec<Memory>,
+    pub(crate) slots: Vec<i64>,
+    /// The loops' variables, packed.
+    pub(crate) stamp: u64,
+    pub(crate) epoch: u32,
+    pub(crate) since: Since,
+    /// The first thread of the warp.
+    pub(crate) base: usize,
+    /// By what the number of a lane is changed to vary the order of side effects.
+    pub(crate) flip: usize,
+    /// The first epochs of the blocks so far, and which block it was.
+    pub(crate) blocks: Vec<(u32, i64)>,
+    pub(crate) flights: Flights,
+}
+
+impl Run {
+    pub(crate) fn new(settings: &Settings) -> Run {
+        let sink = Sink { limit: settings.max_findings, ..Sink::default() };
+        let random = Random(settings.seed);
+        Run { report: Report::default(), sink, random, order: settings.order, epoch: 0 }
+    }
+
+    /// The numbers below `count` in the order that was asked for.
+    fn order<T>(&mut self, all: impl DoubleEndedIterator<Item = T>) -> Vec<T> {
+        match self.order {
+            Order::Forward => all.collect(),
+            Order::Reversed => all.rev().collect(),
+            Order::Shuffled => {
+                let mut all: Vec<T> = all.collect();
+                self.random.shuffle(&mut all);
+                all
+            }
+        }
+    }
+
+    fn flip(&mut self) -> usize {
+        match self.order {
+            Order::Forward => 0,
+            Order::Reversed => WARP - 1,
+            Order::Shuffled => self.random.below(WARP),
+        }
+    }
+}
+
+/// Runs a kernel on the module's buffers.
+pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents], run: &mut Run) {
+    let memory = program.buffers.iter().map(|it| {
+        let (mut values, mut written, mut cells) = (vec![], vec![], vec![]);
+        if let Some((at, is_written)) = it.arg {
+            values = std::mem::take(&mut contents[at].values);
+            written = std::mem::take(&mut contents[at].written);
+            cells.resize(if is_written { it.len } else { 0 }, Cell::default());
+        } else if it.space == Space::Shared {
+            values.resize(it.len, f64::NAN);
+            written.resize(it.len, 0);
+            cells.resize(it.len, Cell::default());
+        } else {
+            values.resize(it.len * program.scope.count, f64::NAN);
+            written.resize(it.len * program.scope.count / WARP, 0);
+        }
+        Memory { space: it.space, dtype: it.dtype, len: it.len, values, written, cells }
+    });
+    let epoch = run.epoch;
+    let mut machine = Machine {
+        program,
+        kernel: number,
+        memory: memory.collect(),
+        slots: vec![0; program.slots],
+        stamp: 0,
+        epoch,
+        since: Since { kernel: epoch + 1, block: epoch + 1 },
+        base: 0,
+        flip: 0,
+        blocks: vec![],
+        flights: Flights::new(program.scope.count),
+        run,
+    };
+    machine.grid();
+    let Machine { memory, epoch, .. } = machine;
+    run.epoch = epoch;
+    for (it, memory) in program.buffers.iter().zip(memory) {
+        if let Some((at, _)) = it.arg {
+            contents[at] = Contents { values: memory.values, written: memory.written };
+        }
+    }
+}
+
+impl<'p> Machine<'p, '_> {
+    fn grid(&mut self) {
+        let program = self.program;
+        let [x, y, z] = program.grid;
+        for block in self.run.order(0..x * y * z) {
+            self.epoch += 1;
+            self.since.block = self.epoch;
+            self.blocks.push((self.epoch, block));
+            self.slots[..3].copy_from_slice(&[block % x, block / x % y, block / x / y]);
+            self.together(&program.code);
+            self.drop_flights();
+            if self.run.report.stopped {
+                return;
+            }
+        }
+    }
+
+    /// Runs a list that all threads come to: up to each barrier warp by warp.
+    fn together(&mut self, code: &'p [Code]) {
+        let mut rest = code;
+        while !rest.is_empty() && !self.run.report.stopped {
+            let alone = rest.iter().take_while(|it| !it.meets()).count();
+            for base in self.warps() {
+                self.base = base;
+                self.list(&rest[..alone], self.all());
+            }
+            let Some(op) = rest.get(alone) else { return };
+            match op {
+                Code::For(it) => self.for_together(it),
+                Code::If(it) => self.if_together(it),
+                Code::Barrier => self.epoch += 1,
+                Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => {
+                    unreachable!("no barrier is inside")
+                }
+            }
+            rest = &rest[alone + 1..];
+        }
+    }
+
+    fn for_together(&mut self, it: &'p ForCode) {
+        let mut extents = vec![];
+        for base in self.bases() {
+            self.base = base;
+            let mut lanes = [0; WARP];
+            self.index(&it.extent, &mut lanes);
+            extents.extend(lanes);
+        }
+        extents.truncate(self.program.threads());
+        if !self.agree(it.site, &extents) {
+            return;
+        }
+        let outside = self.stamp;
+        for n in 0..extents[0] {
+            self.slots[it.slot] = n;
+            self.stamp = push(outside, it.bits, n);
+            self.together(&it.body);
+            if self.run.report.stopped {
+                break;
+            }
+        }
+        self.stamp = outside;
+    }
+
+    fn if_together(&mut self, it: &'p IfCode) {
+        let mut holds = vec![];
+        for base in self.bases() {
+            self.base = base;
+            let mask = self.holds(&it.cond, self.all());
+            holds.extend((0..WARP).map(|lane| mask >> lane & 1));
+        }
+        holds.truncate(self.program.threads());
+        if self.agree(it.site, &holds) && holds[0] == 1 {
+            self.together(&it.body);
+        }
+    }
+
+    /// Whether all threads have the same number; else the run ends.
+    fn agree<T: PartialOrd>(&mut self, site: u32, numbers: &[T]) -> bool {
+        let Some(other) = numbers.iter().position(|it| *it != numbers[0]) else { return true };
+        let (more, less) = if numbers[0] > numbers[other] { (0, other) } else { (other, 0) };
+        let mark =
+            |thread: usize| Mark::new(self.stamp, self.epoch, site, u32::try_from(thread).unwrap_or(0));
+        let (access, other) = (self.describe(mark(more)), self.describe(mark(less)));
+        let key = self.key(super::access::DIVERGENT, site, site);
+        if !self.run.sink.count(key) {
+            self.run.sink.keep(key, Finding::DivergentBarrier { access, other });
+        }
+        self.run.report.stopped = true;
+        false
+    }
+
+    /// Runs a list for some lanes of a warp.
+    fn list(&mut self, code: &'p [Code], mask: Mask) {
+        for it in code {
+            match it {
+                Code::Alloc(buffer) => self.forget(*buffer, mask),
+                Code::For(it) => self.for_alone(it, mask),
+                Code::If(it) => {
+                    let mask = self.holds(&it.cond, mask);
+                    if mask != 0 {
+                        self.list(&it.body, mask);
+                    }
+                }
+                Code::Store(site, place, value) => self.store(*site, place, value, mask),
+                Code::Copy(site, place, value) => self.copy(*site, place, value, mask),
+                Code::Commit => self.commit(mask),
+                Code::Wait(in_flight) => self.wait(*in_flight, mask),
+                Code::Barrier => unreachable!("barriers are for all threads together"),
+            }
+        }
+    }
+
+    fn for_alone(&mut self, it: &'p ForCode, mask: Mask) {
+        let outside = self.stamp;
+        let mut extents = [0; WARP];
+        self.index(&it.extent, &mut extents);
+        for n in 0.. {
+            let mask = if it.extent.is_uniform() {
+                if n < extents[0] { mask } else { 0 }
+            } else {
+                lanes(mask).filter(|lane| n < extents[*lane]).fold(0, |mask, lane| mask | 1 << lane)
+            };
+            if mask == 0 {
+                break;
+            }
+            self.slots[it.slot] = n;
+            self.stamp = push(outside, it.bits, n);
+            self.list(&it.body, mask);
+        }
+        self.stamp = outside;
+    }
+
+    /// The lanes among some for which all conditions hold.
+    pub(crate) fn holds(&self, cond: &[LessCode], mut mask: Mask) -> Mask {
+        for it in cond {
+            if it.lhs.is_uniform() && it.rhs.is_uniform() {
+                if it.lhs.uniform(&self.slots) >= it.rhs.uniform(&self.slots) {
+                    return 0;
+                }
+                continue;
+            }
+            let (mut a, mut b) = ([0; WARP], [0; WARP]);
+            self.index(&it.lhs, &mut a);
+            self.index(&it.rhs, &mut b);
+            for (lane, (a, b)) in a.iter().zip(&b).enumerate() {
+                if a >= b {
+                    mask &= !(1 << lane);
+                }
+            }
+        }
+        mask
+    }
+
+    pub(crate) fn index(&self, code: &IndexCode, out: &mut LaneIndices) {
+        code.eval(&self.slots, &self.program.scope.tables, self.base, out);
+    }
+
+    /// The lanes of the warp that are threads.
+    fn all(&self) -> Mask {
+        let count = self.program.threads() - self.base;
+        if count >= WARP { Mask::MAX } else { (1 << count) - 1 }
+    }
+
+    /// The first threads of the warps.
+    fn bases(&self) -> std::iter::StepBy<std::ops::Range<usize>> {
+        (0..self.program.threads()).step_by(WARP)
+    }
+
+    /// The same in the order that was asked for.
+    fn warps(&mut self) -> Vec<usize> {
+        self.flip = self.run.flip();
+        let bases = self.bases();
+        self.run.order(bases)
+    }
+}
+
+/// The stamp of an iteration of a loop.
+fn push(outside: u64, bits: u32, n: i64) -> u64 {
+    let n = u64::try_from(n).unwrap_or(0) & ((1 << bits.min(63)) - 1);
+    outside.checked_shl(bits).unwrap_or(0) | n
+}
+
+/// The lanes of a mask, from the first.
+pub(crate) fn lanes(mask: Mask) -> impl Iterator<Item = usize> {
+    (0..WARP).filter(move |lane| mask >> lane & 1 == 1)
+}

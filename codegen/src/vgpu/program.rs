@@ -1,0 +1,129 @@
+//! A kernel with its names resolved: what the machine runs. [`super::compile`] makes it.
+
+use ir::{BinaryOp, DType, Name, Scope as Space, UnaryOp};
+
+use super::index::{IndexCode, Scope};
+
+/// A kernel for given sizes.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: Name,
+    pub(crate) code: Vec<Code>,
+    /// The statements that findings and counters are about.
+    pub(crate) sites: Vec<Site>,
+    /// Arguments, then allocations.
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) scope: Scope,
+    pub(crate) slots: usize,
+    /// How many blocks and threads there are on each axis.
+    pub(crate) grid: [i64; 3],
+    pub(crate) block: [i64; 3],
+    /// The lines of the kernel's text.
+    pub(crate) lines: Vec<String>,
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Its line, from 1.
+    pub(crate) line: usize,
+    /// The loops around it, and in how many bits of a stamp their variables are.
+    pub(crate) loops: Vec<(Name, u32)>,
+}
+
+/// Memory of a kernel.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub(crate) name: Name,
+    pub(crate) dtype: DType,
+    pub(crate) len: usize,
+    pub(crate) space: Space,
+    /// Which of the module's arguments it is, and whether the kernel writes it.
+    pub(crate) arg: Option<(usize, bool)>,
+    /// Other buffers that have bytes in common with it, and by how many bytes they start later.
+    pub(crate) aliases: Vec<(usize, i64)>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Code {
+    Alloc(usize),
+    For(Box<ForCode>),
+    If(Box<IfCode>),
+    Store(u32, Place, ValueCode),
+    Copy(u32, Place, CopyCode),
+    Commit,
+    Wait(usize),
+    Barrier,
+}
+
+#[derive(Debug)]
+pub(crate) struct ForCode {
+    pub(crate) site: u32,
+    pub(crate) slot: usize,
+    pub(crate) bits: u32,
+    pub(crate) extent: IndexCode,
+    pub(crate) body: Vec<Code>,
+    /// Whether there is a barrier inside.
+    pub(crate) meets: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct IfCode {
+    pub(crate) site: u32,
+    pub(crate) cond: Vec<LessCode>,
+    pub(crate) body: Vec<Code>,
+    pub(crate) meets: bool,
+}
+
+/// What an asynchronous copy assigns.
+#[derive(Debug)]
+pub(crate) enum CopyCode {
+    /// What is in memory when it lands, where the conditions hold, else the value.
+    Source(Vec<LessCode>, Place, ValueCode),
+    /// Anything else, which is computed at once.
+    Value(ValueCode),
+}
+
+#[derive(Debug)]
+pub(crate) struct LessCode {
+    pub(crate) lhs: IndexCode,
+    pub(crate) rhs: IndexCode,
+}
+
+/// Adjacent elements of a buffer.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) buffer: usize,
+    pub(crate) index: IndexCode,
+    pub(crate) lanes: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum ValueCode {
+    Const(f64),
+    Load(Place),
+    Index(DType, IndexCode),
+    Cast(DType, DType, Box<ValueCode>),
+    Unary(UnaryOp, DType, Box<ValueCode>),
+    Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
+    Select(Vec<LessCode>, Box<[ValueCode; 2]>),
+}
+
+impl Program {
+    /// How many threads a block has.
+    pub(crate) fn threads(&self) -> usize {
+        usize::try_from(self.block.iter().product::<i64>()).expect("it is positive")
+    }
+}
+
+impl Code {
+    /// Whether there is a barrier in it.
+    pub(crate) fn meets(&self) -> bool {
+        match self {
+            Code::Barrier => true,
+            Code::For(it) => it.meets,
+            Code::If(it) => it.meets,
+            Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => false,
+        }
+    }
+}
