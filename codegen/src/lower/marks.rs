@@ -13,13 +13,11 @@ pub(crate) const COMMIT: &str = "async_commit";
 pub(crate) const WAIT: &str = "async_wait";
 
 /// A marker that becomes [`Op::Commit`].
-
 pub(crate) fn commit(name: Name) -> Stmt {
     marker(name, COMMIT, Annotation::Int(1))
 }
 
 /// A marker that becomes [`Op::Wait`].
-
 pub(crate) fn wait(name: Name, it: &Wait) -> Stmt {
     let numbers = it.buffers.iter().map(|buffer| (buffer.clone(), i64::from(it.in_flight)));
     marker(name, WAIT, Annotation::Map(numbers.collect()))

@@ -122,8 +122,7 @@ mod tests {
         let shared_homes =
             homes.iter().map(|(name, home)| (Name::new(*name), Some(Name::new(*home)))).collect();
         let target = Target::Cuda(Arch { sm: 80, suffix: None });
-        let (homes, mechanisms, buffers) = (Homes::new(), IndexMap::new(), IndexMap::new());
-        let context = Context { target, mechanisms, homes, shared_homes, buffers };
+        let context = Context { shared_homes, ..Context::new(&target) };
         shared_layout(&merge_shared(module, &context).kernels[0]).1
     }
 

@@ -130,7 +130,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
-        run: Run::Func(software_pipeline::software_pipeline),
+        run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
     },
     Pass {
         name: "lower_blocks",

@@ -24,9 +24,9 @@ use super::{
 ///
 /// What the annotations mean, and the whole expansion, is [`ir::pipeline`]'s; this pass adds what a machine needs:
 /// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new homes of buffers.
-pub(crate) fn software_pipeline(func: Func, context: &mut Context) -> Result<Func, LowerError> {
-    let mut hooks = Lowering { func: &func, context, reports: Vec::new() };
-    let out = expand(&func, &mut hooks)?;
+pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Func, LowerError> {
+    let mut hooks = Lowering { func, context, reports: Vec::new() };
+    let out = expand(func, &mut hooks)?;
     context.pipelines = hooks.reports;
     Ok(out)
 }

@@ -142,6 +142,8 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
         return Some(Step::SoftwarePipelineStage(SoftwarePipelineStage {
             target,
             stages: Stages::List(stages),
+            style: None,
+            benign: vec![],
         }));
     }
     let mut order: Vec<i64> = (0..count).map(place).collect();
