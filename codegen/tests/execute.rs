@@ -1,13 +1,14 @@
 //! Every program in `tests/lower` that lowers computes on the virtual GPU what the interpreter says, to the bit.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod support;
-
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ir::{Arch, Func, Module, Name, Role, Target, interp};
-use tilewright_codegen::compile_module;
+use ir::{Arch, For, Func, Module, Name, Op, Role, Target, interp};
+use tilewright_codegen::{
+    compile_module,
+    vgpu::{self, Order, Settings},
+};
 
 #[test]
 fn programs_compute_what_they_mean() {
@@ -54,13 +55,13 @@ fn check(func: &Func, target: &Target, n: i64, what: &str) {
     if let Err(err) = agree(func, &module, &dims, &inputs, &expected) {
         panic!("{what}, n = {n}: {err}\n{module}");
     }
-    let bare = module.clone().map_bodies(&mut |_, body| support::without_barriers(&body));
+    let bare = module.clone().map_bodies(&mut |_, body| without_barriers(&body));
     if what.contains("/barrier_") {
         assert!(agree(func, &bare, &dims, &inputs, &expected).is_err(), "{what}: no barrier is needed");
     }
 }
 
-/// Whether a module computes what is expected under several orders of threads.
+/// Whether a module computes what is expected, in several orders of threads, and without a finding.
 fn agree(
     func: &Func,
     module: &Module,
@@ -68,20 +69,36 @@ fn agree(
     inputs: &IndexMap<Name, interp::Tensor>,
     expected: &[interp::Tensor],
 ) -> Result<(), String> {
-    for seed in 0..2 {
-        let mut memory = HashMap::new();
-        for (name, arg) in &module.args {
-            let len = usize::try_from(arg.len.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
-            let data = inputs.get(name).map_or_else(|| vec![f64::NAN; len], |it| it.data.clone());
-            memory.insert(name.clone(), data);
+    for order in [Order::Forward, Order::Reversed, Order::Shuffled] {
+        let mut memory = inputs.iter().map(|(name, it)| (name.clone(), it.data.clone())).collect();
+        let settings = Settings { order, ..Settings::default() };
+        let report = vgpu::run(module, dims, &mut memory, &settings).map_err(|err| err.to_string())?;
+        if let Some(found) = report.findings.first() {
+            return Err(format!("{found} ({order:?})"));
         }
-        support::run(module, dims, &mut memory, seed);
         let outputs = func.buffers.iter().filter(|(_, it)| it.role == Role::Output);
         for ((name, _), expected) in outputs.zip(expected) {
             if memory[name] != expected.data {
-                return Err(format!("`{name}` is wrong with seed {seed}"));
+                return Err(format!("`{name}` is wrong, {order:?}"));
             }
         }
     }
     Ok(())
+}
+
+/// The statements without their barriers, to see that those are needed.
+fn without_barriers(ops: &[Op]) -> Vec<Op> {
+    let kept = ops.iter().filter(|op| !matches!(op, Op::Barrier));
+    let kept = kept.map(|op| match op {
+        Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
+        Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
+        Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::Commit
+        | Op::Wait(_)
+        | Op::Barrier
+        | Op::Comment(_) => op.clone(),
+    });
+    kept.collect()
 }

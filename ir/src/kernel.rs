@@ -158,6 +158,25 @@ impl Op {
         }
     }
 
+    /// The statement without the statements below it.
+    #[must_use]
+    pub fn head(&self) -> Op {
+        match self {
+            Op::For(it) => {
+                let For { var, extent, kind, body: _ } = &**it;
+                Op::For(Arc::new(For { var: var.clone(), extent: extent.clone(), kind: *kind, body: vec![] }))
+            }
+            Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_) => self.clone(),
+        }
+    }
+
     /// What a store or a copy assigns, and where.
     pub const fn assignment(&self) -> Option<(&Access, &Value)> {
         match self {

@@ -93,6 +93,8 @@ pub enum ScheduleError {
     LoopHasAnnotation { name: Name, key: String },
     #[error("loop `{inner}` is not directly inside loop `{outer}`, alone")]
     NotNested { outer: Name, inner: Name },
+    #[error("loop `{outer}` is not around loop `{inner}`")]
+    NotAround { outer: Name, inner: Name },
     #[error("`{first}` and `{second}` are not in one chain of loops with nothing else between them")]
     NotAChain { first: Name, second: Name },
     #[error("how often loop `{name}` runs depends on loop `{on}`")]
@@ -105,6 +107,10 @@ pub enum ScheduleError {
         "block `{block}` reduces over loop `{name}` through `{iter}`: its iterations are not independent"
     )]
     ReductionLoop { name: Name, block: Name, iter: Name },
+    #[error(
+        "block `{block}` starts its sum in iteration 0 of loop `{name}`, which would not always come first"
+    )]
+    StartsInside { name: Name, block: Name },
     #[error("block `{block}` does not tell the iterations of loop `{name}` apart")]
     NotAffine { name: Name, block: Name },
     #[error("block `{block}` reads `{buffer}`, which it writes, in a way that is no reduction")]
@@ -129,6 +135,12 @@ pub enum ScheduleError {
     AxisRange { name: Name, axis: i64, rank: usize },
     #[error("axis {axis} of buffer `{name}` has stride 1 or a request already")]
     AxisNotAlignable { name: Name, axis: usize },
+    #[error(
+        "the order of the {rank} dimensions of buffer `{name}` has to name each of them once, counted from 0"
+    )]
+    NotAPermutation { name: Name, rank: usize },
+    #[error("buffer `{name}` is padded already")]
+    AlreadyAligned { name: Name },
     #[error("a stride of buffer `{name}` cannot leave {offset} when divided by {factor}")]
     BadAlignment { name: Name, factor: i64, offset: i64 },
 
@@ -168,12 +180,17 @@ impl ScheduleError {
             | E::AxisRange { name, .. }
             | E::AxisNotAlignable { name, .. }
             | E::BadAlignment { name, .. }
+            | E::NotAPermutation { name, .. }
+            | E::AlreadyAligned { name }
             | E::Annotated { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
+            E::NotAround { outer, inner } => vec![outer, inner],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
             E::DependentExtent { name, on } => vec![name, on],
-            E::ReductionLoop { name, block, .. } | E::NotAffine { name, block } => vec![name, block],
+            E::ReductionLoop { name, block, .. }
+            | E::StartsInside { name, block }
+            | E::NotAffine { name, block } => vec![name, block],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
@@ -200,6 +217,7 @@ impl ScheduleError {
             E::ReductionLoop { .. } => {
                 "split the loop and use rfactor to make partial results, or bind another"
             }
+            E::StartsInside { .. } => "decompose_reduction the block at this loop or one around it first",
             E::NotAffine { .. } => {
                 "use factors that divide the loops, or take the loop away from the block first"
             }
@@ -216,6 +234,7 @@ impl ScheduleError {
             E::BadAlignment { .. } => {
                 "the factor is at least 1, and the offset at least 0 and below the factor"
             }
+            E::AlreadyAligned { .. } => "use transform_layout before storage_align",
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
             E::NameTaken { .. }
             | E::Reserved { .. }
@@ -230,6 +249,8 @@ impl ScheduleError {
             | E::DependentExtent { .. }
             | E::NotAReduction { .. }
             | E::AxisRange { .. }
+            | E::NotAPermutation { .. }
+            | E::NotAround { .. }
             | E::Annotated { .. }
             | E::AnnotationValue { .. }
             | E::Unsound { .. } => return None,

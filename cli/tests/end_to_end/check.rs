@@ -1,5 +1,6 @@
 //! A script at given sizes, and the ways in which its result is checked.
 
+use codegen::vgpu::{self, Order, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Buffer, Func, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
@@ -9,9 +10,6 @@ use schedule::{
 };
 
 use crate::{cpu, gpu};
-
-/// The orders of threads that each GPU kernel is run in.
-const SEEDS: u64 = 2;
 
 /// A script at given sizes.
 pub(crate) struct Case {
@@ -113,17 +111,17 @@ impl Expected {
         both.try_for_each(|(name, got)| self.compare("the interpreter", name, &got.data))
     }
 
-    /// What the kernels do, in several orders of threads.
+    /// What the kernels do, in several orders of threads, and that nothing is wrong with how they do it.
     pub(crate) fn virtual_gpu(&self, module: &Module) -> Result<(), String> {
-        (0..SEEDS).try_for_each(|seed| {
-            let unwritten = |len: &ir::Index| vec![f64::NAN; size(len, &self.dims)];
-            let contents = module.args.iter().map(|(name, arg)| {
-                let given = self.inputs.get(name).map(|it| it.data.clone());
-                (name.clone(), given.unwrap_or_else(|| unwritten(&arg.len)))
-            });
-            let mut memory = contents.collect();
-            crate::vgpu::run(module, &self.dims, &mut memory, seed);
-            let where_ = format!("the virtual GPU with seed {seed}");
+        [Order::Reversed, Order::Shuffled].into_iter().try_for_each(|order| {
+            let mut memory = self.inputs.iter().map(|(name, it)| (name.clone(), it.data.clone())).collect();
+            let settings = Settings { order, ..Settings::default() };
+            let report =
+                vgpu::run(module, &self.dims, &mut memory, &settings).map_err(|err| err.to_string())?;
+            if let Some(found) = report.findings.first() {
+                return Err(format!("{found} ({order:?})"));
+            }
+            let where_ = format!("the virtual GPU, {order:?},");
             self.outputs.keys().try_for_each(|name| self.compare(&where_, name, &memory[name]))
         })
     }

@@ -14,6 +14,3 @@ mod ladders;
 mod propose;
 mod random;
 mod scripts;
-#[allow(dead_code, reason = "these tests run kernels with their barriers only")]
-#[path = "../../../codegen/tests/support/mod.rs"]
-mod vgpu;

@@ -133,7 +133,7 @@ fn values(before: &Func, after: &Func, lowered: &Lowered, dims: &IndexMap<Name, 
     let expected = Expected::new(before, dims, &element)?;
     expected.interpreter("after the steps", after)?;
     // Passes shrink local memory to what one thread has, and the interpreter knows no threads.
-    if before.buffers.values().all(|it| it.scope != Scope::Local) {
+    if lowered.expanded.buffers.values().all(|it| it.scope != Scope::Local) {
         expected.interpreter("after the expansion", &lowered.expanded)?;
     }
     expected.virtual_gpu(before, &lowered.module)

@@ -1,6 +1,16 @@
 //! What the instruction `cp.async` can do: copies of 4, 8 or 16 bytes from global to shared memory.
 
-use ir::{Access, DType, Less, Name, Number, Scope, Value};
+use std::sync::Arc;
+
+use ir::{
+    Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Store,
+    Target, Value, arith::Bounds,
+};
+
+use super::{
+    flatten, marks,
+    mechanism::{Obstacle, Question, replace_component},
+};
 
 /// The least compute capability (times ten) that has the instruction.
 pub(crate) const LEAST_SM: u32 = 80;
@@ -78,4 +88,145 @@ pub(crate) fn pure_copy<'a>(
 /// Whether all bits of the number are zero in every type: minus zero is another number.
 const fn is_zero(number: Number) -> bool {
     matches!(number, Number::Int(0) | Number::Float(0))
+}
+
+/// Whether a component of a pipeline can be copied by the instruction: each of its blocks copies unchanged from global
+/// to shared memory, 4, 8 or 16 adjacent bytes a thread at a time.
+pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
+    if let Target::Cuda(arch) = question.target
+        && arch.sm < LEAST_SM
+    {
+        let reason = format!("{arch} has no cp.async, which came with sm_{LEAST_SM}");
+        return Err(Obstacle::new(reason, "lower for sm_80 or later, or use `register_staged`"));
+    }
+    let func = question.func;
+    let memory = |name: &Name| func.buffers.get(name).map(|it| (it.dtype, it.scope));
+    let mut found: Option<(usize, &Name)> = None;
+    let mut nests = Nests { loops: question.around.to_vec(), out: vec![] };
+    nests.collect(&question.component.body);
+    for (loops, block) in &nests.out {
+        if block.init.is_some() {
+            return Err(Obstacle::new(format!("`{}` reduces", block.name), PLAIN));
+        }
+        let mut stores = Vec::new();
+        block.body.each_store(&mut |store| stores.push(store));
+        for store in stores {
+            let (from, cond) = pure_copy(&store.place, &store.value, &memory)
+                .map_err(|reason| Obstacle::new(reason, PLAIN))?;
+            let bytes = bytes_at_once(func, loops, block, store, (from, cond))?;
+            if found.is_none_or(|(least, _)| bytes < least) {
+                found = Some((bytes, &from.buffer));
+            }
+        }
+    }
+    match found {
+        Some((bytes, from)) => Ok(format!("each thread copies `{from}` unchanged, {bytes} bytes at a time")),
+        None => Err(Obstacle::new("it copies nothing", PLAIN)),
+    }
+}
+
+const PLAIN: &str = "copy with `cache_read` and compute afterwards, or use `register_staged`";
+pub(crate) const WIDER: &str =
+    "vectorize the innermost loop of the copy, over adjacent elements that start at a multiple of 4 bytes";
+
+/// Marks the blocks of a component, for the door to make copies of their stores.
+pub(crate) fn mark(func: &mut Func, var: &Name, component: &Name) -> Option<Name> {
+    replace_component(func, var, component, |stmt| {
+        let mut stmt = stmt.clone();
+        stmt.walk_mut(&mut |stmt| match stmt {
+            Stmt::Block(it) => {
+                Arc::make_mut(it).annotations.insert(marks::COPY.to_owned(), Annotation::Int(1));
+                false
+            }
+            Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => true,
+        });
+        stmt
+    });
+    None
+}
+
+/// The blocks of a statement, each with all loops around it.
+#[derive(Default)]
+pub(crate) struct Nests<'a> {
+    pub(crate) loops: Vec<&'a Loop>,
+    pub(crate) out: Vec<(Vec<&'a Loop>, &'a Block)>,
+}
+
+impl<'a> Nests<'a> {
+    pub(crate) fn collect(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::Loop(it) => {
+                self.loops.push(it);
+                self.collect(&it.body);
+                self.loops.pop();
+            }
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.collect(it)),
+            Stmt::Block(it) => self.out.push((self.loops.clone(), it)),
+            Stmt::Store(_) => {}
+        }
+    }
+}
+
+/// How many adjacent bytes a thread copies at a time: one element, or the lanes of the innermost loop.
+///
+/// The place is judged by its last subscript only: its rows may still be made shorter, and `settle_copies` judges what
+/// comes out.
+fn bytes_at_once(
+    func: &Func,
+    loops: &[&Loop],
+    block: &Block,
+    store: &Store,
+    (from, cond): (&Access, &[Less]),
+) -> Result<usize, Obstacle> {
+    let element = func.buffers[&store.place.buffer].dtype.bytes();
+    let lanes = loops.last().filter(|it| it.kind == LoopKind::Vectorized).and_then(|it| {
+        let extent = it.extent.as_int()?;
+        let widths = [16, 8, 4, 2].into_iter().filter(|lanes| lanes * element <= 16);
+        let mut widths = widths.filter(|lanes| extent % i64::try_from(*lanes).unwrap_or(1) == 0);
+        widths.find(|lanes| are_lanes(func, loops, block, (&store.place, from, cond), *lanes))
+    });
+    let bytes = element * lanes.unwrap_or(1);
+    if is_width(bytes) {
+        return Ok(bytes);
+    }
+    let reason = format!("a thread copies {bytes} adjacent bytes at a time, and cp.async 4, 8 or 16");
+    Err(Obstacle::new(reason, WIDER))
+}
+
+/// Whether groups of `lanes` iterations of the innermost loop touch aligned groups of neighbours.
+fn are_lanes(
+    func: &Func,
+    loops: &[&Loop],
+    block: &Block,
+    (place, from, cond): (&Access, &Access, &[Less]),
+    lanes: usize,
+) -> bool {
+    let (Some(inner), Ok(lanes)) = (loops.last(), i64::try_from(lanes)) else { return false };
+    let mut bounds = Bounds::of_dims(func);
+    for it in loops {
+        bounds.insert(&it.var, &it.extent);
+    }
+    let groups = inner.extent.as_int().map_or(1, |it| it / lanes);
+    bounds.insert(&inner.var, &Index::int(groups));
+    let lane = Name::fresh(&format!("{}_lane", inner.var), |it| func.is_taken(it));
+    bounds.insert(&lane, &Index::int(lanes));
+    let split = Index::var(&inner.var) * lanes + Index::var(&lane);
+    let resolved = |index: &Index| {
+        let index = index.subst(&|name| block.find_iter(name).map(|it| it.binding.clone()));
+        index.subst(&|name| (*name == inner.var).then(|| split.clone()))
+    };
+    let start = |index: &Index, step: i64| {
+        let (found, start) = bounds.linear_in(&resolved(index), &lane)?;
+        (found == step).then_some(start)
+    };
+    let last = place.indices.last().and_then(|it| start(it, 1));
+    let outer = place.indices.iter().rev().skip(1).all(|it| start(it, 0).is_some());
+    let strides = flatten::strides(&func.buffers[&from.buffer]).strides;
+    let offsets = from.indices.iter().zip(strides).map(|(index, stride)| resolved(index) * stride);
+    let offset = offsets.reduce(|a, b| a + b).and_then(|it| bounds.linear_in(&it, &lane));
+    let is_fixed = |it: &Less| start(&(&it.lhs - &it.rhs), 0).is_some();
+    outer
+        && last.is_some_and(|it| bounds.divides(lanes, &it))
+        && offset.is_some_and(|(step, start)| step == 1 && bounds.divides(lanes, &start))
+        && cond.iter().all(is_fixed)
 }

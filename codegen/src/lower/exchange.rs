@@ -148,9 +148,6 @@ impl Check<'_> {
         axis: ThreadAxis,
         apart_inside: &mut dyn FnMut(usize) -> BTreeSet<Name>,
     ) -> Result<(), LowerError> {
-        if write.is_first_only(axis) && other.is_first_only(axis) {
-            return Ok(());
-        }
         let shared = write.shared_loops(other);
         let both = write.loops[..shared].iter().enumerate().filter(|it| it.1.kind == LoopKind::Bound(axis));
         for (depth, around) in both.filter(|it| it.1.extent.as_int() != Some(1)) {

@@ -13,6 +13,7 @@ mod collapse_unit_loops;
 mod compact_buffers;
 mod cover;
 pub(crate) mod cp_async;
+mod dependence;
 mod error;
 mod exchange;
 mod flatten;
@@ -23,15 +24,21 @@ mod limits;
 mod live;
 mod lower_blocks;
 pub(crate) mod marks;
+mod mechanism;
 mod merge_shared;
 mod names;
 mod place_allocs;
+mod plan;
+mod register_staged;
 mod report;
 mod scalarize;
 mod separate;
+mod serpentine;
+mod settle_copies;
 mod simplify_indices;
 mod sites;
 mod software_pipeline;
+mod stab;
 mod storage;
 mod touch;
 mod unroll;
@@ -45,6 +52,7 @@ pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
 pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
+pub use settle_copies::settle_copies;
 pub use simplify_indices::simplify_indices;
 pub use unroll::unroll;
 pub use vectorize::{vector_bytes, vectorize};
@@ -86,6 +94,8 @@ pub(crate) struct Context {
     pub(crate) target: Target,
     /// Set by `choose_mechanisms`.
     pub(crate) mechanisms: Mechanisms,
+    /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
+    pub(crate) copies: mechanism::Copies,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
@@ -98,10 +108,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    fn new(target: &Target) -> Context {
+    /// Before the first pass.
+    pub(crate) fn new(target: &Target) -> Context {
         Context {
             target: target.clone(),
             mechanisms: Mechanisms::new(),
+            copies: mechanism::Copies::new(),
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
@@ -112,6 +124,11 @@ impl Context {
 
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "choose_mechanisms",
+        doc: "Finds how each asynchronous stage of a pipeline copies: cp.async, through registers, or in its place.",
+        run: Run::Func(mechanism::choose_mechanisms),
+    },
     Pass {
         name: "place_allocs",
         doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
@@ -131,6 +148,11 @@ pub const PASSES: &[Pass] = &[
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
+    },
+    Pass {
+        name: "serpentine",
+        doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
+        run: Run::Func(|func, context| Ok(serpentine::serpentine(func, context))),
     },
     Pass {
         name: "lower_blocks",
@@ -166,6 +188,11 @@ pub const PASSES: &[Pass] = &[
         name: "vectorize",
         doc: "Turns vectorised loops into accesses of several lanes, or says in a comment why not.",
         run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
+    },
+    Pass {
+        name: "settle_copies",
+        doc: "Makes stores of the asynchronous copies that cp.async cannot do, and says why in a comment.",
+        run: Run::Module(settle_copies::settle),
     },
     Pass {
         name: "unroll",

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Buffer, Index, Kernel, Name, Op, Scope, arith::Bounds, axis_var};
+use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, arith::Bounds, axis_var};
 
-use super::barriers::{Limits, scope_of};
+/// Limits that conditions put on axes.
+pub(crate) type Limits = BTreeMap<Name, i64>;
 
 /// An access to shared or global memory, with what is known around it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Touch {
     pub(crate) buffer: Name,
     pub(crate) indices: Vec<Index>,
+    pub(crate) lanes: u32,
     pub(crate) write: bool,
     /// The variables of the loops around, with their extents, outermost first.
     pub(crate) vars: IndexMap<Name, Index>,
+    /// What holds there: the conditions around.
+    pub(crate) conditions: Vec<Less>,
     /// For axes below a constant by a condition: that constant.
     pub(crate) limits: Limits,
 }
@@ -24,21 +28,95 @@ impl Touch {
     pub(crate) fn only(&self, axis: &Name) -> Option<i64> {
         (self.limits.get(axis) == Some(&1)).then_some(0)
     }
+
+    /// The touch where a condition on one of its loops holds as well.
+    pub(crate) fn where_holds(mut self, var: &Name, condition: &Less) -> Touch {
+        if self.vars.contains_key(var) && !self.conditions.contains(condition) {
+            self.conditions.push(condition.clone());
+        }
+        self
+    }
+
+    /// The touch in any iteration of the loops around it, whatever the iteration of those that others share with it.
+    fn in_any_iteration(&self) -> Touch {
+        let fresh = |name: &Name| Name::new(format!("{name}~"));
+        let with = |name: &Name| self.vars.contains_key(name).then(|| Index::var(&fresh(name)));
+        Touch {
+            indices: self.indices.iter().map(|it| it.subst(&with)).collect(),
+            vars: self.vars.iter().map(|(name, extent)| (fresh(name), extent.subst(&with))).collect(),
+            conditions: self.conditions.iter().map(|it| it.subst(&with)).collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// What is known in a kernel.
-pub(crate) struct Walk {
-    dims: Vec<Name>,
-    blocks: BTreeMap<Name, Index>,
+pub(crate) struct Walk<'a> {
+    pub(crate) dims: Vec<Name>,
+    pub(crate) blocks: BTreeMap<Name, Index>,
+    buffers: &'a IndexMap<Name, Buffer>,
     read_only: BTreeSet<Name>,
+    /// By buffer, what all copies to it touch, in any iteration.
+    copies: BTreeMap<Name, Vec<Touch>>,
+    /// The buffers that some wait is there for.
+    waited: BTreeSet<Name>,
 }
 
-impl Walk {
-    pub(crate) fn new(dims: &[Name], kernel: &Kernel) -> Walk {
+impl<'a> Walk<'a> {
+    pub(crate) fn new(dims: &[Name], kernel: &Kernel, buffers: &'a IndexMap<Name, Buffer>) -> Walk<'a> {
         let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
         let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
-        Walk { dims: dims.to_vec(), blocks, read_only }
+        let (mut waited, copies) = (BTreeSet::new(), BTreeMap::new());
+        for op in &kernel.body {
+            op.walk(&mut |op| {
+                if let Op::Wait(it) = op {
+                    waited.extend(it.buffers.iter().cloned());
+                }
+            });
+        }
+        let mut walk = Walk { dims: dims.to_vec(), blocks, buffers, read_only, copies, waited };
+        let mut copies = BTreeMap::new();
+        walk.collect_copies(&kernel.body, &mut vec![], &mut copies);
+        walk.copies = copies;
+        walk
+    }
+
+    fn collect_copies(&self, ops: &[Op], around: &mut Vec<Op>, copies: &mut BTreeMap<Name, Vec<Touch>>) {
+        for op in ops {
+            match op {
+                Op::Copy(place, _) => {
+                    let touches = self.touches(op, around);
+                    let touches = touches.iter().map(Touch::in_any_iteration);
+                    copies.entry(place.buffer.clone()).or_default().extend(touches);
+                }
+                Op::For(it) => self.collect_copies_in(&it.body, op.head(), around, copies),
+                Op::If(_, body) => self.collect_copies_in(body, op.head(), around, copies),
+                Op::Alloc(_) | Op::Store(..) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+            }
+        }
+    }
+
+    fn collect_copies_in(
+        &self,
+        body: &[Op],
+        head: Op,
+        around: &mut Vec<Op>,
+        copies: &mut BTreeMap<Name, Vec<Touch>>,
+    ) {
+        around.push(head);
+        self.collect_copies(body, around, copies);
+        around.pop();
+    }
+
+    /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
+    pub(crate) fn is_waited_for(&self, buffer: &Name) -> bool {
+        self.waited.contains(buffer)
+    }
+
+    /// What copies to the buffers touch: it has happened once a wait for them is over, and no sooner.
+    pub(crate) fn copies(&self, buffers: &[Name]) -> Vec<Touch> {
+        buffers.iter().filter_map(|it| self.copies.get(it)).flatten().cloned().collect()
     }
 
     /// Whether a variable has one value for all threads of a block, all the time.
@@ -68,23 +146,17 @@ impl Walk {
     }
 
     /// The touches of a store under the given loops and conditions: what it reads, then what it writes.
-    pub(crate) fn touches(&self, op: &Op, around: &[Op], buffers: &IndexMap<Name, Buffer>) -> Vec<Touch> {
+    pub(crate) fn touches(&self, op: &Op, around: &[Op]) -> Vec<Touch> {
         let Some((place, value)) = op.assignment() else { return vec![] };
         let mut vars = IndexMap::new();
+        let mut conditions: Vec<Less> = Vec::new();
         let mut limits = Limits::new();
         for op in around {
             match op {
                 Op::For(it) => {
                     vars.insert(it.var.clone(), it.extent.clone());
                 }
-                Op::If(conditions, _) => {
-                    for less in conditions {
-                        if let (Some(axis), Some(limit)) = (less.lhs.as_var(), less.rhs.as_int()) {
-                            let known = limits.entry(axis.clone()).or_insert(limit);
-                            *known = limit.min(*known);
-                        }
-                    }
-                }
+                Op::If(all, _) => conditions.extend(all.iter().cloned()),
                 Op::Alloc(_)
                 | Op::Store(..)
                 | Op::Copy(..)
@@ -94,15 +166,36 @@ impl Walk {
                 | Op::Comment(_) => {}
             }
         }
-        let mut out = Vec::new();
+        for less in &conditions {
+            if let (Some(axis), Some(limit)) = (less.lhs.as_var(), less.rhs.as_int()) {
+                let known = limits.entry(axis.clone()).or_insert(limit);
+                *known = limit.min(*known);
+            }
+        }
+        let mut out: Vec<Touch> = Vec::new();
         let mut touch = |access: &Access, write| {
-            if scope_of(buffers, access) != Scope::Local && !self.read_only.contains(&access.buffer) {
-                let (buffer, indices) = (access.buffer.clone(), access.indices.clone());
-                out.push(Touch { buffer, indices, write, vars: vars.clone(), limits: limits.clone() });
+            if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
+                let touch = Touch {
+                    buffer: access.buffer.clone(),
+                    indices: access.indices.clone(),
+                    lanes: access.lanes,
+                    write,
+                    vars: vars.clone(),
+                    conditions: conditions.clone(),
+                    limits: limits.clone(),
+                };
+                if !out.contains(&touch) {
+                    out.push(touch);
+                }
             }
         };
         value.each_load(&mut |access| touch(access, false));
         touch(place, true);
         out
+    }
+
+    /// The scope of a buffer that the kernel touches.
+    fn scope_of(&self, access: &Access) -> Scope {
+        self.buffers.get(&access.buffer).map_or(Scope::Global, |it| it.scope)
     }
 }

@@ -101,6 +101,7 @@ pub(crate) fn finish(module: Module, target: &Target) -> Module {
     let passes = [
         lower::collapse_unit_loops,
         lower::vectorize,
+        lower::settle_copies,
         lower::unroll,
         lower::simplify_indices,
         lower::scalarize,

@@ -11,7 +11,7 @@ use tilewright_codegen::{
 
 use crate::{build::*, programs};
 
-fn cuda_source(module: Module) -> String {
+pub(crate) fn cuda_source(module: Module) -> String {
     let target = cuda("sm_90a");
     emit(&finish(module, &target), &target).unwrap()
 }
@@ -36,25 +36,8 @@ fn loops_that_are_not_lanes_say_why() {
     assert_snapshot!(cuda_source(programs::not_lanes()));
 }
 
-#[test]
-fn copies_land_later() {
-    assert_snapshot!(cuda_source(programs::async_pipeline(DType::F16, 8, None)));
-}
-
-#[test]
-fn copies_where_nothing_is_write_zeros() {
-    assert_snapshot!(cuda_source(programs::async_pipeline(DType::F32, 2, Some(200))));
-}
-
-#[test]
-fn before_sm_80_copies_are_stores() {
-    let target = cuda("sm_75");
-    let module = finish(programs::async_pipeline(DType::F32, 1, None), &target);
-    assert_snapshot!(emit(&module, &target).unwrap());
-}
-
 /// Compiles a module for architectures; nothing where there is no NVRTC.
-fn compile(name: &str, module: &Module, archs: &[&str]) {
+pub(crate) fn compile(name: &str, module: &Module, archs: &[&str]) {
     for arch in archs {
         compile_finished(name, &finish(module.clone(), &cuda(arch)), arch);
     }
@@ -116,52 +99,5 @@ fn nvrtc_takes_every_type() {
     for dtype in DType::ALL {
         compile(dtype.as_str(), &everything(dtype, 1), &["sm_80"]);
         compile(dtype.as_str(), &everything(dtype, 4), &["sm_75", "sm_90a"]);
-    }
-}
-
-/// The PTX of a module for an architecture, if there is NVRTC.
-fn ptx(name: &str, module: &Module, arch: &str) -> Option<String> {
-    let target = cuda(arch);
-    let source = emit(&finish(module.clone(), &target), &target).unwrap();
-    let ir::Target::Cuda(arch) = &target else { unreachable!() };
-    match nvrtc::compile(&source, name, arch, &[]) {
-        Ok(it) => Some(it.ptx),
-        Err(DeviceError::Missing { .. }) => {
-            compile(name, module, &["sm_80"]);
-            None
-        }
-        Err(err) => panic!("{err}\n{source}"),
-    }
-}
-
-#[test]
-fn nvrtc_takes_copies_of_every_width() {
-    let cases = [
-        (DType::F16, 2, "cp.async.ca.shared.global", ", 4"),
-        (DType::F32, 1, "cp.async.ca.shared.global", ", 4"),
-        (DType::F32, 2, "cp.async.ca.shared.global", ", 8"),
-        (DType::F64, 1, "cp.async.ca.shared.global", ", 8"),
-        (DType::U8, 16, "cp.async.cg.shared.global", ", 16"),
-        (DType::Bf16, 8, "cp.async.cg.shared.global", ", 16"),
-        (DType::F32, 4, "cp.async.cg.shared.global", ", 16"),
-    ];
-    for (dtype, lanes, instruction, bytes) in cases {
-        for arch in ["sm_80", "sm_86", "sm_89", "sm_90a"] {
-            for rows in [None, Some(200)] {
-                let module = programs::async_pipeline(dtype, lanes, rows);
-                let Some(ptx) = ptx("copies", &module, arch) else { return };
-                let copies: Vec<_> = ptx.lines().filter(|it| it.contains(".shared.global")).collect();
-                assert!(copies.len() >= 3, "{ptx}");
-                for copy in &copies {
-                    assert!(copy.contains(instruction) && copy.contains(bytes), "{copy}");
-                }
-                // The conditions before the loop always hold.
-                let with_size = copies.iter().filter(|it| it.matches(',').count() == 3).count();
-                assert_eq!(with_size > 0, rows.is_some(), "{copies:?}");
-                for word in ["cp.async.commit_group;", "cp.async.wait_group 2;", "cp.async.wait_group 0;"] {
-                    assert!(ptx.contains(word), "{word}\n{ptx}");
-                }
-            }
-        }
     }
 }

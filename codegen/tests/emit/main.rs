@@ -4,6 +4,7 @@
 
 mod build;
 mod c;
+mod copies;
 mod cuda;
 mod oracle;
 mod programs;

@@ -1,6 +1,6 @@
 //! Lowered programs as the passes before `flatten` leave them.
 
-use ir::{BinaryOp, DType, ForKind, Module, Op, Scope, ThreadAxis, UnaryOp, Value, Wait};
+use ir::{BinaryOp, DType, ForKind, Module, Op, Scope, ThreadAxis, UnaryOp, Value};
 use std::sync::Arc;
 
 use crate::build::*;
@@ -71,48 +71,6 @@ pub(crate) fn narrow_floats(lanes: i64) -> Module {
     let body = vec![serial("i", 64 / lanes, vec![vectorized("l", lanes, vec![store("y", i, y)])])];
     let args = [("x", DType::F16, 64.into()), ("w", DType::Bf16, 64.into()), ("y+", DType::F16, 64.into())];
     module("narrow", &[], &args, body)
-}
-
-/// A pipeline of three slots by hand: each thread copies `lanes` elements a step ahead by two, and reads its own and
-/// its neighbour's. Rows from `rows` on are zeros.
-pub(crate) fn async_pipeline(dtype: DType, lanes: i64, rows: Option<i64>) -> Module {
-    let slot = |step: ir::Index| step.floor_mod(&3.into()) * (32 * lanes);
-    let copy = |step: ir::Index| {
-        let value = load("A", (step.clone() * 32 + v("threadIdx_x")) * lanes + v("l"));
-        let value = match rows {
-            Some(rows) => {
-                let cond = vec![less(step.clone() * 32 + v("threadIdx_x"), rows)];
-                Value::Select(cond, Arc::new(value), Arc::new(constant(dtype, 0.0)))
-            }
-            None => value,
-        };
-        let place = at("A_shared", slot(step) + v("threadIdx_x") * lanes + v("l"));
-        vectorized("l", lanes, vec![Op::Copy(place, value)])
-    };
-    let wait = |in_flight| Op::Wait(Wait { in_flight, buffers: vec![n("A_shared")] });
-    let read = |thread: ir::Index| load("A_shared", slot(v("k")) + thread * lanes + v("l"));
-    let sum = add(read(v("threadIdx_x")), read((v("threadIdx_x") + 1).floor_mod(&32.into())));
-    let out =
-        vectorized("l", lanes, vec![store("C", (v("k") * 32 + v("threadIdx_x")) * lanes + v("l"), sum)]);
-    let steady = vec![
-        Op::If(vec![less(v("k"), 6)], vec![copy(v("k") + 2)]),
-        Op::Commit,
-        wait(2),
-        Op::Barrier,
-        out,
-        Op::Barrier,
-    ];
-    let body = vec![
-        alloc("A_shared", dtype, 3 * 32 * lanes, Scope::Shared),
-        copy(0.into()),
-        Op::Commit,
-        copy(1.into()),
-        Op::Commit,
-        serial("k", 8, steady),
-        wait(0),
-    ];
-    let args = [("A", dtype, (256 * lanes).into()), ("C+", dtype, (256 * lanes).into())];
-    launched(module("async_pipeline", &[], &args, body), &[(ThreadAxis::ThreadX, 32.into())])
 }
 
 /// Vectorised loops that cannot be: a stride, a choice by lane, and a write to one place.

@@ -12,6 +12,8 @@ pub struct Emission {
     pub steady: Option<Steady>,
     /// Steps written out after it.
     pub epilogue: Vec<Step>,
+    /// How many of these, the first ones, are steps in which every component runs, left over by an unrolled loop.
+    pub leftover: usize,
     /// Whether which components run in a step is known only when the program runs.
     pub is_dynamic: bool,
 }
@@ -67,7 +69,7 @@ impl Emitter<'_> {
         let (unroll, runs) = (self.plan.unroll, (extent - self.last).max(0) / self.plan.unroll);
         if runs == 0 {
             let prologue = steps(0..extent + self.last);
-            return Emission { prologue, steady: None, epilogue: vec![], is_dynamic: false };
+            return Emission { prologue, steady: None, epilogue: vec![], leftover: 0, is_dynamic: false };
         }
         let first = Index::var(&self.plan.var) * unroll + self.last;
         let each = (0..unroll).map(|n| {
@@ -78,6 +80,7 @@ impl Emitter<'_> {
             prologue: steps(0..self.last),
             steady: Some(Steady { extent: Index::int(runs), steps: each.collect() }),
             epilogue: steps(self.last + runs * unroll..extent + self.last),
+            leftover: usize::try_from(extent - self.last - runs * unroll).unwrap_or(0),
             is_dynamic: false,
         }
     }
@@ -103,6 +106,7 @@ impl Emitter<'_> {
             prologue: prologue.collect(),
             steady: Some(steady),
             epilogue: epilogue.collect(),
+            leftover: 0,
             is_dynamic: true,
         }
     }
@@ -120,7 +124,7 @@ impl Emitter<'_> {
             self.components.iter().map(|(at, it)| inside.guarded(*at, &time + -it.stage)).collect()
         });
         let steady = Steady { extent: runs, steps: steps.collect() };
-        Emission { prologue: vec![], steady: Some(steady), epilogue: vec![], is_dynamic: true }
+        Emission { prologue: vec![], steady: Some(steady), epilogue: vec![], leftover: 0, is_dynamic: true }
     }
 
     fn guarded(&self, component: usize, iteration: Index) -> Instance {

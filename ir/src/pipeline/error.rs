@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::{Name, ThreadAxis, deps::DepKind};
+use crate::{Mechanism, Name, ThreadAxis, deps::DepKind};
 
 /// Why a pipeline annotation is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -46,6 +46,8 @@ pub enum PipelineError {
     NoSuchStage { name: Name, stage: i64, stages: Vec<i64> },
     #[error("stage {stage} of loop `{name}` is given twice")]
     StageTwice { name: Name, stage: i64 },
+    #[error("loop `{name}`: `{component}` cannot be {mechanism}, as the script asks: {reason}")]
+    Mechanism { name: Name, component: Name, mechanism: Mechanism, reason: String, change: &'static str },
 }
 
 /// A dependence that a pipeline would break.
@@ -128,6 +130,7 @@ impl PipelineError {
             | E::StageTooLate { block, .. }
             | E::Slots { block, .. }
             | E::NotOneTemp { block } => vec![block],
+            E::Mechanism { name, component, .. } => vec![component, name],
             E::NoParts { name, inner, part } => vec![part, inner, name],
             E::Hazard { hazard } => vec![&hazard.dst, &hazard.src, &hazard.buffer, &hazard.name],
         }
@@ -153,6 +156,7 @@ impl PipelineError {
                 "benign is for a store that every iteration repeats and that only the last decides"
             }
             E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
+            E::Mechanism { change, .. } => change,
             E::Slots { .. } => "two slots are what `double_buffer_scope` asks for without a number",
             E::Bound { .. }
             | E::Kind { .. }

@@ -42,10 +42,11 @@ impl Writer {
         let mut straight = |section: Section, steps: &[Step]| {
             let steps = steps.iter().enumerate();
             let all = steps.map(|(n, step)| self.step(plan, step, marks, (section, n), bounds, true));
-            Stmt::seq(all.collect::<Vec<_>>())
+            all.collect::<Vec<_>>()
         };
-        let prologue = straight(Section::Prologue, &emission.prologue);
-        let epilogue = straight(Section::Epilogue, &emission.epilogue);
+        let prologue = Stmt::seq(straight(Section::Prologue, &emission.prologue));
+        let mut leftover = straight(Section::Epilogue, &emission.epilogue);
+        let epilogue = Stmt::seq(leftover.split_off(emission.leftover));
         let body = emission.steady.as_ref().map_or_else(
             || Stmt::Seq(vec![]),
             |steady| {
@@ -62,6 +63,7 @@ impl Writer {
                 Stmt::Loop(Arc::new(Loop { extent: steady.extent.clone(), annotations, body, ..old.clone() }))
             },
         );
+        let body = Stmt::seq([body].into_iter().chain(leftover));
         Parts { prologue, body, epilogue, is_dynamic: emission.is_dynamic }
     }
 

@@ -8,7 +8,7 @@ use tilewright_schedule::{
         Annotate, AnnotationValue, Bind, CacheRead, CacheWrite, ComputeAt, ComputeInline, DecomposeReduction,
         DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
         SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, Unroll, Vectorize,
+        StorageAlign, TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         9 => Step::Parallel(Parallel { target }),
         10 => match dice.roll(2) {
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
-            _ => Step::Unroll(Unroll { target }),
+            _ => unroll(func, target, &mut dice)?,
         },
         11 => on_buffers(func, &mut dice)?,
         12 | 13 => pipeline(func, &loops, &mut dice)?,
@@ -100,9 +100,16 @@ fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
     Split { target: target.clone(), into }
 }
 
+fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
+    let around = func.path_to_loop(&target)?.into_iter().rev().nth(1 + dice.roll(2));
+    let serpentine = around.filter(|_| dice.roll(2) == 0).map(|it| it.var.clone());
+    Some(Step::Unroll(Unroll { target, serpentine }))
+}
+
 fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
     let buffer = dice.pick(&func.buffers.keys().cloned().collect::<Vec<_>>())?;
-    Some(match dice.roll(2) {
+    Some(match dice.roll(3) {
+        1 => Step::TransformLayout(TransformLayout { buffer, order: vec![1, 0] }),
         0 => Step::SetScope(SetScope { buffer, scope: dice.pick(&["global", "shared", "local"])?.into() }),
         _ => Step::StorageAlign(StorageAlign { buffer, axis: -2, factor: 8.into(), offset: 1.into() }),
     })
