@@ -11,7 +11,7 @@ use ir::{Annotation, Func, Loop, Name, Stmt};
 use crate::{
     corpus::{Case, cases, schedule},
     header::Verdict,
-    measure::{is_barrier, per_iteration, pipelines, slots},
+    measure::{is_barrier, pipelines, slots, steady},
     run,
 };
 
@@ -71,10 +71,10 @@ fn line(case: &Case, out: &mut String, wrong: &mut Vec<String>) {
                     wrong.push(format!("{name}: TVM's rule gives `{buffer}` {rule:?} slots, not {theirs}"));
                 }
             }
-            let ours = per_iteration(&after, &lowered.module, &is_barrier);
+            let ours = steady(&after, &lowered, &is_barrier);
             if let Some(theirs) = case.header.tvm_barriers {
                 write!(text, "  barriers {theirs}/{ours}").unwrap();
-                if ours > theirs {
+                if ours.exceeds(theirs) {
                     wrong.push(format!("{name}: {ours} barriers in an iteration, {theirs} in TVM"));
                 }
             }
