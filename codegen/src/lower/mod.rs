@@ -50,6 +50,7 @@ use ir::{Buffer, Func, Mechanism, Module, Name, Target};
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
+pub(crate) use merge_shared::repacked;
 pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
 pub use settle_copies::settle_copies;
