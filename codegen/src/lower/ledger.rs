@@ -81,8 +81,8 @@ fn accounts(plan: &Plan, copies: &BTreeSet<usize>) -> Vec<Account> {
         let writes = plan.components[user].writes();
         let each = copies.iter().filter_map(|&copier| {
             let source_written = !plan.components[copier].reads().is_disjoint(&writes);
-            let touches = |it: &&Name| source_written || touched[user].contains(*it);
-            let buffers: Vec<Name> = filled(copier).iter().filter(touches).cloned().collect();
+            let concerned = |it: &&Name| source_written || touched[user].contains(*it);
+            let buffers: Vec<Name> = filled(copier).iter().filter(concerned).cloned().collect();
             // What a component finds of later ones is of an earlier iteration: in a ring, of the last in that slot.
             let slots = buffers.iter().map(|it| plan.slots.get(it).map_or(1, |it| it.count())).min();
             let slots = if source_written { 1 } else { slots.unwrap_or(1) };
