@@ -151,19 +151,8 @@ pub(crate) fn schedule(func: &Func, steps: &[Step]) -> Result<Func, String> {
     Ok(session.func().clone())
 }
 
-/// The scripts of which the tool does not do yet what they say: `pending.txt` names them.
-fn is_pending(name: &str) -> bool {
-    let text = fs::read_to_string(folder().join("pending.txt")).unwrap_or_default();
-    text.lines().any(|it| it == name)
-}
-
 fn part(part: usize) {
-    let check = |it: Case| match (it.check(), is_pending(&it.name)) {
-        (Ok(()), true) => Err(format!("{}: passes now, so `pending.txt` must not name it", it.name)),
-        (Ok(()), false) | (Err(_), true) => Ok(()),
-        (Err(err), false) => Err(err),
-    };
-    let results = cases().into_iter().skip(part).step_by(PARTS).map(|it| it.and_then(check));
+    let results = cases().into_iter().skip(part).step_by(PARTS).map(|it| it.and_then(|it| it.check()));
     let errors: Vec<_> = results.filter_map(Result::err).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n\n"));
 }
