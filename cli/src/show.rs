@@ -91,7 +91,9 @@ impl Show {
             return shell
                 .json(&json!({"ok": true, "emit": emit, "target": target, "text": text, "notes": notes}));
         }
-        notes.iter().for_each(|it| shell.note(it));
+        for it in &notes {
+            shell.note(it);
+        }
         writeln!(shell.out, "{}", text.trim_end_matches('\n'))?;
         Ok(())
     }

@@ -282,7 +282,7 @@ fn choices(it: &Consequences) -> Vec<(&'static str, &Choice)> {
 fn heads(it: &Consequences) -> Vec<String> {
     let registers = it.now.registers.map(|_| "registers");
     let heads = ["slots"].into_iter().chain(registers);
-    heads.chain(["shared bytes", "warps", "limited by", "blocks per SM"]).map(str::to_owned).collect()
+    heads.chain(["shared", "warps", "limited by", "blocks/SM"]).map(str::to_owned).collect()
 }
 
 /// The cells of a row under these heads.
@@ -295,7 +295,7 @@ fn cells(all: &Consequences, it: &Choice) -> Vec<String> {
     let registers = || it.registers.map_or_else(unknown, |it| it.to_string());
     let registers = all.now.registers.map(|_| registers());
     let rest = [
-        it.shared_bytes.to_string(),
+        bytes(it.shared_bytes),
         full.map_or_else(unknown, |it| format!("{} of {}", it.warps, it.max_warps)),
         full.map_or_else(unknown, limits),
         full.map_or_else(unknown, |it| it.blocks.to_string()),

@@ -138,7 +138,8 @@ mod tests {
     fn bytes(body: Vec<Op>, homes: &[(&str, &str)]) -> i64 {
         let body = [alloc("A", 64), alloc("B", 64)].into_iter().chain(body).collect();
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel { name: Name::new("f"), args: IndexMap::new(), launch, body };
+        let kernel =
+            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
         let (dims, args) = (vec![], IndexMap::new());
         let module = Module { name: Name::new("f"), dims, args, kernels: vec![kernel] };
         let shared_homes =
@@ -203,7 +204,8 @@ mod tests {
         let mut body = vec![alloc("one", 64), alloc("two", 32), alloc("three", 16), alloc("big", 128)];
         body.extend([store("one"), store("two"), store("three"), store("one"), store("two"), store("big")]);
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel { name: Name::new("f"), args: IndexMap::new(), launch, body };
+        let kernel =
+            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
         let lives = lives(&kernel, &Homes::new());
         let bytes: Vec<_> = lives.iter().map(|it| shared_bytes(&it.alloc)).collect();
         let places = pack(&bytes, &|a, b| lives[a].conflicts(&lives[b]));

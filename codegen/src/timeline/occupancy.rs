@@ -137,10 +137,11 @@ fn verdict(now: &Choice, before: &Choice) -> Option<String> {
             from.blocks, to.blocks
         )
     } else {
-        let bytes = now.shared_bytes - before.shared_bytes;
-        format!(
-            "{what} {verb} no occupancy: {bytes} more bytes of shared memory, {} blocks per SM, limited by {limits}",
-            to.blocks
-        )
+        let memory = match now.shared_bytes - before.shared_bytes {
+            more @ 1.. => format!("{more} more bytes of shared memory"),
+            ..1 => "no more shared memory".to_owned(),
+        };
+        let blocks = to.blocks;
+        format!("{what} {verb} no occupancy: {memory}, {blocks} blocks per SM, limited by {limits}")
     })
 }

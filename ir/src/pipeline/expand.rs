@@ -12,6 +12,7 @@ use super::{
     depend::Setting,
     emit,
     judge::Judge,
+    lifetimes::split_lifetimes,
     materialize::{Parts, Writer, with_slots},
     private::private,
 };
@@ -36,7 +37,7 @@ pub trait Hooks {
 /// Statements by the place that they go to.
 pub type Marks = BTreeMap<Place, Vec<Stmt>>;
 
-/// Before the instance `at` of a step, or after its last one.
+/// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "the sentence above and the field's names say it")]
 pub struct Place {
@@ -61,6 +62,7 @@ pub enum Section {
 pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
     struct NoHooks;
     impl Hooks for NoHooks {}
+    let func = &split_lifetimes(func.clone());
     for it in func.loops().into_iter().filter(|it| is_pipeline(it) && wanted(it)) {
         let path = func.path_to_loop(&it.var).unwrap_or_default();
         let around = &path[..path.len().saturating_sub(1)];
@@ -69,12 +71,14 @@ pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), Pipeline
     Ok(())
 }
 
-/// The program with its pipelined loops expanded, inner ones before outer ones.
+/// The program with its pipelined loops expanded, inner ones before outer ones, each with its own temporaries
+/// ([`split_lifetimes`]).
 ///
 /// # Errors
 /// What is wrong with the first loop that cannot be.
 pub fn expand(func: &Func, hooks: &mut dyn Hooks) -> Result<Func, PipelineError> {
-    let mut expander = Expander::new(func, hooks);
+    let func = split_lifetimes(func.clone());
+    let mut expander = Expander::new(&func, hooks);
     let body = expander.stmt(&func.body, &[])?;
     Ok(Func { body, ..expander.func })
 }

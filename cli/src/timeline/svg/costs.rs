@@ -5,7 +5,7 @@ use codegen::timeline::Consequences;
 use super::pen::{CHAR, Face, GREY, LINE, MARGIN, Pen};
 use crate::timeline::{cells, choices, footnotes, heads};
 
-/// The side of the square for a block.
+/// The greatest side of the square for a block.
 const BLOCK: usize = 10;
 
 /// Draws the table and the sentences under it.
@@ -41,10 +41,12 @@ pub(super) fn draw(pen: &mut Pen, it: &Consequences) {
         if let Some(full) = choice.and_then(|it| it.1.occupancy.as_ref()) {
             // The blocks stand in the last column, with their squares.
             let start = starts[starts.len() - 1] + 4 * CHAR;
-            for block in 0..usize::try_from(full.blocks).unwrap_or(0) {
-                let x = start + block * (BLOCK + 2);
+            let blocks = usize::try_from(full.blocks).unwrap_or(0);
+            let step = (BLOCK + 2).min(pen.width.saturating_sub(start + MARGIN) / blocks.max(1)).max(3);
+            for block in 0..blocks {
+                let x = start + block * step;
                 let fill = if is_last { "#3f9142" } else { "#9aa4af" };
-                pen.cell((x, pen.y + 5), (BLOCK, BLOCK), (fill, fill), true);
+                pen.cell((x, pen.y + 5), (step - 2, BLOCK), (fill, fill), true);
             }
         }
         pen.y += LINE;

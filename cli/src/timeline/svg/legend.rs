@@ -16,14 +16,14 @@ enum Sign {
     Cell(&'static str, bool),
     Barrier(&'static str),
     Pill(&'static str),
-    None,
+    Pair,
 }
 
 /// Draws the signs side by side, in as many lines as they need.
 pub(super) fn draw(pen: &mut Pen, it: &Timeline) {
     let mut all = vec![(Sign::Cell("3", true), "iteration 3")];
     if held_in_slots(it).any(|it| it.len() > 1) {
-        all.push((Sign::None, "two in a slot: the right one takes the place of the left"));
+        all.push((Sign::Pair, "two in a slot: the right one takes the place of the left"));
     }
     if held_in_slots(it).flatten().any(|it| !it.landed) {
         all.push((Sign::Cell("3", false), "its copy may still be in flight at the end of the step"));
@@ -65,7 +65,7 @@ impl Sign {
             Sign::Cell(..) => 36 + CHAR,
             Sign::Barrier(word) => pill_width(word) + 24 + CHAR,
             Sign::Pill(word) => pill_width(word) + CHAR,
-            Sign::None => 0,
+            Sign::Pair => 56 + CHAR,
         }
     }
 
@@ -82,7 +82,13 @@ impl Sign {
                 pen.pill(x + width / 2, y, word, RED);
             }
             Sign::Pill(word) => pen.pill(x + width / 2, y, word, AMBER),
-            Sign::None => {}
+            Sign::Pair => {
+                for (at, word) in ["3", "5"].into_iter().enumerate() {
+                    let x = x + at * width / 2;
+                    pen.cell((x, y - 9), (width / 2, 18), COLOURS[3 + 2 * at], true);
+                    pen.text(x + width / 4, y + 5, word, Face::Middle);
+                }
+            }
         }
     }
 }
