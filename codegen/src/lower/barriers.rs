@@ -232,3 +232,6 @@ fn under(cond: &[Less], op: Op) -> Op {
         Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
     }
 }
+
+#[cfg(test)]
+mod tests;

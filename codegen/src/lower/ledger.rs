@@ -164,7 +164,9 @@ impl Ledger<'_> {
         waits: &BTreeMap<Place, (i64, BTreeSet<Name>)>,
     ) -> Option<(Place, i64, BTreeSet<Name>)> {
         let mut committed: i64 = 0;
+        // Up to which group all have landed, and at which wait each of them has.
         let mut landed: i64 = 0;
+        let mut landings: Vec<(i64, Place)> = Vec::new();
         // The number of the group, from 1, that each component's copies of each iteration are in.
         let mut groups: BTreeMap<(usize, i64), i64> = BTreeMap::new();
         for moment in &self.timeline {
@@ -179,9 +181,11 @@ impl Ledger<'_> {
                         }
                     }
                 }
-                let wait = waits.get(&place);
-                if let Some((in_flight, _)) = wait {
-                    landed = landed.max(committed - in_flight);
+                if let Some((in_flight, _)) = waits.get(&place)
+                    && committed - in_flight > landed
+                {
+                    landed = committed - in_flight;
+                    landings.push((landed, place));
                 }
                 let Some(instance) = moment.step.get(at) else { continue };
                 let iteration = moment.time - self.plan.components[instance.component].stage;
@@ -189,10 +193,15 @@ impl Ledger<'_> {
                 let mut buffers = BTreeSet::new();
                 for (copier, names, distance) in &self.accounts[instance.component].needs {
                     let group = groups.get(&(*copier, iteration - distance)).copied().unwrap_or(0);
-                    let known = wait.is_some_and(|it| names.iter().all(|name| it.1.contains(name)));
-                    if group > landed || wait.is_some() && !known && group > 0 {
+                    if group > landed {
                         needed = needed.max(group);
                         buffers.extend(names.iter().cloned());
+                    } else if let Some((_, at)) = landings.iter().find(|it| 0 < group && group <= it.0)
+                        && let Some((in_flight, known)) = waits.get(at)
+                        && !names.iter().all(|it| known.contains(it))
+                    {
+                        // The wait is there for this buffer, too.
+                        return Some((*at, *in_flight, names.iter().cloned().collect()));
                     }
                 }
                 if needed > 0 {
