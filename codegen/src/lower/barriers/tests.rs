@@ -1,8 +1,6 @@
 //! Random kernels: with the barriers that are inserted the virtual GPU finds nothing, and without any one of them it
 //! does.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 mod generate;
 
 use indexmap::IndexMap;
@@ -13,7 +11,7 @@ use super::{super::flatten, Context, insert_barriers};
 use crate::vgpu::{self, Order, Settings};
 
 /// How many kernels are made.
-const KERNELS: usize = 3000;
+const KERNELS: usize = 1000;
 
 /// What is counted.
 #[derive(Default, Debug)]
@@ -40,7 +38,7 @@ fn barriers_are_enough_and_needed() {
     println!("{tally:?}");
     assert!(tally.exchange * 2 > KERNELS && tally.barriers > KERNELS, "{tally:?}");
     assert_eq!(tally.unproved, 0, "{tally:?}");
-    assert!(tally.needed * 100 >= tally.barriers * 97, "{tally:?}");
+    assert!(tally.needed * 100 >= tally.barriers * 98, "{tally:?}");
 }
 
 fn judge(made: Made, tally: &mut Tally) {
@@ -111,11 +109,11 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
                 }
                 op.clone()
             }
-            Op::For(it) => {
-                Op::For(For { body: cut(&it.body, all, which), ..For::clone(it) }.into())
-            }
+            Op::For(it) => Op::For(For { body: cut(&it.body, all, which), ..For::clone(it) }.into()),
             Op::If(cond, body) => Op::If(cond.clone(), cut(body, all, which)),
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) | Op::Comment(_) => op.clone(),
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) | Op::Comment(_) => {
+                op.clone()
+            }
         });
     }
     out

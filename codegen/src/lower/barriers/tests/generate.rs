@@ -117,7 +117,7 @@ impl Generator<'_> {
             for (name, slots) in BUFFERS {
                 for slot in 0..slots {
                     let element = self.thread.clone() + at * self.threads;
-                    out.push(Op::Store(self.place(name, Index::int(slot), element), self.number()));
+                    out.push(Op::Store(place(name, Index::int(slot), element), self.number()));
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Generator<'_> {
 
     fn list(&mut self, depth: usize) -> Vec<Op> {
         let mut out = Vec::new();
-        for _ in 0..1 + self.random.below(4) {
+        for _ in 0..=self.random.below(4) {
             if self.budget > 0 {
                 out.extend(self.stmts(depth));
             }
@@ -160,7 +160,8 @@ impl Generator<'_> {
 
     fn for_loop(&mut self, depth: usize) -> Op {
         let n = Index::var(&Name::new("n"));
-        let mut extents = vec![Index::int(1), Index::int(2), Index::int(3), Index::int(MOST_TRIPS), n.clone()];
+        let mut extents =
+            vec![Index::int(1), Index::int(2), Index::int(3), Index::int(MOST_TRIPS), n.clone()];
         extents.extend([&n - &Index::int(1), n.minimum(&Index::int(2)), Index::int(0)]);
         extents.extend(self.loops.last().map(Index::var));
         let extent = self.random.pick(&extents);
@@ -192,12 +193,10 @@ impl Generator<'_> {
     fn number(&mut self) -> Value {
         self.made += 1;
         let loops = self.loops.iter().fold(Index::int(self.made), |sum, it| sum * 5 + Index::var(it));
-        Value::Cast(DType::F32, Arc::new(Value::Index(DType::I32, loops * self.threads + self.thread.clone())))
-    }
-
-    fn place(&self, buffer: &str, slot: Index, element: Index) -> Access {
-        let block = (buffer == "G").then(|| Index::var(&axis_var(ThreadAxis::BlockX)));
-        access(buffer, block.into_iter().chain([slot, element]).collect())
+        Value::Cast(
+            DType::F32,
+            Arc::new(Value::Index(DType::I32, loops * self.threads + self.thread.clone())),
+        )
     }
 
     /// A row: of a ring, or one.
@@ -254,14 +253,15 @@ impl Generator<'_> {
         let (to, slots) = self.free("");
         let slot = self.slot(slots);
         let element = self.own(inner.as_ref());
-        let mut value = Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(self.number()));
+        let mut value =
+            Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(self.number()));
         if self.random.chance(20) {
             value = Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(value));
         }
         let mut op = if self.random.chance(10) {
             Op::Store(access("L", vec![Index::int(0)]), value)
         } else {
-            Op::Store(self.place(to, slot, element), value)
+            Op::Store(place(to, slot, element), value)
         };
         if let Some(var) = inner {
             let kind = self.random.pick(&[ForKind::Serial, ForKind::Unrolled, ForKind::Vectorized]);
@@ -281,13 +281,13 @@ impl Generator<'_> {
         let (from, slots) = self.free(but);
         let slot = self.slot(slots);
         let element = self.any(inner);
-        Value::Load(self.place(from, slot, element))
+        Value::Load(place(from, slot, element))
     }
 
     fn copy(&mut self, to: &str, slot: Index, row: Index) -> Op {
         let element = self.own(None);
         let from = access("A", vec![row, self.thread.clone()]);
-        Op::Copy(self.place(to, slot, element), Value::Load(from))
+        Op::Copy(place(to, slot, element), Value::Load(from))
     }
 
     fn shared(&mut self) -> Option<(&'static str, i64)> {
@@ -332,14 +332,13 @@ impl Generator<'_> {
         let copy = self.copy(to, slot(next.clone()), next.clone());
         let in_flight = u32::try_from(ahead).unwrap();
         let wait = Op::Wait(Wait { in_flight, buffers: vec![Name::new(to)] });
-        let mut body =
-            vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::Commit, wait];
+        let mut body = vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::Commit, wait];
         let element = self.any(None);
-        let used = Value::Load(self.place(to, slot(Index::var(&var)), element));
+        let used = Value::Load(place(to, slot(Index::var(&var)), element));
         let (by, by_slots) = self.free(to);
         let (by_slot, own) = (self.slot(by_slots), self.own(None));
         let value = Value::Binary(BinaryOp::Add, Arc::new(used), Arc::new(self.number()));
-        body.push(Op::Store(self.place(by, by_slot, own), value));
+        body.push(Op::Store(place(by, by_slot, own), value));
         if self.random.chance(40) {
             body.extend(self.list(depth + 2));
         }
@@ -349,6 +348,11 @@ impl Generator<'_> {
         out.push(Op::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] }));
         out
     }
+}
+
+fn place(buffer: &str, slot: Index, element: Index) -> Access {
+    let block = (buffer == "G").then(|| Index::var(&axis_var(ThreadAxis::BlockX)));
+    access(buffer, block.into_iter().chain([slot, element]).collect())
 }
 
 fn access(buffer: &str, indices: Vec<Index>) -> Access {
