@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Finding, RaceKind,
+    Finding, Landing, RaceKind,
     access::{NEVER, WAIT},
     exec::{Machine, Mask, lanes},
     index::WARP,
@@ -56,11 +56,12 @@ impl Flights {
     }
 }
 
-impl<'p> Machine<'p, '_> {
+impl<'p> Machine<'p, '_, '_> {
     /// Starts copies of some lanes.
     pub(crate) fn copy(&mut self, site: u32, place: &'p Place, code: &'p CopyCode, mask: Mask) {
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
+        self.count(place, &offsets, mask);
         for part in 0..place.lanes {
             let mut values = [0.0; WARP];
             let mut sources = [0; WARP];
@@ -68,6 +69,9 @@ impl<'p> Machine<'p, '_> {
                 CopyCode::Source(cond, source, other) => {
                     let reading = self.holds(cond, mask);
                     self.index(&source.index, &mut sources);
+                    if part == 0 {
+                        self.count(source, &sources, reading);
+                    }
                     let part = if source.lanes > 1 { i64::from(part) } else { 0 };
                     for it in &mut sources {
                         *it += part;
@@ -142,6 +146,9 @@ impl<'p> Machine<'p, '_> {
             cell.flights += 1;
             cell.flight = flight;
         }
+        if self.run.landing == Landing::Earliest {
+            self.put(buffer, at, value);
+        }
     }
 
     /// Closes the groups of some lanes.
@@ -194,7 +201,9 @@ impl<'p> Machine<'p, '_> {
             cell.write = now;
         }
         self.overwrite(buffer, at, now, true);
-        self.put(buffer, at, value);
+        if self.run.landing == Landing::Latest {
+            self.put(buffer, at, value);
+        }
         if let Some(access) = touched {
             self.missing_wait(WAIT, buffer, at, mark, access);
         }
