@@ -17,6 +17,7 @@ mod run;
 mod shell;
 mod show;
 mod table;
+mod timeline;
 mod tutorial;
 
 use std::{

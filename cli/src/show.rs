@@ -13,6 +13,7 @@ use crate::{
     report::Report,
     shell::Shell,
     table::Table,
+    timeline,
 };
 
 /// Show what a schedule makes of a program: after some steps, lowered, as source, compiled
@@ -29,6 +30,9 @@ pub(crate) struct Show {
     /// The GPU architecture to compile for; else the script's, that of the GPU at hand, or sm_80
     #[arg(long, value_parser = parse_arch)]
     arch: Option<Arch>,
+    /// With `--emit pipeline`: draws the timelines into this file as well
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
@@ -46,6 +50,8 @@ enum Emit {
     Cuda,
     /// C for the cpu
     C,
+    /// The timeline of each software pipeline, and what its slots cost
+    Pipeline,
     /// PTX, through NVRTC
     Ptx,
     /// Registers, spills, shared memory and occupancy of each kernel, through NVRTC
@@ -54,6 +60,9 @@ enum Emit {
 
 impl Show {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
+        if self.svg.is_some() && self.emit != Emit::Pipeline {
+            return Err(Report::usage("only `--emit pipeline` draws an SVG"));
+        }
         let plan = Plan::load(&self.script, &self.params)?;
         let target = self.target(&plan);
         if self.emit == Emit::Diff {
@@ -65,6 +74,9 @@ impl Show {
             Emit::Kernel => lower(session.func(), &target)?.to_string(),
             Emit::Cuda | Emit::C => source(&lower(session.func(), &target)?, &target)?,
             Emit::Ptx => ptx(session.func(), &target)?,
+            Emit::Pipeline => {
+                return timeline::show(session.func(), &target, self.svg.as_deref(), shell);
+            }
             Emit::Resources => return resources(&plan, session.func(), &target, shell),
         };
         if shell.json {
@@ -81,14 +93,23 @@ impl Show {
         let script = plan.script.target.as_ref().map(|it| &it.value);
         let asked = match (self.emit, &self.arch, script) {
             (Emit::C, _, _) => Some(ScriptTarget::Cpu),
-            (Emit::Ir | Emit::Diff | Emit::Kernel, None, _) | (_, None, Some(ScriptTarget::Cuda(_))) => None,
+            (Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline, None, _)
+            | (_, None, Some(ScriptTarget::Cuda(_))) => None,
             (Emit::Cuda | Emit::Ptx | Emit::Resources, None, Some(ScriptTarget::Cpu) | None)
-            | (Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Cuda | Emit::Ptx | Emit::Resources, Some(_), _) => {
-                Some(cuda)
-            }
+            | (
+                Emit::Ir
+                | Emit::Diff
+                | Emit::Kernel
+                | Emit::Cuda
+                | Emit::Pipeline
+                | Emit::Ptx
+                | Emit::Resources,
+                Some(_),
+                _,
+            ) => Some(cuda),
         };
         // Only what is compiled asks for the GPU at hand: the rest should not differ from machine to machine.
-        let compiles = matches!(self.emit, Emit::Ptx | Emit::Resources);
+        let compiles = matches!(self.emit, Emit::Pipeline | Emit::Ptx | Emit::Resources);
         plan.target(asked.as_ref(), compiles.then(found_arch).flatten())
     }
 
@@ -113,7 +134,8 @@ impl Show {
     }
 }
 
-fn words(target: &Target) -> String {
+/// A target as users write it.
+pub(crate) fn words(target: &Target) -> String {
     match target {
         Target::Cpu => "cpu".to_owned(),
         Target::Cuda(arch) => format!("cuda:{arch}"),

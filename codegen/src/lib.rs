@@ -8,6 +8,7 @@ pub mod device;
 pub mod emit;
 mod launch;
 pub mod lower;
+pub mod timeline;
 pub mod vgpu;
 
 use ir::{Func, Module, Target};

@@ -42,6 +42,9 @@ pub struct Kernel {
     pub args: IndexMap<Name, bool>,
     /// The number of blocks (over the symbolic dimensions) or threads on each bound axis. Empty on a CPU.
     pub launch: IndexMap<ThreadAxis, Index>,
+    /// How many of its blocks a multiprocessor shall be able to hold at once, if that matters: the compiler then
+    /// gives each thread no more registers than that leaves it.
+    pub blocks_per_sm: Option<i64>,
     /// What each thread does.
     pub body: Vec<Op>,
 }

@@ -260,6 +260,23 @@ impl Stmt {
         self.map_indices(&mut |index| index.subst(with))
     }
 
+    /// The statement with every place that it stores to or loads from rewritten by `f`.
+    #[must_use]
+    pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Stmt {
+        match self {
+            Stmt::Loop(it) => Stmt::Loop(Arc::new(Loop { body: it.body.map_accesses(f), ..Loop::clone(it) })),
+            Stmt::Block(it) => {
+                let init = it.init.as_ref().map(|it| it.map_accesses(f));
+                Stmt::Block(Arc::new(Block { init, body: it.body.map_accesses(f), ..Block::clone(it) }))
+            }
+            Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| it.map_accesses(f)).collect()),
+            Stmt::Store(it) => {
+                let value = it.value.map_loads(&mut |load| Value::Load(f(load)));
+                Stmt::store(f(&it.place), value)
+            }
+        }
+    }
+
     /// Calls `f` with each store in or below, in program order.
     pub fn each_store<'a>(&'a self, f: &mut dyn FnMut(&'a Store)) {
         self.walk(&mut |stmt| {

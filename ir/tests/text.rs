@@ -139,9 +139,16 @@ fn lowered_programs_print_in_the_same_taste() {
         name: Name::from("sum"),
         args: [(Name::from("A"), false), (Name::from("C"), true)].into(),
         launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
+        blocks_per_sm: Some(3),
         body: vec![Op::Alloc(alloc), Op::Comment("A_shared".to_owned()), copy, Op::Barrier, k],
     };
-    let plain = Kernel { name: Name::from("sum_1"), launch: [].into(), body: vec![], ..kernel.clone() };
+    let plain = Kernel {
+        name: Name::from("sum_1"),
+        launch: [].into(),
+        blocks_per_sm: None,
+        body: vec![],
+        ..kernel.clone()
+    };
     let module = Module {
         name: Name::from("sum"),
         dims: vec![Name::from("n")],

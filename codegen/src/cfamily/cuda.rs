@@ -19,8 +19,9 @@ impl Printer<'_> {
         self.frame.shared_offsets = offsets;
         let threads = thread_count(kernel).unwrap_or(Target::MAX_THREADS);
         let parameters = self.cuda_parameters(kernel).join(", ");
+        let resident = kernel.blocks_per_sm.map(|it| format!(", {it}")).unwrap_or_default();
         let head = format!(
-            "extern \"C\" __global__ void __launch_bounds__({threads}) {}({parameters})",
+            "extern \"C\" __global__ void __launch_bounds__({threads}{resident}) {}({parameters})",
             self.frame.symbol,
         );
         self.nest(&head, |printer| {

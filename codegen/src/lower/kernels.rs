@@ -1,7 +1,7 @@
 //! Which statements become kernels, and how wide they are launched.
 
 use indexmap::IndexMap;
-use ir::{Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
+use ir::{Annotation, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
 
 use super::LowerError;
 
@@ -57,6 +57,19 @@ pub(crate) fn check_axes(func: &Func, target: &Target) -> Result<(), LowerError>
         }
     }
     Ok(())
+}
+
+/// How many blocks of a kernel a multiprocessor shall hold: the most that one of its loops asks for.
+pub(crate) fn blocks_per_sm(stmt: &Stmt) -> Option<i64> {
+    let mut most = None;
+    stmt.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && let Some(Annotation::Int(wanted)) = it.annotations.get("blocks_per_sm")
+        {
+            most = most.max(Some(*wanted));
+        }
+    });
+    most
 }
 
 /// The axes of a kernel in the order of declaration, each as wide as the widest loop bound to it.

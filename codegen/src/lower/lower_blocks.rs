@@ -44,7 +44,8 @@ pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, 
         let mut body = door.allocs(None, stmt);
         let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false };
         body.extend(door.stmt(stmt, &scope));
-        kernels.push(Kernel { name, args: used(&body, &args), launch, body });
+        let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
+        kernels.push(Kernel { name, args, launch, blocks_per_sm, body });
     }
     context.buffers = func.buffers;
     Ok(Module { name: func.name, dims: func.dims, args, kernels })

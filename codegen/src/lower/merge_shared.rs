@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use ir::{Kernel, Module, Name, Op};
 
-use super::{
-    Context,
-    live::{Life, lives},
-};
+use super::{Context, live::lives};
 use crate::launch::{shared_bytes, shared_layout};
 
 /// ```text
@@ -25,7 +22,8 @@ use crate::launch::{shared_bytes, shared_layout};
 pub(crate) fn merge_shared(mut module: Module, context: &Context) -> Module {
     for kernel in &mut module.kernels {
         let lives = lives(kernel, &context.shared_homes);
-        let places = pack(&lives);
+        let bytes: Vec<_> = lives.iter().map(|it| shared_bytes(&it.alloc)).collect();
+        let places = pack(&bytes, &|a, b| lives[a].conflicts(&lives[b]));
         let end = places.iter().map(|(at, offset)| offset + shared_bytes(&lives[*at].alloc)).max();
         if end.is_some_and(|it| it < shared_layout(kernel).1) {
             let offset = |(at, offset): (usize, i64)| (lives[at].alloc.name.clone(), offset);
@@ -42,20 +40,18 @@ pub(crate) fn merge_shared(mut module: Module, context: &Context) -> Module {
 }
 
 /// The place in bytes of each buffer, by its position.
-fn pack(lives: &[Life]) -> Vec<(usize, i64)> {
-    let mut order: Vec<_> = (0..lives.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(shared_bytes(&lives[*at].alloc)));
+fn pack(bytes: &[i64], conflict: &dyn Fn(usize, usize) -> bool) -> Vec<(usize, i64)> {
+    let mut order: Vec<_> = (0..bytes.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(bytes[*at]));
     let mut placed: Vec<(usize, i64)> = Vec::new();
     for at in order {
-        let bytes = shared_bytes(&lives[at].alloc);
-        let others = placed.iter().filter(|it| lives[it.0].conflicts(&lives[at]));
-        let mut taken: Vec<_> =
-            others.map(|(other, start)| (*start, start + shared_bytes(&lives[*other].alloc))).collect();
+        let others = placed.iter().filter(|it| conflict(it.0, at));
+        let mut taken: Vec<_> = others.map(|(other, start)| (*start, start + bytes[*other])).collect();
         taken.sort_unstable();
         let (mut end, mut best) = (0, None);
         for (start, stop) in taken {
             let gap = start - end;
-            if gap >= bytes && best.is_none_or(|(size, _)| gap < size) {
+            if gap >= bytes[at] && best.is_none_or(|(size, _)| gap < size) {
                 best = Some((gap, end));
             }
             end = end.max(stop);
@@ -63,6 +59,32 @@ fn pack(lives: &[Life]) -> Vec<(usize, i64)> {
         placed.push((at, best.map_or(end, |it| it.1)));
     }
     placed
+}
+
+/// A kernel whose shared buffers have other sizes, packed anew; those share bytes that do in `old`, of the same
+/// buffers.
+pub(crate) fn repacked(old: &Kernel, mut new: Kernel) -> Kernel {
+    let aliases = aliases(old);
+    if aliases.is_empty() {
+        return new;
+    }
+    let allocs: Vec<_> = new
+        .body
+        .iter()
+        .filter_map(
+            |op| if let Op::Alloc(it) = op { Some((it.name.clone(), shared_bytes(it))) } else { None },
+        )
+        .collect();
+    let bytes: Vec<_> = allocs.iter().map(|it| it.1).collect();
+    let conflict = |a: usize, b: usize| !aliases.contains(&(allocs[a].0.clone(), allocs[b].0.clone()));
+    let places: IndexMap<_, _> =
+        pack(&bytes, &conflict).into_iter().map(|(at, offset)| (allocs[at].0.clone(), offset)).collect();
+    for op in &mut new.body {
+        if let Op::Alloc(it) = op {
+            it.offset = places.get(&it.name).copied();
+        }
+    }
+    new
 }
 
 /// The pairs of shared buffers of a kernel that have bytes in common, each both ways round.
@@ -116,7 +138,8 @@ mod tests {
     fn bytes(body: Vec<Op>, homes: &[(&str, &str)]) -> i64 {
         let body = [alloc("A", 64), alloc("B", 64)].into_iter().chain(body).collect();
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel { name: Name::new("f"), args: IndexMap::new(), launch, body };
+        let kernel =
+            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
         let (dims, args) = (vec![], IndexMap::new());
         let module = Module { name: Name::new("f"), dims, args, kernels: vec![kernel] };
         let shared_homes =
@@ -181,8 +204,11 @@ mod tests {
         let mut body = vec![alloc("one", 64), alloc("two", 32), alloc("three", 16), alloc("big", 128)];
         body.extend([store("one"), store("two"), store("three"), store("one"), store("two"), store("big")]);
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel { name: Name::new("f"), args: IndexMap::new(), launch, body };
-        let places = pack(&lives(&kernel, &Homes::new()));
+        let kernel =
+            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
+        let lives = lives(&kernel, &Homes::new());
+        let bytes: Vec<_> = lives.iter().map(|it| shared_bytes(&it.alloc)).collect();
+        let places = pack(&bytes, &|a, b| lives[a].conflicts(&lives[b]));
         assert_eq!(places, [(3, 0), (0, 0), (1, 256), (2, 384)]);
     }
 }

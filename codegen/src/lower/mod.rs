@@ -45,11 +45,12 @@ mod unroll;
 mod vectorize;
 
 use indexmap::IndexMap;
-use ir::{Buffer, Func, Mechanism, Module, Name, Target};
+use ir::{Buffer, Func, Mechanism, Module, Name, Target, pipeline::split_lifetimes};
 
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
+pub(crate) use merge_shared::repacked;
 pub use report::{ComponentReport, PipelineReport, SlotReport};
 pub use scalarize::scalarize;
 pub use settle_copies::settle_copies;
@@ -124,6 +125,11 @@ impl Context {
 
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "split_lifetimes",
+        doc: "Gives each pipeline its own of the temporaries that it shares with others in name only.",
+        run: Run::Func(|func, _| Ok(split_lifetimes(func))),
+    },
     Pass {
         name: "choose_mechanisms",
         doc: "Finds how each asynchronous stage of a pipeline copies: cp.async, through registers, or in its place.",

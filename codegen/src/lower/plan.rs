@@ -135,7 +135,9 @@ impl Planner<'_> {
         let count = order.len();
         let mut out = Vec::new();
         for then in 0..count {
-            for first in (then + 1..count).rev() {
+            // A statement in which threads meet may still need another barrier between its end and its beginning.
+            let last = if self.items[order[then]].flow.meets { then } else { then + 1 };
+            for first in (last..count).rev() {
                 if let Some(it) = self.dependence(order[first], order[then], When::Next) {
                     out.push((Arc { start: (first + 1) % count, length: count - first + then }, it));
                 }

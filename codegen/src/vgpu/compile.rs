@@ -279,6 +279,7 @@ mod tests {
             name: "k".into(),
             args: IndexMap::new(),
             launch: IndexMap::new(),
+            blocks_per_sm: None,
             body: vec![
                 Op::Alloc(ir::Alloc {
                     name: "X".into(),

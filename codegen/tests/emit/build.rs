@@ -80,6 +80,7 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
         name: n(name),
         args: args.iter().map(|it| (bare(it.0), it.0.ends_with('+'))).collect(),
         launch: IndexMap::new(),
+        blocks_per_sm: None,
         body,
     };
     Module {

@@ -12,6 +12,7 @@ use super::{
     depend::Setting,
     emit,
     judge::Judge,
+    lifetimes::split_lifetimes,
     materialize::{Parts, Writer, with_slots},
     private::private,
 };
@@ -61,6 +62,7 @@ pub enum Section {
 pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
     struct NoHooks;
     impl Hooks for NoHooks {}
+    let func = &split_lifetimes(func.clone());
     for it in func.loops().into_iter().filter(|it| is_pipeline(it) && wanted(it)) {
         let path = func.path_to_loop(&it.var).unwrap_or_default();
         let around = &path[..path.len().saturating_sub(1)];
@@ -69,12 +71,14 @@ pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), Pipeline
     Ok(())
 }
 
-/// The program with its pipelined loops expanded, inner ones before outer ones.
+/// The program with its pipelined loops expanded, inner ones before outer ones, each with its own temporaries
+/// ([`split_lifetimes`]).
 ///
 /// # Errors
 /// What is wrong with the first loop that cannot be.
 pub fn expand(func: &Func, hooks: &mut dyn Hooks) -> Result<Func, PipelineError> {
-    let mut expander = Expander::new(func, hooks);
+    let func = split_lifetimes(func.clone());
+    let mut expander = Expander::new(&func, hooks);
     let body = expander.stmt(&func.body, &[])?;
     Ok(Func { body, ..expander.func })
 }

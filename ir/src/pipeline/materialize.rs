@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Emission, Instance, Marks, PipelineError, Place, Plan, Section, Step, expand::is_own};
-use crate::{Access, Block, Func, Index, Less, Loop, Name, Stmt, Value, arith::Bounds};
+use crate::{Access, Block, Func, Index, Less, Loop, Name, Stmt, arith::Bounds};
 
 /// An expanded loop.
 pub(super) struct Parts {
@@ -153,22 +153,8 @@ fn guard(stmt: &mut Stmt, guards: &[Less]) {
 
 /// The statement with a leading subscript for the slot on each access to a buffer that has slots.
 pub(super) fn with_slots(stmt: &Stmt, slot: &dyn Fn(&Name) -> Option<Index>) -> Stmt {
-    let access = |it: &Access| match slot(&it.buffer) {
-        Some(slot) => {
-            let indices = std::iter::once(slot).chain(it.indices.iter().cloned()).collect();
-            Access { indices, ..it.clone() }
-        }
-        None => it.clone(),
-    };
-    match stmt {
-        Stmt::Loop(it) => Stmt::Loop(Arc::new(Loop { body: with_slots(&it.body, slot), ..Loop::clone(it) })),
-        Stmt::Block(it) => {
-            let init = it.init.as_ref().map(|it| with_slots(it, slot));
-            Stmt::Block(Arc::new(Block { init, body: with_slots(&it.body, slot), ..Block::clone(it) }))
-        }
-        Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| with_slots(it, slot)).collect()),
-        Stmt::Store(it) => {
-            Stmt::store(access(&it.place), it.value.map_loads(&mut |load| Value::Load(access(load))))
-        }
-    }
+    stmt.map_accesses(&mut |it| {
+        let indices = slot(&it.buffer).into_iter().chain(it.indices.iter().cloned()).collect();
+        Access { indices, ..it.clone() }
+    })
 }

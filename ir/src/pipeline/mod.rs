@@ -23,6 +23,7 @@ mod emission;
 mod error;
 mod expand;
 mod judge;
+mod lifetimes;
 mod materialize;
 mod private;
 mod touch;
@@ -38,6 +39,7 @@ pub use annotation::{
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
 pub use expand::{Hooks, Marks, Place, Section, check, expand};
+pub use lifetimes::split_lifetimes;
 pub use private::private;
 
 use crate::{Index, Name, Stmt};

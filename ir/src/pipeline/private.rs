@@ -11,56 +11,88 @@ use crate::{
 /// The most runs of statements that are gone through one by one where boxes do not tell.
 const MAX_RUNS: i64 = 20_000;
 
-/// The temporaries of a loop that carry nothing from one of its iterations to another, nor out of it.
+/// The temporaries of a loop that carry nothing from one of its iterations to another, nor into or out of it.
 ///
 /// Each read has to follow a write in the same iteration: by a block whose box covers what is read, or, where boxes
-/// do not tell and the loop is small, in fact.
+/// do not tell and the loop is small, in fact. What the rest of the program does with the buffer has to have nothing
+/// to do with the loop: each read there follows a write there, with the loop not in between.
 pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     let nests = Nest::all(func);
-    let level = |nest: &Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
-    let inside: Vec<&Nest<'_>> = nests.iter().filter(|nest| level(nest).is_some()).collect();
+    let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|other| other.var == it.var);
     let temps = func.buffers.iter().filter(|(_, info)| info.role == Role::Temp).map(|(name, _)| name);
     let is_private = |name: &&Name| {
-        let users: Vec<&Nest<'_>> = inside.iter().copied().filter(|nest| nest.uses(name)).collect();
-        let all = nests.iter().filter(|nest| nest.uses(name)).count();
-        !users.is_empty()
-            && users.len() == all
-            && (covered(func, &users, it, name) || fills_first(func, &users, it, name))
+        let users = nests.iter().filter(|nest| nest.uses(name));
+        let (inside, outside): (Vec<_>, Vec<_>) = users.partition(|nest| is_inside(nest));
+        !inside.is_empty()
+            && (covered(func, &inside, it, name) || fills_first(func, &inside, it, name))
+            && (outside.is_empty() || apart(func, &nests, it, name))
     };
     temps.filter(is_private).cloned().collect()
 }
 
 /// Whether every read follows a write of a box that covers it.
 fn covered(func: &Func, users: &[&Nest<'_>], it: &Loop, buffer: &Name) -> bool {
-    let Some(info) = func.buffers.get(buffer) else { return false };
     users.iter().enumerate().all(|(n, reader)| {
-        if !reader.reaches(buffer, Way::Read) || reader.reaches(buffer, Way::Write) && starts(reader, it) {
-            return true;
-        }
-        let mut earlier = users[..n].iter().filter(|writer| writer.reaches(buffer, Way::Write));
-        earlier.any(|writer| {
-            let fixed = writer.shared_loops(reader);
-            let bounds = bounds_of(func, &reader.loops[..fixed]);
-            let written = writer.touched_in_one(buffer, fixed, Way::Write);
-            let read = reader.touched_in_one(buffer, fixed, Way::Read);
-            writes_box(writer, reader.block, buffer, fixed) && covers(&written, &read, &info.shape, &bounds)
-        })
+        let level = reader.loops.iter().position(|other| other.var == it.var);
+        !reader.reaches(buffer, Way::Read)
+            || reader.reaches(buffer, Way::Write) && anew(reader) > level
+            || users[..n].iter().any(|writer| fills(func, writer, reader, buffer))
     })
 }
 
-/// Whether a block that reads what it writes starts anew in each iteration of a loop: its init runs there.
-fn starts(nest: &Nest<'_>, it: &Loop) -> bool {
-    let within = |var: &Name| {
-        let level = nest.loops.iter().position(|other| other.var == it.var);
-        level.is_some_and(|level| nest.loops[level + 1..].iter().any(|inner| inner.var == *var))
+/// Whether a block writes all that a later one reads, in the same iteration of the loops around both.
+fn fills(func: &Func, writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bool {
+    let Some(info) = func.buffers.get(buffer).filter(|_| writer.reaches(buffer, Way::Write)) else {
+        return false;
     };
-    let mut reduced = nest.block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+    let fixed = writer.shared_loops(reader);
+    let bounds = bounds_of(func, &reader.loops[..fixed]);
+    let written = writer.touched_in_one(buffer, fixed, Way::Write);
+    let read = reader.touched_in_one(buffer, fixed, Way::Read);
+    writes_box(writer, reader.block, buffer, fixed) && covers(&written, &read, &info.shape, &bounds)
+}
+
+/// For a block that reads what it writes, under how many loops it starts anew, because its init runs there; none if
+/// it does not.
+fn anew(nest: &Nest<'_>) -> Option<usize> {
     let writes = nest.accesses(Way::Write);
     let own = nest
         .accesses(Way::Read)
         .iter()
         .all(|read| writes.contains(read) || writes.iter().all(|write| write.buffer != read.buffer));
-    own && nest.block.init.is_some() && reduced.all(|iter| !iter.binding.any_var(&|var| !within(var)))
+    let reduced = |it: &Loop| {
+        let mut iters = nest.block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
+        iters.any(|iter| iter.binding.any_var(&|var| *var == it.var))
+    };
+    let first = nest.loops.iter().position(|it| reduced(it)).unwrap_or(nest.loops.len());
+    (own && nest.block.init.is_some()).then_some(first)
+}
+
+/// Whether no block outside a loop reads what the loop leaves in a buffer: each reads what a block outside has
+/// written, with no iteration of the loop in between.
+fn apart(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
+    let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|other| other.var == it.var);
+    let Some(at) = nests.iter().position(is_inside) else { return true };
+    // The loop is not in between if it comes before or after both, and not again before they are through.
+    let outside_of = |first: usize, last: usize, shared: usize| {
+        let met = if at < first {
+            nests[at].shared_loops(&nests[first])
+        } else {
+            nests[at].shared_loops(&nests[last])
+        };
+        (at < first || at > last) && met <= shared
+    };
+    let users = nests.iter().enumerate().filter(|(_, nest)| nest.uses(buffer) && !is_inside(nest));
+    users.filter(|(_, nest)| nest.reaches(buffer, Way::Read)).all(|(n, reader)| {
+        let own = anew(reader).filter(|_| reader.reaches(buffer, Way::Write));
+        own.is_some_and(|loops| outside_of(n, n, loops))
+            || (0..n).any(|m| {
+                let writer = &nests[m];
+                !is_inside(writer)
+                    && outside_of(m, n, writer.shared_loops(reader))
+                    && fills(func, writer, reader, buffer)
+            })
+    })
 }
 
 /// Whether every read follows a write, going through every iteration of a loop of known and small extents.

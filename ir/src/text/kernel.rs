@@ -55,13 +55,15 @@ impl Listing {
     fn kernel(&mut self, depth: usize, kernel: &Kernel) {
         let axes = kernel.launch.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
         let axes = axes.collect::<Vec<_>>().join(", ");
+        let resident =
+            kernel.blocks_per_sm.map(|it| format!(" // {it} blocks a multiprocessor")).unwrap_or_default();
         let launch = if axes.is_empty() { axes } else { format!("<<<{axes}>>>") };
         let args = kernel.args.iter().map(|(name, written)| match written {
             true => format!("mut {name}"),
             false => name.to_string(),
         });
         let args = args.collect::<Vec<_>>().join(", ");
-        self.line(depth, format_args!("kernel {}{launch}({args})", kernel.name));
+        self.line(depth, format_args!("kernel {}{launch}({args}){resident}", kernel.name));
         self.ops(depth + 1, &kernel.body);
     }
 

@@ -29,8 +29,10 @@ use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique
 ///
 /// Keys are known and values checked: `software_pipeline_stage`, `software_pipeline_order` and
 /// `software_pipeline_async_stages` on loops and `double_buffer_scope` on blocks are the primitives of the same names;
-/// `software_pipeline_mechanism` on loops and `double_buffer_slots` on blocks are what their options attach; `note` is
-/// a text on either that no pass reads. A key is given once.
+/// `software_pipeline_mechanism` on loops and `double_buffer_slots` on blocks are what their options attach;
+/// `blocks_per_sm` on a loop says how many of its kernel's blocks a multiprocessor of a GPU shall be able to hold at
+/// once, so that the compiler of the kernel spends no more registers than that leaves; `note` is a text on either that
+/// no pass reads. A key is given once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Annotate {
@@ -61,7 +63,8 @@ pub enum AnnotationValue {
 }
 
 const NOTE: &str = "note";
-const LOOP_KEYS: [&str; 5] = [NOTE, STAGE, ORDER, ASYNC, MECHANISM];
+const BLOCKS: &str = "blocks_per_sm";
+const LOOP_KEYS: [&str; 6] = [NOTE, BLOCKS, STAGE, ORDER, ASYNC, MECHANISM];
 const BLOCK_KEYS: [&str; 3] = [NOTE, double_buffer_scope::KEY, double_buffer_scope::SLOTS];
 
 impl Primitive for Annotate {
@@ -83,6 +86,12 @@ impl Annotate {
         let wanted = "a number for each block, or a list of numbers";
         match self.key.as_str() {
             NOTE => annotate_loop(state, target, NOTE, self.text(target)?),
+            BLOCKS => match self.value {
+                AnnotationValue::Int(it @ 1..=32) => {
+                    annotate_loop(state, target, BLOCKS, Annotation::Int(it))
+                }
+                _ => Err(self.bad_value(target, "a number from 1 to 32")),
+            },
             STAGE => {
                 let stages = match &self.value {
                     AnnotationValue::Map(map) => Stages::Map(numbers(map)),

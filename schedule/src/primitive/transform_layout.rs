@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use ir::{Access, Block, Name, Role, Stmt, Value};
+use ir::{Access, Block, Name, Role};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -72,13 +72,7 @@ impl TransformLayout {
 
     fn block(&self, block: &mut Block) {
         for stmt in block.init.iter_mut().chain([&mut block.body]) {
-            stmt.walk_mut(&mut |it| {
-                if let Stmt::Store(store) = it {
-                    let value = store.value.map_loads(&mut |load| Value::Load(self.access(load)));
-                    *it = Stmt::store(self.access(&store.place), value);
-                }
-                true
-            });
+            *stmt = stmt.map_accesses(&mut |it| self.access(it));
         }
     }
 }

@@ -1,0 +1,194 @@
+//! The grid of a timeline: a row for each statement and slot, a column for each step.
+
+use std::{
+    io::{self, Write},
+    ops::Range,
+};
+
+use codegen::timeline::{Column, Held, Part, Sync, Timeline};
+use ir::Scope;
+
+use super::PAGE;
+
+/// A row of the grid: a label and a cell for each step.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) kind: RowKind,
+    pub(super) label: String,
+    pub(super) cells: Vec<String>,
+}
+
+/// What a row shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RowKind {
+    /// What stands before a statement, or at the end.
+    Syncs(usize),
+    /// The iteration of a statement.
+    Statement(usize),
+    /// What a slot of a ring holds.
+    Slot(usize, usize),
+    /// How many groups are under way.
+    Groups,
+}
+
+impl RowKind {
+    /// Whether it says what memory holds, and not what runs.
+    pub(super) const fn is_memory(self) -> bool {
+        match self {
+            RowKind::Syncs(_) | RowKind::Statement(_) => false,
+            RowKind::Slot(..) | RowKind::Groups => true,
+        }
+    }
+}
+
+/// The rows of the grid, top to bottom.
+pub(super) fn rows(it: &Timeline) -> Vec<Row> {
+    let cells = |f: &dyn Fn(&Column) -> String| it.columns.iter().map(f).collect::<Vec<_>>();
+    let mut out = Vec::new();
+    for rank in 0..=it.statements.len() {
+        if it.columns.iter().any(|column| !column.syncs[rank].is_empty()) {
+            let cells = cells(&|column| syncs(&column.syncs[rank]));
+            out.push(Row { kind: RowKind::Syncs(rank), label: String::new(), cells });
+        }
+        if let Some(statement) = it.statements.get(rank) {
+            let cells = cells(&|column| column.runs[rank].map_or_else(String::new, |it| it.to_string()));
+            out.push(Row { kind: RowKind::Statement(rank), label: statement.name.to_string(), cells });
+        }
+    }
+    for (at, ring) in it.rings.iter().enumerate() {
+        if ring.slots == 1 && ring.scope != Scope::Shared {
+            continue;
+        }
+        for slot in 0..usize::try_from(ring.slots).unwrap_or(0) {
+            let label =
+                if ring.slots == 1 { ring.buffer.to_string() } else { format!("{}[{slot}]", ring.buffer) };
+            let cells = cells(&|column| held(&column.slots[at][slot]));
+            out.push(Row { kind: RowKind::Slot(at, slot), label, cells });
+        }
+    }
+    if has(it, &|it| *it == Sync::Commit) {
+        let cells = cells(&|column| column.in_flight.to_string());
+        out.push(Row { kind: RowKind::Groups, label: "groups in flight".to_owned(), cells });
+    }
+    out
+}
+
+pub(super) fn has(it: &Timeline, wanted: &dyn Fn(&Sync) -> bool) -> bool {
+    it.columns.iter().flat_map(|it| &it.syncs).flatten().any(wanted)
+}
+
+/// What stands between statements, in short.
+pub(super) fn syncs(syncs: &[Sync]) -> String {
+    let word = |it: &Sync| match it {
+        Sync::Commit => "c".to_owned(),
+        Sync::Wait { in_flight, .. } => format!("w{in_flight}"),
+        Sync::Barrier { at, inside: false } => format!("b{}", at + 1),
+        Sync::Barrier { at, inside: true } => format!("(b{})", at + 1),
+    };
+    syncs.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn held(held: &[Held]) -> String {
+    let word = |it: &Held| format!("{}{}", it.iteration, if it.landed { "" } else { "*" });
+    held.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+/// Prints the grid, in pieces where the page is too narrow.
+pub(super) fn print(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
+    let rows = rows(it);
+    let label = rows.iter().map(|it| it.label.chars().count()).max().unwrap_or(0).max("step".len());
+    let widths = widths(it, &rows);
+    let width = |at: usize| widths[at];
+    let mut at = 0;
+    while at < it.columns.len() {
+        // As many steps as the page has room for, at least one.
+        let mut end = at;
+        let mut used = label;
+        while end < it.columns.len() && (end == at || used + 4 + width(end) <= PAGE) {
+            used += 2 + width(end) + if starts(it, end, at) { 2 } else { 0 };
+            end += 1;
+        }
+        if at > 0 {
+            writeln!(out)?;
+        }
+        chunk(out, it, &rows, label, at..end, &width)?;
+        at = end;
+    }
+    Ok(())
+}
+
+/// The widths of the steps: of their widest cells, and so that the name of each part has room.
+fn widths(it: &Timeline, rows: &[Row]) -> Vec<usize> {
+    let cell = |at: usize| rows.iter().map(|it| it.cells[at].chars().count()).max().unwrap_or(0);
+    let mut out: Vec<_> =
+        it.columns.iter().enumerate().map(|(at, it)| cell(at).max(it.step.to_string().len())).collect();
+    for part in [Part::Prologue, Part::Steady, Part::Epilogue] {
+        let steps: Vec<_> = (0..out.len()).filter(|at| it.columns[*at].part == part).collect();
+        let Some(last) = steps.last() else { continue };
+        let room = steps.iter().map(|at| out[*at] + 2).sum::<usize>() - 2;
+        out[*last] += part.to_string().len().saturating_sub(room);
+    }
+    out
+}
+
+/// Whether a part of the pipeline starts in this step, or goes on from the chunk before.
+fn starts(it: &Timeline, at: usize, first: usize) -> bool {
+    at == first || it.columns[at].part != it.columns[at - 1].part
+}
+
+fn chunk(
+    out: &mut dyn Write,
+    it: &Timeline,
+    rows: &[Row],
+    label: usize,
+    range: Range<usize>,
+    width: &dyn Fn(usize) -> usize,
+) -> io::Result<()> {
+    let first = range.start;
+    let line = |name: &str, cell: &dyn Fn(usize) -> String| {
+        let mut line = format!("{name:label$}");
+        for at in range.clone() {
+            let bar = if starts(it, at, first) { " |" } else { "" };
+            let (cell, room) = (cell(at), width(at));
+            line.extend([bar, "  ", &format!("{cell:<room$}")]);
+        }
+        line.trim_end().to_owned()
+    };
+    writeln!(out, "{}", parts(it, label, range.clone(), width))?;
+    writeln!(out, "{}", line("step", &|at| it.columns[at].step.to_string()))?;
+    let mut slots = false;
+    for row in rows {
+        if row.kind.is_memory() && !slots {
+            writeln!(out, "{}", "-".repeat(line("", &|at| "-".repeat(width(at))).chars().count()))?;
+            slots = true;
+        }
+        let empty = if matches!(row.kind, RowKind::Syncs(_)) { "" } else { "." };
+        let cell = |at: usize| if row.cells[at].is_empty() { empty } else { &row.cells[at] }.to_owned();
+        writeln!(out, "{}", line(&row.label, &cell))?;
+    }
+    Ok(())
+}
+
+/// The names of the parts over their steps, cut where a part is narrower than its name.
+fn parts(it: &Timeline, label: usize, range: Range<usize>, width: &dyn Fn(usize) -> usize) -> String {
+    let mut line = " ".repeat(label);
+    let mut room = 0;
+    let mut word = String::new();
+    for at in range.clone() {
+        if starts(it, at, range.start) {
+            line += &fitted(&word, room);
+            line += " |  ";
+            word = it.columns[at].part.to_string();
+            room = width(at);
+        } else {
+            room += 2 + width(at);
+        }
+    }
+    (line + &word).trim_end().to_owned()
+}
+
+fn fitted(word: &str, room: usize) -> String {
+    let cut: String =
+        if word.chars().count() > room { word.chars().take(room).collect() } else { word.to_owned() };
+    format!("{cut:room$}")
+}

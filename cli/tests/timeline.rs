@@ -1,0 +1,44 @@
+//! The timelines of pipelines, as the user sees them.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::tilewright;
+
+/// Shows a script's pipelines as on a machine without NVRTC, so that it is the same everywhere.
+fn show(script: &Path, more: &[&str]) -> String {
+    let name = script.file_name().unwrap().to_str().unwrap();
+    let arguments = ["show", name, "--emit", "pipeline", "--arch", "sm_90a"];
+    tilewright(script.parent().unwrap(), &[&arguments, more].concat())
+}
+
+#[test]
+fn the_scripts_of_pipelines() {
+    insta::glob!("scripts/pipeline_*.ron", |path| {
+        insta::assert_snapshot!(show(path, &[]));
+    });
+}
+
+#[test]
+fn the_rungs_of_the_ladder() {
+    insta::glob!("../../workloads/matmul/ladders/matmul-cuda-f32", "0[678]_*.ron", |path| {
+        insta::assert_snapshot!(show(path, &[]));
+    });
+}
+
+#[test]
+fn drawings_and_data() {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nested.svg");
+    show(&scripts.join("pipeline_nested_cuda.ron"), &["--svg", file.to_str().unwrap()]);
+    insta::assert_snapshot!("svg", fs::read_to_string(file).unwrap());
+    insta::assert_snapshot!("json", show(&scripts.join("pipeline_three_stages_cuda.ron"), &["--json"]));
+    insta::assert_snapshot!("none", show(&scripts.join("matmul_nt_cuda.ron"), &[]));
+    let nowhere = folder.path().join("no/such/folder.svg");
+    let told = show(&scripts.join("pipeline_nested_cuda.ron"), &["--svg", nowhere.to_str().unwrap()]);
+    assert!(told.contains("folder.svg: "), "{told}");
+}
