@@ -85,3 +85,23 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
     }
     out
 }
+
+/// The module without comments and what is printed as one.
+pub(crate) fn without_comments(module: &Module) -> Module {
+    fn list(ops: &[Op]) -> Vec<Op> {
+        let op = |op: &Op| match op {
+            Op::Comment(_) => None,
+            Op::Wait(it) => Some(Op::Wait(Wait { buffers: vec![], ..it.clone() })),
+            Op::For(it) => Some(Op::For(Arc::new(For { body: list(&it.body), ..For::clone(it) }))),
+            Op::If(cond, body) => Some(Op::If(cond.clone(), list(body))),
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Barrier => Some(op.clone()),
+        };
+        ops.iter().filter_map(op).collect()
+    }
+    let mut out = module.clone();
+    for kernel in &mut out.kernels {
+        kernel.body = list(&kernel.body);
+        kernel.blocks_per_sm = None;
+    }
+    out
+}

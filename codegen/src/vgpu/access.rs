@@ -95,7 +95,7 @@ impl<'p> Machine<'p, '_, '_> {
         }
         if further != 0 {
             for it in &mut offsets {
-                *it += further;
+                *it = it.wrapping_add(further);
             }
         }
         let (now, since) = (self.mark(site, 0), self.since_of(place.buffer));
@@ -111,7 +111,7 @@ impl<'p> Machine<'p, '_, '_> {
         if memory.space != Space::Local || !place.index.is_uniform() {
             return None;
         }
-        let at = usize::try_from(place.index.uniform(&self.slots) + further).ok()?;
+        let at = usize::try_from(place.index.uniform(&self.slots).wrapping_add(further)).ok()?;
         (at < memory.len).then(|| self.base / WARP * memory.len + at)
     }
 
@@ -153,7 +153,7 @@ impl<'p> Machine<'p, '_, '_> {
         for values in parts {
             self.write_lanes(site, place.buffer, &offsets, values, mask);
             for it in &mut offsets {
-                *it += 1;
+                *it = it.wrapping_add(1);
             }
         }
     }

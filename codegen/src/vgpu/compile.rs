@@ -8,7 +8,7 @@ use ir::{
 };
 
 use super::{
-    VgpuError,
+    MAX_ELEMENTS, VgpuError,
     index::{IndexCode, Scope, WARP},
     program::{
         Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, ValueCode,
@@ -31,6 +31,9 @@ struct Compiler<'a> {
     line: usize,
 }
 
+/// The most blocks that it takes on.
+const MOST: i64 = 1 << 26;
+
 /// The bits that a loop variable gets in a stamp if nothing is known of its extent.
 const BITS: u32 = 20;
 
@@ -43,7 +46,7 @@ impl Program {
         lens: &[usize],
     ) -> Result<Program, VgpuError> {
         let (grid, block) = extents(kernel, dims)?;
-        let threads: i64 = block.iter().product();
+        let threads = block.iter().fold(1, |a: i64, b| a.saturating_mul(*b));
         if threads > i64::from(Mark::THREADS) {
             return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
         }
@@ -109,9 +112,13 @@ fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64
     for (&axis, extent) in &kernel.launch {
         let value = extent.eval(&|it| dims.get(it).copied()).filter(|it| *it > 0);
         let error = || VgpuError::Launch { kernel: kernel.name.clone(), axis, extent: extent.clone() };
-        all[axis as usize] = value.ok_or_else(error)?;
+        all[axis as usize] = value.filter(|it| *it <= MOST).ok_or_else(error)?;
     }
     let [bx, by, bz, tx, ty, tz] = all;
+    let blocks = bx.saturating_mul(by).saturating_mul(bz);
+    if blocks > MOST {
+        return Err(VgpuError::TooManyBlocks { kernel: kernel.name.clone(), blocks });
+    }
     Ok(([bx, by, bz], [tx, ty, tz]))
 }
 
@@ -147,6 +154,10 @@ impl Compiler<'_> {
                 let len = usize::try_from(it.len).unwrap_or(0);
                 // What is global here is private memory of one thread, only larger.
                 let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
+                let owners = if space == Space::Local { self.scope.count } else { 1 };
+                if len.saturating_mul(owners) > MAX_ELEMENTS {
+                    return Err(VgpuError::TooLarge { buffer: it.name.clone(), len: Index::int(it.len) });
+                }
                 self.declare(&it.name, it.dtype, len, space, None);
                 Code::Alloc(self.buffers.len() - 1)
             }
@@ -212,6 +223,10 @@ impl Compiler<'_> {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::NotFlat { kernel, buffer });
         };
+        if !(1..=64).contains(&access.lanes) {
+            let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
+            return Err(VgpuError::Lanes { kernel, buffer, lanes: access.lanes });
+        }
         let mut counted = u32::MAX;
         if self.buffers[buffer].space != Space::Local {
             counted = u32::try_from(self.places.len()).unwrap_or(u32::MAX);

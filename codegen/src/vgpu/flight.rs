@@ -74,7 +74,7 @@ impl<'p> Machine<'p, '_, '_> {
                     }
                     let part = if source.lanes > 1 { i64::from(part) } else { 0 };
                     for it in &mut sources {
-                        *it += part;
+                        *it = it.wrapping_add(part);
                     }
                     if mask & !reading != 0 {
                         self.value(site, other, 0, mask & !reading, &mut values);
@@ -96,7 +96,7 @@ impl<'p> Machine<'p, '_, '_> {
                     self.start(
                         site,
                         place.buffer,
-                        offsets[lane] + i64::from(part),
+                        offsets[lane].wrapping_add(i64::from(part)),
                         lane,
                         values[lane],
                         source,

@@ -129,16 +129,18 @@ pub enum VgpuError {
     Launch { kernel: Name, axis: ThreadAxis, extent: Index },
     #[error("kernel `{kernel}` would have {threads} threads in a block, and 1024 are possible")]
     TooManyThreads { kernel: Name, threads: i64 },
+    #[error("kernel `{kernel}` would have {blocks} blocks, which would take days")]
+    TooManyBlocks { kernel: Name, blocks: i64 },
     #[error("kernel `{kernel}` has more statements than can be told apart")]
     TooLong { kernel: Name },
-    #[error("kernel `{kernel}` uses `{name}`, which is not in scope: a bug in a pass")]
+    #[error("kernel `{kernel}` uses `{name}`, which is not in scope")]
     UnknownVariable { kernel: Name, name: Name },
-    #[error(
-        "kernel `{kernel}` accesses `{buffer}`, which is neither an argument nor allocated: a bug in a pass"
-    )]
+    #[error("kernel `{kernel}` accesses `{buffer}`, which is neither an argument nor allocated")]
     UnknownBuffer { kernel: Name, buffer: Name },
-    #[error("kernel `{kernel}` accesses `{buffer}` with more or less than one subscript: a bug in a pass")]
+    #[error("kernel `{kernel}` accesses `{buffer}` with more or less than one subscript")]
     NotFlat { kernel: Name, buffer: Name },
+    #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
+    Lanes { kernel: Name, buffer: Name, lanes: u32 },
 }
 
 impl Default for Settings {
@@ -196,7 +198,7 @@ pub(crate) struct Contents {
 }
 
 /// The most elements of a buffer: what fits into some memory with all that is remembered of each.
-const MAX_ELEMENTS: i64 = 1 << 30;
+pub(crate) const MAX_ELEMENTS: usize = 1 << 30;
 
 /// Runs a program. `memory` holds the inputs; afterwards also outputs and workspace, NaN where nothing was written.
 pub fn run(
@@ -253,9 +255,10 @@ fn lens(
     memory: &IndexMap<Name, Vec<f64>>,
 ) -> Result<Vec<usize>, VgpuError> {
     let one = |(buffer, arg): (&Name, &Arg)| {
-        let len = arg.len.eval(&|it| dims.get(it).copied()).filter(|it| (0..=MAX_ELEMENTS).contains(it));
+        let len = arg.len.eval(&|it| dims.get(it).copied());
         let error = || VgpuError::TooLarge { buffer: buffer.clone(), len: arg.len.clone() };
-        let expected = len.and_then(|it| usize::try_from(it).ok()).ok_or_else(error)?;
+        let expected = len.and_then(|it| usize::try_from(it).ok()).filter(|it| *it <= MAX_ELEMENTS);
+        let expected = expected.ok_or_else(error)?;
         if arg.role == Role::Input {
             let given =
                 memory.get(buffer).ok_or_else(|| VgpuError::NoInput { buffer: buffer.clone() })?.len();
