@@ -5,6 +5,7 @@ use crate::{
         Access, Block, Buffer, Component, Guard, Kind, MARGIN, MOST_TRIPS, Program, Reduce, Subscript, Trips,
     },
     oracle::{Oracle, Times},
+    random::Asked,
 };
 
 /// Random numbers: splitmix64.
@@ -152,6 +153,21 @@ impl Random {
         let may_flip =
             program.cooperative && buffer.is_some_and(|it| program.buffers[it].kind.is_exchanged());
         Access { buffer, flip: may_flip && self.chance(1, 3), subscript }
+    }
+
+    /// An annotation: times, perhaps a style, perhaps asynchronous stages.
+    pub(crate) fn annotation(&mut self, components: usize) -> Asked {
+        let times = self.times(components);
+        let style = self.pick(&[None, None, Some("peel"), Some("predicate")]);
+        let mut async_stages: Vec<i64> = Vec::new();
+        if self.chance(1, 2) {
+            for (stage, _) in &times {
+                if !async_stages.contains(stage) && self.chance(1, 2) {
+                    async_stages.push(*stage);
+                }
+            }
+        }
+        Asked { times, style, async_stages }
     }
 
     /// Stages from 0 to 4 and a permutation, at random or not far from program order.

@@ -12,3 +12,5 @@ mod oracle;
 mod originals;
 mod random;
 mod run;
+mod situations;
+mod table;

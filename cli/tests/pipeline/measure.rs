@@ -1,6 +1,8 @@
 //! What a pipeline needs: slots, barriers, copies, shared memory. Measured on the program, not asked of a report.
 
-use ir::{Func, Module, Name, Op};
+use std::{collections::BTreeSet, fmt};
+
+use ir::{Func, Name, Op};
 
 use crate::{corpus::Case, run::Lowered};
 
@@ -11,16 +13,23 @@ pub(crate) fn check(case: &Case, after: &Func, lowered: &Lowered) -> Result<(), 
         let got = slots(after, &lowered.expanded, buffer);
         expect(&format!("slots of `{buffer}`"), got, *want)?;
     }
-    let steady = |count: &dyn Fn(&Op) -> bool| per_iteration(after, &lowered.module, count);
+    let rate = |what: &str, wanted: &dyn Fn(&Op) -> bool, want: i64| {
+        let got = steady(after, lowered, wanted);
+        expect(what, got.count, want * got.steps)
+    };
     if let Some(want) = header.barriers {
-        expect("barriers in an iteration", steady(&is_barrier), want)?;
+        rate("barriers in the steady loop", &is_barrier, want)?;
     }
     if let Some(want) = header.copies {
-        expect("copies in an iteration", steady(&|it| matches!(it, Op::Copy(..))), want)?;
+        rate("copies in the steady loop", &|it| matches!(it, Op::Copy(..)), want)?;
     }
     if let Some(want) = header.all_barriers {
         let all = lowered.module.kernels.iter().map(|it| count(&it.body, &is_barrier, false)).sum();
         expect("barriers", all, want)?;
+    }
+    if let Some(want) = header.shared {
+        let bytes = lowered.module.kernels.iter().map(|it| codegen::shared_layout(it).1).max();
+        expect("bytes of shared memory", bytes.unwrap_or(0), want)?;
     }
     Ok(())
 }
@@ -36,22 +45,56 @@ pub(crate) fn slots(before: &Func, expanded: &Func, buffer: &Name) -> i64 {
     is.shape[..new].iter().map(|it| it.as_int().unwrap()).product()
 }
 
-/// How many operations of a kind one iteration of the steady loop does, that of the innermost pipeline.
-pub(crate) fn per_iteration(after: &Func, module: &Module, wanted: &dyn Fn(&Op) -> bool) -> i64 {
+/// How many operations of a kind the steady loop does, that of the innermost pipeline.
+pub(crate) fn steady(after: &Func, lowered: &Lowered, wanted: &dyn Fn(&Op) -> bool) -> Rate {
     let pipelined: Vec<_> = pipelines(after);
-    let mut out = 0;
-    for kernel in &module.kernels {
-        for op in &kernel.body {
-            op.walk(&mut |op| {
-                if let Op::For(it) = op
-                    && pipelined.contains(&it.var)
-                {
-                    out = count(&it.body, wanted, true).max(out);
-                }
-            });
-        }
+    let mut out = Rate { count: 0, steps: 1 };
+    for op in lowered.module.kernels.iter().flat_map(|it| &it.body) {
+        op.walk(&mut |op| {
+            if let Op::For(it) = op
+                && pipelined.contains(&it.var)
+            {
+                let rate =
+                    Rate { count: count(&it.body, wanted, true), steps: steps(after, lowered, &it.var) };
+                out = if rate.count * out.steps >= out.count * rate.steps { rate } else { out };
+            }
+        });
     }
     out
+}
+
+/// How many operations in how many iterations: loops with fragments in registers are unrolled.
+#[derive(Clone, Copy)]
+pub(crate) struct Rate {
+    pub(crate) count: i64,
+    pub(crate) steps: i64,
+}
+
+impl Rate {
+    pub(crate) fn exceeds(self, each: i64) -> bool {
+        self.count > each * self.steps
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count % self.steps {
+            0 => write!(out, "{}", self.count / self.steps),
+            _ => write!(out, "{}/{}", self.count, self.steps),
+        }
+    }
+}
+
+/// How many iterations one run of a loop takes after the expansion: how often its first block stands there.
+fn steps(after: &Func, lowered: &Lowered, var: &Name) -> i64 {
+    let old = after.find_loop(var).unwrap().body.blocks()[0].name.clone();
+    let Some(new) = lowered.expanded.find_loop(var) else { return 1 };
+    let known: BTreeSet<&Name> = after.body.blocks().into_iter().map(|it| &it.name).collect();
+    let is_copy = |name: &Name| {
+        let number = name.as_str().strip_prefix(old.as_str()).and_then(|it| it.strip_prefix('_'));
+        !known.contains(name) && number.is_some_and(|it| it.parse::<u32>().is_ok())
+    };
+    1 + i64::try_from(new.body.blocks().iter().filter(|it| is_copy(&it.name)).count()).unwrap()
 }
 
 /// The loops with both annotations of a pipeline.

@@ -187,8 +187,7 @@ fn random_annotations_are_judged_exactly() {
         let program = random.program();
         let func = parse(&program);
         for _ in 0..EACH {
-            let times = random.times(program.components.len());
-            let asked = Asked { times, style: None, async_stages: vec![] };
+            let asked = random.annotation(program.components.len());
             judge(&program, &func, &asked, &mut tally);
         }
     }

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use ir::{
     Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Store,
-    Target, Value, arith::Bounds,
+    Target, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{
+    exchange::pair_bounds,
     flatten, marks,
     mechanism::{Obstacle, Question, replace_component},
+    separate::Pair,
+    sites::sites,
 };
 
 /// The least compute capability (times ten) that has the instruction.
@@ -119,10 +122,47 @@ pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
             }
         }
     }
+    if let Some(reason) = written_twice(question, &nests.out) {
+        return Err(Obstacle::new(reason, PLAIN));
+    }
     match found {
         Some((bytes, from)) => Ok(format!("each thread copies `{from}` unchanged, {bytes} bytes at a time")),
         None => Err(Obstacle::new("it copies nothing", PLAIN)),
     }
+}
+
+/// Why one iteration may copy to one element twice, if it may: copies land in any order, and either could stay.
+fn written_twice(question: &Question<'_>, nests: &[(Vec<&Loop>, &Block)]) -> Option<String> {
+    let (func, depth) = (question.func, question.around.len());
+    let mut all = sites(func, question.target);
+    all.retain(|it| {
+        it.write && it.block.is_some_and(|block| nests.iter().any(|nest| nest.1.name == block.name))
+    });
+    let outer = |name: &Name| {
+        let is_axis = ThreadAxis::ALL.iter().any(|axis| axis_var(*axis) == *name);
+        is_axis || func.dims.contains(name) || question.around.iter().any(|it| it.var == *name)
+    };
+    for (n, a) in all.iter().enumerate() {
+        for b in all[n..].iter().filter(|b| b.buffer == a.buffer) {
+            let bounds = pair_bounds(func, a, b);
+            let pair = Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &outer };
+            let is_apart = if std::ptr::eq(a, b) {
+                let separated = pair.separated();
+                let own = a.loops[depth.min(a.loops.len())..].iter();
+                own.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1))
+                    .all(|it| separated.contains(&it.var))
+            } else {
+                pair.disjoint()
+            };
+            if !is_apart {
+                let (buffer, a, b) = (a.buffer, a.block_name(), b.block_name());
+                let who =
+                    if a == b { format!("`{a}` may write") } else { format!("`{a}` and `{b}` may write") };
+                return Some(format!("{who} one element of `{buffer}` twice, and copies land in any order"));
+            }
+        }
+    }
+    None
 }
 
 const PLAIN: &str = "copy with `cache_read` and compute afterwards, or use `register_staged`";

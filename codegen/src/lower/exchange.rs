@@ -148,6 +148,9 @@ impl Check<'_> {
         axis: ThreadAxis,
         apart_inside: &mut dyn FnMut(usize) -> BTreeSet<Name>,
     ) -> Result<(), LowerError> {
+        if write.is_first_only(axis) && other.is_first_only(axis) {
+            return Ok(());
+        }
         let shared = write.shared_loops(other);
         let both = write.loops[..shared].iter().enumerate().filter(|it| it.1.kind == LoopKind::Bound(axis));
         for (depth, around) in both.filter(|it| it.1.extent.as_int() != Some(1)) {
@@ -193,7 +196,7 @@ fn axis_twice(site: &Site<'_>) -> Result<(), LowerError> {
 }
 
 /// The bounds of both, of each axis the wider.
-fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
+pub(crate) fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
     let mut bounds = Bounds::of_dims(func);
     for it in a.loops.iter().chain(&b.loops) {
         bounds.insert(&it.var, &it.extent);

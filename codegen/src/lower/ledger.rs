@@ -17,18 +17,27 @@ use super::marks;
 struct Account {
     /// Which of the batches it copies in; none if it does not.
     batch: Option<usize>,
-    /// What it waits for: the copying component, the buffers, and how many iterations before its own at least.
+    /// What it copies.
+    fills: BTreeSet<Name>,
+    /// What it waits for: the copying component, the buffers, and how many iterations before its own at least. It uses
+    /// what is copied, or writes where it is copied from.
     needs: Vec<(usize, Vec<Name>, i64)>,
 }
 
-/// The commits and waits of a loop whose components of these numbers copy asynchronously.
-pub(crate) fn marks(plan: &Plan, emission: &Emission, copies: &BTreeSet<usize>) -> Marks {
+/// The commits and waits of a loop whose components of these numbers copy asynchronously, in a program that writes these
+/// buffers.
+pub(crate) fn marks(
+    plan: &Plan,
+    emission: &Emission,
+    copies: &BTreeSet<usize>,
+    written: &BTreeSet<Name>,
+) -> Marks {
     if copies.is_empty() {
         return Marks::new();
     }
     let accounts = accounts(plan, copies);
-    let ledger = Ledger { plan, emission, accounts: &accounts, timeline: timeline(plan, emission) };
-    let mut waits: BTreeMap<Place, (i64, BTreeSet<Name>)> = BTreeMap::new();
+    let ledger = Ledger { plan, emission, accounts: &accounts, written, timeline: timeline(plan, emission) };
+    let mut waits = Waits::new();
     // Each round settles the first use that is not waited for; a number only ever falls, so this ends.
     while let Some((place, in_flight, buffers)) = ledger.first_unsettled(&waits) {
         let wait = waits.entry(place).or_insert((in_flight, BTreeSet::new()));
@@ -69,16 +78,20 @@ fn accounts(plan: &Plan, copies: &BTreeSet<usize>) -> Vec<Account> {
         }
     }
     let needs = |user: usize| {
+        let writes = plan.components[user].writes();
         let each = copies.iter().filter_map(|&copier| {
-            let buffers: Vec<Name> = filled(copier).intersection(&touched[user]).cloned().collect();
+            let source_written = !plan.components[copier].reads().is_disjoint(&writes);
+            let concerned = |it: &&Name| source_written || touched[user].contains(*it);
+            let buffers: Vec<Name> = filled(copier).iter().filter(concerned).cloned().collect();
             // What a component finds of later ones is of an earlier iteration: in a ring, of the last in that slot.
-            let slots = buffers.iter().filter_map(|it| Some(plan.slots.get(it)?.count())).min();
-            let distance = if copier < user { 0 } else { slots.unwrap_or(1) };
-            (!buffers.is_empty()).then_some((copier, buffers, distance))
+            let slots = buffers.iter().map(|it| plan.slots.get(it).map_or(1, |it| it.count())).min();
+            let slots = if source_written { 1 } else { slots.unwrap_or(1) };
+            (!buffers.is_empty()).then_some((copier, buffers, if copier < user { 0 } else { slots }))
         });
         each.collect()
     };
-    batches.into_iter().enumerate().map(|(at, batch)| Account { batch, needs: needs(at) }).collect()
+    let account = |(at, batch)| Account { batch, fills: filled(at), needs: needs(at) };
+    batches.into_iter().enumerate().map(account).collect()
 }
 
 /// A step at a time.
@@ -118,6 +131,7 @@ struct Ledger<'a> {
     plan: &'a Plan,
     emission: &'a Emission,
     accounts: &'a [Account],
+    written: &'a BTreeSet<Name>,
     timeline: Vec<Moment<'a>>,
 }
 
@@ -159,48 +173,114 @@ impl Ledger<'_> {
     }
 
     /// The first use that the given waits do not provide for: where, with how many groups in flight at most, of what.
-    fn first_unsettled(
-        &self,
-        waits: &BTreeMap<Place, (i64, BTreeSet<Name>)>,
-    ) -> Option<(Place, i64, BTreeSet<Name>)> {
-        let mut committed: i64 = 0;
-        let mut landed: i64 = 0;
-        // The number of the group, from 1, that each component's copies of each iteration are in.
-        let mut groups: BTreeMap<(usize, i64), i64> = BTreeMap::new();
+    ///
+    /// The wait that a use relies on has to name what it is for, be it an earlier one.
+    fn first_unsettled(&self, waits: &Waits) -> Option<(Place, i64, BTreeSet<Name>)> {
+        let mut book = Book::new(waits);
         for moment in &self.timeline {
             for at in 0..=moment.step.len() {
                 let place = Place { section: moment.section, step: moment.number, at };
                 for batch in self.closed_before(moment, at) {
-                    committed += 1;
-                    for (component, account) in self.accounts.iter().enumerate() {
-                        if account.batch == Some(batch) {
-                            let iteration = moment.time - self.plan.components[component].stage;
-                            groups.insert((component, iteration), committed);
-                        }
-                    }
+                    let members = self.accounts.iter().enumerate().filter(|it| it.1.batch == Some(batch));
+                    book.commit(members.map(|(component, _)| (component, self.iteration(moment, component))));
                 }
-                let wait = waits.get(&place);
-                if let Some((in_flight, _)) = wait {
-                    landed = landed.max(committed - in_flight);
-                }
+                book.reach(place);
                 let Some(instance) = moment.step.get(at) else { continue };
-                let iteration = moment.time - self.plan.components[instance.component].stage;
-                let mut needed = 0;
-                let mut buffers = BTreeSet::new();
-                for (copier, names, distance) in &self.accounts[instance.component].needs {
-                    let group = groups.get(&(*copier, iteration - distance)).copied().unwrap_or(0);
-                    let known = wait.is_some_and(|it| names.iter().all(|name| it.1.contains(name)));
-                    if group > landed || wait.is_some() && !known && group > 0 {
-                        needed = needed.max(group);
-                        buffers.extend(names.iter().cloned());
-                    }
-                }
-                if needed > 0 {
-                    return Some((place, committed - needed, buffers));
+                let iteration = self.iteration(moment, instance.component);
+                let needs = self.accounts[instance.component].needs.iter();
+                let needs = needs.map(|(copier, names, distance)| {
+                    (book.group(*copier, iteration - distance), names.iter().collect())
+                });
+                if let Some(found) = book.unsettled(place, needs.collect()) {
+                    return Some(found);
                 }
             }
         }
-        None
+        self.left(book)
+    }
+
+    fn iteration(&self, moment: &Moment<'_>, component: usize) -> i64 {
+        moment.time - self.plan.components[component].stage
+    }
+
+    /// Copies that are in flight when the loop is over, where somebody may come upon them: of what is used outside the
+    /// loop, and of memory that is waited for at all. What nobody waits for is never copied asynchronously.
+    ///
+    /// Where copies come from may be written after the loop, unless nobody writes it.
+    fn left(&self, mut book: Book<'_>) -> Option<(Place, i64, BTreeSet<Name>)> {
+        let place = Place { section: Section::Epilogue, step: self.emission.epilogue.len(), at: 0 };
+        book.reach(place);
+        let waited = |name: &&Name| book.waits.values().any(|it| it.1.contains(*name));
+        let needs = book.groups.iter().map(|((copier, _), group)| {
+            let overwritten = !self.plan.components[*copier].reads().is_disjoint(self.written);
+            let seen = |name: &&Name| overwritten || !self.plan.slots.contains_key(*name) || waited(name);
+            (*group, self.accounts[*copier].fills.iter().filter(seen).collect())
+        });
+        book.unsettled(place, needs.collect())
+    }
+}
+
+/// How many groups may be in flight at a place, and what has to have landed.
+type Waits = BTreeMap<Place, (i64, BTreeSet<Name>)>;
+
+/// What was committed and waited for until some time.
+struct Book<'a> {
+    waits: &'a Waits,
+    committed: i64,
+    landed: i64,
+    /// Up to which group each wait made copies land, from the first one on.
+    landings: Vec<(i64, Place)>,
+    /// The number of the group, from 1, that each component's copies of each iteration are in.
+    groups: BTreeMap<(usize, i64), i64>,
+}
+
+impl Book<'_> {
+    fn new(waits: &Waits) -> Book<'_> {
+        Book { waits, committed: 0, landed: 0, landings: vec![], groups: BTreeMap::new() }
+    }
+
+    /// Closes a group of the copies of components, each with its iteration.
+    fn commit(&mut self, copies: impl Iterator<Item = (usize, i64)>) {
+        self.committed += 1;
+        self.groups.extend(copies.map(|it| (it, self.committed)));
+    }
+
+    /// Waits, if there is a wait at the place.
+    fn reach(&mut self, place: Place) {
+        if let Some((in_flight, _)) = self.waits.get(&place)
+            && self.committed - in_flight > self.landed
+        {
+            self.landed = self.committed - in_flight;
+            self.landings.push((self.landed, place));
+        }
+    }
+
+    /// The group of a component's last copies of an iteration or those before; 0 if it has not copied.
+    fn group(&self, copier: usize, iteration: i64) -> i64 {
+        self.groups.range((copier, i64::MIN)..=(copier, iteration)).next_back().map_or(0, |it| *it.1)
+    }
+
+    /// A wait that is missing at a place, where these groups are needed for the sake of these buffers, or one that does
+    /// not name a buffer.
+    fn unsettled(
+        &self,
+        place: Place,
+        needs: Vec<(i64, BTreeSet<&Name>)>,
+    ) -> Option<(Place, i64, BTreeSet<Name>)> {
+        let mut needed = 0;
+        let mut buffers = BTreeSet::new();
+        for (group, names) in needs.into_iter().filter(|it| !it.1.is_empty() && it.0 > 0) {
+            if group > self.landed {
+                needed = needed.max(group);
+                buffers.extend(names.into_iter().cloned());
+            } else if let Some((_, at)) = self.landings.iter().find(|it| it.0 >= group) {
+                let (in_flight, known) = &self.waits[at];
+                if !names.iter().all(|name| known.contains(*name)) {
+                    return Some((*at, *in_flight, names.into_iter().cloned().collect()));
+                }
+            }
+        }
+        (needed > 0).then(|| (place, self.committed - needed, buffers))
     }
 }
 

@@ -55,6 +55,12 @@ impl Site<'_> {
         self.loops.iter().rev().copied().find(|it| it.kind == LoopKind::Bound(axis))
     }
 
+    /// Whether a guard lets only the first thread or block of an axis come here.
+    pub(crate) fn is_first_only(&self, axis: ThreadAxis) -> bool {
+        let first = Less::new(Index::var(&axis_var(axis)), Index::int(1));
+        self.guards.contains(&first)
+    }
+
     /// Whether the block around the place also reads what it writes there: an update such as `C = C + …`.
     pub(crate) fn updates(&self) -> bool {
         self.block.is_some_and(|block| {

@@ -1,5 +1,7 @@
 //! Overlaps the iterations of loops annotated with pipeline stages.
 
+use std::collections::BTreeSet;
+
 use ir::{
     Func, Name,
     pipeline::{Emission, Hooks, Marks, Plan, expand},
@@ -25,7 +27,9 @@ use super::{
 /// What the annotations mean, and the whole expansion, is [`ir::pipeline`]'s; this pass adds what a machine needs:
 /// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new homes of buffers.
 pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Func, LowerError> {
-    let mut hooks = Lowering { func, context, reports: Vec::new() };
+    let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
+    let written = writes.map(|it| it.buffer.clone()).collect();
+    let mut hooks = Lowering { func, written, context, reports: Vec::new() };
     let out = expand(func, &mut hooks)?;
     context.pipelines = hooks.reports;
     Ok(out)
@@ -33,6 +37,8 @@ pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Fu
 
 struct Lowering<'a> {
     func: &'a Func,
+    /// The buffers that the program writes.
+    written: BTreeSet<Name>,
     context: &'a mut Context,
     reports: Vec<PipelineReport>,
 }
@@ -43,7 +49,7 @@ impl Hooks for Lowering<'_> {
     }
 
     fn marks(&mut self, plan: &Plan, emission: &Emission) -> Marks {
-        ledger::marks(plan, emission, &ledger::copies(plan))
+        ledger::marks(plan, emission, &ledger::copies(plan), &self.written)
     }
 
     fn expanded(&mut self, plan: &Plan, home: Option<&Name>) {

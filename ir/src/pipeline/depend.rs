@@ -40,33 +40,22 @@ impl Setting<'_> {
         if a.buffer != b.buffer || a.indices.len() != b.indices.len() {
             return Meeting::Never;
         }
-        let mut question = Question { problem: Problem::new(), renamed: BTreeMap::new() };
-        for dim in &self.func.dims {
-            question.problem.var(dim, 1, LARGEST_DIM);
-        }
+        let mut question = self.question(a);
         let is_local = self.func.buffers.get(&a.buffer).is_some_and(|it| it.scope == Scope::Local);
         for it in self.around {
-            question.declare(&it.var, &it.extent);
             if !is_local && matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread()) {
                 question.rename(&it.var, &it.extent);
             }
         }
-        question.declare(self.var, self.extent);
         let later = Index::var(self.var) + distance;
         question.problem.less(&Less::new(later.clone(), question.other(self.extent)));
         question.renamed.insert(self.var.clone(), later);
-        for (var, extent) in &a.loops {
-            question.declare(var, extent);
-        }
         for (var, extent) in &b.loops {
             question.rename(var, extent);
         }
         for (x, y) in a.indices.iter().zip(&b.indices) {
             let y = question.other(y);
             question.problem.equal(x, &y);
-        }
-        for less in &a.conditions {
-            question.problem.less(less);
         }
         for less in &b.conditions {
             let less = Less::new(question.other(&less.lhs), question.other(&less.rhs));
@@ -77,6 +66,26 @@ impl Setting<'_> {
             Answer::Unknown => Meeting::Unknown,
             Answer::Point(point) => self.example(a, &point),
         }
+    }
+
+    /// The points at which an access happens.
+    pub(super) fn problem_at(&self, touch: &Touch) -> Problem {
+        self.question(touch).problem
+    }
+
+    fn question(&self, touch: &Touch) -> Question {
+        let mut question = Question { problem: Problem::new(), renamed: BTreeMap::new() };
+        for dim in &self.func.dims {
+            question.problem.var(dim, 1, LARGEST_DIM);
+        }
+        let around = self.around.iter().map(|it| (&it.var, &it.extent)).chain([(self.var, self.extent)]);
+        for (var, extent) in around.chain(touch.loops.iter().map(|it| (&it.0, &it.1))) {
+            question.declare(var, extent);
+        }
+        for less in &touch.conditions {
+            question.problem.less(less);
+        }
+        question
     }
 
     fn example(&self, a: &Touch, point: &BTreeMap<Name, i64>) -> Meeting {

@@ -37,7 +37,7 @@ pub trait Hooks {
 /// Statements by the place that they go to.
 pub type Marks = BTreeMap<Place, Vec<Stmt>>;
 
-/// Before the instance `at` of a step, or after its last one.
+/// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "the sentence above and the field's names say it")]
 pub struct Place {

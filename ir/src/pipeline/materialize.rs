@@ -46,7 +46,10 @@ impl Writer {
         };
         let prologue = Stmt::seq(straight(Section::Prologue, &emission.prologue));
         let mut leftover = straight(Section::Epilogue, &emission.epilogue);
-        let epilogue = Stmt::seq(leftover.split_off(emission.leftover));
+        let mut epilogue = leftover.split_off(emission.leftover);
+        let end = Place { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+        epilogue.extend(marks.get(&end).into_iter().flatten().map(|mark| self.renamed(mark)));
+        let epilogue = Stmt::seq(epilogue);
         let body = emission.steady.as_ref().map_or_else(
             || Stmt::Seq(vec![]),
             |steady| {

@@ -27,6 +27,7 @@ mod lifetimes;
 mod materialize;
 mod private;
 mod touch;
+mod written;
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::touch::touches;
+use super::{depend::Setting, touch::touches, written::written};
 use crate::{
     Func, IterKind, Less, Loop, Name, Role, Stmt,
     region::{Nest, Way, bounds_of, covers, writes_box},
@@ -14,7 +14,7 @@ const MAX_RUNS: i64 = 20_000;
 /// The temporaries of a loop that carry nothing from one of its iterations to another, nor into or out of it.
 ///
 /// Each read has to follow a write in the same iteration: by a block whose box covers what is read, or, where boxes
-/// do not tell and the loop is small, in fact. What the rest of the program does with the buffer has to have nothing
+/// do not tell, by a store that can be solved for, or, where the loop is small, in fact. What the rest of the program does with the buffer has to have nothing
 /// to do with the loop: each read there follows a write there, with the loop not in between.
 pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     let nests = Nest::all(func);
@@ -30,13 +30,18 @@ pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     temps.filter(is_private).cloned().collect()
 }
 
-/// Whether every read follows a write of a box that covers it.
+/// Whether every read follows writes that cover it.
 fn covered(func: &Func, users: &[&Nest<'_>], it: &Loop, buffer: &Name) -> bool {
     users.iter().enumerate().all(|(n, reader)| {
         let level = reader.loops.iter().position(|other| other.var == it.var);
         !reader.reaches(buffer, Way::Read)
             || reader.reaches(buffer, Way::Write) && anew(reader) > level
             || users[..n].iter().any(|writer| fills(func, writer, reader, buffer))
+            || level.is_some_and(|level| {
+                let setting =
+                    Setting { func, around: &reader.loops[..level], var: &it.var, extent: &it.extent };
+                written(&setting, it, &reader.block.name, buffer)
+            })
     })
 }
 
