@@ -4,7 +4,7 @@ mod words;
 
 use std::path::Path;
 
-use codegen::vgpu::{self, Counters, Found, Progress, Settings};
+use codegen::vgpu::{self, Counters, Finding, Found, Progress, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Index, Module, Name, Role};
 use serde_json::{Value, json};
@@ -140,7 +140,10 @@ fn scheduled(
     shell: &mut Shell<'_>,
 ) -> Result<Inspected, Report> {
     let target = plan.virtual_target(arch);
-    let module = lower(plan.schedule(&target, None)?.func(), &target)?;
+    let (module, notes) = lower(plan.schedule(&target, None)?.func(), &target)?;
+    for it in &notes {
+        shell.note(it);
+    }
     let case = case(plan, seed)?;
     let tensors = case.inputs();
     let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
@@ -260,7 +263,10 @@ impl Inspected {
 
     /// What is wrong, if something is.
     fn verdict(&self, name: &str) -> Option<Report> {
-        let found = self.findings.iter().map(|it| words::finding(&self.module, it));
+        // What was read too early was then never written: the cause is told before what follows from it.
+        let mut findings: Vec<&Found> = self.findings.iter().collect();
+        findings.sort_by_key(|it| matches!(it.finding, Finding::Uninitialised { .. }));
+        let found = findings.into_iter().map(|it| words::finding(&self.module, it));
         let wrong = self.verified.iter().flat_map(|it| &it.outputs).filter(|it| it.wrong > 0);
         let wrong = wrong.map(|it| {
             let words = crate::measure::wrong_words(&it.buffer, it);

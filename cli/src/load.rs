@@ -203,7 +203,7 @@ pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(start..).unwrap_or_default();
     let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
-    let width = rest[before..].chars().next().map_or(0, char::len_utf8);
+    let width = rest[before..].chars().next().filter(|it| *it != '\n').map_or(0, char::len_utf8);
     start + before..start + before + width
 }
 

@@ -44,12 +44,6 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Says something on standard error that is no error.
-    pub(crate) fn note(&mut self, text: &str) {
-        self.done();
-        let _ = writeln!(io::stderr(), "note: {text}");
-    }
-
     /// Takes the progress line away.
     pub(crate) fn done(&mut self) {
         if self.shown {

@@ -131,6 +131,7 @@ impl<'a> Parser<'a> {
         if word == "for" {
             return self.for_loop(line, below);
         }
+        let unknown = line.expected("`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, a store or a copy");
         line.bump();
         let op = match word {
             "alloc" => Op::Alloc(alloc(&mut line)?),
@@ -142,7 +143,7 @@ impl<'a> Parser<'a> {
             "commit" => Op::Commit,
             "wait" => Op::Wait(Wait { in_flight: line.count("how many may be in flight")?, buffers: vec![] }),
             "barrier" => Op::Barrier,
-            _ => return Err(line.expected("`[`, for a store or a copy")),
+            _ => return Err(unknown),
         };
         line.finish()?;
         Ok(op)
