@@ -18,6 +18,7 @@ mod error;
 mod exchange;
 mod flatten;
 mod kernels;
+mod landing;
 mod lanes;
 mod ledger;
 mod limits;
