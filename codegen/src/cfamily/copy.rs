@@ -2,7 +2,7 @@
 
 use ir::{Access, DType, Name, Scope, Value, Wait};
 
-use super::{Dialect, Printer, helper::Helper, names::identifier};
+use super::{Dialect, Printer, frame::fits, helper::Helper, names::identifier};
 use crate::lower::cp_async::{LEAST_SM, cp_async};
 
 impl Printer<'_> {
@@ -55,9 +55,21 @@ impl Printer<'_> {
         Some((*self.frame.types.get(name)?, scope))
     }
 
+    /// The address of an element: that of one whose subscript no written-out loop changes, and a constant distance.
+    ///
+    /// An instruction adds a constant to an address for nothing. Said apart, the compiler sees that all copies of
+    /// such a loop differ by one; within a sum of 32 bits it would add up the address of each.
     fn address(&mut self, access: &Access) -> String {
-        let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
-        format!("&{}[{at}]", identifier(&access.buffer))
+        let name = identifier(&access.buffer);
+        let Some(index) = access.indices.first() else { return format!("&{name}[0]") };
+        let written_out = &self.frame.written_out;
+        let (distance, base) = self.frame.bounds.split(index, &|var| !written_out.contains(var));
+        let is_plain = distance.as_int().is_some() || base.as_int().is_some();
+        if is_plain || !(self.frame.wide || fits(&base, &self.frame.bounds)) {
+            return format!("&{name}[{}]", self.index(index));
+        }
+        let (at, distance) = (self.index(&base), self.index_term(&distance));
+        format!("&{name}[{at}] + {distance}")
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Frame {
     pub(super) wide: bool,
     /// The loops around the place, outer first.
     pub(super) loops: Vec<Name>,
+    /// Those of the loops around the place whose iterations the compiler writes out one after the other.
+    pub(super) written_out: Vec<Name>,
     /// The allocations in scope at the place.
     pub(super) allocs: Vec<Alloc>,
     /// The arguments of the kernel, and whether it writes them.
@@ -154,7 +156,8 @@ fn less_fits(less: &Less, bounds: &Bounds) -> bool {
     fits(&less.lhs, bounds) && fits(&less.rhs, bounds)
 }
 
-fn fits(index: &Index, bounds: &Bounds) -> bool {
+/// Whether an index, and every part of it, is proved to fit 32 bits.
+pub(super) fn fits(index: &Index, bounds: &Bounds) -> bool {
     let parts = match index.kind() {
         IndexKind::Int(_) | IndexKind::Var(_) => true,
         IndexKind::Add(a, b)

@@ -24,6 +24,11 @@ impl Printer<'_> {
         self.index_binding(index, Binds::Atom)
     }
 
+    /// An index, fit to be a term of a sum.
+    pub(super) fn index_term(&mut self, index: &Index) -> String {
+        self.index_binding(index, Binds::Product)
+    }
+
     /// The conditions joined by `&&`; no conditions always hold.
     pub(super) fn conditions(&mut self, cond: &[Less]) -> String {
         let all = cond.iter().map(|it| format!("{} < {}", self.index(&it.lhs), self.index(&it.rhs)));

@@ -4,6 +4,9 @@ use ir::{Access, Alloc, For, ForKind, Op, Value};
 
 use super::{Dialect, Printer, frame::each_access, names::identifier, types};
 
+/// The request to write all iterations of a loop out.
+const UNROLL: &str = "#pragma unroll";
+
 /// The most iterations of a serial loop that are written out to keep an array in registers.
 const MAX_UNROLLED: i64 = 128;
 
@@ -79,14 +82,20 @@ impl Printer<'_> {
             }
             self.line("// The loop around this one already runs on all threads.");
         }
-        if let Some(pragma) = self.pragma(it) {
-            self.line(&pragma);
+        let pragma = self.pragma(it);
+        if let Some(pragma) = &pragma {
+            self.line(pragma);
         }
         let (of, var) = (self.index_type(self.frame.wide), identifier(&it.var).into_owned());
         let extent = self.index(&it.extent);
+        let outside = self.frame.written_out.len();
+        if pragma.is_some_and(|it| it == UNROLL) {
+            self.frame.written_out.push(it.var.clone());
+        }
         self.nest(&format!("for ({of} {var} = 0; {var} < {extent}; ++{var})"), |printer| {
             printer.inside(it, |printer| printer.ops(&it.body));
         });
+        self.frame.written_out.truncate(outside);
     }
 
     /// Prints with the loop's variable in scope.
@@ -107,12 +116,12 @@ impl Printer<'_> {
                 Some(format!("#pragma GCC unroll {}", extent.unwrap_or(8).clamp(1, MAX_UNROLLED)))
             }
             (Dialect::C, ForKind::Serial | ForKind::Parallel | ForKind::Vectorized) => None,
-            (Dialect::Cuda(_), ForKind::Unrolled | ForKind::Vectorized) => Some("#pragma unroll".to_owned()),
+            (Dialect::Cuda(_), ForKind::Unrolled | ForKind::Vectorized) => Some(UNROLL.to_owned()),
             (Dialect::Cuda(_), ForKind::Serial | ForKind::Parallel) => {
                 // An array that is indexed by a loop variable at run time cannot live in registers.
                 let is_small = extent.is_some_and(|it| it <= MAX_UNROLLED);
                 let unroll = is_small && self.indexes_locals(it);
-                Some(if unroll { "#pragma unroll" } else { "#pragma unroll 1" }.to_owned())
+                Some(if unroll { UNROLL } else { "#pragma unroll 1" }.to_owned())
             }
         }
     }

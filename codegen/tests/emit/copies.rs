@@ -67,6 +67,26 @@ fn copies_where_nothing_is_write_zeros() {
     assert_snapshot!(cuda_source(async_pipeline(DType::F32, 2, Some(200))));
 }
 
+/// What a loop that is written out adds to an address is said apart from what only threads and steps decide.
+#[test]
+fn copies_of_a_written_out_loop_differ_by_constants() {
+    let place = at("A_shared", v("r") * 32 + v("threadIdx_x") + (v("k").floor_mod(&2.into())) * 128);
+    let value = load("A", v("k") * 128 + v("threadIdx_x") * 4 + v("r"));
+    let steady = vec![unrolled("r", 4, vec![Op::Copy(place, value)]), Op::Commit];
+    let wait = Op::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] });
+    let out = store("C", v("threadIdx_x"), load("A_shared", v("threadIdx_x")));
+    let body = vec![
+        alloc("A_shared", DType::F32, 256, Scope::Shared),
+        serial("k", 8, steady),
+        wait,
+        Op::Barrier,
+        out,
+    ];
+    let args = [("A", DType::F32, 1024.into()), ("C+", DType::F32, 32.into())];
+    let module = launched(module("rows", &[], &args, body), &[(ThreadAxis::ThreadX, 32.into())]);
+    assert_snapshot!(cuda_source(module));
+}
+
 #[test]
 fn before_sm_80_copies_are_stores() {
     let target = cuda("sm_75");
