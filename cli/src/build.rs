@@ -1,8 +1,9 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, Machine, Program, Resources, cc, nvrtc},
+    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, cc, nvrtc, occupancy},
     emit::emit,
+    lower::{lower_explained, no_effect},
 };
 use indexmap::IndexMap;
 use ir::{Arch, Func, Module, Name, Target};
@@ -20,11 +21,14 @@ pub(crate) struct Built {
     pub(crate) program: Program,
     /// What each kernel needs, where the compiler tells.
     pub(crate) resources: Vec<Resources>,
+    /// What the script asks for in vain.
+    pub(crate) notes: Vec<String>,
 }
 
-/// Lowers a scheduled program.
-pub(crate) fn lower(func: &Func, target: &Target) -> Result<Module, Report> {
-    codegen::compile_module(func, target).map_err(|err| Report::lower(func, &err))
+/// Lowers a scheduled program, and tells what its script asks for in vain.
+pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Report> {
+    let (module, pipelines) = lower_explained(func, target).map_err(|err| Report::lower(func, &err))?;
+    Ok((module, no_effect(func, &pipelines)))
 }
 
 /// The source of a lowered program.
@@ -34,7 +38,7 @@ pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Report>
 
 /// Lowers, emits and compiles.
 pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Report> {
-    let module = lower(func, target)?;
+    let (module, notes) = lower(func, target)?;
     let source = source(&module, target)?;
     let (binary, resources) = match target {
         Target::Cpu => (cc::find()?.compile(&source)?, vec![]),
@@ -44,7 +48,7 @@ pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) ->
         }
     };
     let program = codegen::program(&module, dims, binary).map_err(|err| Report::failed(err.to_string()))?;
-    Ok(Built { func: func.clone(), source, program, resources })
+    Ok(Built { func: func.clone(), source, program, resources, notes })
 }
 
 /// Compiles CUDA C++.
@@ -64,4 +68,11 @@ pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Report> {
 pub(crate) fn found_arch() -> Option<Arch> {
     let machine = CudaMachine::open(0).ok()?;
     Arch::parse(&machine.info().arch)
+}
+
+/// How full a multiprocessor gets with a program of one kernel, where the limits of the architecture are known.
+pub(crate) fn occupancy_of(built: &Built, arch: &Arch) -> Option<Occupancy> {
+    let [launch] = built.program.launches.as_slice() else { return None };
+    let resources = built.resources.iter().find(|it| it.kernel == launch.kernel)?;
+    occupancy(resources, launch.block.iter().product(), launch.shared_bytes, arch)
 }

@@ -30,12 +30,14 @@ impl Check {
         let plan = Plan::load(&self.script, &self.params)?;
         let target = plan.target(self.target.as_ref(), None);
         let session = plan.schedule(&target, None)?;
-        let module = lower(session.func(), &target)?;
+        let (module, notes) = lower(session.func(), &target)?;
         let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
         if shell.json {
             let target = target.as_str();
             let steps = plan.steps.len();
-            return shell.json(&json!({"ok": true, "target": target, "steps": steps, "kernels": kernels}));
+            return shell.json(
+                &json!({"ok": true, "target": target, "steps": steps, "kernels": kernels, "notes": notes}),
+            );
         }
         let steps = match plan.steps.len() {
             1 => "1 step is".to_owned(),
@@ -49,6 +51,9 @@ impl Check {
             kernels.join(", "),
             target.as_str()
         )?;
+        for it in &notes {
+            writeln!(shell.out, "note: {it}")?;
+        }
         Ok(())
     }
 }

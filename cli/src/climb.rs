@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use codegen::device::MachineInfo;
+use codegen::device::{MachineInfo, Occupancy};
+use ir::Arch;
 use serde_json::{Value, json};
 use tuner::{Comparison, Measured, Regime};
 
 use crate::{
-    build::Built,
+    build::{Built, occupancy_of},
     ladder::{Ladder, Rung},
     load::Plan,
     measure::{failure_words, gflops_words, library, roofline_words, time_words, verified_words},
@@ -18,6 +19,7 @@ use crate::{
 pub(crate) struct Climb {
     ladder: String,
     machine: String,
+    arch: Option<Arch>,
     library: &'static str,
     regime: Regime,
     full: bool,
@@ -33,6 +35,11 @@ struct Told {
     removed: Vec<String>,
     diff: String,
     no_effect: bool,
+    /// What the script asks for in vain.
+    notes: Vec<String>,
+    /// How full a multiprocessor gets, and that with the rung below.
+    occupancy: Option<Occupancy>,
+    below: Option<Occupancy>,
 }
 
 /// All rungs at one size.
@@ -50,6 +57,7 @@ impl Climb {
         Climb {
             ladder: ladder.name.clone(),
             machine: format!("{} ({}, {} units)", info.name, info.arch, info.units),
+            arch: Arch::parse(&info.arch),
             library: library(info),
             regime,
             full,
@@ -70,6 +78,8 @@ impl Climb {
         for (at, rung) in self.rungs.iter_mut().enumerate() {
             let below = at.checked_sub(1);
             rung.tell(&plans[at], &built[at], below.map(|it| (&plans[it], &built[it])));
+            let full = |built| occupancy_of(built, self.arch.as_ref()?);
+            (rung.occupancy, rung.below) = (full(&built[at]), below.and_then(|it| full(&built[it])));
         }
         self.sizes.push(Size { word: word.to_owned(), comparison, single });
     }
@@ -138,6 +148,7 @@ impl Climb {
         if at > 0 {
             rung.print_diff(self.full, out)?;
         }
+        rung.notes.iter().try_for_each(|it| writeln!(out, "  note: {it}"))?;
         for size in &self.sizes {
             self.print_result(size, at, out)?;
         }
@@ -162,6 +173,12 @@ impl Climb {
             words.push(format!("{:.1} % of {}", 100.0 * ratio.median, self.library));
         }
         writeln!(out, "  {}: {}", size.word, words.join(", "))?;
+        let below = at.checked_sub(1).and_then(|it| size.candidate(it).gflops);
+        if below.is_some_and(|below| gflops < below)
+            && let Some(words) = self.rungs[at].did_not_pay()
+        {
+            writeln!(out, "  {words}")?;
+        }
         match &it.after {
             Some(verdict) => writeln!(out, "  ✓ verified: {}", verified_words(verdict)),
             None => Ok(()),
@@ -210,11 +227,22 @@ impl Size {
 impl Told {
     fn new(rung: &Rung) -> Told {
         let (added, removed) = (vec![], vec![]);
-        Told { title: rung.title(), about: None, added, removed, diff: String::new(), no_effect: false }
+        Told {
+            title: rung.title(),
+            about: None,
+            added,
+            removed,
+            diff: String::new(),
+            no_effect: false,
+            notes: vec![],
+            occupancy: None,
+            below: None,
+        }
     }
 
     fn tell(&mut self, plan: &Plan, built: &Built, below: Option<(&Plan, &Built)>) {
         self.about.clone_from(&plan.script.about);
+        self.notes.clone_from(&built.notes);
         let words = |it: &Plan| it.script.steps.iter().map(|it| it.value.to_ron()).collect::<Vec<_>>();
         let new = words(plan);
         let old = below.map(|(plan, _)| words(plan)).unwrap_or_default();
@@ -224,6 +252,28 @@ impl Told {
             self.diff = schedule::diff(&below.func, &built.func, 0);
             self.no_effect = below.source == built.source;
         }
+    }
+
+    /// Why a rung may be slower than the one below, if fewer blocks share a multiprocessor.
+    fn did_not_pay(&self) -> Option<String> {
+        let (below, here) = (self.below.as_ref()?, self.occupancy.as_ref()?);
+        let has = |word: &str| self.added.iter().any(|it| it.contains(word));
+        let what = if has("double_buffer_scope") {
+            "double buffering"
+        } else if has("software_pipeline") {
+            "pipelining"
+        } else {
+            "this rung"
+        };
+        let limits: Vec<_> = here.limited_by.iter().map(ToString::to_string).collect();
+        (here.blocks < below.blocks).then(|| {
+            format!(
+                "{what} did not pay: occupancy fell from {} to {} blocks per SM, limited by {}",
+                below.blocks,
+                here.blocks,
+                limits.join(" and ")
+            )
+        })
     }
 
     fn print_diff(&self, full: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -272,7 +322,30 @@ fn wrapped(text: &str, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::without;
+    use codegen::device::{Limit, Occupancy};
+
+    use super::{Told, without};
+
+    #[test]
+    fn fewer_blocks_are_a_reason() {
+        let full = |blocks| {
+            Some(Occupancy { blocks, warps: 8 * blocks, max_warps: 64, limited_by: vec![Limit::Shared] })
+        };
+        let told = |from, to| Told {
+            title: "double buffer".to_owned(),
+            about: None,
+            added: vec!["double_buffer_scope(block: \"A_shared\")".to_owned()],
+            removed: vec![],
+            diff: String::new(),
+            no_effect: false,
+            notes: vec![],
+            occupancy: full(to),
+            below: full(from),
+        };
+        let words = "double buffering did not pay: occupancy fell from 6 to 3 blocks per SM, limited by shared memory";
+        assert_eq!(told(6, 3).did_not_pay().as_deref(), Some(words));
+        assert_eq!(told(3, 3).did_not_pay(), None);
+    }
 
     #[test]
     fn steps_are_compared_with_their_repeats() {

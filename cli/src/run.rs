@@ -65,9 +65,12 @@ impl Run {
         let record = record(&plan, &built, &case, &comparison, measured, environment);
         log(self.measure.log.as_deref(), std::slice::from_ref(&record))?;
         if shell.json {
-            shell.json(&json!({"ok": measured.failure.is_none(), "record": record}))?;
+            shell.json(&json!({"ok": measured.failure.is_none(), "record": record, "notes": built.notes}))?;
         } else {
             self.print(&plan, &info, &comparison, measured, shell)?;
+            for it in &built.notes {
+                writeln!(shell.out, "note       {it}")?;
+            }
         }
         match failure_words(measured) {
             Some(words) => {

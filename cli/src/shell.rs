@@ -29,6 +29,12 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
+    /// Tells something about what is printed, beside it.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.done();
+        let _ = writeln!(io::stderr(), "note: {text}");
+    }
+
     /// Replaces the progress line.
     pub(crate) fn progress(&mut self, text: &str) {
         if self.progress {

@@ -69,10 +69,16 @@ impl Show {
             return self.diffs(&plan, &target, shell);
         }
         let session = plan.schedule(&target, self.until)?;
-        let text = match self.emit {
-            Emit::Ir | Emit::Diff => ir::text::print(session.func()).text,
-            Emit::Kernel => lower(session.func(), &target)?.to_string(),
-            Emit::Cuda | Emit::C => source(&lower(session.func(), &target)?, &target)?,
+        let (text, notes) = match self.emit {
+            Emit::Ir | Emit::Diff => (ir::text::print(session.func()).text, vec![]),
+            Emit::Kernel => {
+                let (module, notes) = lower(session.func(), &target)?;
+                (module.to_string(), notes)
+            }
+            Emit::Cuda | Emit::C => {
+                let (module, notes) = lower(session.func(), &target)?;
+                (source(&module, &target)?, notes)
+            }
             Emit::Ptx => ptx(session.func(), &target)?,
             Emit::Pipeline => {
                 return timeline::show(session.func(), &target, self.svg.as_deref(), shell);
@@ -81,7 +87,12 @@ impl Show {
         };
         if shell.json {
             let emit = format!("{:?}", self.emit).to_lowercase();
-            return shell.json(&json!({"ok": true, "emit": emit, "target": words(&target), "text": text}));
+            let target = words(&target);
+            return shell
+                .json(&json!({"ok": true, "emit": emit, "target": target, "text": text, "notes": notes}));
+        }
+        for it in &notes {
+            shell.note(it);
         }
         writeln!(shell.out, "{}", text.trim_end_matches('\n'))?;
         Ok(())
@@ -142,10 +153,11 @@ pub(crate) fn words(target: &Target) -> String {
     }
 }
 
-fn ptx(func: &Func, target: &Target) -> Result<String, Report> {
+fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Report> {
     let Target::Cuda(arch) = target else { return Err(not_cuda()) };
-    let text = source(&lower(func, target)?, target)?;
-    Ok(compile_cuda(&text, func, arch)?.ptx)
+    let (module, notes) = lower(func, target)?;
+    let text = source(&module, target)?;
+    Ok((compile_cuda(&text, func, arch)?.ptx, notes))
 }
 
 fn not_cuda() -> Report {

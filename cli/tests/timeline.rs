@@ -38,7 +38,36 @@ fn drawings_and_data() {
     insta::assert_snapshot!("svg", fs::read_to_string(file).unwrap());
     insta::assert_snapshot!("json", show(&scripts.join("pipeline_three_stages_cuda.ron"), &["--json"]));
     insta::assert_snapshot!("none", show(&scripts.join("matmul_nt_cuda.ron"), &[]));
+    insta::assert_snapshot!("suggested", show(&scripts.join("pipeline_double_buffer_cuda.ron"), &[]));
     let nowhere = folder.path().join("no/such/folder.svg");
     let told = show(&scripts.join("pipeline_nested_cuda.ron"), &["--svg", nowhere.to_str().unwrap()]);
     assert!(told.contains("folder.svg: "), "{told}");
+    let none = folder.path().join("none.svg");
+    show(&scripts.join("matmul_nt_cuda.ron"), &["--svg", none.to_str().unwrap()]);
+    assert!(!none.exists(), "there is nothing to draw");
+}
+
+/// Half of what a pipeline needs, and slots that are asked for in vain.
+#[test]
+fn what_is_missing_and_what_changes_nothing() {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let text = fs::read_to_string(scripts.join("pipeline_two_stages_cuda.ron")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let half: Vec<_> = text.lines().filter(|it| !it.contains("software_pipeline_order")).collect();
+    let file = folder.path().join("half.ron");
+    fs::write(&file, half.join("\n")).unwrap();
+    insta::assert_snapshot!("half", show(&file, &[]));
+
+    let twice = "double_buffer_scope(block: \"A_shared\"),\n        software_pipeline_stage(";
+    let file = folder.path().join("twice.ron");
+    fs::write(&file, text.replace("software_pipeline_stage(", twice)).unwrap();
+    let no_effect = "no effect: A_shared already has 2 slots";
+    let told = show(&file, &[]);
+    assert!(told.contains(no_effect), "{told}");
+    for arguments in [&["check", "twice.ron"][..], &["show", "twice.ron", "--emit", "kernel"]] {
+        let told = tilewright(folder.path(), arguments);
+        assert!(told.contains(&format!("note: {no_effect}")), "{told}");
+    }
+    let told = tilewright(&scripts, &["check", "pipeline_double_buffer_cuda.ron"]);
+    assert!(told.contains("note: no effect: B_shared has 1 slot"), "{told}");
 }

@@ -5,7 +5,7 @@ use std::{
     ops::Range,
 };
 
-use codegen::timeline::{Column, Held, Part, Sync, Timeline};
+use codegen::timeline::{Column, Held, Part, Ring, Sync, Timeline};
 use ir::Scope;
 
 use super::PAGE;
@@ -56,7 +56,7 @@ pub(super) fn rows(it: &Timeline) -> Vec<Row> {
         }
     }
     for (at, ring) in it.rings.iter().enumerate() {
-        if ring.slots == 1 && ring.scope != Scope::Shared {
+        if !is_shown(ring) {
             continue;
         }
         for slot in 0..usize::try_from(ring.slots).unwrap_or(0) {
@@ -71,6 +71,17 @@ pub(super) fn rows(it: &Timeline) -> Vec<Row> {
         out.push(Row { kind: RowKind::Groups, label: "groups in flight".to_owned(), cells });
     }
     out
+}
+
+/// Whether what a buffer holds is told: not of registers that are filled and used in one step.
+fn is_shown(ring: &Ring) -> bool {
+    ring.slots > 1 || ring.scope == Scope::Shared
+}
+
+/// What the slots that are shown hold.
+pub(super) fn held_in_slots(it: &Timeline) -> impl Iterator<Item = &Vec<Held>> {
+    let rings = it.rings.iter().enumerate().filter(|it| is_shown(it.1));
+    rings.flat_map(|(at, _)| it.columns.iter().flat_map(move |column| &column.slots[at]))
 }
 
 pub(super) fn has(it: &Timeline, wanted: &dyn Fn(&Sync) -> bool) -> bool {

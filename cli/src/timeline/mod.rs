@@ -6,27 +6,59 @@ mod svg;
 
 use std::io::{self, Write};
 
-use codegen::timeline::{Base, Choice, Consequences, Moved, Part, Statement, Sync, Timeline};
-use ir::Scope;
+use codegen::{
+    device::Occupancy,
+    timeline::{Barrier, Base, Choice, Consequences, Moved, Part, Statement, Sync, Timeline},
+};
+use indexmap::IndexMap;
+use ir::{Name, Scope};
 
 use crate::table::Table;
-use grid::has;
+use grid::{has, held_in_slots};
 pub(crate) use show::show;
 
 /// The width of a page.
 const PAGE: usize = 80;
 
-/// A pipeline with what it costs, where the target tells.
+/// The pipelines of a program, and what they cost in each kernel, where the target tells.
 #[derive(Debug, serde::Serialize)]
-struct Drawn {
-    #[serde(flatten)]
-    timeline: Timeline,
-    consequences: Option<Consequences>,
+struct Story {
+    pipelines: Vec<Timeline>,
+    kernels: Vec<Consequences>,
 }
 
-/// Prints a pipeline.
-fn print(out: &mut dyn Write, it: &Drawn) -> io::Result<()> {
-    let Drawn { timeline, consequences } = it;
+impl Story {
+    /// The kernels that have pipelines, each with them and what they cost.
+    fn by_kernel(&self) -> Vec<(Vec<&Timeline>, Option<&Consequences>)> {
+        let mut out: IndexMap<&Name, Vec<&Timeline>> = IndexMap::new();
+        for it in &self.pipelines {
+            out.entry(&it.kernel).or_default().push(it);
+        }
+        let costs = |kernel: &Name| self.kernels.iter().find(|it| it.kernel == *kernel);
+        out.into_iter().map(|(kernel, all)| (all, costs(kernel))).collect()
+    }
+}
+
+/// Prints all.
+fn print(out: &mut dyn Write, story: &Story) -> io::Result<()> {
+    let mut is_first = true;
+    for (pipelines, consequences) in story.by_kernel() {
+        for it in pipelines {
+            if !is_first {
+                writeln!(out, "\n")?;
+            }
+            is_first = false;
+            print_pipeline(out, it)?;
+        }
+        if let Some(it) = consequences {
+            writeln!(out)?;
+            costs(out, it)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_pipeline(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
     for line in title(timeline) {
         wrapped(out, &line, 0)?;
     }
@@ -45,10 +77,6 @@ fn print(out: &mut dyn Write, it: &Drawn) -> io::Result<()> {
     for line in barriers(timeline) {
         wrapped(out, &line, 4)?;
     }
-    if let Some(it) = consequences {
-        writeln!(out)?;
-        costs(out, it)?;
-    }
     Ok(())
 }
 
@@ -56,32 +84,43 @@ fn print(out: &mut dyn Write, it: &Drawn) -> io::Result<()> {
 fn title(it: &Timeline) -> Vec<String> {
     let inside = it.inside.as_ref().map(|it| format!(", inside the pipeline of `{it}`")).unwrap_or_default();
     let kernel = format!("pipeline of `{}` in kernel `{}`{inside}", it.var, it.kernel);
-    let steps = |count: i64| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+    let (last, around) = (it.last, steps(&it.last.to_string(), it.last == 1));
+    let count = if it.extent == it.count.to_string() { String::new() } else { format!("{} = ", it.count) };
+    let count = it.trips.map_or_else(|| format!("{count}{}", it.extent), |trips| trips.to_string());
+    let what = if it.trips == Some(1) { "1 iteration".to_owned() } else { format!("{count} iterations") };
     let shape = match (it.trips, it.style) {
-        (Some(trips), _) if trips <= it.last => {
-            format!("{trips} iterations, fewer than it has stages: {}, written out", steps(trips + it.last))
+        (_, "predicate") => {
+            let all = it.trips.map_or_else(|| format!("{}+{last}", it.count), |it| (it + last).to_string());
+            format!("{what} in one loop of {}, each statement under a guard", steps(&all, false))
         }
-        (Some(trips), "predicate") => {
-            format!(
-                "{trips} iterations in one loop of {}, each statement under a guard",
-                steps(trips + it.last)
-            )
+        (Some(trips), _) if it.runs == Some(0) => {
+            let all = steps(&(trips + last).to_string(), trips + last == 1);
+            format!("{what}, too few for a steady state: {all}, written out")
         }
         (Some(trips), _) => {
-            let [around, steady] = [it.last, trips - it.last].map(steps);
-            format!("{trips} iterations: prologue of {around}, steady loop of {steady}, epilogue of {around}")
+            let steady = it.runs.unwrap_or(0) * it.unroll;
+            let left = trips - last - steady;
+            let left = if left > 0 {
+                format!(", {} left over", steps(&left.to_string(), left == 1))
+            } else {
+                String::new()
+            };
+            let steady = steps(&steady.to_string(), steady == 1);
+            format!("{what}: prologue of {around}, steady loop of {steady}{left}, epilogue of {around}")
         }
-        (None, "predicate") => {
-            let extent = &it.extent;
-            format!(
-                "n = {extent} iterations in one loop of n+{}, each statement under a guard",
-                steps(it.last)
-            )
-        }
-        (None, _) => format!("n = {} iterations; prologue and epilogue of {}", it.extent, steps(it.last)),
+        (None, _) => format!("{what}: prologue of {around}, steady loop, epilogue of {around}, under guards"),
     };
-    let unroll = (it.unroll > 1).then(|| format!("the steady loop is written out {} times", it.unroll));
+    let unroll = (it.unroll > 1 && it.runs != Some(0)).then(|| {
+        format!(
+            "one run of the steady loop takes {} steps, so that registers have constant subscripts",
+            it.unroll
+        )
+    });
     [kernel, shape].into_iter().chain(unroll).collect()
+}
+
+fn steps(count: &str, is_one: bool) -> String {
+    format!("{count} step{}", if is_one { "" } else { "s" })
 }
 
 fn statements(out: &mut dyn Write, statements: &[Statement]) -> io::Result<()> {
@@ -122,14 +161,14 @@ fn traffic(moved: &[Moved]) -> String {
 fn bytes(count: i64) -> String {
     let kib = 1024;
     let (unit, word) = if count >= kib * kib { (kib * kib, "MiB") } else { (kib, "KiB") };
+    // A number that tenths cannot tell is told in bytes.
     match count {
-        ..1024 => format!("{count} B"),
-        _ if count % unit == 0 => format!("{} {word}", count / unit),
-        _ => {
-            // Tenths, to the nearest.
-            let tenths = (count * 10 + unit / 2) / unit;
+        _ if count >= kib && count % unit == 0 => format!("{} {word}", count / unit),
+        _ if count >= kib && count * 10 % unit == 0 => {
+            let tenths = count * 10 / unit;
             format!("{}.{} {word}", tenths / 10, tenths % 10)
         }
+        _ => format!("{count} B"),
     }
 }
 
@@ -154,23 +193,29 @@ fn buffers(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
     Ok(())
 }
 
-/// What the signs of the grid mean, as far as they are used.
-fn legend(it: &Timeline) -> Vec<String> {
+/// What the letters of the steps stand for.
+fn moments(it: &Timeline) -> Vec<String> {
     let mut out = Vec::new();
     let base = |wanted| it.columns.iter().any(|it| it.step.base == wanted);
+    let multiple = |of: &str| match it.cycle {
+        1 => String::new(),
+        cycle => format!(", here a multiple of {cycle}{of}"),
+    };
     if base(Base::Steady) {
-        let multiple = match it.cycle {
-            1 => String::new(),
-            cycle => format!(", here a multiple of {cycle}, after which the slots come round"),
-        };
-        out.push(format!("i: any step of the steady state{multiple}"));
+        out.push(format!(
+            "t: any step of the steady state{}",
+            multiple(", after which the slots come round")
+        ));
     }
-    if base(Base::End) {
-        out.push(match it.cycle {
-            1 => "n: the number of iterations".to_owned(),
-            cycle => format!("n: the number of iterations, here a multiple of {cycle}"),
-        });
+    if base(Base::End(it.count)) {
+        out.push(format!("{}: the number of iterations{}", it.count, multiple("")));
     }
+    out
+}
+
+/// What the signs of the grid mean, as far as they are used.
+fn legend(it: &Timeline) -> Vec<String> {
+    let mut out = moments(it);
     let mut words = Vec::new();
     if has(it, &|it| *it == Sync::Commit) {
         words.push("c: a group of copies is closed");
@@ -184,20 +229,19 @@ fn legend(it: &Timeline) -> Vec<String> {
     if has(it, &|it| matches!(it, Sync::Barrier { inside: true, .. })) {
         words.push("(bN): it stands inside the statement");
     }
-    let slots = || it.columns.iter().flat_map(|it| &it.slots).flatten();
-    if slots().any(|it| it.len() > 1) {
+    if held_in_slots(it).any(|it| it.len() > 1) {
         words.push("x,y: y takes the place of x");
     }
-    if slots().flatten().any(|it| !it.landed) {
-        words.push("*: a copy that may still be in flight");
+    if held_in_slots(it).flatten().any(|it| !it.landed) {
+        words.push("*: a copy that may still be in flight at the end of the step");
     }
     out.extend((!words.is_empty()).then(|| words.join("; ")));
     out
 }
 
-/// The barriers, one a line, with what they are there for.
+/// The barriers with what they are there for, those of equal words on one line.
 fn barriers(it: &Timeline) -> Vec<String> {
-    let line = |(at, barrier): (usize, &codegen::timeline::Barrier)| {
+    let words = |barrier: &Barrier| {
         let place = match (&barrier.before, barrier.part) {
             (Some(name), _) => format!("at {name}"),
             (None, Part::Prologue) => "at the end of the prologue".to_owned(),
@@ -206,58 +250,71 @@ fn barriers(it: &Timeline) -> Vec<String> {
         let part = if it.style == "predicate" { "every step".to_owned() } else { barrier.part.to_string() };
         let proof =
             if barrier.proof.is_empty() { String::new() } else { format!(": {}", barrier.proof.join(" ")) };
-        format!("b{} ({part}, {place}){proof}", at + 1)
+        format!("({part}, {place}){proof}")
     };
-    it.barriers.iter().enumerate().map(line).collect()
+    let mut out: IndexMap<String, Vec<String>> = IndexMap::new();
+    for (at, barrier) in it.barriers.iter().enumerate() {
+        out.entry(words(barrier)).or_default().push(format!("b{}", at + 1));
+    }
+    out.into_iter().map(|(words, numbers)| format!("{} {words}", numbers.join(", "))).collect()
 }
 
 fn costs(out: &mut dyn Write, it: &Consequences) -> io::Result<()> {
-    if it.now.slots == 0 {
-        return wrapped(out, &footnotes(it)[0], 0);
+    writeln!(out, "what it costs in kernel `{}`", it.kernel)?;
+    let mut table = Table::new([String::new()].into_iter().chain(heads(it)));
+    for (what, choice) in choices(it) {
+        table.row([what.to_owned()].into_iter().chain(cells(it, choice)));
     }
-    let mut table = Table::new(["", "slots", "shared bytes", "blocks per SM", "warps", "limited by"]);
-    let mut row = |what: &str, it: &Choice| {
-        let full = it.occupancy.as_ref();
-        let unknown = || "—".to_owned();
-        table.row([
-            what.to_owned(),
-            it.slots.to_string(),
-            it.shared_bytes.to_string(),
-            full.map_or_else(unknown, |it| it.blocks.to_string()),
-            full.map_or_else(unknown, |it| format!("{} of {}", it.warps, it.max_warps)),
-            full.map(limits).unwrap_or_default(),
-        ]);
-    };
-    row("as it is", &it.now);
-    it.fewer.iter().for_each(|it| row("one slot fewer", it));
-    it.single.iter().for_each(|it| row("one slot each", it));
     table.print(out)?;
     for line in footnotes(it) {
-        wrapped(out, &line, 0)?;
+        wrapped(out, &line, 2)?;
     }
     Ok(())
 }
 
-fn limits(it: &codegen::device::Occupancy) -> String {
-    it.limited_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+/// The rows of the table of costs.
+fn choices(it: &Consequences) -> Vec<(&'static str, &Choice)> {
+    let rows = [
+        ("without pipelines", it.before.as_ref()),
+        ("one slot fewer", it.fewer.as_ref()),
+        ("as it is", Some(&it.now)),
+    ];
+    rows.into_iter().filter_map(|(what, it)| Some((what, it?))).collect()
+}
+
+/// The heads of its columns after the first; registers only where a compiler told of them.
+fn heads(it: &Consequences) -> Vec<String> {
+    let registers = it.now.registers.map(|_| "registers");
+    let heads = ["slots"].into_iter().chain(registers);
+    heads.chain(["shared", "warps", "limited by", "blocks/SM"]).map(str::to_owned).collect()
+}
+
+/// The cells of a row under these heads.
+fn cells(all: &Consequences, it: &Choice) -> Vec<String> {
+    let full = it.occupancy.as_ref();
+    let unknown = || "—".to_owned();
+    let limits =
+        |it: &Occupancy| it.limited_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let slots = if it.slots == 0 { unknown() } else { it.slots.to_string() };
+    let registers = || it.registers.map_or_else(unknown, |it| it.to_string());
+    let registers = all.now.registers.map(|_| registers());
+    let rest = [
+        bytes(it.shared_bytes),
+        full.map_or_else(unknown, |it| format!("{} of {}", it.warps, it.max_warps)),
+        full.map_or_else(unknown, limits),
+        full.map_or_else(unknown, |it| it.blocks.to_string()),
+    ];
+    [slots].into_iter().chain(registers).chain(rest).collect()
 }
 
 /// What there is to say of the costs.
 fn footnotes(it: &Consequences) -> Vec<String> {
-    if it.now.slots == 0 {
-        return vec!["its slots are registers; NVRTC tells how many (`show --emit resources`)".to_owned()];
-    }
     let slot = (it.bytes_per_slot > 0)
         .then(|| format!("one more iteration in flight takes {} of shared memory", bytes(it.bytes_per_slot)));
-    let registers = match it.registers {
-        Some(count) => format!("with {count} registers a thread, in every row"),
-        None => {
-            "an estimate: no NVRTC was found to count registers, so only threads and shared memory limit it"
-                .to_owned()
-        }
-    };
-    let verdict = it.verdict.clone();
-    slot.into_iter().chain([registers]).chain(verdict).collect()
+    let unknown =
+        "an upper bound: registers are not known without NVRTC, so only threads and shared memory count";
+    let registers = (it.now.registers.is_none() && it.now.occupancy.is_some()).then(|| unknown.to_owned());
+    slot.into_iter().chain(registers).chain(it.verdict.clone()).collect()
 }
 
 /// Prints a line in words, broken where the page ends.

@@ -1,12 +1,13 @@
 //! Puts barriers where threads of a block exchange data.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use ir::{For, ForKind, Index, Kernel, Less, Module, Name, Op, axis_var};
 
 use super::{
     Context, LowerError,
     dependence::{Dependence, Dependences},
+    landing::landings,
     merge_shared::aliases,
     plan::Plan,
     touch::{Touch, Walk},
@@ -34,7 +35,9 @@ pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Resu
             continue;
         }
         let walk = Walk::new(&module.dims, kernel, &context.buffers);
-        let inserter = Inserter { deps: Dependences { walk, threads, aliases: aliases(kernel) } };
+        let landings = landings(&walk, &kernel.body);
+        let deps = Dependences { walk, threads, aliases: aliases(kernel) };
+        let inserter = Inserter { deps, landings, waits: Cell::new(0) };
         let body = kernel.body.clone();
         kernel.body = inserter.list(body, &[], false)?.ops;
     }
@@ -51,6 +54,10 @@ fn threads(kernel: &Kernel) -> Vec<(Name, i64)> {
 
 struct Inserter<'a> {
     deps: Dependences<'a>,
+    /// For each wait, in program order, the copies that it may be the first to find landed.
+    landings: Vec<Vec<Touch>>,
+    /// How many waits have been passed.
+    waits: Cell<usize>,
 }
 
 /// A list of statements with its barriers.
@@ -128,7 +135,9 @@ impl Inserter<'_> {
         let mut inner = None;
         let mut rest: Vec<Op> = ops.into_iter().rev().collect();
         while let Some(op) = rest.pop() {
+            let waits = self.waits.get();
             let Some((item, dependence)) = self.item(&op, around)? else {
+                self.waits.set(waits);
                 rest.extend(divided(op).into_iter().rev());
                 continue;
             };
@@ -148,7 +157,11 @@ impl Inserter<'_> {
             Op::Alloc(_) | Op::Commit | Op::Comment(_) => Flow::default(),
             Op::Barrier => Flow::barrier(),
             // The copies have happened by now; before, nobody may count on them.
-            Op::Wait(it) => Flow { after: walk.copies(&it.buffers), ..Flow::default() },
+            Op::Wait(_) => {
+                let number = self.waits.replace(self.waits.get() + 1);
+                let after = self.landings.get(number).cloned().unwrap_or_default();
+                Flow { after, ..Flow::default() }
+            }
             Op::Store(place, _) | Op::Copy(place, _) => {
                 let before = walk.touches(op, around);
                 let later = matches!(op, Op::Copy(..)) && walk.is_waited_for(&place.buffer);
@@ -232,3 +245,6 @@ fn under(cond: &[Less], op: Op) -> Op {
         Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use ir::{Annotation, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
 
-use super::LowerError;
+use super::{LowerError, marks};
 
 /// The statements that become kernels, with the names of those.
 ///
@@ -17,9 +17,13 @@ pub(crate) fn kernels<'a>(func: &'a Func, target: &Target) -> Vec<(Name, &'a Stm
         }
     };
     let mut out: Vec<(Name, &Stmt)> = Vec::new();
+    // A mark is no statement: it names no kernel, and is none.
+    let last = |stmt: &'a Stmt| stmt.blocks().into_iter().rev().find(|it| marks::marked(it).is_none());
+    let is_note = |stmt: &Stmt| matches!(stmt, Stmt::Block(it) if marks::is_note(it));
+    let stmts: Vec<&Stmt> = stmts.into_iter().filter(|it| !is_note(it)).collect();
     let single = stmts.len() == 1;
     for stmt in stmts {
-        let stem = match stmt.blocks().last() {
+        let stem = match last(stmt) {
             Some(block) if !single => format!("{}_{}", func.name, block.name),
             Some(_) | None => func.name.to_string(),
         };

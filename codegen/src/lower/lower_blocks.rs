@@ -164,6 +164,10 @@ impl Door<'_> {
     }
 
     fn block(&self, block: &Block, at: &Scoped) -> Vec<Op> {
+        let marked = marks::marked(block);
+        if let Some(comment @ Op::Comment(_)) = marked {
+            return vec![comment];
+        }
         let mut inner = at.clone();
         for guard in &block.guards {
             inner.bounds.assume(&guard.subst(&|name| at.env.get(name).cloned()));
@@ -173,7 +177,7 @@ impl Door<'_> {
 
         inner.is_async |= block.annotations.contains_key(marks::COPY);
 
-        let mut ops = Vec::from_iter(marks::marked(block));
+        let mut ops = Vec::from_iter(marked);
         if let Some(init) = &block.init {
             let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
             let first =

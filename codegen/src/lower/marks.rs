@@ -11,6 +11,8 @@ pub(crate) const COMMIT: &str = "async_commit";
 /// On a block without body: here each thread waits. For each buffer that is waited for, how many groups may still be
 /// under way; the numbers are equal.
 pub(crate) const WAIT: &str = "async_wait";
+/// On a block without body: here stands a comment.
+const NOTE: &str = "pipeline_note";
 
 /// A marker that becomes [`Op::Commit`].
 pub(crate) fn commit(name: Name) -> Stmt {
@@ -23,6 +25,16 @@ pub(crate) fn wait(name: Name, it: &Wait) -> Stmt {
     marker(name, WAIT, Annotation::Map(numbers.collect()))
 }
 
+/// A marker that becomes [`Op::Comment`].
+pub(crate) fn note(text: String) -> Stmt {
+    marker(Name::new(NOTE), NOTE, Annotation::Text(text))
+}
+
+/// Whether a block is such a marker.
+pub(crate) fn is_note(block: &Block) -> bool {
+    block.annotations.contains_key(NOTE)
+}
+
 fn marker(name: Name, key: &str, value: Annotation) -> Stmt {
     let annotations = Annotations::from([(key.to_owned(), value)]);
     let (iters, guards, body) = (vec![], vec![], Stmt::Seq(vec![]));
@@ -33,6 +45,9 @@ fn marker(name: Name, key: &str, value: Annotation) -> Stmt {
 pub(crate) fn marked(block: &Block) -> Option<Op> {
     if block.annotations.contains_key(COMMIT) {
         return Some(Op::Commit);
+    }
+    if let Some(Annotation::Text(text)) = block.annotations.get(NOTE) {
+        return Some(Op::Comment(text.clone()));
     }
     let Annotation::Map(numbers) = block.annotations.get(WAIT)? else { return None };
     // Fewer in flight is always right.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Annotation, Func, Loop, Mechanism, Name, Stmt, Target,
-    pipeline::{ASYNC, MECHANISM as FORCED, ORDER, PipelineError, STAGE},
+    pipeline::{
+        MECHANISM as FORCED, PipelineError, STAGE, Slot, async_stages, components_of, is_pipeline, numbers,
+    },
 };
 
 use super::{Context, LowerError, cp_async, register_staged};
@@ -120,44 +122,23 @@ pub(crate) struct Component {
     pub(crate) reads: Vec<Name>,
 }
 
-/// The components of a pipeline; nothing for other loops.
+/// The components of a pipeline with asynchronous stages; nothing for other loops.
 fn components(it: &Loop) -> Option<Vec<Component>> {
-    let (stages, _) = (it.annotations.get(STAGE)?, it.annotations.get(ORDER)?);
-    let (Some(_), Stmt::Seq(stmts)) = (it.annotations.get(ASYNC), &it.body) else { return None };
-    let component = |(at, body): (usize, &Stmt)| {
-        let (name, stage) = match stages {
-            Annotation::List(list) if list.len() == stmts.len() => {
-                (body.blocks().last()?.name.clone(), list[at])
-            }
-            Annotation::Map(map) => {
-                let names = names(body);
-                let (name, stage) = names.iter().find_map(|name| map.get_key_value(name))?;
-                (name.clone(), *stage)
-            }
-            Annotation::List(_) | Annotation::Int(_) | Annotation::Text(_) => return None,
-        };
+    if !is_pipeline(it) || async_stages(it).is_empty() {
+        return None;
+    }
+    let stages = numbers(it, STAGE).ok()?;
+    let slots = components_of(it, &stages);
+    let component = |(slot, (name, &stage)): (Slot<'_>, (&Name, &i64))| {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        body.each_store(&mut |store| {
+        slot.stmt.each_store(&mut |store| {
             writes.push(store.place.buffer.clone());
             store.value.each_load(&mut |access| reads.push(access.buffer.clone()));
         });
         writes.dedup();
-        Some(Component { name, body: body.clone(), stage, writes, reads })
+        Component { name: name.clone(), body: slot.stmt.clone(), stage, writes, reads }
     };
-    stmts.iter().enumerate().map(component).collect()
-}
-
-/// What a statement may be called by: its blocks, and the three parts of pipelines in it.
-fn names(stmt: &Stmt) -> Vec<Name> {
-    let mut out = Vec::new();
-    stmt.walk(&mut |stmt| match stmt {
-        Stmt::Block(it) => out.push(it.name.clone()),
-        Stmt::Loop(it) if it.annotations.contains_key(STAGE) => {
-            out.push(Name::new(format!("{}_prologue", it.var)));
-        }
-        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => {}
-    });
-    out
+    Some(slots.into_iter().zip(&stages).map(component).collect())
 }
 
 struct Decision {
@@ -174,10 +155,7 @@ fn decide(
     all: &[Component],
 ) -> Result<Vec<(usize, Decision)>, LowerError> {
     let Some(it) = around.last() else { return Ok(vec![]) };
-    let wanted: &[i64] = match it.annotations.get(ASYNC) {
-        Some(Annotation::List(list)) => list,
-        Some(Annotation::Int(_) | Annotation::Text(_) | Annotation::Map(_)) | None => &[],
-    };
+    let wanted = async_stages(it);
     let forced = match it.annotations.get(FORCED) {
         Some(Annotation::Text(text)) => Mechanism::parse(text),
         Some(Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_)) | None => None,
@@ -234,7 +212,7 @@ fn judge(candidate: &Candidate, question: &Question<'_>) -> Result<String, Obsta
             let mut inner = None;
             question.component.body.walk(&mut |stmt| {
                 if let Stmt::Loop(it) = stmt
-                    && it.annotations.contains_key(STAGE)
+                    && is_pipeline(it)
                 {
                     inner.get_or_insert(it.var.clone());
                 }

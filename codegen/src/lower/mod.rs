@@ -18,6 +18,7 @@ mod error;
 mod exchange;
 mod flatten;
 mod kernels;
+mod landing;
 mod lanes;
 mod ledger;
 mod limits;
@@ -27,6 +28,7 @@ pub(crate) mod marks;
 mod mechanism;
 mod merge_shared;
 mod names;
+pub(crate) mod note;
 mod place_allocs;
 mod plan;
 mod register_staged;
@@ -51,7 +53,7 @@ pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
 pub(crate) use merge_shared::repacked;
-pub use report::{ComponentReport, PipelineReport, SlotReport};
+pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
 pub use scalarize::scalarize;
 pub use settle_copies::settle_copies;
 pub use simplify_indices::simplify_indices;
@@ -106,6 +108,8 @@ pub(crate) struct Context {
     pub(crate) buffers: IndexMap<Name, Buffer>,
     /// What became of each pipeline, inner ones first.
     pub(crate) pipelines: Vec<PipelineReport>,
+    /// Whether pipelines are lowered with a [`note`] before each of their statements.
+    pub(crate) notes: bool,
 }
 
 impl Context {
@@ -119,6 +123,7 @@ impl Context {
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
             pipelines: Vec::new(),
+            notes: false,
         }
     }
 }
@@ -223,27 +228,31 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    run(func, target, observe).map(|it| it.0)
+    run(func, Context::new(target), observe).map(|it| it.0)
 }
 
 /// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
 pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, target, &mut |_, _| {})
+    run(func, Context::new(target), &mut |_, _| {})
+}
+
+/// The same with notes that tell where the statements of pipelines are.
+pub(crate) fn lower_noted(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {})
 }
 
 fn run(
     func: &Func,
-    target: &Target,
+    mut context: Context,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    let mut context = Context::new(target);
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
         Ok::<_, LowerError>(state)
     })?;
     match state {
-        State::Module(module) => Ok((module, context.pipelines)),
+        State::Module(module) => Ok((module, report::settled(context))),
         State::Func(_) => unreachable!("the table has a door"),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use ir::{
     Access, Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Loop, LoopKind, Name,
     Scope, Stmt, Store, Value,
-    pipeline::{ORDER, STAGE},
+    pipeline::{ORDER, STAGE, numbers},
 };
 
 use super::{
@@ -156,15 +157,18 @@ pub(crate) fn stage_through_registers(func: &mut Func, var: &Name, component: &N
     let [early, late] = halves(func, loops, block, store, &name);
     let early = renamed(&with_block(stmt, &early), func, &mut vec![name.clone()]);
     let late = with_block(stmt, &late);
-    let names =
-        stmts.iter().filter_map(|it| it.blocks().last().map(|it| it.name.clone())).collect::<Vec<_>>();
+    let (stages, orders) = (numbers(it, STAGE).ok()?, numbers(it, ORDER).ok()?);
+    let number = stages.get_index_of(component)?;
+    let stages = with_component(stages, number, &name, false)?;
+    let orders = with_component(orders, number, &name, true)?;
 
     func.buffers.insert(name.clone(), Buffer::temp(dtype, shape, Scope::Local));
     func.replace_loop(var, |mut old| {
         if let Stmt::Seq(stmts) = &mut old.body {
             stmts[at] = late;
             stmts.insert(at, early);
-            add_component(&mut old.annotations, &names, (component, &name));
+            old.annotations.insert(STAGE.to_owned(), stages);
+            old.annotations.insert(ORDER.to_owned(), orders);
         }
         Stmt::Loop(Arc::new(old))
     });
@@ -217,22 +221,19 @@ fn renamed(nest: &Stmt, func: &Func, taken: &mut Vec<Name>) -> Stmt {
     }
 }
 
-/// Gives the new component the stage and the place of the old one, and the old one the last place. `names` are those
-/// of all components, for lists by position.
-fn add_component(annotations: &mut Annotations, names: &[Name], (old, new): (&Name, &Name)) {
-    for (key, is_order) in [(STAGE, false), (ORDER, true)] {
-        let Some(value) = annotations.get_mut(key) else { continue };
-        if let Annotation::List(list) = value {
-            *value = Annotation::Map(names.iter().cloned().zip(list.iter().copied()).collect());
-        }
-        let Annotation::Map(map) = value else { continue };
-        let last = map.values().copied().max().unwrap_or(0);
-        if let Some((at, _, number)) = map.get_full(old).map(|(at, name, number)| (at, name.clone(), *number))
-        {
-            if is_order {
-                map.insert(old.clone(), last + 1);
-            }
-            map.shift_insert(at, new.clone(), number);
-        }
+/// The numbers of all components, the new one with that of the old one. In the order the old one comes last.
+fn with_component(
+    mut numbers: IndexMap<Name, i64>,
+    at: usize,
+    new: &Name,
+    is_order: bool,
+) -> Option<Annotation> {
+    let last = numbers.values().copied().max().unwrap_or(0);
+    let (_, number) = numbers.get_index_mut(at)?;
+    let old = *number;
+    if is_order {
+        *number = last + 1;
     }
+    numbers.shift_insert(at, new.clone(), old);
+    Some(Annotation::Map(numbers))
 }

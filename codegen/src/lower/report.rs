@@ -1,6 +1,9 @@
 //! What became of a pipeline, for people: `show --emit pipeline` draws it.
 
-use ir::{Func, Index, Mechanism, Name, Scope, pipeline::Plan};
+use ir::{
+    Func, Index, Mechanism, Name, Scope,
+    pipeline::{DOUBLE, Plan},
+};
 
 use super::Context;
 
@@ -93,4 +96,54 @@ pub(crate) fn report(plan: &Plan, func: &Func, context: &Context) -> PipelineRep
         components: components.collect(),
         buffers: buffers.collect(),
     }
+}
+
+/// The reports with what later passes found out: a copy may turn out to be no instruction.
+pub(crate) fn settled(context: Context) -> Vec<PipelineReport> {
+    let Context { mechanisms, mut pipelines, .. } = context;
+    for it in &mut pipelines {
+        for component in &mut it.components {
+            if let Some(known) = mechanisms.get(&(it.var.clone(), component.name.clone())) {
+                (component.mechanism, component.reason) = known.clone();
+            }
+        }
+    }
+    pipelines
+}
+
+impl SlotReport {
+    /// What came of asking for slots, if the script asks for some.
+    pub fn note(&self) -> Option<String> {
+        let SlotReport { buffer, needed, slots, .. } = self;
+        self.forced.map(|forced| {
+            if *needed >= forced {
+                format!("no effect: {buffer} already has {}", count(*slots))
+            } else {
+                format!("{buffer} has {} because the script asks for them; it needs {needed}", count(*slots))
+            }
+        })
+    }
+}
+
+/// What a script asks for that changes nothing, in sentences.
+pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
+    let mut out = Vec::new();
+    for block in func.body.blocks().into_iter().filter(|it| it.annotations.contains_key(DOUBLE)) {
+        let Some(place) = block.writes().into_iter().next() else { continue };
+        let slots = reports.iter().flat_map(|it| &it.buffers).filter(|it| it.buffer == place.buffer);
+        let told = match slots.max_by_key(|it| (it.slots > it.needed, it.slots)) {
+            Some(it) => it.note().filter(|_| it.slots == it.needed),
+            None => Some(format!(
+                "no effect: {} has 1 slot, since no pipelined loop fills it anew in each iteration",
+                place.buffer
+            )),
+        };
+        let new: Vec<String> = told.into_iter().filter(|it| !out.contains(it)).collect();
+        out.extend(new);
+    }
+    out
+}
+
+fn count(slots: i64) -> String {
+    if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") }
 }

@@ -8,7 +8,7 @@ use ir::{
 };
 
 use super::{
-    Context, LowerError, ledger,
+    Context, LowerError, ledger, note,
     report::{PipelineReport, report},
 };
 
@@ -49,7 +49,11 @@ impl Hooks for Lowering<'_> {
     }
 
     fn marks(&mut self, plan: &Plan, emission: &Emission) -> Marks {
-        ledger::marks(plan, emission, &ledger::copies(plan), &self.written)
+        let mut marks = ledger::marks(plan, emission, &ledger::copies(plan), &self.written);
+        if self.context.notes {
+            note::add(&mut marks, plan, emission);
+        }
+        marks
     }
 
     fn expanded(&mut self, plan: &Plan, home: Option<&Name>) {

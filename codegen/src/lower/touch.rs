@@ -37,13 +37,17 @@ impl Touch {
         self
     }
 
-    /// The touch in any iteration of the loops around it, whatever the iteration of those that others share with it.
-    fn in_any_iteration(&self) -> Touch {
-        let fresh = |name: &Name| Name::new(format!("{name}~"));
-        let with = |name: &Name| self.vars.contains_key(name).then(|| Index::var(&fresh(name)));
+    /// The touch in any iteration of the loops around it, but for common ones, whatever their iteration elsewhere.
+    pub(crate) fn in_any_iteration(&self, common: &[Name]) -> Touch {
+        let fresh = |name: &Name| {
+            let own = self.vars.contains_key(name) && !common.contains(name);
+            own.then(|| Name::new(format!("{name}~")))
+        };
+        let with = |name: &Name| fresh(name).map(|it| Index::var(&it));
+        let var = |name: &Name| fresh(name).unwrap_or_else(|| name.clone());
         Touch {
             indices: self.indices.iter().map(|it| it.subst(&with)).collect(),
-            vars: self.vars.iter().map(|(name, extent)| (fresh(name), extent.subst(&with))).collect(),
+            vars: self.vars.iter().map(|(name, extent)| (var(name), extent.subst(&with))).collect(),
             conditions: self.conditions.iter().map(|it| it.subst(&with)).collect(),
             ..self.clone()
         }
@@ -56,8 +60,6 @@ pub(crate) struct Walk<'a> {
     pub(crate) blocks: BTreeMap<Name, Index>,
     buffers: &'a IndexMap<Name, Buffer>,
     read_only: BTreeSet<Name>,
-    /// By buffer, what all copies to it touch, in any iteration.
-    copies: BTreeMap<Name, Vec<Touch>>,
     /// The buffers that some wait is there for.
     waited: BTreeSet<Name>,
 }
@@ -67,7 +69,7 @@ impl<'a> Walk<'a> {
         let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
         let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
-        let (mut waited, copies) = (BTreeSet::new(), BTreeMap::new());
+        let mut waited = BTreeSet::new();
         for op in &kernel.body {
             op.walk(&mut |op| {
                 if let Op::Wait(it) = op {
@@ -75,48 +77,12 @@ impl<'a> Walk<'a> {
                 }
             });
         }
-        let mut walk = Walk { dims: dims.to_vec(), blocks, buffers, read_only, copies, waited };
-        let mut copies = BTreeMap::new();
-        walk.collect_copies(&kernel.body, &mut vec![], &mut copies);
-        walk.copies = copies;
-        walk
-    }
-
-    fn collect_copies(&self, ops: &[Op], around: &mut Vec<Op>, copies: &mut BTreeMap<Name, Vec<Touch>>) {
-        for op in ops {
-            match op {
-                Op::Copy(place, _) => {
-                    let touches = self.touches(op, around);
-                    let touches = touches.iter().map(Touch::in_any_iteration);
-                    copies.entry(place.buffer.clone()).or_default().extend(touches);
-                }
-                Op::For(it) => self.collect_copies_in(&it.body, op.head(), around, copies),
-                Op::If(_, body) => self.collect_copies_in(body, op.head(), around, copies),
-                Op::Alloc(_) | Op::Store(..) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
-            }
-        }
-    }
-
-    fn collect_copies_in(
-        &self,
-        body: &[Op],
-        head: Op,
-        around: &mut Vec<Op>,
-        copies: &mut BTreeMap<Name, Vec<Touch>>,
-    ) {
-        around.push(head);
-        self.collect_copies(body, around, copies);
-        around.pop();
+        Walk { dims: dims.to_vec(), blocks, buffers, read_only, waited }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
     pub(crate) fn is_waited_for(&self, buffer: &Name) -> bool {
         self.waited.contains(buffer)
-    }
-
-    /// What copies to the buffers touch: it has happened once a wait for them is over, and no sooner.
-    pub(crate) fn copies(&self, buffers: &[Name]) -> Vec<Touch> {
-        buffers.iter().filter_map(|it| self.copies.get(it)).flatten().cloned().collect()
     }
 
     /// Whether a variable has one value for all threads of a block, all the time.

@@ -1,304 +1,239 @@
-//! Finds the statements of a pipeline again in the lowered kernel, and what stands between them.
+//! Finds the statements of a pipeline in the lowered kernel by the notes there, and what stands between them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use ir::{Kernel, Name, Op};
+use ir::{Kernel, Name, Op, pipeline::Section};
 
-use super::{Barrier, Part, Sync, ring::Schedule};
-use crate::lower::PipelineReport;
+use super::{Barrier, Part, Sync, clock::Clock};
+use crate::lower::note::Note;
 
 /// A pipeline in a kernel.
 pub(super) struct Found<'a> {
     /// The loops around it.
     pub(super) around: Vec<Name>,
-    /// What stands between the statements of each step of the prologue, of each copy of the steady body, and of each
-    /// step of the epilogue.
-    pub(super) prologue: Vec<Step>,
-    /// See `prologue`.
-    pub(super) steady: Vec<Step>,
-    /// See `prologue`.
-    pub(super) epilogue: Vec<Step>,
+    /// The steps that are written out before the steady loop, those of one run of it, and those after it.
+    pub(super) steps: BTreeMap<Section, Vec<Step>>,
     /// The barriers that the steps speak of.
     pub(super) barriers: Vec<Barrier>,
-    /// What each statement became, in one step.
+    /// What each statement became, in one step; the statements in the order in which they run.
     pub(super) bodies: Vec<Vec<&'a Op>>,
 }
 
 /// What happens before each statement of a step, and in the last place after all.
 pub(super) type Step = Vec<Vec<Sync>>;
 
-/// Finds the pipeline of a report in a kernel, if it is there.
-pub(super) fn find<'a>(kernel: &'a Kernel, report: &PipelineReport) -> Option<Found<'a>> {
-    let schedule = Schedule::of(report);
-    let mut around = Vec::new();
-    let is_loop = |op: &Op| matches!(op, Op::For(it) if it.var == report.var);
-    if let Some((list, at)) = search(&kernel.body, &is_loop, &mut around) {
-        let Op::For(steady) = &list[at] else { return None };
-        return Some(with_loop(&schedule, around, &list[..at], &steady.body, &list[at + 1..], report));
+impl Found<'_> {
+    /// The steps of a part of the kernel.
+    pub(super) fn section(&self, section: Section) -> &[Step] {
+        self.steps.get(&section).map_or(&[], Vec::as_slice)
     }
-    // A loop shorter than its pipeline leaves straight code.
-    schedule.trips.filter(|it| *it <= schedule.last)?;
-    let first = schedule.expected(0..1).into_iter().next()?;
-    let is_first = |op: &Op| {
-        let writes = writes(op);
-        !writes.is_empty() && writes.is_subset(&schedule.writes[first.1])
+}
+
+/// Finds a pipeline, if it is in this kernel.
+pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<Found<'a>> {
+    let mut scan = Scan { clock, steps: BTreeMap::new() };
+    scan.list(&kernel.body, &mut Vec::new());
+    let steady = scan.steps.iter().find(|it| it.0.0 == Section::Steady).or(scan.steps.iter().next())?;
+    let around = steady.1.around.iter().filter(|it| **it != clock.var).cloned().collect();
+    let count = clock.components.len();
+    let mut found = Found { around, steps: BTreeMap::new(), barriers: vec![], bodies: vec![vec![]; count] };
+    // The steady loop shows best what a statement became.
+    let mut bodies: Vec<_> = scan.steps.iter().collect();
+    bodies.sort_by_key(|it| it.0.0 != Section::Steady);
+    for (_, step) in bodies {
+        for (body, ops) in found.bodies.iter_mut().zip(&step.ops) {
+            if body.is_empty() {
+                body.clone_from(ops);
+            }
+        }
+    }
+    for ((section, _), step) in scan.steps {
+        let numbered = numbered(&mut found.barriers, section, step, clock);
+        found.steps.entry(section).or_default().push(numbered);
+    }
+    Some(found)
+}
+
+/// Adds the barriers of a step to the list of all.
+fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: Seen<'_>, clock: &Clock) -> Step {
+    let part = match section {
+        Section::Prologue => Part::Prologue,
+        Section::Steady => Part::Steady,
+        Section::Epilogue => Part::Epilogue,
     };
-    let (list, at) = search(&kernel.body, &is_first, &mut around)?;
-    let mut scan = Scan::new(&schedule);
-    let expected = schedule.expected(0..schedule.trips.unwrap_or(0) + schedule.last);
-    let found = assign(&list[at..], &expected, &schedule, &vec![usize::MAX; schedule.writes.len()]);
-    let most = scan.most(&found, &expected, 1);
-    let found = assign(&list[at..], &expected, &schedule, &most);
-    scan.bodies(&list[at..], &found, &expected);
-    let steps = usize::try_from(schedule.trips.unwrap_or(0) + schedule.last).unwrap_or(0);
-    let prologue = scan.steps(&list[at..], &found, &expected, steps, Part::Prologue);
-    Some(scan.done(around, [prologue, vec![], vec![]]))
+    let number = |(rank, all): (usize, Vec<Marked>)| {
+        let one = |it: Marked| {
+            let Sync::Barrier { inside, .. } = it.sync else { return it.sync };
+            let before = clock.components.get(rank).map(|it| it.name.clone());
+            barriers.push(Barrier { part, before, proof: it.proof });
+            Sync::Barrier { at: barriers.len() - 1, inside }
+        };
+        all.into_iter().map(one).collect()
+    };
+    step.syncs.into_iter().enumerate().map(number).collect()
 }
 
-fn with_loop<'a>(
-    schedule: &Schedule,
+/// A step as it stands in the kernel.
+struct Seen<'a> {
     around: Vec<Name>,
-    before: &'a [Op],
-    body: &'a [Op],
-    after: &'a [Op],
-    report: &PipelineReport,
-) -> Found<'a> {
-    let mut scan = Scan::new(schedule);
-    let copies = usize::try_from(report.unroll.max(1)).unwrap_or(1);
-    let ranks = 0..schedule.writes.len();
-    let expected: Vec<_> = (0..copies).flat_map(|copy| ranks.clone().map(move |rank| (copy, rank))).collect();
-    let all = vec![usize::MAX; schedule.writes.len()];
-    let found = assign(body, &expected, schedule, &all);
-    let most = scan.most(&found, &expected, copies);
-    let found = if copies > 1 { assign(body, &expected, schedule, &most) } else { found };
-    scan.bodies(body, &found, &expected);
-    let steady = (found, expected);
-
-    let peeled = report.style != "predicate";
-    let last = if peeled { schedule.last } else { 0 };
-    let mut expected = schedule.expected(0..last);
-    expected.reverse();
-    let reversed: Vec<_> = before.iter().rev().cloned().collect();
-    let mut found = assign(&reversed, &expected, schedule, &most);
-    found.reverse();
-    let steps = usize::try_from(last).unwrap_or(0);
-    let first = found.iter().position(Option::is_some).unwrap_or(before.len());
-    let prologue = scan.steps(&before[first..], &found[first..], &expected, steps, Part::Prologue);
-    let steady = scan.steps(body, &steady.0, &steady.1, copies, Part::Steady);
-    let trips = schedule.trips.unwrap_or(schedule.last);
-    let mut expected = schedule.expected(trips..trips + last);
-    for it in &mut expected {
-        it.0 -= usize::try_from(trips).unwrap_or(0);
-    }
-    let found = assign(after, &expected, schedule, &most);
-    let end = found.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
-    let epilogue = scan.steps(&after[..end], &found[..end], &expected, steps, Part::Epilogue);
-    scan.done(around, [prologue, steady, epilogue])
+    syncs: Vec<Vec<Marked>>,
+    ops: Vec<Vec<&'a Op>>,
 }
 
-/// The list in which a statement stands, and where; outer lists first.
-fn search<'a>(
-    ops: &'a [Op],
-    wanted: &dyn Fn(&Op) -> bool,
-    around: &mut Vec<Name>,
-) -> Option<(&'a [Op], usize)> {
-    if let Some(at) = ops.iter().position(wanted) {
-        return Some((ops, at));
-    }
-    for op in ops {
-        match op {
-            Op::For(it) => {
-                around.push(it.var.clone());
-                if let Some(found) = search(&it.body, wanted, around) {
-                    return Some(found);
-                }
-                around.pop();
-            }
-            Op::If(_, body) => {
-                if let Some(found) = search(body, wanted, around) {
-                    return Some(found);
-                }
-            }
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Comment(_) => {}
-        }
-    }
-    None
-}
-
-/// The buffers that a statement writes.
-fn writes(op: &Op) -> BTreeSet<Name> {
-    let mut out = BTreeSet::new();
-    op.walk(&mut |op| {
-        if let Some((place, _)) = op.assignment() {
-            out.insert(place.buffer.clone());
-        }
-    });
-    out
-}
-
-/// For each of the statements of a list, which of the expected steps and statements it belongs to. They come in
-/// the expected order; some may be missing, and the first that is not expected ends it.
-fn assign(
-    ops: &[Op],
-    expected: &[(usize, usize)],
-    schedule: &Schedule,
-    most: &[usize],
-) -> Vec<Option<usize>> {
-    let mut out = vec![None; ops.len()];
-    let (mut at, mut used) = (0, 0);
-    for (op, out) in ops.iter().zip(&mut out) {
-        let writes = writes(op);
-        if writes.is_empty() {
-            continue;
-        }
-        let fits = |at: &usize| expected.get(*at).is_some_and(|it| writes.is_subset(&schedule.writes[it.1]));
-        let exact = |at: usize| expected.get(at).is_some_and(|it| writes == schedule.writes[it.1]);
-        let stays = fits(&at) && used < expected.get(at).map_or(0, |it| most[it.1]);
-        if !stays || (used > 0 && !exact(at) && exact(at + 1)) {
-            let first = if used == 0 { at } else { at + 1 };
-            match (first..expected.len()).find(fits) {
-                Some(next) => (at, used) = (next, 0),
-                None if fits(&at) => {}
-                None => break,
-            }
-        }
-        used += 1;
-        *out = Some(at);
-    }
-    out
-}
-
-/// Gathers what is found.
-struct Scan<'a, 'b> {
-    schedule: &'b Schedule,
-    barriers: Vec<Barrier>,
-    bodies: Vec<Vec<&'a Op>>,
-}
-
-impl<'a, 'b> Scan<'a, 'b> {
-    fn new(schedule: &'b Schedule) -> Self {
-        Scan { schedule, barriers: vec![], bodies: vec![vec![]; schedule.writes.len()] }
-    }
-
-    /// Of how many statements of a list one statement of the pipeline consists.
-    fn most(&self, found: &[Option<usize>], expected: &[(usize, usize)], copies: usize) -> Vec<usize> {
-        let ranks = 0..self.schedule.writes.len();
-        let count = |rank| found.iter().flatten().filter(|it| expected[**it].1 == rank).count();
-        let times = |rank| expected.iter().filter(|it| it.1 == rank).count().max(copies).max(1);
-        ranks.map(|rank| count(rank).div_ceil(times(rank)).max(1)).collect()
-    }
-
-    fn bodies(&mut self, ops: &'a [Op], found: &[Option<usize>], expected: &[(usize, usize)]) {
-        let mut first = vec![None; self.bodies.len()];
-        for (op, at) in ops.iter().zip(found) {
-            let Some((step, rank)) = at.map(|it| expected[it]) else { continue };
-            if *first[rank].get_or_insert(step) == step {
-                self.bodies[rank].push(op);
-            }
-        }
-    }
-
-    /// What stands between the statements of some steps.
-    fn steps(
-        &mut self,
-        ops: &[Op],
-        found: &[Option<usize>],
-        expected: &[(usize, usize)],
-        steps: usize,
-        part: Part,
-    ) -> Vec<Step> {
-        let count = self.schedule.writes.len();
-        let mut out = vec![vec![vec![]; count + 1]; steps];
-        let (mut pending, mut proof) = (Vec::new(), Vec::new());
-        let mut before: Option<(usize, usize)> = None;
-        for (op, at) in ops.iter().zip(found) {
-            if let Op::Comment(text) = op {
-                proof.extend(text.lines().map(str::to_owned));
-                continue;
-            }
-            let proof = std::mem::take(&mut proof);
-            let Some((step, rank)) = at.map(|it| expected[it]) else {
-                for sync in syncs(op) {
-                    // A group is closed in the step of its copies, whatever comes next.
-                    match before.filter(|_| sync == Sync::Commit).and_then(|(step, rank)| {
-                        let here: &mut Step = out.get_mut(step)?;
-                        here.get_mut(rank + 1)
-                    }) {
-                        Some(here) => here.push(sync),
-                        None => pending.push((sync, proof.clone())),
-                    }
-                }
-                continue;
-            };
-            let Some(here) = out.get_mut(step) else { continue };
-            let name = &self.schedule.names[rank];
-            for (sync, proof) in pending.drain(..) {
-                here[rank].push(note(
-                    &mut self.barriers,
-                    sync,
-                    part,
-                    Some(name),
-                    proof,
-                    before == Some((step, rank)),
-                ));
-            }
-            for (sync, proof) in inner(op) {
-                here[rank].push(note(&mut self.barriers, sync, part, Some(name), proof, true));
-            }
-            before = Some((step, rank));
-        }
-        if let Some(end) = before.and_then(|it| out.get_mut(it.0)) {
-            for (sync, proof) in pending {
-                end[count].push(note(&mut self.barriers, sync, part, None, proof, false));
-            }
-        }
-        out
-    }
-
-    fn done(self, around: Vec<Name>, [prologue, steady, epilogue]: [Vec<Step>; 3]) -> Found<'a> {
-        Found { around, prologue, steady, epilogue, barriers: self.barriers, bodies: self.bodies }
-    }
-}
-
-/// Numbers a barrier; others stay as they are.
-fn note(
-    barriers: &mut Vec<Barrier>,
+/// Something that orders threads or copies, under the comment over it.
+struct Marked {
     sync: Sync,
-    part: Part,
-    before: Option<&Name>,
     proof: Vec<String>,
-    within: bool,
-) -> Sync {
-    let Sync::Barrier { inside, .. } = sync else { return sync };
-    barriers.push(Barrier { part, before: before.cloned(), proof });
-    Sync::Barrier { at: barriers.len() - 1, inside: inside || within }
+}
+
+/// Where a scan of a list stands.
+enum At {
+    /// Before the first note.
+    Nowhere,
+    /// In a statement of a step.
+    In((Section, usize), usize),
+    /// After a step.
+    After((Section, usize)),
+}
+
+struct Scan<'a, 'b> {
+    clock: &'b Clock,
+    steps: BTreeMap<(Section, usize), Seen<'a>>,
+}
+
+impl<'a> Scan<'a, '_> {
+    /// Looks through a list and the lists inside it. A step that is there several times, as the parts of an inner
+    /// pipeline are, is taken from where the most loops are around it.
+    fn list(&mut self, ops: &'a [Op], around: &mut Vec<Name>) {
+        let mut here = BTreeMap::new();
+        self.steps_of(ops, around, &mut here);
+        for (key, step) in here {
+            let known = self.steps.get(&key).map(|it| it.around.len());
+            if known.is_none_or(|known| known < step.around.len()) {
+                self.steps.insert(key, step);
+            }
+        }
+        for op in ops {
+            match op {
+                Op::For(it) => {
+                    around.push(it.var.clone());
+                    self.list(&it.body, around);
+                    around.pop();
+                }
+                Op::If(_, body) => self.list(body, around),
+                Op::Alloc(_)
+                | Op::Store(..)
+                | Op::Copy(..)
+                | Op::Commit
+                | Op::Wait(_)
+                | Op::Barrier
+                | Op::Comment(_) => {}
+            }
+        }
+    }
+
+    fn steps_of(&self, ops: &'a [Op], around: &[Name], out: &mut BTreeMap<(Section, usize), Seen<'a>>) {
+        let (mut at, mut pending, mut proof) = (At::Nowhere, Vec::new(), None);
+        let count = self.clock.components.len();
+        for op in ops {
+            let over = proof.take();
+            if let Op::Comment(text) = op {
+                match Note::parse(text) {
+                    Some(note) if note.var == self.clock.var => {
+                        let key = (note.section, note.step);
+                        let rank = note.component.map_or(count, |it| self.clock.rank(it));
+                        let new = || Seen {
+                            around: around.to_vec(),
+                            syncs: (0..=count).map(|_| vec![]).collect(),
+                            ops: vec![vec![]; count],
+                        };
+                        out.entry(key).or_insert_with(new).syncs[rank].append(&mut pending);
+                        at = if rank < count { At::In(key, rank) } else { At::After(key) };
+                    }
+                    // What stands before a statement of another pipeline is told there.
+                    Some(_) if !matches!(at, At::In(..)) => {
+                        pending.clear();
+                        at = At::Nowhere;
+                    }
+                    Some(_) => {}
+                    None => proof = Some(text.clone()),
+                }
+                continue;
+            }
+            let syncs = syncs(op, over.as_ref());
+            if !syncs.is_empty() {
+                pending.extend(syncs);
+                continue;
+            }
+            match &at {
+                At::Nowhere => pending.clear(),
+                At::In(key, rank) => {
+                    let Some(step) = out.get_mut(key) else { continue };
+                    let within = !step.ops[*rank].is_empty();
+                    step.syncs[*rank].extend(pending.drain(..).map(|it| it.within(within)));
+                    step.syncs[*rank].extend(inner(op));
+                    step.ops[*rank].push(op);
+                }
+                At::After(key) => {
+                    self.finish(out, *key, &mut pending);
+                    at = At::Nowhere;
+                }
+            }
+        }
+        if let At::After(key) = at {
+            self.finish(out, key, &mut pending);
+        }
+    }
+
+    /// What follows a step without a statement in between belongs to its end.
+    fn finish(
+        &self,
+        out: &mut BTreeMap<(Section, usize), Seen<'a>>,
+        key: (Section, usize),
+        pending: &mut Vec<Marked>,
+    ) {
+        if let Some(step) = out.get_mut(&key) {
+            step.syncs[self.clock.components.len()].append(pending);
+        }
+    }
+}
+
+impl Marked {
+    fn within(self, within: bool) -> Marked {
+        let sync = match self.sync {
+            Sync::Barrier { at, inside } => Sync::Barrier { at, inside: inside || within },
+            other @ (Sync::Commit | Sync::Wait { .. }) => other,
+        };
+        Marked { sync, ..self }
+    }
 }
 
 /// The commit, wait or barrier that a statement is, also under a condition.
-fn syncs(op: &Op) -> Vec<Sync> {
+fn syncs(op: &Op, over: Option<&String>) -> Vec<Marked> {
+    let one = |sync| vec![Marked { sync, proof: over.cloned().into_iter().collect() }];
     match op {
-        Op::Commit => vec![Sync::Commit],
-        Op::Wait(it) => vec![Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }],
-        Op::Barrier => vec![Sync::Barrier { at: 0, inside: false }],
-        Op::If(_, body) => body.iter().flat_map(syncs).collect(),
+        Op::Commit => one(Sync::Commit),
+        Op::Wait(it) => one(Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }),
+        Op::Barrier => one(Sync::Barrier { at: 0, inside: false }),
+        Op::If(_, body) => {
+            let all: Vec<_> = body.iter().map(|op| syncs(op, None)).collect();
+            if all.iter().any(Vec::is_empty) { vec![] } else { all.into_iter().flatten().collect() }
+        }
         Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::Comment(_) => vec![],
     }
 }
 
 /// The barriers inside a statement, with the comments over them.
-fn inner(op: &Op) -> Vec<(Sync, Vec<String>)> {
-    let (mut out, mut proof) = (Vec::new(), Vec::new());
+fn inner(op: &Op) -> Vec<Marked> {
+    let (mut out, mut proof) = (Vec::new(), None);
     op.walk(&mut |op| match op {
-        Op::Comment(text) => proof.extend(text.lines().map(str::to_owned)),
-        Op::Barrier => out.push((Sync::Barrier { at: 0, inside: true }, std::mem::take(&mut proof))),
+        Op::Comment(text) => proof = Note::parse(text).is_none().then(|| text.clone()),
+        Op::Barrier => {
+            let sync = Sync::Barrier { at: 0, inside: true };
+            out.push(Marked { sync, proof: proof.take().into_iter().collect() });
+        }
         Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) => {
-            proof.clear();
+            proof = None;
         }
     });
     out

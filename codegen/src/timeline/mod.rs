@@ -4,19 +4,21 @@
 //! Time goes in steps. In step `t` a statement of stage `s` works on iteration `t - s`. The first steps are the
 //! prologue, in which later stages have nothing to do yet, the last ones the epilogue.
 
+mod clock;
 mod find;
 mod moved;
 mod occupancy;
 mod ring;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use ir::{Kernel, Module, Name, Scope};
+use ir::{For, Func, Kernel, Module, Name, Op, Scope, Target};
 use serde::{Serialize, Serializer};
 
-use crate::lower::PipelineReport;
+use crate::lower::{LowerError, PipelineReport, lower_noted, note::Note};
+use clock::Clock;
 use find::Found;
-pub use occupancy::{Choice, Consequences, consequences};
+pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
 
 /// One pipelined loop of a lowered program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -31,10 +33,14 @@ pub struct Timeline {
     pub extent: String,
     /// The same, if it is known here.
     pub trips: Option<i64>,
+    /// What that number is called in steps: `n`, if its expression has no other `n`.
+    pub count: char,
     /// `peel` or `predicate`.
     pub style: &'static str,
     /// How many iterations the body of the steady loop has.
     pub unroll: i64,
+    /// How often the steady loop runs, if it is known.
+    pub runs: Option<i64>,
     /// The last stage: the number of steps of the prologue and of the epilogue.
     pub last: i64,
     /// After how many steps the slots are the same ones again.
@@ -126,10 +132,10 @@ pub struct Moment {
 pub enum Base {
     /// The first iteration.
     Start,
-    /// `i`: any step of the steady state that is a multiple of the cycle.
+    /// `t`: any step of the steady state that is a multiple of the cycle.
     Steady,
-    /// `n`: the number of iterations, here taken to be a multiple of the cycle.
-    End,
+    /// The number of iterations, under this letter, here taken to be a multiple of the cycle.
+    End(char),
 }
 
 /// One step.
@@ -145,8 +151,8 @@ pub struct Column {
     pub syncs: Vec<Vec<Sync>>,
     /// For each ring, for each slot: the iterations whose data it holds in this step.
     pub slots: Vec<Vec<Vec<Held>>>,
-    /// How many groups of copies a thread may have under way at the end.
-    pub in_flight: u32,
+    /// How many groups of copies a thread may have under way at the end; empty ones do not count.
+    pub in_flight: usize,
 }
 
 /// Something that orders threads or copies.
@@ -187,22 +193,64 @@ pub struct Barrier {
 pub struct Held {
     /// The iteration it belongs to.
     pub iteration: Moment,
-    /// Whether it is surely there, and not a copy under way.
+    /// Whether it is surely there at the end of the step, and not a copy under way.
     pub landed: bool,
 }
 
-/// The timelines of a lowered program's pipelines, outer before inner.
-pub fn timelines(module: &Module, reports: &[PipelineReport]) -> Vec<Timeline> {
+/// Lowers a verified program, and makes timelines of its pipelines, outer before inner.
+///
+/// # Errors
+/// Why it cannot be lowered.
+pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>), LowerError> {
+    let (mut module, reports) = lower_noted(func, target)?;
     let mut out: Vec<Timeline> = Vec::new();
-    for report in reports {
-        let found = module.kernels.iter().find_map(|kernel| Some((kernel, find::find(kernel, report)?)));
+    for report in &reports {
+        let clock = Clock::of(report);
+        let found = module.kernels.iter().find_map(|kernel| Some((kernel, find::find(kernel, &clock)?)));
         if let Some((kernel, found)) = found {
-            out.push(timeline(module, kernel, report, reports, found));
+            out.push(timeline(&module, kernel, report, &reports, (&clock, found)));
         }
     }
     let mut order: Vec<_> = (0..out.len()).map(|at| (depth(&out, &out[at]), at)).collect();
     order.sort_unstable();
-    order.into_iter().map(|(_, at)| out[at].clone()).collect()
+    for kernel in &mut module.kernels {
+        kernel.body = without_notes(std::mem::take(&mut kernel.body));
+    }
+    Ok((module, order.into_iter().map(|(_, at)| out[at].clone()).collect()))
+}
+
+/// The statements as they are without notes: what stands under the same conditions on both sides of one stands together.
+fn without_notes(ops: Vec<Op>) -> Vec<Op> {
+    let mut out: Vec<Op> = Vec::new();
+    let mut after_note = false;
+    for op in ops {
+        let op = match op {
+            Op::Comment(text) if Note::parse(&text).is_some() => {
+                after_note = true;
+                continue;
+            }
+            Op::For(it) => {
+                let it = Arc::unwrap_or_clone(it);
+                Op::For(Arc::new(For { body: without_notes(it.body), ..it }))
+            }
+            Op::If(conditions, body) => Op::If(conditions, without_notes(body)),
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Comment(_) => op,
+        };
+        match (out.last_mut(), op) {
+            (Some(Op::If(known, body)), Op::If(conditions, more)) if after_note && *known == conditions => {
+                body.extend(more);
+            }
+            (_, op) => out.push(op),
+        }
+        after_note = false;
+    }
+    out
 }
 
 /// How many pipelines are around one.
@@ -219,34 +267,28 @@ fn timeline(
     kernel: &Kernel,
     report: &PipelineReport,
     reports: &[PipelineReport],
-    found: Found<'_>,
+    (clock, found): (&Clock, Found<'_>),
 ) -> Timeline {
     let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
     let threads = threads.map(|(_, extent)| extent.as_int()).product::<Option<i64>>();
-    let schedule = ring::Schedule::of(report);
     let around = found.around.iter().rev().find(|it| reports.iter().any(|other| other.var == **it));
     Timeline {
         kernel: kernel.name.clone(),
         var: report.var.clone(),
         inside: around.cloned(),
         extent: report.extent.to_string(),
-        trips: schedule.trips,
+        trips: clock.trips,
+        count: ring::count_letter(report),
         style: report.style,
         unroll: report.unroll,
-        last: schedule.last,
-        cycle: schedule.cycle,
+        runs: clock.runs(),
+        last: clock.last,
+        cycle: clock.cycle,
         threads,
-        statements: moved::statements(module, kernel, &schedule, &found.bodies, threads),
+        statements: moved::statements(module, kernel, clock, &found.bodies, threads),
         rings: report.buffers.iter().map(ring::ring).collect(),
-        columns: ring::columns(&schedule, report, &found),
+        columns: ring::columns(clock, report, &found),
         barriers: found.barriers,
-    }
-}
-
-impl Timeline {
-    /// How many steps the steady loop takes, if it is known.
-    pub fn steady_steps(&self) -> Option<i64> {
-        self.trips.map(|it| (it - self.last).max(0))
     }
 }
 
@@ -254,11 +296,11 @@ impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = match self.base {
             Base::Start => return write!(f, "{}", self.offset),
-            Base::Steady => "i",
-            Base::End => "n",
+            Base::Steady => 't',
+            Base::End(letter) => letter,
         };
         match self.offset {
-            0 => f.write_str(base),
+            0 => write!(f, "{base}"),
             offset => write!(f, "{base}{offset:+}"),
         }
     }

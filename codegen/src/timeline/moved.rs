@@ -3,13 +3,13 @@
 use indexmap::IndexMap;
 use ir::{DType, Kernel, Module, Name, Op, Scope};
 
-use super::{Moved, Statement, ring::Schedule};
+use super::{Moved, Statement, clock::Clock};
 
 /// The statements of a pipeline, with what they move in one iteration.
 pub(super) fn statements(
     module: &Module,
     kernel: &Kernel,
-    schedule: &Schedule,
+    clock: &Clock,
     bodies: &[Vec<&Op>],
     threads: Option<i64>,
 ) -> Vec<Statement> {
@@ -41,7 +41,7 @@ pub(super) fn statements(
             writes: traffic.writes.into_iter().map(moved).collect(),
         }
     };
-    schedule.components.iter().zip(bodies).map(of).collect()
+    clock.components.iter().zip(bodies).map(of).collect()
 }
 
 /// Bytes by buffer; `None` where they are not known.

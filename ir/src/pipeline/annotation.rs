@@ -54,6 +54,14 @@ pub fn part_names(inner: &Name) -> [Name; 3] {
     ["prologue", "body", "epilogue"].map(|part| Name::new(format!("{inner}_{part}")))
 }
 
+/// The stages of a loop that are to copy asynchronously.
+pub fn async_stages(it: &Loop) -> &[i64] {
+    match it.annotations.get(ASYNC) {
+        Some(Annotation::List(list)) => list,
+        Some(Annotation::Int(_) | Annotation::Text(_) | Annotation::Map(_)) | None => &[],
+    }
+}
+
 /// Whether a loop has stages and orders.
 pub fn is_pipeline(it: &Loop) -> bool {
     it.annotations.contains_key(STAGE) && it.annotations.contains_key(ORDER)
@@ -140,8 +148,8 @@ pub fn in_program_order(
     Ok(out)
 }
 
-/// The numbers of an annotation, by component in program order.
-pub(super) fn read(it: &Loop, key: &'static str) -> Result<IndexMap<Name, i64>, PipelineError> {
+/// The numbers that a loop's annotation gives its components, in program order.
+pub fn numbers(it: &Loop, key: &'static str) -> Result<IndexMap<Name, i64>, PipelineError> {
     match it.annotations.get(key) {
         Some(Annotation::Map(map)) => in_program_order(it, key, map),
         Some(Annotation::List(list)) => in_program_order(it, key, &named(it, list)?),

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::{
     Component, DOUBLE, Emission, PipelineError, Plan, SLOTS, STAGE, STYLE, SlotCount, Style,
-    annotation::{check_numbers, components_of, expect_serial, is_pipeline, read},
+    annotation::{check_numbers, components_of, expect_serial, is_pipeline, numbers},
     benign::benign,
     depend::Setting,
     emit,
@@ -142,8 +142,8 @@ impl<'a> Expander<'a> {
     /// What the annotations of a loop ask for, judged; with `whole`, pipelines inside it are expanded.
     fn plan(&mut self, it: &Loop, around: &[&Loop], whole: bool) -> Result<Plan, PipelineError> {
         expect_serial(it)?;
-        let stages = read(it, STAGE)?;
-        let orders = read(it, super::ORDER)?;
+        let stages = numbers(it, STAGE)?;
+        let orders = numbers(it, super::ORDER)?;
         if let Some(missing) = missing(it, &stages, &orders) {
             return Err(missing);
         }

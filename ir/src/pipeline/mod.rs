@@ -34,8 +34,9 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 pub use annotation::{
-    ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Slot, Style, check_numbers,
-    components, components_of, expect_serial, in_program_order, is_pipeline, named, part_names,
+    ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Slot, Style, async_stages,
+    check_numbers, components, components_of, expect_serial, in_program_order, is_pipeline, named, numbers,
+    part_names,
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};

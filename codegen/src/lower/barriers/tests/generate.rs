@@ -1,0 +1,364 @@
+//! Kernels at random: loops, conditions, copies and stores of threads that read what others wrote.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ir::{
+    Access, Alloc, Arg, BinaryOp, Buffer, DType, For, ForKind, Index, Kernel, Less, Module, Name, Op, Role,
+    Scope, ThreadAxis, Value, Wait, axis_var,
+};
+
+/// Random numbers: splitmix64.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn below(&mut self, end: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        i64::try_from((mixed >> 33) % u64::try_from(end).unwrap()).unwrap()
+    }
+
+    fn chance(&mut self, percent: i64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(i64::try_from(of.len()).unwrap())).unwrap()].clone()
+    }
+}
+
+/// A kernel before it has barriers, and the buffers with their shapes.
+pub(super) struct Made {
+    pub(super) module: Module,
+    pub(super) buffers: IndexMap<Name, Buffer>,
+}
+
+/// Shared buffers and how many rows they have; `G` is in global memory.
+const BUFFERS: [(&str, i64); 4] = [("S", 2), ("T", 2), ("U", 3), ("G", 2)];
+/// The most iterations of a loop.
+pub(super) const MOST_TRIPS: i64 = 4;
+
+struct Generator<'a> {
+    random: &'a mut Random,
+    axes: Vec<(ThreadAxis, i64)>,
+    /// The number of a thread.
+    thread: Index,
+    threads: i64,
+    /// The loops around.
+    loops: Vec<Name>,
+    /// Buffers that nobody may touch: copies to them are under way.
+    busy: Vec<&'static str>,
+    made: i64,
+    budget: i64,
+}
+
+/// A kernel of a few threads in two blocks, over the dimension `n`.
+pub(super) fn kernel(random: &mut Random) -> Made {
+    let axes = random.pick(&[
+        vec![(ThreadAxis::ThreadX, 8)],
+        vec![(ThreadAxis::ThreadX, 4), (ThreadAxis::ThreadY, 2)],
+        vec![(ThreadAxis::ThreadX, 3), (ThreadAxis::ThreadY, 3)],
+        vec![(ThreadAxis::ThreadX, 2), (ThreadAxis::ThreadY, 2), (ThreadAxis::ThreadZ, 2)],
+    ]);
+    let (mut thread, mut threads) = (Index::int(0), 1);
+    for (axis, count) in &axes {
+        thread = thread + Index::var(&axis_var(*axis)) * threads;
+        threads *= count;
+    }
+    let budget = 3 + random.below(20);
+    let launch = axes.iter().map(|(axis, count)| (*axis, Index::int(*count)));
+    let launch = launch.chain([(ThreadAxis::BlockX, Index::int(2))]).collect();
+    let (loops, busy) = (vec![], vec![]);
+    let mut it = Generator { random, axes, thread, threads, loops, busy, made: 0, budget };
+    let mut body = it.start();
+    body.extend(it.list(0));
+    it.module(launch, body)
+}
+
+impl Generator<'_> {
+    fn row(&self) -> i64 {
+        2 * self.threads
+    }
+
+    fn module(&self, launch: IndexMap<ThreadAxis, Index>, body: Vec<Op>) -> Made {
+        let row = Index::int(self.row());
+        let mut buffers = IndexMap::new();
+        for (name, slots) in BUFFERS {
+            let slots = Index::int(slots);
+            let (shape, scope, role) = match name {
+                "G" => (vec![Index::int(2), slots, row.clone()], Scope::Global, Role::Output),
+                _ => (vec![slots, row.clone()], Scope::Shared, Role::Temp),
+            };
+            buffers.insert(Name::new(name), Buffer { role, ..Buffer::temp(DType::F32, shape, scope) });
+        }
+        let source = Buffer::temp(DType::F32, vec![Index::int(64), row.clone()], Scope::Global);
+        buffers.insert(Name::new("A"), Buffer { role: Role::Input, ..source });
+        buffers.insert(Name::new("L"), Buffer::temp(DType::F32, vec![Index::int(2)], Scope::Local));
+        let arg = |len: i64, role| Arg { dtype: DType::F32, len: Index::int(len) * row.clone(), role };
+        let args =
+            [(Name::new("A"), arg(64, Role::Input)), (Name::new("G"), arg(4, Role::Output))].into_iter();
+        let used = IndexMap::from([(Name::new("A"), false), (Name::new("G"), true)]);
+        let name = Name::new("random");
+        let kernel = Kernel { name: name.clone(), args: used, launch, blocks_per_sm: None, body };
+        let dims = vec![Name::new("n")];
+        Made { module: Module { name, dims, args: args.collect(), kernels: vec![kernel] }, buffers }
+    }
+
+    /// Allocations, and a number in each element.
+    fn start(&mut self) -> Vec<Op> {
+        let mut out = Vec::new();
+        for (name, slots) in BUFFERS.into_iter().filter(|it| it.0 != "G") {
+            out.push(alloc(name, slots * self.row(), Scope::Shared));
+        }
+        out.push(alloc("L", 2, Scope::Local));
+        for at in 0..2 {
+            out.push(Op::Store(access("L", vec![Index::int(at)]), self.number()));
+            for (name, slots) in BUFFERS {
+                for slot in 0..slots {
+                    let element = self.thread.clone() + at * self.threads;
+                    out.push(Op::Store(place(name, Index::int(slot), element), self.number()));
+                }
+            }
+        }
+        out.push(Op::Barrier);
+        out
+    }
+
+    fn list(&mut self, depth: usize) -> Vec<Op> {
+        let mut out = Vec::new();
+        for _ in 0..=self.random.below(4) {
+            if self.budget > 0 {
+                out.extend(self.stmts(depth));
+            }
+        }
+        out
+    }
+
+    fn stmts(&mut self, depth: usize) -> Vec<Op> {
+        self.budget -= 1;
+        match self.random.below(20) {
+            0..7 if depth < 3 => vec![self.for_loop(depth)],
+            7 if depth < 3 => {
+                let cond = self.uniform();
+                vec![Op::If(vec![cond], self.list(depth + 1))]
+            }
+            8 if depth < 3 => {
+                let cond = self.divergent();
+                vec![Op::If(vec![cond], self.list(3))]
+            }
+            9 | 10 if depth < 3 => self.copied(),
+            11 if depth < 2 => self.ring(depth),
+            _ => vec![self.store()],
+        }
+    }
+
+    fn fresh(&mut self, prefix: &str) -> Name {
+        self.made += 1;
+        Name::new(format!("{prefix}{}", self.made))
+    }
+
+    fn for_loop(&mut self, depth: usize) -> Op {
+        let n = Index::var(&Name::new("n"));
+        let mut extents =
+            vec![Index::int(1), Index::int(2), Index::int(3), Index::int(MOST_TRIPS), n.clone()];
+        extents.extend([&n - &Index::int(1), n.minimum(&Index::int(2)), Index::int(0)]);
+        extents.extend(self.loops.last().map(Index::var));
+        let extent = self.random.pick(&extents);
+        let var = self.fresh("i");
+        self.loops.push(var.clone());
+        let body = self.list(depth + 1);
+        self.loops.pop();
+        let kind = self.random.pick(&[ForKind::Serial, ForKind::Serial, ForKind::Unrolled]);
+        Op::For(Arc::new(For { var, extent, kind, body }))
+    }
+
+    /// A condition that is the same for all threads of a block.
+    fn uniform(&mut self) -> Less {
+        let mut sides = vec![Index::var(&Name::new("n")), Index::var(&axis_var(ThreadAxis::BlockX))];
+        sides.extend(self.loops.iter().map(Index::var));
+        let (side, limit) = (self.random.pick(&sides), Index::int(1 + self.random.below(3)));
+        if self.random.chance(50) { Less::new(side, limit) } else { Less::new(limit - 1, side) }
+    }
+
+    fn divergent(&mut self) -> Less {
+        let mut sides = vec![self.thread.clone()];
+        sides.extend(self.axes.iter().map(|it| Index::var(&axis_var(it.0))));
+        let mut limits = vec![Index::int(1), Index::int(2), Index::int(3), Index::var(&Name::new("n"))];
+        limits.extend(self.loops.last().map(Index::var));
+        Less::new(self.random.pick(&sides), self.random.pick(&limits))
+    }
+
+    /// A value that no other thread writes.
+    fn number(&mut self) -> Value {
+        self.made += 1;
+        let loops = self.loops.iter().fold(Index::int(self.made), |sum, it| sum * 5 + Index::var(it));
+        Value::Cast(
+            DType::F32,
+            Arc::new(Value::Index(DType::I32, loops * self.threads + self.thread.clone())),
+        )
+    }
+
+    /// A row: of a ring, or one.
+    fn slot(&mut self, slots: i64) -> Index {
+        match self.loops.last() {
+            Some(var) if self.random.chance(60) => {
+                let at = Index::var(var) + self.random.below(2);
+                at.floor_mod(&Index::int(slots))
+            }
+            Some(_) | None => Index::int(self.random.below(slots)),
+        }
+    }
+
+    /// An element that the thread has for itself, maybe in a loop of two.
+    fn own(&mut self, inner: Option<&Name>) -> Index {
+        let (thread, threads) = (self.thread.clone(), self.threads);
+        if let Some(inner) = inner.map(Index::var) {
+            return if self.random.chance(50) { thread * 2 + inner } else { inner * threads + thread };
+        }
+        let mut mirrored = Index::int(0);
+        for (axis, count) in &self.axes {
+            mirrored = mirrored * *count + Index::var(&axis_var(*axis));
+        }
+        match self.random.below(6) {
+            0..2 => thread,
+            2 => Index::int(self.row() - 1) - thread,
+            3 => mirrored,
+            4 => (thread + 1).floor_mod(&Index::int(threads)),
+            _ => thread + threads,
+        }
+    }
+
+    /// An element that several threads may read.
+    fn any(&mut self, inner: Option<&Name>) -> Index {
+        let thread = self.thread.clone();
+        match self.random.below(8) {
+            0 => Index::int(0),
+            1 => thread.floor_div(&Index::int(2)),
+            2 => (thread * 3 + 1).floor_mod(&Index::int(self.row())),
+            3 => thread.minimum(&Index::int(3)),
+            _ => self.own(inner),
+        }
+    }
+
+    fn free(&mut self, but: &str) -> (&'static str, i64) {
+        let all: Vec<_> =
+            BUFFERS.into_iter().filter(|it| it.0 != but && !self.busy.contains(&it.0)).collect();
+        self.random.pick(&all)
+    }
+
+    /// `to[…] = from[…] + number`, maybe under a condition or in a loop of the thread.
+    fn store(&mut self) -> Op {
+        let inner = self.random.chance(20).then(|| self.fresh("v"));
+        let (to, slots) = self.free("");
+        let slot = self.slot(slots);
+        let element = self.own(inner.as_ref());
+        let mut value =
+            Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(self.number()));
+        if self.random.chance(20) {
+            value = Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(value));
+        }
+        let mut op = if self.random.chance(10) {
+            Op::Store(access("L", vec![Index::int(0)]), value)
+        } else {
+            Op::Store(place(to, slot, element), value)
+        };
+        if let Some(var) = inner {
+            let kind = self.random.pick(&[ForKind::Serial, ForKind::Unrolled, ForKind::Vectorized]);
+            op = Op::For(Arc::new(For { var, extent: Index::int(2), kind, body: vec![op] }));
+        }
+        match self.random.below(10) {
+            0 | 1 => Op::If(vec![self.divergent()], vec![op]),
+            2 => Op::If(vec![self.uniform()], vec![op]),
+            _ => op,
+        }
+    }
+
+    fn load(&mut self, but: &str, inner: Option<&Name>) -> Value {
+        if self.random.chance(15) {
+            return Value::Load(access("L", vec![Index::int(0)]));
+        }
+        let (from, slots) = self.free(but);
+        let slot = self.slot(slots);
+        let element = self.any(inner);
+        Value::Load(place(from, slot, element))
+    }
+
+    fn copy(&mut self, to: &str, slot: Index, row: Index) -> Op {
+        let element = self.own(None);
+        let from = access("A", vec![row, self.thread.clone()]);
+        Op::Copy(place(to, slot, element), Value::Load(from))
+    }
+
+    fn shared(&mut self) -> Option<(&'static str, i64)> {
+        let all: Vec<_> =
+            BUFFERS.into_iter().filter(|it| it.0 != "G" && !self.busy.contains(&it.0)).collect();
+        (all.len() > 1).then(|| self.random.pick(&all))
+    }
+
+    /// A copy, something else, and the wait for it.
+    fn copied(&mut self) -> Vec<Op> {
+        let Some((to, slots)) = self.shared() else { return vec![] };
+        let slot = self.slot(slots);
+        let row = Index::int(self.random.below(64));
+        let mut out = vec![self.copy(to, slot, row)];
+        if self.random.chance(30) {
+            out = vec![Op::If(vec![self.divergent()], out)];
+        }
+        out.push(Op::Commit);
+        self.busy.push(to);
+        for _ in 0..self.random.below(3) {
+            out.push(self.store());
+        }
+        self.busy.pop();
+        out.push(Op::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] }));
+        out
+    }
+
+    /// Copies that run ahead of their uses.
+    fn ring(&mut self, depth: usize) -> Vec<Op> {
+        let Some((to, slots)) = self.shared() else { return vec![] };
+        let ahead = 1 + self.random.below(slots - 1);
+        let mut out = Vec::new();
+        for at in 0..ahead {
+            out.extend([self.copy(to, Index::int(at), Index::int(at)), Op::Commit]);
+        }
+        let var = self.fresh("k");
+        let extent = self.random.pick(&[Index::int(3), Index::int(MOST_TRIPS), Index::var(&Name::new("n"))]);
+        let next = Index::var(&var) + ahead;
+        self.loops.push(var.clone());
+        self.busy.push(to);
+        let slot = |at: Index| at.floor_mod(&Index::int(slots));
+        let copy = self.copy(to, slot(next.clone()), next.clone());
+        let in_flight = u32::try_from(ahead).unwrap();
+        let wait = Op::Wait(Wait { in_flight, buffers: vec![Name::new(to)] });
+        let mut body = vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::Commit, wait];
+        let element = self.any(None);
+        let used = Value::Load(place(to, slot(Index::var(&var)), element));
+        let (by, by_slots) = self.free(to);
+        let (by_slot, own) = (self.slot(by_slots), self.own(None));
+        let value = Value::Binary(BinaryOp::Add, Arc::new(used), Arc::new(self.number()));
+        body.push(Op::Store(place(by, by_slot, own), value));
+        if self.random.chance(40) {
+            body.extend(self.list(depth + 2));
+        }
+        self.loops.pop();
+        self.busy.pop();
+        out.push(Op::For(Arc::new(For { var, extent, kind: ForKind::Serial, body })));
+        out.push(Op::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] }));
+        out
+    }
+}
+
+fn place(buffer: &str, slot: Index, element: Index) -> Access {
+    let block = (buffer == "G").then(|| Index::var(&axis_var(ThreadAxis::BlockX)));
+    access(buffer, block.into_iter().chain([slot, element]).collect())
+}
+
+fn access(buffer: &str, indices: Vec<Index>) -> Access {
+    Access { buffer: Name::new(buffer), indices, lanes: 1 }
+}
+
+fn alloc(name: &str, len: i64, scope: Scope) -> Op {
+    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset: None })
+}
