@@ -72,7 +72,8 @@ pub(crate) fn arrange(oracle: &Oracle<'_>, component: usize, times: &Times) -> R
         }
         for &buffer in &own {
             let overtaken = overtaken(&all, times, buffer);
-            let needed = (1..).find(|slots| overtaken.iter().all(|it| it % slots != 0)).expect("one is");
+            let most = overtaken.last().map_or(1, |it| it + 1);
+            let needed = (1..=most).find(|slots| overtaken.iter().all(|it| it % slots != 0)).expect("one is");
             let known = slots.entry(buffer).or_insert(1);
             *known = needed.max(*known);
         }
