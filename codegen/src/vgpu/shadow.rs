@@ -68,6 +68,11 @@ impl Mark {
         Mark { stamp, epoch, packed: site * Mark::THREADS + thread }
     }
 
+    /// The same access by a thread that many further on.
+    pub(crate) fn further(self, threads: u32) -> Mark {
+        Mark { packed: self.packed + threads, ..self }
+    }
+
     pub(crate) fn thread(self) -> u32 {
         self.packed % Mark::THREADS
     }
