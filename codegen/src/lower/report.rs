@@ -155,13 +155,12 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
 fn half(it: &Loop) -> Option<String> {
     let has = |key: &str| it.annotations.contains_key(key);
     let (has_part, missing) = match (has(STAGE), has(ORDER)) {
-        (true, true) => return None,
         (true, false) => ("stages", "order: software_pipeline_order gives it one"),
         (false, true) => ("an order", "stages: software_pipeline_stage gives it some"),
         (false, false) if has(ASYNC) => {
             ("asynchronous stages", "stages: software_pipeline_stage gives it some")
         }
-        (false, false) => return None,
+        (true, true) | (false, false) => return None,
     };
     Some(format!("no effect: loop {} has {has_part} and no {missing}", it.var))
 }
