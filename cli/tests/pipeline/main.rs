@@ -15,3 +15,4 @@ mod random;
 mod run;
 mod situations;
 mod table;
+mod timelines;
