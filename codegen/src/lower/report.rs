@@ -148,14 +148,11 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
 /// What a loop lacks to be a pipeline, if something of one is attached to it.
 fn half(it: &Loop) -> Option<String> {
     let has = |key: &str| it.annotations.contains_key(key);
-    let (has_part, missing) = match (has(STAGE), has(ORDER)) {
-        (true, true) => return None,
-        (true, false) => ("stages", "order: software_pipeline_order gives it one"),
-        (false, true) => ("an order", "stages: software_pipeline_stage gives it some"),
-        (false, false) if has(ASYNC) => {
-            ("asynchronous stages", "stages: software_pipeline_stage gives it some")
-        }
-        (false, false) => return None,
+    let (has_part, missing) = match (has(STAGE), has(ORDER), has(ASYNC)) {
+        (true, false, _) => ("stages", "order: software_pipeline_order gives it one"),
+        (false, true, _) => ("an order", "stages: software_pipeline_stage gives it some"),
+        (false, false, true) => ("asynchronous stages", "others: software_pipeline_stage gives it some"),
+        (true, true, _) | (false, false, false) => return None,
     };
     Some(format!("no effect: loop {} has {has_part} and no {missing}", it.var))
 }
