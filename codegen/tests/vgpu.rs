@@ -111,3 +111,29 @@ fn word(it: vgpu::Direction) -> &'static str {
         vgpu::Direction::Write => "writes",
     }
 }
+
+/// A kernel that somebody changed by hand may be anything.
+#[test]
+fn no_change_of_a_character_panics() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vgpu");
+    let (mut read, mut ran) = (0, 0);
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let dims = dims(&text);
+        for at in 0..text.len() {
+            for with in ["", "9", "-", "]"] {
+                let changed = [&text[..at], with, &text[at + usize::from(with != "9")..]].concat();
+                let Ok(module) = ir::text::parse_module(&changed) else { continue };
+                read += 1;
+                let size =
+                    |it: &ir::Arg| it.len.eval(&|it| dims.get(it).copied()).unwrap_or(0).clamp(0, 1 << 12);
+                let inputs = module.args.iter().filter(|(_, it)| it.role == Role::Input);
+                let mut memory = inputs
+                    .map(|(name, it)| (name.clone(), (1..=size(it)).map(|it| it as f64).collect()))
+                    .collect();
+                ran += usize::from(vgpu::run(&module, &dims, &mut memory, &Settings::default()).is_ok());
+            }
+        }
+    }
+    assert!(read > 1000 && ran > 1000, "{read} {ran}");
+}

@@ -14,3 +14,4 @@ mod random;
 mod run;
 mod situations;
 mod table;
+mod timelines;

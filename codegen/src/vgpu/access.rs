@@ -37,28 +37,45 @@ impl Memory {
         }
         let shared = self.space == Space::Shared;
         let mut left = 0;
-        for (lane, thread) in (0..WARP).zip(0..) {
+        let mut now = first;
+        for lane in 0..WARP {
+            // Threads are numbered like lanes.
+            if lane > 0 {
+                now = now.next();
+            }
             if mask >> lane & 1 == 0 {
                 continue;
             }
             let at = usize::try_from(offsets[lane]).unwrap_or(usize::MAX);
-            let (Some(value), Some(written)) = (self.values.get(at), self.written.get(at)) else {
+            if at >= self.len {
                 left |= 1 << lane;
                 continue;
-            };
-            let fresh = if shared { *written == since.block } else { *written != 0 };
-            let sound = fresh
-                && self.cells.get_mut(at).is_none_or(|cell| {
-                    let now = first.further(thread);
-                    cell.flights == 0 && cell.read(now, since).is_none()
-                });
-            if sound {
-                out[lane] = *value;
-            } else {
+            }
+            let written = self.written[at];
+            let mut sound = if shared { written == since.block } else { written != 0 };
+            if !self.cells.is_empty() {
+                sound = sound && self.cells[at].read_quietly(now, since);
+            }
+            out[lane] = self.values[at];
+            if !sound {
                 left |= 1 << lane;
             }
         }
         left
+    }
+}
+
+impl Memory {
+    /// Writes an element if nothing needs to be told of it.
+    #[inline]
+    fn quick_write(&mut self, offset: i64, value: f64, now: Mark, since: Since) -> bool {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let quiet = at < self.cells.len() && self.cells[at].write_quietly(now, since);
+        if quiet {
+            self.values[at] = value;
+            self.written[at] = since.block;
+        }
+        quiet
     }
 }
 
@@ -151,6 +168,7 @@ impl<'p> Machine<'p, '_, '_> {
         self.index(&place.index, &mut offsets);
         self.count(place, &offsets, mask);
         for values in parts {
+            round(self.memory[place.buffer].dtype, values);
             self.write_lanes(site, place.buffer, &offsets, values, mask);
             for it in &mut offsets {
                 *it = it.wrapping_add(1);
@@ -159,9 +177,15 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     fn write_lanes(&mut self, site: u32, buffer: usize, offsets: &[i64; WARP], values: &Lanes, mask: Mask) {
+        let since = self.since_of(buffer);
+        let quick = self.program.buffers[buffer].aliases.is_empty();
         for n in 0..WARP {
             let lane = n ^ self.flip;
-            if mask >> lane & 1 == 1 {
+            if mask >> lane & 1 == 0 {
+                continue;
+            }
+            let now = self.mark(site, lane);
+            if !(quick && self.memory[buffer].quick_write(offsets[lane], values[lane], now, since)) {
                 self.write(site, buffer, offsets[lane], lane, values[lane]);
             }
         }
@@ -207,7 +231,6 @@ impl<'p> Machine<'p, '_, '_> {
             return;
         };
         let memory = &mut self.memory[buffer];
-        let value = number::round(memory.dtype, value);
         if memory.space == Space::Local {
             let row = (self.base + lane) / WARP * memory.len + at;
             memory.values[row * WARP + lane] = value;
