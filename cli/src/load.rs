@@ -35,6 +35,15 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
 }
 
+/// What `--target` asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// A machine.
+    Machine(ScriptTarget),
+    /// The virtual GPU, as a GPU of that architecture.
+    Virtual(Option<Arch>),
+}
+
 /// A file that a user named.
 pub(crate) fn read(path: &Path) -> Result<String, Report> {
     fs::read_to_string(path).map_err(|err| Report::io(path, &err))
@@ -87,6 +96,15 @@ impl Plan {
             Some(ScriptTarget::Cuda(Some(arch))) => Target::Cuda(arch.clone()),
             Some(ScriptTarget::Cuda(None)) => Target::Cuda(found.unwrap_or(Arch { sm: 80, suffix: None })),
         }
+    }
+
+    /// The target for the virtual GPU: that architecture, else the script's, else `sm_80`.
+    pub(crate) fn virtual_target(&self, arch: Option<&Arch>) -> Target {
+        let asked = match self.script.target.as_ref().map(|it| &it.value) {
+            Some(ScriptTarget::Cuda(Some(found))) => Some(found),
+            Some(ScriptTarget::Cuda(None) | ScriptTarget::Cpu) | None => None,
+        };
+        self.target(Some(&ScriptTarget::Cuda(arch.or(asked).cloned())), None)
     }
 
     /// Refuses to go on unless each symbolic dimension has a value, and nothing else has.
@@ -181,11 +199,11 @@ impl Source<'_> {
 }
 
 /// One character at a line and a column, both from 1, in bytes.
-fn place(text: &str, line: usize, column: usize) -> Range<usize> {
+pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(start..).unwrap_or_default();
     let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
-    let width = rest[before..].chars().next().map_or(0, char::len_utf8);
+    let width = rest[before..].chars().next().filter(|it| *it != '\n').map_or(0, char::len_utf8);
     start + before..start + before + width
 }
 
@@ -231,6 +249,27 @@ pub(crate) fn parse_target(word: &str) -> Result<ScriptTarget, String> {
         ("cuda", _) => Ok(ScriptTarget::Cuda(None)),
         (_, Some(arch)) => Ok(ScriptTarget::Cuda(Some(arch))),
         (_, None) => Err("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()),
+    }
+}
+
+/// `--target` where the virtual GPU will do: `vgpu`, `vgpu:sm_90a`, or a machine.
+pub(crate) fn parse_asked(word: &str) -> Result<Asked, String> {
+    match (word, word.strip_prefix("vgpu:").and_then(Arch::parse)) {
+        ("vgpu", _) => Ok(Asked::Virtual(None)),
+        (_, Some(arch)) => Ok(Asked::Virtual(Some(arch))),
+        (_, None) => parse_target(word)
+            .map(Asked::Machine)
+            .map_err(|err| format!("{err}; `vgpu` and `vgpu:sm_90a` for the virtual GPU")),
+    }
+}
+
+impl Asked {
+    /// The machine, unless it is virtual.
+    pub(crate) fn machine(&self) -> Option<&ScriptTarget> {
+        match self {
+            Asked::Machine(it) => Some(it),
+            Asked::Virtual(_) => None,
+        }
     }
 }
 

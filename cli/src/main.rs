@@ -9,6 +9,7 @@ mod climb;
 mod clock;
 mod doctor;
 mod explain;
+mod inspect;
 mod ladder;
 mod load;
 mod measure;

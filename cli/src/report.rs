@@ -16,6 +16,8 @@ pub(crate) struct Report {
     title: String,
     places: Vec<Place>,
     help: Option<String>,
+    /// What went wrong besides.
+    more: Vec<Report>,
 }
 
 /// What an error means for whoever called the command.
@@ -41,13 +43,13 @@ struct Place {
 #[derive(Debug)]
 struct Mark {
     span: Range<usize>,
-    label: Option<&'static str>,
+    label: Option<String>,
     primary: bool,
 }
 
 impl Report {
     fn new(fault: Fault, title: impl Into<String>) -> Report {
-        Report { fault, title: title.into(), places: vec![], help: None }
+        Report { fault, title: title.into(), places: vec![], help: None, more: vec![] }
     }
 
     /// A wrong request: an unknown name, a flag that does not fit.
@@ -75,6 +77,22 @@ impl Report {
         let marks = vec![Mark { span, label: None, primary: true }];
         self.places.push(Place { name: path.display().to_string(), text: text.to_owned(), marks });
         self
+    }
+
+    /// With places in a text that is no file, each with what happens there.
+    pub(crate) fn about(mut self, name: String, text: String, marks: Vec<(Range<usize>, String)>) -> Report {
+        let mark = |(n, (span, label))| Mark { span, label: Some(label), primary: n == 0 };
+        let marks = marks.into_iter().enumerate().map(mark).collect();
+        self.places.push(Place { name, text, marks });
+        self
+    }
+
+    /// Several as one.
+    pub(crate) fn all(reports: impl IntoIterator<Item = Report>) -> Option<Report> {
+        let mut reports = reports.into_iter();
+        let mut first = reports.next()?;
+        first.more.extend(reports);
+        Some(first)
     }
 
     /// A file that cannot be read or written.
@@ -139,7 +157,8 @@ impl Report {
             Some(at..at + name.as_str().len())
         };
         let culprit = names.iter().find_map(quoted);
-        let whole = Mark { span: step.clone(), label: Some("in this step"), primary: culprit.is_none() };
+        let whole =
+            Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: culprit.is_none() };
         let culprit = culprit.map(|span| Mark { span, label: None, primary: true });
         let marks = culprit.into_iter().chain([whole]).collect();
         self.places.push(Place { name: path.display().to_string(), text: text.to_owned(), marks });
@@ -155,6 +174,11 @@ impl Report {
 
     /// As text for people, like rustc's.
     pub(crate) fn render(&self, colour: bool) -> String {
+        let all = [self].into_iter().chain(&self.more).map(|it| it.render_one(colour));
+        all.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn render_one(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let mut group = Group::with_title(Level::ERROR.primary_title(&self.title));
         for place in &self.places {
@@ -184,19 +208,23 @@ impl Report {
                 "column": at.map(|it| it.1),
             })
         });
-        json!({
+        let mut data = json!({
             "ok": false,
             "error": self.title,
             "places": places.collect::<Vec<_>>(),
             "help": self.help,
-        })
+        });
+        if !self.more.is_empty() {
+            data["more"] = self.more.iter().map(Report::data).collect();
+        }
+        data
     }
 }
 
 impl Mark {
-    fn annotation(&self, text: &str) -> Annotation<'_> {
+    fn annotation<'a>(&'a self, text: &str) -> Annotation<'a> {
         let kind = if self.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-        kind.span(clamp(&self.span, text)).label(self.label)
+        kind.span(clamp(&self.span, text)).label(self.label.as_deref())
     }
 }
 

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use codegen::device::MachineInfo;
+use indexmap::IndexMap;
 use ir::{Arch, Name};
-use schedule::{script::ScriptTarget, workload::Param};
+use schedule::workload::Param;
 use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Measured};
 
 use crate::{
     build::{build, open},
-    load::{Plan, parse_dim, parse_param, parse_target},
+    inspect,
+    load::{Asked, Plan, parse_asked, parse_dim, parse_param},
     measure::{
         Measure, bench_error, case, compare, failure_words, gflops_words, library, log, record,
         roofline_words, time_words, verified_words,
@@ -22,11 +24,12 @@ use crate::{
 /// Build a schedule, verify its numbers, and time it beside the vendor's library
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// The schedule script
+    /// The schedule script; on the virtual GPU also a kernel that `show --emit kernel` printed, named `.tw`
     script: PathBuf,
-    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a
-    #[arg(long, value_parser = parse_target)]
-    target: Option<ScriptTarget>,
+    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a; vgpu or vgpu:sm_90a look for races and count bank
+    /// conflicts, and measure nothing
+    #[arg(long, value_parser = parse_asked)]
+    target: Option<Asked>,
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
@@ -39,15 +42,30 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
+        let dims: IndexMap<Name, i64> = self.dims.iter().cloned().collect();
+        if self.script.extension().is_some_and(|it| it == "tw") {
+            return match self.target {
+                Some(Asked::Virtual(_)) => inspect::kernel(&self.script, &dims, self.measure.seed, shell),
+                Some(Asked::Machine(_)) | None => {
+                    let title = "only the virtual GPU runs a kernel from its text";
+                    Err(Report::usage(title).help("add `--target vgpu`".to_owned()))
+                }
+            };
+        }
         let mut plan = Plan::load(&self.script, &self.params)?;
-        plan.dims = self.dims.iter().cloned().collect();
+        plan.dims = dims;
         plan.expect_dims()?;
-        let wanted = plan.target(self.target.as_ref(), None);
+        if let Some(Asked::Virtual(arch)) = &self.target {
+            let name = self.script.display().to_string();
+            return inspect::script(&plan, &name, arch.as_ref(), &self.measure, shell);
+        }
+        let asked = self.target.as_ref().and_then(Asked::machine);
+        let wanted = plan.target(asked, None);
         // What can be refused without a machine is refused before one is opened.
         plan.schedule(&wanted, None)?;
         let mut machine = open(&wanted)?;
         let info = machine.info().clone();
-        let target = plan.target(self.target.as_ref(), Arch::parse(&info.arch));
+        let target = plan.target(asked, Arch::parse(&info.arch));
 
         shell.progress("compiling");
         let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;

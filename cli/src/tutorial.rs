@@ -2,18 +2,16 @@
 
 use codegen::device::{Machine, MachineInfo};
 use ir::{Arch, Target};
-use schedule::{
-    script::{Script, ScriptTarget},
-    workload::Param,
-};
+use schedule::{script::Script, workload::Param};
 use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
     build::{Built, build, open},
     climb::Climb,
+    inspect,
     ladder::{Ladder, Rung, Size},
-    load::{Plan, parse_target},
+    load::{Asked, Plan, parse_asked},
     measure::{Measure, bench_error, case, compare, keep, log, record, state_log},
     report::Report,
     shell::Shell,
@@ -25,9 +23,10 @@ pub(crate) struct Tutorial {
     /// A ladder that ships, or a folder of scripts named NN_name.ron
     #[arg(default_value = "matmul-cpu")]
     ladder: String,
-    /// The target, instead of the scripts': cpu, cuda, cuda:sm_90a
-    #[arg(long, value_parser = parse_target)]
-    target: Option<ScriptTarget>,
+    /// The target, instead of the scripts': cpu, cuda, cuda:sm_90a; vgpu or vgpu:sm_90a look for races and count bank
+    /// conflicts, and measure nothing
+    #[arg(long, value_parser = parse_asked)]
+    target: Option<Asked>,
     /// Sizes to measure, instead of the scripts': 512 or 512x256x128; repeat, or separate by commas
     #[arg(long = "size", value_name = "SIZE", value_delimiter = ',', value_parser = Size::parse)]
     sizes: Vec<Size>,
@@ -55,13 +54,22 @@ impl Tutorial {
             if self.sizes.is_empty() { vec![None] } else { self.sizes.iter().map(Some).collect() };
         // What can be refused without a machine is refused before one is opened.
         let first = plans(&ladder, sizes[0])?;
-        let wanted = first[0].target(self.target.as_ref(), None);
+        if let Some(Asked::Virtual(arch)) = &self.target {
+            let of_size = |size: Option<&Size>| {
+                let plans = plans(&ladder, size)?;
+                Ok((size.map_or_else(|| size_word(&plans[0]), |it| it.word.clone()), plans))
+            };
+            let sizes = sizes.iter().copied().map(of_size).collect::<Result<Vec<_>, Report>>()?;
+            return inspect::ladder(&ladder, &sizes, arch.as_ref(), &self.measure, shell);
+        }
+        let asked = self.target.as_ref().and_then(Asked::machine);
+        let wanted = first[0].target(asked, None);
         for plan in &first {
-            plan.schedule(&plan.target(self.target.as_ref(), None), None)?;
+            plan.schedule(&plan.target(asked, None), None)?;
         }
         let mut machine = open(&wanted)?;
         let info = machine.info().clone();
-        let target = first[0].target(self.target.as_ref(), Arch::parse(&info.arch));
+        let target = first[0].target(asked, Arch::parse(&info.arch));
 
         let mut climb = Climb::new(&ladder, &info, self.measure.regime, self.full);
         let mut records = Vec::new();

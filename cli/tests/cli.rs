@@ -131,6 +131,51 @@ fn a_program_is_shown_in_every_form() {
     }
 }
 
+/// A pipeline of two slots; `@` stands where its barrier should be.
+const KERNEL: &str = "module m
+  in A: f32[384]
+  out B: f32[320]
+
+  kernel k<<<threadIdx.x: 64>>>(A, mut B)
+    alloc S: f32[128] @shared
+    S[threadIdx_x] <- A[threadIdx_x]
+    commit
+    for i in 0..5
+      wait 0
+      @
+      S[(i + 1) mod 2*64 + threadIdx_x] <- A[i*64 + threadIdx_x + 64]
+      commit
+      B[i*64 + threadIdx_x] = S[i mod 2*64 + 63 - threadIdx_x]
+    wait 0
+";
+
+#[test]
+fn the_virtual_gpu_tells_what_is_wrong() {
+    let folder = folder(&[]);
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    write("right.tw", KERNEL.replace("      @\n", "      barrier\n"));
+    write("race.tw", KERNEL.replace("      @\n", ""));
+    write("bad.tw", KERNEL.replace("      @\n", "      barier\n"));
+    write("name.tw", KERNEL.replace("      @\n", "").replace("S[i mod 2", "T[i mod 2"));
+    let requests: &[&[&str]] = &[
+        &["run", "a.ron", "--target", "vgpu"],
+        &["run", "a.ron", "--target", "vgpu:sm_90a", "--param", "tx=32"],
+        &["run", "right.tw", "--target", "vgpu"],
+        &["run", "race.tw", "--target", "vgpu"],
+        &["--json", "run", "race.tw", "--target", "vgpu"],
+        &["run", "bad.tw", "--target", "vgpu"],
+        &["run", "name.tw", "--target", "vgpu"],
+        &["run", "right.tw"],
+        &["run", "right.tw", "--target", "gpu"],
+        &["run", "a.ron", "--target", "vgpu", "--log", "x.jsonl"],
+        &["tutorial", "matmul-cuda-f32", "--size", "32", "--until", "3", "--target", "vgpu"],
+    ];
+    let told = requests
+        .iter()
+        .map(|it| format!("$ tilewright {}\n{}\n", it.join(" "), tilewright(folder.path(), it)));
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+}
+
 /// A ladder whose last rung changes nothing that reaches the source.
 fn ladder(folder: &Path) {
     let script = |steps: &str| {

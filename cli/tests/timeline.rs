@@ -59,6 +59,8 @@ fn what_is_missing_and_what_changes_nothing() {
     let file = folder.path().join("half.ron");
     fs::write(&file, half.join("\n")).unwrap();
     insta::assert_snapshot!("half", show(&file, &[]));
+    let told = tilewright(folder.path(), &["check", "half.ron"]);
+    assert!(told.contains("note: no effect: loop ko has stages and no order"), "{told}");
 
     let twice = "double_buffer_scope(block: \"A_shared\"),\n        software_pipeline_stage(";
     let file = folder.path().join("twice.ron");

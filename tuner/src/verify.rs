@@ -217,6 +217,16 @@ impl Expected {
         check
     }
 
+    /// The same for elements as numbers, which are rounded to the type.
+    pub fn check_numbers(&self, numbers: &[f64], oracle: &mut dyn Oracle) -> OutputCheck {
+        let mut tensor = Tensor::zeroed(self.dtype, &self.shape);
+        let len = tensor.len();
+        for (at, it) in numbers.iter().take(len).enumerate() {
+            tensor.set(at, *it);
+        }
+        self.check(&tensor, oracle)
+    }
+
     fn compare(&self, tensor: &Tensor, at: usize, expected: f64, check: &mut OutputCheck) {
         let got = tensor.get(at);
         #[expect(clippy::float_cmp, reason = "equal infinities are equal, though their difference is not 0")]

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use codegen::{
     device::Occupancy,
-    timeline::{Base, Choice, Consequences, Moved, Part, Statement, Sync, Timeline},
+    timeline::{Barrier, Base, Choice, Consequences, Moved, Part, Statement, Sync, Timeline},
 };
 use indexmap::IndexMap;
 use ir::{Name, Scope};
@@ -161,14 +161,14 @@ fn traffic(moved: &[Moved]) -> String {
 fn bytes(count: i64) -> String {
     let kib = 1024;
     let (unit, word) = if count >= kib * kib { (kib * kib, "MiB") } else { (kib, "KiB") };
+    // A number that tenths cannot tell is told in bytes.
     match count {
-        ..1024 => format!("{count} B"),
-        _ if count % unit == 0 => format!("{} {word}", count / unit),
-        _ => {
-            // Tenths, to the nearest.
-            let tenths = (count * 10 + unit / 2) / unit;
+        _ if count >= kib && count % unit == 0 => format!("{} {word}", count / unit),
+        _ if count >= kib && count * 10 % unit == 0 => {
+            let tenths = count * 10 / unit;
             format!("{}.{} {word}", tenths / 10, tenths % 10)
         }
+        _ => format!("{count} B"),
     }
 }
 
@@ -239,9 +239,9 @@ fn legend(it: &Timeline) -> Vec<String> {
     out
 }
 
-/// The barriers, one a line, with what they are there for.
+/// The barriers with what they are there for, those of equal words on one line.
 fn barriers(it: &Timeline) -> Vec<String> {
-    let line = |(at, barrier): (usize, &codegen::timeline::Barrier)| {
+    let words = |barrier: &Barrier| {
         let place = match (&barrier.before, barrier.part) {
             (Some(name), _) => format!("at {name}"),
             (None, Part::Prologue) => "at the end of the prologue".to_owned(),
@@ -250,9 +250,13 @@ fn barriers(it: &Timeline) -> Vec<String> {
         let part = if it.style == "predicate" { "every step".to_owned() } else { barrier.part.to_string() };
         let proof =
             if barrier.proof.is_empty() { String::new() } else { format!(": {}", barrier.proof.join(" ")) };
-        format!("b{} ({part}, {place}){proof}", at + 1)
+        format!("({part}, {place}){proof}")
     };
-    it.barriers.iter().enumerate().map(line).collect()
+    let mut out: IndexMap<String, Vec<String>> = IndexMap::new();
+    for (at, barrier) in it.barriers.iter().enumerate() {
+        out.entry(words(barrier)).or_default().push(format!("b{}", at + 1));
+    }
+    out.into_iter().map(|(words, numbers)| format!("{} {words}", numbers.join(", "))).collect()
 }
 
 fn costs(out: &mut dyn Write, it: &Consequences) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use ir::{Func, Name, Scope, text};
+use ir::{Func, Name, text};
 use schedule::{Script, Session, Step};
 
 use crate::{
@@ -132,8 +132,7 @@ fn values(before: &Func, after: &Func, lowered: &Lowered, dims: &IndexMap<Name, 
     };
     let expected = Expected::new(before, dims, &element)?;
     expected.interpreter("after the steps", after)?;
-    // Passes shrink local memory to what one thread has, and the interpreter knows no threads.
-    if lowered.expanded.buffers.values().all(|it| it.scope != Scope::Local) {
+    if lowered.is_for_interpreter() {
         expected.interpreter("after the expansion", &lowered.expanded)?;
     }
     expected.virtual_gpu(before, &lowered.module)

@@ -115,7 +115,9 @@ fn execute(program: &Program, before: &Func, after: &Func, tally: &mut Tally) ->
         let about =
             |err| format!("{trips} iterations: {err}\n{}\n{}", run::text(&lowered.expanded), lowered.module);
         expected.interpreter("after the steps", after).map_err(about)?;
-        expected.interpreter("after the expansion", &lowered.expanded).map_err(about)?;
+        if lowered.is_for_interpreter() {
+            expected.interpreter("after the expansion", &lowered.expanded).map_err(about)?;
+        }
         expected.virtual_gpu(before, &lowered.module).map_err(about)?;
     }
     Ok(())
@@ -195,5 +197,6 @@ fn random_annotations_are_judged_exactly() {
     for it in tally.wrongly_refused.iter().take(3) {
         println!("wrongly refused: {it}");
     }
+    assert!(tally.wrongly_refused.is_empty(), "{}", tally.wrongly_refused[0]);
     assert!(tally.accepted > ANNOTATIONS / 8, "{}", tally.report());
 }

@@ -8,8 +8,8 @@ use codegen::{
 };
 use indexmap::IndexMap;
 use ir::{
-    Arch, Func, Index, Iter, IterKind, Loop, LoopKind, Module, Name, Role, Stmt, Target, Tensor, ThreadAxis,
-    interp,
+    Arch, Func, Index, Iter, IterKind, Loop, LoopKind, Module, Name, Role, Scope, Stmt, Target, Tensor,
+    ThreadAxis, interp,
 };
 
 pub(crate) fn target() -> Target {
@@ -80,6 +80,14 @@ impl Expected {
             }
         }
         Ok(())
+    }
+}
+
+impl Lowered {
+    /// Whether the interpreter can run what the expansion made: passes shrink local memory to what one thread has, and
+    /// the interpreter knows no threads.
+    pub(crate) fn is_for_interpreter(&self) -> bool {
+        self.expanded.buffers.values().all(|it| it.scope != Scope::Local)
     }
 }
 

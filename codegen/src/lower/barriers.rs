@@ -12,6 +12,7 @@ use super::{
     plan::Plan,
     touch::{Touch, Walk},
 };
+use crate::launch::shared_layout;
 
 /// ```text
 /// A_shared[threadIdx_x] = A[threadIdx_x]            A_shared[threadIdx_x] = A[threadIdx_x]
@@ -36,7 +37,8 @@ pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Resu
         }
         let walk = Walk::new(&module.dims, kernel, &context.buffers);
         let landings = landings(&walk, &kernel.body);
-        let deps = Dependences { walk, threads, aliases: aliases(kernel) };
+        let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
+        let deps = Dependences { walk, threads, aliases, offsets };
         let inserter = Inserter { deps, landings, waits: Cell::new(0) };
         let body = kernel.body.clone();
         kernel.body = inserter.list(body, &[], false)?.ops;

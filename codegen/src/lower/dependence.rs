@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use ir::{
     Index, Less, Name, Op,
     arith::Bounds,
@@ -52,11 +53,11 @@ pub(crate) enum Reason {
         first: Vec<i64>,
         /// The thread that comes second.
         then: Vec<i64>,
-        /// The subscripts.
+        /// The subscripts in the first touch.
         element: Vec<i64>,
+        /// The buffer of the second touch, where it is another with bytes in common.
+        other: Option<Name>,
     },
-    /// The second touch is to another buffer with bytes in common.
-    Alias(Name),
     /// There is no proof that they do not meet.
     Unproved,
 }
@@ -69,6 +70,8 @@ pub(crate) struct Dependences<'a> {
     pub(crate) threads: Vec<(Name, i64)>,
     /// The pairs of buffers that share bytes.
     pub(crate) aliases: BTreeSet<(Name, Name)>,
+    /// Where shared buffers start, in bytes.
+    pub(crate) offsets: IndexMap<Name, i64>,
 }
 
 impl Dependences<'_> {
@@ -83,16 +86,30 @@ impl Dependences<'_> {
         if axes.is_empty() {
             return None;
         }
-        // Nothing is known of who touches which byte through buffers of different shapes.
-        let reason = if alias {
-            Some(Reason::Alias(b.buffer.clone()))
-        } else {
-            let situation = Situation { of: self, a, b, around, when };
-            let axes = situation.unseparated(&axes);
-            situation.solve(&axes)
+        let placed = alias.then(|| self.placed(a, b));
+        let reason = match &placed {
+            Some(None) => Some(Reason::Unproved),
+            None => Situation { of: self, a, b, named: a, other: None, around, when }.reason(&axes),
+            Some(Some((x, y))) => {
+                Situation { of: self, a: x, b: y, named: a, other: Some(&b.buffer), around, when }
+                    .reason(&axes)
+            }
         };
         let (first_writes, then_writes) = (a.write, b.write);
         reason.map(|reason| Dependence { buffer: a.buffer.clone(), first_writes, then_writes, when, reason })
+    }
+
+    /// Touches of two buffers as touches of the memory that both are in.
+    fn placed(&self, a: &Touch, b: &Touch) -> Option<(Touch, Touch)> {
+        let ((x, x_bytes), (y, y_bytes)) = (self.walk.flat(a)?, self.walk.flat(b)?);
+        let unit = x_bytes.min(y_bytes);
+        let place = |touch: &Touch, flat: Index, bytes: i64| {
+            let start = self.offsets.get(&touch.buffer)? / unit;
+            let indices = vec![flat * (bytes / unit) + start];
+            let lanes = touch.lanes * u32::try_from(bytes / unit).ok()?;
+            Some(Touch { indices, lanes, ..touch.clone() })
+        };
+        Some((place(a, x, x_bytes)?, place(b, y, y_bytes)?))
     }
 }
 
@@ -101,11 +118,19 @@ struct Situation<'a> {
     of: &'a Dependences<'a>,
     a: &'a Touch,
     b: &'a Touch,
+    /// The first touch as its buffer has it.
+    named: &'a Touch,
+    /// The buffer of the second, if it is another.
+    other: Option<&'a Name>,
     around: &'a [Op],
     when: When,
 }
 
 impl Situation<'_> {
+    fn reason(&self, axes: &[&Name]) -> Option<Reason> {
+        self.solve(&self.unseparated(axes))
+    }
+
     /// The loop whose iterations differ.
     fn carried(&self) -> Option<&Name> {
         let mut loops = self.around.iter().rev().filter_map(|op| match op {
@@ -130,6 +155,9 @@ impl Situation<'_> {
 
     /// The axes on which the threads may differ, as far as a fast proof can tell.
     fn unseparated<'a>(&self, axes: &[&'a Name]) -> Vec<&'a Name> {
+        if self.a.lanes.max(self.b.lanes) > 1 {
+            return axes.to_vec();
+        }
         let carried = self.carried();
         let later: Vec<_> = self.b.indices.iter().map(|it| it.subst(&|name| self.in_next(name))).collect();
         let apart = |name: &Name| self.is_common(name) && Some(name) != carried;
@@ -190,9 +218,9 @@ impl Situation<'_> {
                         let thread = |with: &dyn Fn(&Name) -> Name| {
                             self.of.threads.iter().filter_map(|it| value(&with(&it.0))).collect()
                         };
-                        let element = self.a.indices.iter().filter_map(|it| it.eval(&value)).collect();
+                        let element = self.named.indices.iter().filter_map(|it| it.eval(&value)).collect();
                         let (first, then) = (thread(&Name::clone), thread(&second));
-                        return Some(Reason::Example { first, then, element });
+                        return Some(Reason::Example { first, then, element, other: self.other.cloned() });
                     }
                 }
             }

@@ -206,12 +206,17 @@ impl Ledger<'_> {
     /// Copies that are in flight when the loop is over, where somebody may come upon them: of what is used outside the
     /// loop, and of memory that is waited for at all. What nobody waits for is never copied asynchronously.
     ///
-    /// Where copies come from may be written after the loop, unless nobody writes it.
+    /// Where copies come from may be written after the loop, unless nobody writes it. Of a loop that runs on behind its
+    /// last iteration to finish it, the groups of iterations that there are not are empty.
     fn left(&self, mut book: Book<'_>) -> Option<(Place, i64, BTreeSet<Name>)> {
         let place = Place { section: Section::Epilogue, step: self.emission.epilogue.len(), at: 0 };
         book.reach(place);
+        let times = i64::try_from(self.timeline.len()).unwrap_or(i64::MAX);
+        let runs_on = self.emission.is_dynamic && self.emission.epilogue.is_empty();
+        let end = if runs_on { times - self.plan.last_stage() } else { i64::MAX };
         let waited = |name: &&Name| book.waits.values().any(|it| it.1.contains(*name));
-        let needs = book.groups.iter().map(|((copier, _), group)| {
+        let copied = book.groups.iter().filter(|((_, iteration), _)| *iteration < end);
+        let needs = copied.map(|((copier, _), group)| {
             let overwritten = !self.plan.components[*copier].reads().is_disjoint(self.written);
             let seen = |name: &&Name| overwritten || !self.plan.slots.contains_key(*name) || waited(name);
             (*group, self.accounts[*copier].fills.iter().filter(seen).collect())

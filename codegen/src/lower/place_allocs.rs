@@ -1,9 +1,9 @@
 //! Finds where each temporary lives.
 
-use ir::{Func, Name, Role, Scope, Target, axis_var};
+use ir::{Func, Name, Role, Scope, Target, axis_var, pipeline::STAGE};
 
 use super::{
-    Context, Homes, cover,
+    Context, Homes, cover, marks,
     sites::{Site, sites},
 };
 
@@ -25,12 +25,21 @@ pub(crate) fn homes(func: &Func, target: &Target) -> Homes {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
         let shared = users.iter().map(|it| first.shared_loops(it)).min().unwrap_or(0);
+        let shared = copied_at(&users).map_or(shared, |depth| shared.min(depth));
         let home = (1..=shared).rev().find(|&depth| {
             users.iter().filter(|it| !it.write).all(|read| is_fresh(func, read, &users, depth, buffer.scope))
         });
         homes.insert(name.clone(), home.map(|depth| first.loops[depth - 1].var.clone()));
     }
     homes
+}
+
+/// How many loops there are around and with the pipelined one that copies to a buffer, if copies may land later than where
+/// they stand: loops inside must not take the memory anew.
+fn copied_at(users: &[&Site<'_>]) -> Option<usize> {
+    let copies = |it: &&&Site<'_>| it.block.is_some_and(|it| it.annotations.contains_key(marks::COPY));
+    let copy = users.iter().find(copies)?;
+    copy.loops.iter().rposition(|it| it.annotations.contains_key(STAGE)).map(|at| at + 1)
 }
 
 /// Whether what is read was written before in the same iteration of the outer `depth` loops.

@@ -245,16 +245,16 @@ fn reason(it: &Dependence, named: bool) -> String {
         all => format!("({})", list(all)),
     };
     match &it.reason {
-        Reason::Example { first, then, element } => format!(
-            "thread {} {} {}[{}], thread {} {} it",
+        Reason::Example { first, then, element, other } => format!(
+            "thread {} {} {}[{}], thread {} {} {}",
             thread(first),
             verb(it.first_writes),
             if named { it.buffer.as_str() } else { "" },
             list(element),
             thread(then),
             verb(it.then_writes),
+            other.as_ref().map_or_else(|| "it".to_owned(), |it| format!("those bytes of {it}")),
         ),
-        Reason::Alias(other) => format!("{other} has bytes in common with it"),
         Reason::Unproved => "no proof that it is not by different threads".to_string(),
     }
 }

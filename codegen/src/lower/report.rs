@@ -1,8 +1,8 @@
 //! What became of a pipeline, for people: `show --emit pipeline` draws it.
 
 use ir::{
-    Func, Index, Mechanism, Name, Scope,
-    pipeline::{DOUBLE, Plan},
+    Func, Index, Loop, Mechanism, Name, Scope,
+    pipeline::{ASYNC, DOUBLE, ORDER, Plan, STAGE},
 };
 
 use super::Context;
@@ -141,7 +141,23 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
         let new: Vec<String> = told.into_iter().filter(|it| !out.contains(it)).collect();
         out.extend(new);
     }
+    out.extend(func.loops().into_iter().filter_map(half));
     out
+}
+
+/// What a loop lacks to be a pipeline, if something of one is attached to it.
+fn half(it: &Loop) -> Option<String> {
+    let has = |key: &str| it.annotations.contains_key(key);
+    let (has_part, missing) = match (has(STAGE), has(ORDER)) {
+        (true, true) => return None,
+        (true, false) => ("stages", "order: software_pipeline_order gives it one"),
+        (false, true) => ("an order", "stages: software_pipeline_stage gives it some"),
+        (false, false) if has(ASYNC) => {
+            ("asynchronous stages", "stages: software_pipeline_stage gives it some")
+        }
+        (false, false) => return None,
+    };
+    Some(format!("no effect: loop {} has {has_part} and no {missing}", it.var))
 }
 
 fn count(slots: i64) -> String {

@@ -23,7 +23,8 @@ use super::{
 ///
 /// A copy stays one if it is an instruction of 4, 8 or 16 bytes that starts at a multiple of them on both sides, and
 /// something waits for it. Any other becomes a store under a comment that says why; a store lands at once, so waits
-/// stay right. Waits then name only what is still copied, and a kernel without copies has no commits and waits.
+/// stay right. Waits then name only what is still copied, adjacent waits are one, and a kernel without copies has no
+/// commits and waits.
 ///
 /// Refuses where a script forces `cp_async` and no copy of a buffer is one.
 pub(crate) fn settle(module: Module, context: &mut Context) -> Result<Module, LowerError> {
@@ -189,5 +190,17 @@ fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
         }
         Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Barrier | Op::Comment(_) => Some(op),
     };
-    ops.into_iter().filter_map(op).collect()
+    let mut out: Vec<Op> = Vec::new();
+    for op in ops.into_iter().filter_map(op) {
+        match (out.last_mut(), op) {
+            // Nothing happens between the two: the one for more groups is enough.
+            (Some(Op::Wait(last)), Op::Wait(it)) => {
+                last.in_flight = last.in_flight.min(it.in_flight);
+                let new: Vec<_> = it.buffers.into_iter().filter(|it| !last.buffers.contains(it)).collect();
+                last.buffers.extend(new);
+            }
+            (_, op) => out.push(op),
+        }
+    }
+    out
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, arith::Bounds, axis_var};
 
+use super::flatten::strides;
+
 /// Limits that conditions put on axes.
 pub(crate) type Limits = BTreeMap<Name, i64>;
 
@@ -158,6 +160,14 @@ impl<'a> Walk<'a> {
         value.each_load(&mut |access| touch(access, false));
         touch(place, true);
         out
+    }
+
+    /// The place of a touch among the elements of its buffer, and how many bytes an element has.
+    pub(crate) fn flat(&self, touch: &Touch) -> Option<(Index, i64)> {
+        let buffer = self.buffers.get(&touch.buffer)?;
+        let terms = touch.indices.iter().zip(strides(buffer).strides).map(|(index, it)| index.clone() * it);
+        let flat = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
+        Some((flat, i64::try_from(buffer.dtype.bytes()).ok()?))
     }
 
     /// The scope of a buffer that the kernel touches.

@@ -131,9 +131,19 @@ fn verdict(now: &Choice, before: &Choice) -> Option<String> {
         slots => (format!("{slots} slots"), "cost"),
     };
     let limits = to.limited_by.iter().map(Limit::to_string).collect::<Vec<_>>().join(" and ");
+    let why = to.limited_by.iter().filter_map(|it| match it {
+        Limit::Registers => Some(("registers a thread", before.registers?.into(), now.registers?.into())),
+        Limit::Shared => Some(("bytes of shared memory", before.shared_bytes, now.shared_bytes)),
+        Limit::Threads | Limit::Blocks | Limit::Barriers => None,
+    });
+    let why: Vec<String> =
+        why.map(|(what, from, to): (_, i64, i64)| format!("{from} {what} became {to}")).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    // Without registers both numbers are upper bounds.
+    let most = if now.registers.is_some() { "" } else { "at most " };
     Some(if to.blocks < from.blocks {
         format!(
-            "{what} {verb} occupancy: {} blocks per SM become {}, limited by {limits}",
+            "{what} {verb} occupancy: {most}{} blocks per SM become {most}{}, limited by {limits}{why}",
             from.blocks, to.blocks
         )
     } else {
@@ -142,6 +152,6 @@ fn verdict(now: &Choice, before: &Choice) -> Option<String> {
             ..1 => "no more shared memory".to_owned(),
         };
         let blocks = to.blocks;
-        format!("{what} {verb} no occupancy: {memory}, {blocks} blocks per SM, limited by {limits}")
+        format!("{what} {verb} no occupancy: {memory}, {most}{blocks} blocks per SM, limited by {limits}")
     })
 }

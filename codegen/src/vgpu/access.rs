@@ -1,12 +1,12 @@
 //! Loads and stores: bounds, what was written before, and who else touched it.
 
-use ir::{Scope as Space, number};
+use ir::{DType, Scope as Space, number};
 
 use super::{
     Access, Finding,
-    exec::{Machine, Mask, lanes},
+    exec::{Machine, Mask, Memory, lanes},
     findings::Key,
-    index::WARP,
+    index::{LaneIndices, WARP},
     program::{Place, ValueCode},
     shadow::{Mark, RaceKind, Since},
     value::Lanes,
@@ -21,55 +21,171 @@ pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
 const RACE: u8 = 10;
 
-impl<'p> Machine<'p, '_> {
+impl Memory {
+    /// Reads for the lanes of which nothing needs to be told, and says which are left. `first` is the access by the
+    /// first thread of the warp.
+    fn quick(
+        &mut self,
+        offsets: &LaneIndices,
+        mask: Mask,
+        first: Mark,
+        since: Since,
+        out: &mut Lanes,
+    ) -> Mask {
+        if self.space == Space::Local {
+            return mask;
+        }
+        let shared = self.space == Space::Shared;
+        let mut left = 0;
+        let mut now = first;
+        for lane in 0..WARP {
+            // Threads are numbered like lanes.
+            if lane > 0 {
+                now = now.next();
+            }
+            if mask >> lane & 1 == 0 {
+                continue;
+            }
+            let at = usize::try_from(offsets[lane]).unwrap_or(usize::MAX);
+            if at >= self.len {
+                left |= 1 << lane;
+                continue;
+            }
+            let written = self.written[at];
+            let mut sound = if shared { written == since.block } else { written != 0 };
+            if !self.cells.is_empty() {
+                sound = sound && self.cells[at].read_quietly(now, since);
+            }
+            out[lane] = self.values[at];
+            if !sound {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+}
+
+impl Memory {
+    /// Writes an element if nothing needs to be told of it.
+    #[inline]
+    fn quick_write(&mut self, offset: i64, value: f64, now: Mark, since: Since) -> bool {
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let quiet = at < self.cells.len() && self.cells[at].write_quietly(now, since);
+        if quiet {
+            self.values[at] = value;
+            self.written[at] = since.block;
+        }
+        quiet
+    }
+}
+
+/// Rounds to a type.
+fn round(dtype: DType, values: &mut Lanes) {
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is the meaning here")]
+    let narrow = |it: f64| f64::from(it as f32);
+    if dtype == DType::F32 {
+        for it in values {
+            *it = narrow(*it);
+        }
+    } else {
+        for it in values {
+            *it = number::round(dtype, *it);
+        }
+    }
+}
+
+impl<'p> Machine<'p, '_, '_> {
     /// The contents of a place for some lanes.
     pub(crate) fn load(&mut self, site: u32, place: &'p Place, part: u32, mask: Mask, out: &mut Lanes) {
-        let part = if place.lanes > 1 { i64::from(part) } else { 0 };
-        let memory = &self.memory[place.buffer];
-        if memory.space == Space::Local && place.index.is_uniform() {
-            let at =
-                usize::try_from(place.index.uniform(&self.slots) + part).ok().filter(|it| *it < memory.len);
-            if let Some(at) = at {
-                let row = self.base / WARP * memory.len + at;
-                if memory.written[row] & mask == mask {
-                    out.copy_from_slice(&memory.values[row * WARP..][..WARP]);
-                    return;
-                }
+        let further = if place.lanes > 1 { i64::from(part) } else { 0 };
+        if let Some(row) = self.local_row(place, further) {
+            let memory = &self.memory[place.buffer];
+            if memory.written[row] & mask == mask {
+                out.copy_from_slice(&memory.values[row * WARP..][..WARP]);
+                return;
             }
         }
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
-        for lane in lanes(mask) {
-            out[lane] = self.read(site, place.buffer, offsets[lane] + part, lane);
+        if part == 0 {
+            self.count(place, &offsets, mask);
         }
+        if further != 0 {
+            for it in &mut offsets {
+                *it = it.wrapping_add(further);
+            }
+        }
+        let (now, since) = (self.mark(site, 0), self.since_of(place.buffer));
+        let left = self.memory[place.buffer].quick(&offsets, mask, now, since, out);
+        for lane in lanes(left) {
+            out[lane] = self.read(site, place.buffer, offsets[lane], lane);
+        }
+    }
+
+    /// Where all lanes of the warp have an element of local memory side by side, if they access the same one.
+    fn local_row(&self, place: &Place, further: i64) -> Option<usize> {
+        let memory = &self.memory[place.buffer];
+        if memory.space != Space::Local || !place.index.is_uniform() {
+            return None;
+        }
+        let at = usize::try_from(place.index.uniform(&self.slots).wrapping_add(further)).ok()?;
+        (at < memory.len).then(|| self.base / WARP * memory.len + at)
     }
 
     /// An assignment of some lanes: first all values, then all side effects.
     pub(crate) fn store(&mut self, site: u32, place: &'p Place, value: &'p ValueCode, mask: Mask) {
-        let mut offsets = [0; WARP];
-        self.index(&place.index, &mut offsets);
         if place.lanes == 1 {
             let mut values = [0.0; WARP];
             self.value(site, value, 0, mask, &mut values);
-            self.write_lanes(site, place.buffer, &offsets, &values, mask);
+            self.assign(site, place, std::slice::from_mut(&mut values), mask);
             return;
         }
         let mut parts = vec![[0.0; WARP]; place.lanes as usize];
         for (part, values) in (0..place.lanes).zip(&mut parts) {
             self.value(site, value, part, mask, values);
         }
-        for values in &parts {
+        self.assign(site, place, &mut parts, mask);
+    }
+
+    /// Assigns adjacent elements.
+    fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
+        let last = i64::from(place.lanes) - 1;
+        if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {
+            let memory = &mut self.memory[place.buffer];
+            for (row, values) in (row..).zip(parts) {
+                round(memory.dtype, values);
+                let old = &mut memory.values[row * WARP..][..WARP];
+                if mask == Mask::MAX {
+                    old.copy_from_slice(values);
+                } else {
+                    lanes(mask).for_each(|lane| old[lane] = values[lane]);
+                }
+                memory.written[row] |= mask;
+            }
+            return;
+        }
+        let mut offsets = [0; WARP];
+        self.index(&place.index, &mut offsets);
+        self.count(place, &offsets, mask);
+        for values in parts {
+            round(self.memory[place.buffer].dtype, values);
             self.write_lanes(site, place.buffer, &offsets, values, mask);
             for it in &mut offsets {
-                *it += 1;
+                *it = it.wrapping_add(1);
             }
         }
     }
 
     fn write_lanes(&mut self, site: u32, buffer: usize, offsets: &[i64; WARP], values: &Lanes, mask: Mask) {
+        let since = self.since_of(buffer);
+        let quick = self.program.buffers[buffer].aliases.is_empty();
         for n in 0..WARP {
             let lane = n ^ self.flip;
-            if mask >> lane & 1 == 1 {
+            if mask >> lane & 1 == 0 {
+                continue;
+            }
+            let now = self.mark(site, lane);
+            if !(quick && self.memory[buffer].quick_write(offsets[lane], values[lane], now, since)) {
                 self.write(site, buffer, offsets[lane], lane, values[lane]);
             }
         }
@@ -115,7 +231,6 @@ impl<'p> Machine<'p, '_> {
             return;
         };
         let memory = &mut self.memory[buffer];
-        let value = number::round(memory.dtype, value);
         if memory.space == Space::Local {
             let row = (self.base + lane) / WARP * memory.len + at;
             memory.values[row * WARP + lane] = value;

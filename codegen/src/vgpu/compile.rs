@@ -8,9 +8,11 @@ use ir::{
 };
 
 use super::{
-    VgpuError,
+    MAX_ELEMENTS, VgpuError,
     index::{IndexCode, Scope, WARP},
-    program::{Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, Program, Site, ValueCode},
+    program::{
+        Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, ValueCode,
+    },
     shadow::Mark,
 };
 use crate::launch::shared_layout;
@@ -23,10 +25,14 @@ struct Compiler<'a> {
     buffers: Vec<Buffer>,
     visible: Vec<(Name, usize)>,
     sites: Vec<Site>,
+    places: Vec<PlaceInfo>,
     loops: Vec<(Name, u32)>,
     /// The line of the statement under the hand.
     line: usize,
 }
+
+/// The most blocks that it takes on.
+const MOST: i64 = 1 << 26;
 
 /// The bits that a loop variable gets in a stamp if nothing is known of its extent.
 const BITS: u32 = 20;
@@ -40,7 +46,7 @@ impl Program {
         lens: &[usize],
     ) -> Result<Program, VgpuError> {
         let (grid, block) = extents(kernel, dims)?;
-        let threads: i64 = block.iter().product();
+        let threads = block.iter().fold(1, |a: i64, b| a.saturating_mul(*b));
         if threads > i64::from(Mark::THREADS) {
             return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
         }
@@ -62,6 +68,7 @@ impl Program {
             buffers: vec![],
             visible: vec![],
             sites: vec![],
+            places: vec![],
             loops: vec![],
             line: 1,
         };
@@ -72,13 +79,14 @@ impl Program {
             compiler.declare(name, module.args[at].dtype, lens[at], Space::Global, arg);
         }
         let code = compiler.list(&kernel.body)?;
-        let Compiler { scope, slots, mut buffers, sites, .. } = compiler;
+        let Compiler { scope, slots, mut buffers, sites, places, .. } = compiler;
         find_aliases(kernel, &mut buffers);
         if sites.len() >= Mark::SITES as usize {
             return Err(VgpuError::TooLong { kernel: kernel.name.clone() });
         }
         let lines = kernel.to_string().lines().map(|it| it.trim().to_owned()).collect();
-        Ok(Program { name: kernel.name.clone(), code, sites, buffers, scope, slots, grid, block, lines })
+        let name = kernel.name.clone();
+        Ok(Program { name, code, sites, buffers, places, scope, slots, grid, block, lines })
     }
 }
 
@@ -104,9 +112,13 @@ fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64
     for (&axis, extent) in &kernel.launch {
         let value = extent.eval(&|it| dims.get(it).copied()).filter(|it| *it > 0);
         let error = || VgpuError::Launch { kernel: kernel.name.clone(), axis, extent: extent.clone() };
-        all[axis as usize] = value.ok_or_else(error)?;
+        all[axis as usize] = value.filter(|it| *it <= MOST).ok_or_else(error)?;
     }
     let [bx, by, bz, tx, ty, tz] = all;
+    let blocks = bx.saturating_mul(by).saturating_mul(bz);
+    if blocks > MOST {
+        return Err(VgpuError::TooManyBlocks { kernel: kernel.name.clone(), blocks });
+    }
     Ok(([bx, by, bz], [tx, ty, tz]))
 }
 
@@ -142,6 +154,10 @@ impl Compiler<'_> {
                 let len = usize::try_from(it.len).unwrap_or(0);
                 // What is global here is private memory of one thread, only larger.
                 let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
+                let owners = if space == Space::Local { self.scope.count } else { 1 };
+                if len.saturating_mul(owners) > MAX_ELEMENTS {
+                    return Err(VgpuError::TooLarge { buffer: it.name.clone(), len: Index::int(it.len) });
+                }
                 self.declare(&it.name, it.dtype, len, space, None);
                 Code::Alloc(self.buffers.len() - 1)
             }
@@ -165,8 +181,8 @@ impl Compiler<'_> {
                 let meets = body.iter().any(Code::meets);
                 Code::If(Box::new(IfCode { site, cond, body, meets }))
             }
-            Op::Store(place, value) => Code::Store(site, self.place(place)?, self.value(value)?.0),
-            Op::Copy(place, value) => Code::Copy(site, self.place(place)?, self.copy(value)?),
+            Op::Store(place, value) => Code::Store(site, self.place(place, true)?, self.value(value)?.0),
+            Op::Copy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
             Op::Commit => Code::Commit,
             Op::Wait(it) => Code::Wait(it.in_flight as usize),
             Op::Barrier | Op::Comment(_) => Code::Barrier,
@@ -175,9 +191,9 @@ impl Compiler<'_> {
 
     fn copy(&mut self, value: &Value) -> Result<CopyCode, VgpuError> {
         Ok(match value {
-            Value::Load(it) => CopyCode::Source(vec![], self.place(it)?, ValueCode::Const(0.0)),
+            Value::Load(it) => CopyCode::Source(vec![], self.place(it, false)?, ValueCode::Const(0.0)),
             Value::Select(cond, a, b) if let Value::Load(it) = &**a => {
-                CopyCode::Source(self.conditions(cond)?, self.place(it)?, self.value(b)?.0)
+                CopyCode::Source(self.conditions(cond)?, self.place(it, false)?, self.value(b)?.0)
             }
             Value::Select(..)
             | Value::Const(_)
@@ -198,7 +214,7 @@ impl Compiler<'_> {
         all.iter().map(one).collect()
     }
 
-    fn place(&mut self, access: &Access) -> Result<Place, VgpuError> {
+    fn place(&mut self, access: &Access, writes: bool) -> Result<Place, VgpuError> {
         let found = self.visible.iter().rev().find(|it| it.0 == access.buffer);
         let (kernel, buffer) = (&self.kernel.name, &access.buffer);
         let unknown = || VgpuError::UnknownBuffer { kernel: kernel.clone(), buffer: buffer.clone() };
@@ -207,14 +223,26 @@ impl Compiler<'_> {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::NotFlat { kernel, buffer });
         };
-        Ok(Place { buffer, index: self.index(index)?, lanes: access.lanes })
+        if !(1..=64).contains(&access.lanes) {
+            let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
+            return Err(VgpuError::Lanes { kernel, buffer, lanes: access.lanes });
+        }
+        let mut counted = u32::MAX;
+        if self.buffers[buffer].space != Space::Local {
+            counted = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
+            let site = u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX);
+            let bytes = self.buffers[buffer].dtype.bytes() * access.lanes as usize;
+            let width = i64::try_from(bytes).unwrap_or(i64::MAX);
+            self.places.push(PlaceInfo { site, buffer, writes, width });
+        }
+        Ok(Place { buffer, index: self.index(index)?, lanes: access.lanes, counted })
     }
 
     fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {
         Ok(match value {
             Value::Const(it) => (ValueCode::Const(number::round(it.dtype, Literal::to_f64(*it))), it.dtype),
             Value::Load(it) => {
-                let place = self.place(it)?;
+                let place = self.place(it, false)?;
                 let dtype = self.buffers[place.buffer].dtype;
                 (ValueCode::Load(place), dtype)
             }

@@ -3,7 +3,8 @@
 use ir::{DType, Scope as Space};
 
 use super::{
-    Contents, Order, Report, Settings,
+    Contents, Landing, Order, Progress, Report, Settings,
+    counters::Tally,
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
@@ -16,12 +17,14 @@ use super::{
 pub(crate) type Mask = u32;
 
 /// What outlives a kernel.
-#[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct Run<'s> {
     pub(crate) report: Report,
     pub(crate) sink: Sink,
     pub(crate) random: Random,
     order: Order,
+    pub(crate) landing: Landing,
+    pub(crate) lockstep: bool,
+    seen: &'s mut dyn FnMut(Progress<'_>),
     /// The last epoch.
     epoch: u32,
 }
@@ -42,10 +45,9 @@ pub(crate) struct Memory {
 }
 
 /// A kernel under way.
-#[derive(Debug)]
-pub(crate) struct Machine<'p, 'r> {
+pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) program: &'p Program,
-    pub(crate) run: &'r mut Run,
+    pub(crate) run: &'r mut Run<'s>,
     /// Which kernel of the module it is.
     pub(crate) kernel: usize,
     pub(crate) memory: Vec<Memory>,
@@ -61,13 +63,15 @@ pub(crate) struct Machine<'p, 'r> {
     /// The first epochs of the blocks so far, and which block it was.
     pub(crate) blocks: Vec<(u32, i64)>,
     pub(crate) flights: Flights,
+    pub(crate) tally: Tally,
 }
 
-impl Run {
-    pub(crate) fn new(settings: &Settings) -> Run {
+impl<'s> Run<'s> {
+    pub(crate) fn new(settings: &Settings, seen: &'s mut dyn FnMut(Progress<'_>)) -> Run<'s> {
         let sink = Sink { limit: settings.max_findings, ..Sink::default() };
         let random = Random(settings.seed);
-        Run { report: Report::default(), sink, random, order: settings.order, epoch: 0 }
+        let &Settings { order, landing, lockstep, .. } = settings;
+        Run { report: Report::default(), sink, random, order, landing, lockstep, seen, epoch: 0 }
     }
 
     /// The numbers below `count` in the order that was asked for.
@@ -93,7 +97,7 @@ impl Run {
 }
 
 /// Runs a kernel on the module's buffers.
-pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents], run: &mut Run) {
+pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents], run: &mut Run<'_>) {
     let memory = program.buffers.iter().map(|it| {
         let (mut values, mut written, mut cells) = (vec![], vec![], vec![]);
         if let Some((at, is_written)) = it.arg {
@@ -123,11 +127,15 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         flip: 0,
         blocks: vec![],
         flights: Flights::new(program.scope.count),
+        tally: Tally::new(program),
         run,
     };
     machine.grid();
-    let Machine { memory, epoch, .. } = machine;
+    let Machine { memory, epoch, tally, .. } = machine;
     run.epoch = epoch;
+    if run.lockstep {
+        run.report.counters.push(tally.counters(program));
+    }
     for (it, memory) in program.buffers.iter().zip(memory) {
         if let Some((at, _)) = it.arg {
             contents[at] = Contents { values: memory.values, written: memory.written };
@@ -135,11 +143,13 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
     }
 }
 
-impl<'p> Machine<'p, '_> {
+impl<'p> Machine<'p, '_, '_> {
     fn grid(&mut self) {
         let program = self.program;
         let [x, y, z] = program.grid;
-        for block in self.run.order(0..x * y * z) {
+        let of = x * y * z;
+        for (done, block) in (0..).zip(self.run.order(0..of)) {
+            (self.run.seen)(Progress { kernel: &program.name, done, of });
             self.epoch += 1;
             self.since.block = self.epoch;
             self.blocks.push((self.epoch, block));
@@ -157,20 +167,38 @@ impl<'p> Machine<'p, '_> {
         let mut rest = code;
         while !rest.is_empty() && !self.run.report.stopped {
             let alone = rest.iter().take_while(|it| !it.meets()).count();
-            for base in self.warps() {
-                self.base = base;
-                self.list(&rest[..alone], self.all());
+            if alone > 0 {
+                self.alone(&rest[..alone]);
             }
             let Some(op) = rest.get(alone) else { return };
             match op {
                 Code::For(it) => self.for_together(it),
                 Code::If(it) => self.if_together(it),
-                Code::Barrier => self.epoch += 1,
+                Code::Barrier => {
+                    self.epoch += 1;
+                    self.tally.barriers += 1;
+                }
                 Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => {
                     unreachable!("no barrier is inside")
                 }
             }
             rest = &rest[alone + 1..];
+        }
+    }
+
+    /// Runs a list without a barrier.
+    fn alone(&mut self, code: &'p [Code]) {
+        for base in self.warps() {
+            self.base = base;
+            let all = self.all();
+            if self.run.lockstep {
+                self.list(code, all);
+                continue;
+            }
+            let some = all & self.run.random.bits();
+            for mask in [some, all & !some].into_iter().filter(|it| *it != 0) {
+                self.list(code, mask);
+            }
         }
     }
 
@@ -238,10 +266,19 @@ impl<'p> Machine<'p, '_> {
                         self.list(&it.body, mask);
                     }
                 }
-                Code::Store(site, place, value) => self.store(*site, place, value, mask),
-                Code::Copy(site, place, value) => self.copy(*site, place, value, mask),
+                Code::Store(site, place, value) => {
+                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
+                    self.store(*site, place, value, mask);
+                }
+                Code::Copy(site, place, value) => {
+                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
+                    self.copy(*site, place, value, mask);
+                }
                 Code::Commit => self.commit(mask),
-                Code::Wait(in_flight) => self.wait(*in_flight, mask),
+                Code::Wait(in_flight) => {
+                    self.tally.waits += 1;
+                    self.wait(*in_flight, mask);
+                }
                 Code::Barrier => unreachable!("barriers are for all threads together"),
             }
         }

@@ -107,19 +107,109 @@ impl Finding {
         }
     }
 
-    /// The accesses that it is about, in the order of its fields.
-    pub fn accesses(&self) -> Vec<&Access> {
+    /// What is wrong, without who did it where.
+    pub fn sentence(&self) -> String {
+        let title = self.title();
         match self {
-            Finding::DataRace { first, second, .. } => vec![first, second],
-            Finding::MissingWait { copy, access, .. } | Finding::NeverLanded { copy, access, .. } => {
-                vec![copy, access]
+            Finding::DataRace { buffer, element, race, first, second } => {
+                let between = match race {
+                    RaceKind::SourceInFlight => "without a wait between them",
+                    RaceKind::ReadAfterWrite | RaceKind::WriteAfterRead | RaceKind::WriteAfterWrite => {
+                        if first.block == second.block {
+                            "without a barrier between them"
+                        } else {
+                            "in different blocks"
+                        }
+                    }
+                };
+                format!("{title} on {buffer}[{element}]: {}, {between}", race.words())
             }
-            Finding::Uninitialised { access, .. }
-            | Finding::OutOfBounds { access, .. }
-            | Finding::DivisionByZero { access } => vec![access],
-            Finding::DivergentBarrier { access, other } => vec![access, other],
+            Finding::MissingWait { buffer, element, .. } => {
+                format!(
+                    "{title}: {buffer}[{element}] is touched while an asynchronous copy to it is under way"
+                )
+            }
+            Finding::NeverLanded { buffer, element, .. } => {
+                format!(
+                    "{title}: {buffer}[{element}] is touched after an asynchronous copy to it was started"
+                )
+            }
+            Finding::Uninitialised { buffer, element, .. } => {
+                format!("{title}: nothing has written {buffer}[{element}]")
+            }
+            Finding::OutOfBounds { buffer, element, len, .. } => {
+                format!("{title}: {buffer}[{element}], and it has {len} elements")
+            }
+            Finding::DivergentBarrier { .. } => {
+                format!("{title}: not all threads of a block come to the barriers inside")
+            }
+            Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
+            Finding::OutputUnwritten { buffer, element, count } => {
+                format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
+            }
+        }
+    }
+
+    /// The accesses that it is about, and what each does.
+    pub fn told(&self) -> Vec<(&'static str, &Access)> {
+        match self {
+            Finding::DataRace { race, first, second, .. } => {
+                let verbs = match race {
+                    RaceKind::ReadAfterWrite => ["writes it", "reads it"],
+                    RaceKind::WriteAfterRead => ["reads it", "writes it"],
+                    RaceKind::WriteAfterWrite => ["writes it", "writes it, too"],
+                    RaceKind::SourceInFlight => ["copies from it", "writes it"],
+                };
+                verbs.into_iter().zip([first, second]).collect()
+            }
+            Finding::MissingWait { copy, access, .. } | Finding::NeverLanded { copy, access, .. } => {
+                vec![("starts the copy", copy), ("touches it", access)]
+            }
+            Finding::Uninitialised { access, .. } => vec![("reads it", access)],
+            Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
+            Finding::DivisionByZero { access } => vec![("divides", access)],
+            Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
             Finding::OutputUnwritten { .. } => vec![],
         }
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Finding::DataRace { race: RaceKind::SourceInFlight, .. } => {
+                "wait for the copy before its source is written"
+            }
+            Finding::DataRace { first, second, .. } if first.block != second.block => {
+                "blocks run in any order: give each elements of its own, or make two kernels of it"
+            }
+            Finding::DataRace { .. } => "a barrier between the two orders them, whichever comes first",
+            Finding::MissingWait { .. } => {
+                "wait before it is touched, and let fewer groups be in flight: a wait counts committed groups from the youngest"
+            }
+            Finding::NeverLanded { .. } => "commit the copy and wait for its group before it is touched",
+            Finding::Uninitialised { .. } => {
+                "write it first, on every path and in every thread that reads it"
+            }
+            Finding::OutOfBounds { .. } => "a condition around the access keeps the last threads out",
+            Finding::DivergentBarrier { .. } => {
+                "a barrier is for all threads of a block: let them all decide alike, or move it outside"
+            }
+            Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
+            Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
+        }
+    }
+}
+
+impl Access {
+    /// `thread (1, 0, 0) of block (0, 0, 0) at ko = 3, ki = 1`.
+    pub fn who(&self) -> String {
+        let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
+        let mut out = format!("thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+        for (n, (name, value)) in self.at.iter().enumerate() {
+            let comma = if n == 0 { " at " } else { ", " };
+            out.extend([comma, name.as_str(), " = ", &value.to_string()]);
+        }
+        out
     }
 }
 
@@ -137,62 +227,17 @@ impl RaceKind {
 
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
-        write!(
-            f,
-            "line {} `{}` in thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})",
-            self.line, self.text
-        )?;
-        for (n, (name, value)) in self.at.iter().enumerate() {
-            write!(f, "{}{name} = {value}", if n == 0 { " at " } else { ", " })?;
-        }
-        Ok(())
+        write!(f, "line {} `{}` by {}", self.line, self.text, self.who())
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::DataRace { buffer, element, race, first, second } => {
-                let between = match race {
-                    RaceKind::SourceInFlight => "without a wait between them",
-                    RaceKind::ReadAfterWrite | RaceKind::WriteAfterRead | RaceKind::WriteAfterWrite => {
-                        if first.block == second.block {
-                            "without a barrier between them"
-                        } else {
-                            "in different blocks"
-                        }
-                    }
-                };
-                let words = race.words();
-                write!(f, "data race on {buffer}[{element}]: {words}, {between}. {first}; {second}")
-            }
-            Finding::MissingWait { buffer, element, copy, access } => write!(
-                f,
-                "missing wait: {buffer}[{element}] is touched while an asynchronous copy to it is under way. Copy: {copy}; touched: {access}"
-            ),
-            Finding::NeverLanded { buffer, element, copy, access } => write!(
-                f,
-                "missing wait: {buffer}[{element}] is touched though the asynchronous copy to it is never waited for. Copy: {copy}; touched: {access}"
-            ),
-            Finding::Uninitialised { buffer, element, access } => {
-                write!(f, "uninitialised read: nothing has written {buffer}[{element}]. {access}")
-            }
-            Finding::OutOfBounds { buffer, element, len, access } => {
-                write!(f, "out of bounds: {buffer}[{element}], and it has {len} elements. {access}")
-            }
-            Finding::DivergentBarrier { access, other } => write!(
-                f,
-                "divergent barrier: not all threads of a block come to the barriers inside. {access} goes on and {other} does not"
-            ),
-            Finding::DivisionByZero { access } => write!(f, "division of an integer by zero: {access}"),
-            Finding::OutputUnwritten { buffer, element, count } => {
-                write!(
-                    f,
-                    "output not written: {count} elements of {buffer}, the first is {buffer}[{element}]"
-                )
-            }
+        f.write_str(&self.sentence())?;
+        for (n, (verb, access)) in self.told().into_iter().enumerate() {
+            write!(f, "{} {verb}: {access}", if n == 0 { "." } else { ";" })?;
         }
+        Ok(())
     }
 }
 

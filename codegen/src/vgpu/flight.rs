@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Finding, RaceKind,
+    Finding, Landing, RaceKind,
     access::{NEVER, WAIT},
     exec::{Machine, Mask, lanes},
     index::WARP,
@@ -56,11 +56,12 @@ impl Flights {
     }
 }
 
-impl<'p> Machine<'p, '_> {
+impl<'p> Machine<'p, '_, '_> {
     /// Starts copies of some lanes.
     pub(crate) fn copy(&mut self, site: u32, place: &'p Place, code: &'p CopyCode, mask: Mask) {
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
+        self.count(place, &offsets, mask);
         for part in 0..place.lanes {
             let mut values = [0.0; WARP];
             let mut sources = [0; WARP];
@@ -68,9 +69,12 @@ impl<'p> Machine<'p, '_> {
                 CopyCode::Source(cond, source, other) => {
                     let reading = self.holds(cond, mask);
                     self.index(&source.index, &mut sources);
+                    if part == 0 {
+                        self.count(source, &sources, reading);
+                    }
                     let part = if source.lanes > 1 { i64::from(part) } else { 0 };
                     for it in &mut sources {
-                        *it += part;
+                        *it = it.wrapping_add(part);
                     }
                     if mask & !reading != 0 {
                         self.value(site, other, 0, mask & !reading, &mut values);
@@ -92,7 +96,7 @@ impl<'p> Machine<'p, '_> {
                     self.start(
                         site,
                         place.buffer,
-                        offsets[lane] + i64::from(part),
+                        offsets[lane].wrapping_add(i64::from(part)),
                         lane,
                         values[lane],
                         source,
@@ -141,6 +145,9 @@ impl<'p> Machine<'p, '_> {
         if let Some(cell) = self.memory[buffer].cells.get_mut(at) {
             cell.flights += 1;
             cell.flight = flight;
+        }
+        if self.run.landing == Landing::Earliest {
+            self.put(buffer, at, value);
         }
     }
 
@@ -194,7 +201,9 @@ impl<'p> Machine<'p, '_> {
             cell.write = now;
         }
         self.overwrite(buffer, at, now, true);
-        self.put(buffer, at, value);
+        if self.run.landing == Landing::Latest {
+            self.put(buffer, at, value);
+        }
         if let Some(access) = touched {
             self.missing_wait(WAIT, buffer, at, mark, access);
         }

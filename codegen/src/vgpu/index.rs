@@ -230,6 +230,11 @@ impl IndexCode {
         self.table.is_none() && self.mixed.is_empty()
     }
 
+    /// Whether lanes differ by a table alone: always by the same.
+    pub(crate) fn is_table(&self) -> bool {
+        self.mixed.is_empty()
+    }
+
     /// The value where all lanes agree.
     pub(crate) fn uniform(&self, slots: &[i64]) -> i64 {
         self.scalar.eval(slots)

@@ -1,20 +1,32 @@
 //! The virtual GPU: executes a lowered program on the host and tries to break it.
 //!
-//! Blocks run one after the other. The warps of a block run one after the other from barrier to barrier, in an order
-//! that [`Settings::order`] chooses, and the lanes of a warp in lockstep. An asynchronous copy lands at the last
-//! moment that its wait allows and takes what is in memory then.
+//! # Orders
 //!
-//! Races do not need a bad order to be found: each element of shared memory, and of global memory that a kernel
-//! writes, remembers who touched it last in which epoch between barriers, and two accesses that nothing orders are
-//! a finding even if they happened to run in the right order.
+//! Blocks run one after the other, and the warps of a block one after the other from barrier to barrier; both in the
+//! order that [`Settings::order`] chooses: as they are numbered, the last first, or drawn anew from a seed between any
+//! two barriers. The lanes of a warp run in lockstep, their side effects in the same kind of order, or, without
+//! [`Settings::lockstep`], some lanes drawn anew each time run to the next barrier before the others begin: since
+//! Volta the lanes of a warp are scheduled independently, so that a program must not rely on lockstep. An asynchronous copy lands at the last moment that its
+//! wait allows and takes what is in memory then, or, with [`Landing::Earliest`], in the moment in which it is started.
+//! [`Settings::hostile`] has the runs that differ most from each other.
 //!
-//! What it counts is what a GPU would have to do, not how long that takes: wavefronts of shared memory against the
-//! fewest possible, sectors of global memory against the fewest possible, instructions, barriers, waits.
+//! Findings do not need a bad order: each element of shared memory, and of global memory that a kernel writes,
+//! remembers who touched it last in which epoch between barriers, and two accesses that nothing orders are a finding
+//! even if they happened to run in the right order. No order within a warp is assumed: two lanes that touch an
+//! element between the same two barriers race like any two threads. An access to the destination of a copy under way
+//! is a finding whenever the copy lands. The orders are there for what the rules do not see: numbers that come out
+//! differently.
+//!
+//! # Counters
+//!
+//! What it counts is what a GPU would have to do, not how long that takes; [`Counters`] has the rules.
 //!
 //! It takes CPU kernels, too: as one block of one thread.
 
 mod access;
 mod compile;
+mod counters;
+mod estimate;
 mod exec;
 mod findings;
 mod flight;
@@ -29,6 +41,8 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use ir::{Arg, Index, Module, Name, Role, ThreadAxis};
 
+pub use counters::{Counters, Direction, Traffic};
+pub use estimate::estimate;
 pub use findings::{Access, Finding, Found};
 use findings::{Key, Sink};
 use program::Program;
@@ -55,6 +69,32 @@ pub struct Settings {
     pub seed: u64,
     /// How many sorts of findings are kept.
     pub max_findings: usize,
+    /// When asynchronous copies land.
+    pub landing: Landing,
+    /// Whether the lanes of a warp run in lockstep; else some run from barrier to barrier before the others, and
+    /// nothing is counted.
+    pub lockstep: bool,
+}
+
+/// When asynchronous copies land.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Landing {
+    /// When the thread that started them waits for them.
+    #[default]
+    Latest,
+    /// At once.
+    Earliest,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress<'a> {
+    /// The kernel.
+    pub kernel: &'a Name,
+    /// How many of its blocks are done.
+    pub done: i64,
+    /// Of how many.
+    pub of: i64,
 }
 
 /// What came of a run.
@@ -69,6 +109,8 @@ pub struct Report {
     pub benign_writes: u64,
     /// Whether the run ended early, at a barrier that not all threads come to.
     pub stopped: bool,
+    /// What each kernel that ran did, if lanes ran in lockstep.
+    pub counters: Vec<Counters>,
 }
 
 /// Why a program cannot be run at all.
@@ -87,21 +129,57 @@ pub enum VgpuError {
     Launch { kernel: Name, axis: ThreadAxis, extent: Index },
     #[error("kernel `{kernel}` would have {threads} threads in a block, and 1024 are possible")]
     TooManyThreads { kernel: Name, threads: i64 },
+    #[error("kernel `{kernel}` would have {blocks} blocks, which would take days")]
+    TooManyBlocks { kernel: Name, blocks: i64 },
     #[error("kernel `{kernel}` has more statements than can be told apart")]
     TooLong { kernel: Name },
-    #[error("kernel `{kernel}` uses `{name}`, which is not in scope: a bug in a pass")]
+    #[error("kernel `{kernel}` uses `{name}`, which is not in scope")]
     UnknownVariable { kernel: Name, name: Name },
-    #[error(
-        "kernel `{kernel}` accesses `{buffer}`, which is neither an argument nor allocated: a bug in a pass"
-    )]
+    #[error("kernel `{kernel}` accesses `{buffer}`, which is neither an argument nor allocated")]
     UnknownBuffer { kernel: Name, buffer: Name },
-    #[error("kernel `{kernel}` accesses `{buffer}` with more or less than one subscript: a bug in a pass")]
+    #[error("kernel `{kernel}` accesses `{buffer}` with more or less than one subscript")]
     NotFlat { kernel: Name, buffer: Name },
+    #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
+    Lanes { kernel: Name, buffer: Name, lanes: u32 },
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { order: Order::Forward, seed: 1, max_findings: 16 }
+        Settings {
+            order: Order::Forward,
+            seed: 1,
+            max_findings: 16,
+            landing: Landing::Latest,
+            lockstep: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Runs that differ as much as runs can: forward with late copies, reversed with early copies and without
+    /// lockstep, shuffled with late copies. The first one counts.
+    pub fn hostile(seed: u64) -> [Settings; 3] {
+        let base = Settings { seed, ..Settings::default() };
+        [
+            base.clone(),
+            Settings { order: Order::Reversed, landing: Landing::Earliest, lockstep: false, ..base.clone() },
+            Settings { order: Order::Shuffled, ..base },
+        ]
+    }
+
+    /// The choice in words: `reversed, every thread alone, copies land early`.
+    pub fn words(&self) -> String {
+        let order = match self.order {
+            Order::Forward => "forward".to_owned(),
+            Order::Reversed => "reversed".to_owned(),
+            Order::Shuffled => format!("shuffled by seed {}", self.seed),
+        };
+        let lanes = if self.lockstep { "warps in lockstep" } else { "lanes split at random" };
+        let landing = match self.landing {
+            Landing::Latest => "copies land late",
+            Landing::Earliest => "copies land early",
+        };
+        format!("{order}, {lanes}, {landing}")
     }
 }
 
@@ -120,7 +198,7 @@ pub(crate) struct Contents {
 }
 
 /// The most elements of a buffer: what fits into some memory with all that is remembered of each.
-const MAX_ELEMENTS: i64 = 1 << 30;
+pub(crate) const MAX_ELEMENTS: usize = 1 << 30;
 
 /// Runs a program. `memory` holds the inputs; afterwards also outputs and workspace, NaN where nothing was written.
 pub fn run(
@@ -128,6 +206,17 @@ pub fn run(
     dims: &IndexMap<Name, i64>,
     memory: &mut IndexMap<Name, Vec<f64>>,
     settings: &Settings,
+) -> Result<Report, VgpuError> {
+    run_seen(module, dims, memory, settings, &mut |_| {})
+}
+
+/// The same, telling before each block how far it is.
+pub fn run_seen(
+    module: &Module,
+    dims: &IndexMap<Name, i64>,
+    memory: &mut IndexMap<Name, Vec<f64>>,
+    settings: &Settings,
+    seen: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Report, VgpuError> {
     for name in &module.dims {
         if dims.get(name).is_none_or(|it| *it < 1) {
@@ -140,7 +229,7 @@ pub fn run(
     let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
 
     let mut contents = fill(module, &lens, memory);
-    let mut run = exec::Run::new(settings);
+    let mut run = exec::Run::new(settings, seen);
     for (at, program) in programs.iter().enumerate() {
         exec::kernel(program, at, &mut contents, &mut run);
         if run.report.stopped {
@@ -166,9 +255,10 @@ fn lens(
     memory: &IndexMap<Name, Vec<f64>>,
 ) -> Result<Vec<usize>, VgpuError> {
     let one = |(buffer, arg): (&Name, &Arg)| {
-        let len = arg.len.eval(&|it| dims.get(it).copied()).filter(|it| (0..=MAX_ELEMENTS).contains(it));
+        let len = arg.len.eval(&|it| dims.get(it).copied());
         let error = || VgpuError::TooLarge { buffer: buffer.clone(), len: arg.len.clone() };
-        let expected = len.and_then(|it| usize::try_from(it).ok()).ok_or_else(error)?;
+        let expected = len.and_then(|it| usize::try_from(it).ok()).filter(|it| *it <= MAX_ELEMENTS);
+        let expected = expected.ok_or_else(error)?;
         if arg.role == Role::Input {
             let given =
                 memory.get(buffer).ok_or_else(|| VgpuError::NoInput { buffer: buffer.clone() })?.len();

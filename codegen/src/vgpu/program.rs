@@ -13,6 +13,8 @@ pub(crate) struct Program {
     pub(crate) sites: Vec<Site>,
     /// Arguments, then allocations.
     pub(crate) buffers: Vec<Buffer>,
+    /// The accesses to memory that others see.
+    pub(crate) places: Vec<PlaceInfo>,
     pub(crate) scope: Scope,
     pub(crate) slots: usize,
     /// How many blocks and threads there are on each axis.
@@ -29,6 +31,16 @@ pub(crate) struct Site {
     pub(crate) line: usize,
     /// The loops around it, and in how many bits of a stamp their variables are.
     pub(crate) loops: Vec<(Name, u32)>,
+}
+
+/// An access to shared or global memory.
+#[derive(Debug)]
+pub(crate) struct PlaceInfo {
+    pub(crate) site: u32,
+    pub(crate) buffer: usize,
+    pub(crate) writes: bool,
+    /// The bytes that one thread touches.
+    pub(crate) width: i64,
 }
 
 /// Memory of a kernel.
@@ -96,6 +108,8 @@ pub(crate) struct Place {
     pub(crate) buffer: usize,
     pub(crate) index: IndexCode,
     pub(crate) lanes: u32,
+    /// Its number among the accesses that are counted; `u32::MAX` for local memory.
+    pub(crate) counted: u32,
 }
 
 #[derive(Debug)]

@@ -12,6 +12,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// As many random bits as a warp has lanes.
+    pub(crate) fn bits(&mut self) -> u32 {
+        u32::try_from(self.next() >> 32).expect("half of the bits are left")
+    }
+
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let product = u128::from(self.next()) * bound as u128;

@@ -68,6 +68,13 @@ impl Mark {
         Mark { stamp, epoch, packed: site * Mark::THREADS + thread }
     }
 
+    /// The same access by the next thread.
+    #[inline]
+    pub(crate) fn next(self) -> Mark {
+        Mark { packed: self.packed + 1, ..self }
+    }
+
+    #[inline]
     pub(crate) fn thread(self) -> u32 {
         self.packed % Mark::THREADS
     }
@@ -77,6 +84,7 @@ impl Mark {
     }
 
     /// Whether nothing orders an access in the past and one now.
+    #[inline]
     pub(crate) fn races(self, now: Mark, since: Since) -> bool {
         (self.epoch == now.epoch && self.thread() != now.thread())
             || (since.kernel <= self.epoch && self.epoch < since.block)
@@ -86,6 +94,34 @@ impl Mark {
 impl Cell {
     /// A read: the write that it races with, if any.
     pub(crate) fn read(&mut self, now: Mark, since: Since) -> Option<Mark> {
+        self.remember(now, since);
+        self.write.races(now, since).then_some(self.write)
+    }
+
+    /// A read that no write can race with; `false` if that takes a closer look.
+    #[inline]
+    pub(crate) fn read_quietly(&mut self, now: Mark, since: Since) -> bool {
+        if self.flights > 0 || self.write.races(now, since) {
+            return false;
+        }
+        self.remember(now, since);
+        true
+    }
+
+    /// A write that nothing can race with; `false` if that takes a closer look.
+    #[inline]
+    pub(crate) fn write_quietly(&mut self, now: Mark, since: Since) -> bool {
+        let races = |it: Mark| it.races(now, since);
+        let earlier = [self.write, self.reader, self.second, self.earlier];
+        if self.flights > 0 || earlier.into_iter().any(races) {
+            return false;
+        }
+        self.write = now;
+        true
+    }
+
+    #[inline]
+    fn remember(&mut self, now: Mark, since: Since) {
         if self.reader.epoch != now.epoch {
             if since.kernel <= self.reader.epoch && self.reader.epoch < since.block {
                 self.earlier = self.reader;
@@ -94,7 +130,6 @@ impl Cell {
         } else if self.second.epoch != now.epoch && self.reader.thread() != now.thread() {
             self.second = now;
         }
-        self.write.races(now, since).then_some(self.write)
     }
 
     /// A write: the access that it races with, if any, and in which way. `equal` says that it writes what is there.

@@ -12,7 +12,7 @@ use super::{
 /// One number a lane.
 pub(crate) type Lanes = [f64; WARP];
 
-impl<'p> Machine<'p, '_> {
+impl<'p> Machine<'p, '_, '_> {
     /// Evaluates a value for some lanes; `part` says which of adjacent elements is meant. Other lanes hold anything.
     pub(crate) fn value(&mut self, site: u32, code: &'p ValueCode, part: u32, mask: Mask, out: &mut Lanes) {
         match code {

@@ -4,20 +4,34 @@ use super::{
     depend::Setting,
     touch::{Touch, touches},
 };
-use crate::{Index, Less, Loop, Name, arith::Bounds};
+use crate::{Index, Less, Loop, Name, arith::Bounds, solve::Problem};
 
-/// Whether each element of a buffer that a block in the loop reads is written before in the same iteration, by one
-/// store that writes one element at each of its points.
+/// The most questions that are asked of the solver about one read.
+const MAX_QUESTIONS: usize = 200;
+
+/// Whether each element of a buffer that a block in the loop reads is written before in the same iteration, by stores
+/// that write one element at each of their points.
 ///
 /// The point of such a store at which it writes a given element can be solved for. What is left are the ways in which
-/// there is no such point, or a guard keeps it from being run: of each, the solver has to say that it never happens.
+/// there is no such point, or a guard keeps it from being run. An element that no store writes fails each in some way: of
+/// every choice of ways, the solver has to say that it never happens.
 pub(super) fn written(setting: &Setting<'_>, it: &Loop, reader: &Name, buffer: &Name) -> bool {
     let touches: Vec<Touch> = touches(&it.body).into_iter().filter(|it| it.buffer == *buffer).collect();
     touches.iter().enumerate().filter(|(_, it)| !it.write && it.block == *reader).all(|(n, read)| {
-        touches[..n].iter().any(|write| {
-            write.write
-                && failures(write, read).is_some_and(|all| all.iter().all(|it| never(setting, read, it)))
-        })
+        let writes = touches[..n].iter().rev().filter(|it| it.write);
+        let failures: Vec<_> = writes.filter_map(|write| failures(write, read)).collect();
+        !failures.is_empty() && never(&setting.problem_at(read), &failures, &mut 0)
+    })
+}
+
+/// Whether there is no point at which every store fails in one of its ways.
+fn never(problem: &Problem, stores: &[Vec<Less>], questions: &mut usize) -> bool {
+    let Some((ways, others)) = stores.split_first() else { return false };
+    ways.iter().all(|way| {
+        *questions += 1;
+        let mut problem = problem.clone();
+        problem.less(way);
+        *questions <= MAX_QUESTIONS && (problem.solve().is_never() || never(&problem, others, questions))
     })
 }
 
@@ -56,11 +70,4 @@ fn failures(write: &Touch, read: &Touch) -> Option<Vec<Less>> {
     let fails = |it: &Less| Less::new(it.rhs.subst(&with), it.lhs.subst(&with) + 1);
     let out: Vec<Less> = out.into_iter().chain(write.conditions.iter().map(fails)).collect();
     (!out.iter().any(|it| it.lhs.any_var(&is_own) || it.rhs.any_var(&is_own))).then_some(out)
-}
-
-/// Whether a condition holds at no point of a read.
-fn never(setting: &Setting<'_>, read: &Touch, failure: &Less) -> bool {
-    let mut problem = setting.problem_at(read);
-    problem.less(failure);
-    problem.solve().is_never()
 }

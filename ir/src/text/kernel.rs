@@ -1,4 +1,4 @@
-//! Prints the lowered form. Nothing parses it: it is made by lowering alone and read by people and tests.
+//! Prints the lowered form.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -103,7 +103,8 @@ impl Listing {
             }
             Op::Wait(it) => {
                 let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
-                self.line(depth, format_args!("wait {} // {buffers}", it.in_flight));
+                let buffers = if buffers.is_empty() { buffers } else { format!(" // {buffers}") };
+                self.line(depth, format_args!("wait {}{buffers}", it.in_flight));
             }
             Op::Barrier => {
                 self.line(depth, format_args!("barrier"));

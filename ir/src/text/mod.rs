@@ -1,7 +1,8 @@
 //! The text form: [`print()`] and [`parse()`], and `Display` for the parts of a program.
 //!
 //! The form itself is described at the top of this crate. `parse(print(f)) == f` for every verified function
-//! whose nesting stays within [`MAX_DEPTH`]; the lowered form is printed in the same taste and not parsed.
+//! whose nesting stays within [`MAX_DEPTH`]. The lowered form is printed in the same taste; [`parse_module()`] reads all
+//! of it but its comments.
 
 mod expr;
 mod kernel;
@@ -9,10 +10,12 @@ mod lex;
 mod literal;
 mod parse;
 mod parse_expr;
+mod parse_kernel;
 mod print;
 
 pub use lex::{ParseError, ParseErrorKind};
 pub use parse::parse;
+pub use parse_kernel::parse_module;
 pub use print::{Listing, print};
 
 /// How deep statements, and separately the operators of one expression, may nest in a parsed text.

@@ -9,8 +9,8 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
 };
 use crate::{
-    Annotation, Annotations, Block, Buffer, Func, Index, Iter, IterKind, Layout, Less, Loop, LoopKind, Name,
-    Role, Scope, Stmt, StorageAlign, Store, ThreadAxis, Value,
+    Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Less, Loop, LoopKind,
+    Name, Role, Scope, Stmt, StorageAlign, Store, ThreadAxis, Value,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -144,7 +144,7 @@ fn is_init(line: &Line<'_>) -> bool {
 }
 
 /// The role of the buffer that a line declares.
-fn role(line: &Cursor<'_>) -> Option<Role> {
+pub(super) fn role(line: &Cursor<'_>) -> Option<Role> {
     let word = match (line.peek(), line.peek_second()) {
         (Some(Token::Word(word)), Some(Token::Word(_))) => *word,
         _ => return None,
@@ -154,23 +154,10 @@ fn role(line: &Cursor<'_>) -> Option<Role> {
 
 /// What follows the colon of a buffer.
 fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
-    let dtype = match line.peek() {
-        Some(Token::Word(word)) => word.parse().ok(),
-        _ => None,
-    };
-    let Some(dtype) = dtype else { return Err(line.expected("a type such as `f32`")) };
-    line.bump();
+    let dtype = dtype(line)?;
     line.expect("[")?;
     let shape = line.list("]", Cursor::index)?;
-    let mut scope = Scope::Global;
-    if line.eat("@") {
-        let found = match line.peek() {
-            Some(Token::Word(word)) => Scope::parse(word),
-            _ => None,
-        };
-        scope = found.ok_or_else(|| line.expected("`global`, `shared` or `local`"))?;
-        line.bump();
-    }
+    let scope = if line.eat("@") { scope(line)? } else { Scope::Global };
     let mut layout = Layout::default();
     while line.eat_word("align") {
         line.expect("(")?;
@@ -184,6 +171,27 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
     }
     line.finish()?;
     Ok(Buffer { dtype, shape, scope, role, layout })
+}
+
+pub(super) fn dtype(line: &mut Cursor<'_>) -> Result<DType, Failure> {
+    let dtype = match line.peek() {
+        Some(Token::Word(word)) => word.parse().ok(),
+        _ => None,
+    };
+    let dtype = dtype.ok_or_else(|| line.expected("a type such as `f32`"))?;
+    line.bump();
+    Ok(dtype)
+}
+
+/// What follows the `@` of a buffer.
+pub(super) fn scope(line: &mut Cursor<'_>) -> Result<Scope, Failure> {
+    let scope = match line.peek() {
+        Some(Token::Word(word)) => Scope::parse(word),
+        _ => None,
+    };
+    let scope = scope.ok_or_else(|| line.expected("`global`, `shared` or `local`"))?;
+    line.bump();
+    Ok(scope)
 }
 
 /// What follows the `@` of a loop.

@@ -71,8 +71,9 @@ pub(super) fn kernel(random: &mut Random) -> Made {
     let launch = launch.chain([(ThreadAxis::BlockX, Index::int(2))]).collect();
     let (loops, busy) = (vec![], vec![]);
     let mut it = Generator { random, axes, thread, threads, loops, busy, made: 0, budget };
-    let mut body = it.start();
-    body.extend(it.list(0));
+    let apart = it.random.chance(25);
+    let mut body = it.start(apart);
+    body.extend(if apart { it.one_after_the_other() } else { it.list(0) });
     it.module(launch, body)
 }
 
@@ -105,24 +106,45 @@ impl Generator<'_> {
         Made { module: Module { name, dims, args: args.collect(), kernels: vec![kernel] }, buffers }
     }
 
-    /// Allocations, and a number in each element.
-    fn start(&mut self) -> Vec<Op> {
+    /// Allocations, and a number in each element but of buffers that share bytes.
+    fn start(&mut self, apart: bool) -> Vec<Op> {
         let mut out = Vec::new();
         for (name, slots) in BUFFERS.into_iter().filter(|it| it.0 != "G") {
-            out.push(alloc(name, slots * self.row(), Scope::Shared));
+            let offset = (apart && name != "U").then_some(0);
+            out.push(alloc(name, slots * self.row(), Scope::Shared, offset));
         }
-        out.push(alloc("L", 2, Scope::Local));
+        out.push(alloc("L", 2, Scope::Local, None));
         for at in 0..2 {
             out.push(Op::Store(access("L", vec![Index::int(at)]), self.number()));
-            for (name, slots) in BUFFERS {
-                for slot in 0..slots {
-                    let element = self.thread.clone() + at * self.threads;
-                    out.push(Op::Store(place(name, Index::int(slot), element), self.number()));
-                }
-            }
+        }
+        for (name, slots) in BUFFERS.into_iter().filter(|it| !apart || it.0 == "U" || it.0 == "G") {
+            out.extend(self.filled(name, slots));
         }
         out.push(Op::Barrier);
         out
+    }
+
+    fn filled(&mut self, name: &str, slots: i64) -> Vec<Op> {
+        let elements = (0..slots).flat_map(|slot| [(slot, 0), (slot, self.threads)]);
+        let places = elements.map(|(slot, by)| place(name, Index::int(slot), self.thread.clone() + by));
+        let places: Vec<_> = places.collect();
+        places.into_iter().map(|place| Op::Store(place, self.number())).collect()
+    }
+
+    /// `S` and `T` share bytes: the one is filled and used, then the other, maybe again and again.
+    fn one_after_the_other(&mut self) -> Vec<Op> {
+        let var = self.random.chance(50).then(|| self.fresh("i"));
+        self.loops.extend(var.clone());
+        let mut body = Vec::new();
+        for (name, other) in [("S", "T"), ("T", "S")] {
+            self.busy.push(other);
+            body.extend(self.filled(name, 2));
+            body.extend(self.list(1));
+            self.busy.pop();
+        }
+        let Some(var) = var else { return body };
+        self.loops.pop();
+        vec![Op::For(Arc::new(For { var, extent: Index::int(2), kind: ForKind::Serial, body }))]
     }
 
     fn list(&mut self, depth: usize) -> Vec<Op> {
@@ -359,6 +381,6 @@ fn access(buffer: &str, indices: Vec<Index>) -> Access {
     Access { buffer: Name::new(buffer), indices, lanes: 1 }
 }
 
-fn alloc(name: &str, len: i64, scope: Scope) -> Op {
-    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset: None })
+fn alloc(name: &str, len: i64, scope: Scope, offset: Option<i64>) -> Op {
+    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset })
 }

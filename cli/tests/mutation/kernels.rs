@@ -1,0 +1,180 @@
+//! Lowered pipelines, each with inputs and the right outputs.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use indexmap::IndexMap;
+use ir::{Arch, Func, Index, Module, Name, Role, Target, Tensor, interp};
+use schedule::{
+    Session, Step,
+    script::{Script, ScriptTarget},
+    workload::{self, Param},
+};
+
+/// A kernel to make mutants of.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) module: Module,
+    pub(crate) runs: Vec<Run>,
+}
+
+/// Inputs of a kernel and what it makes of them.
+pub(crate) struct Run {
+    pub(crate) dims: IndexMap<Name, i64>,
+    pub(crate) inputs: IndexMap<Name, Vec<f64>>,
+    pub(crate) outputs: Vec<Vec<f64>>,
+}
+
+fn target() -> Target {
+    Target::Cuda(Arch { sm: 80, suffix: None })
+}
+
+/// All of them.
+pub(crate) fn all() -> Vec<Subject> {
+    let mut out = vec![];
+    for path in scripts("mutation/scripts") {
+        out.extend(of_workload(&path, &[]));
+    }
+    for path in scripts("scripts").iter().filter(|it| stem(it).starts_with("pipeline")) {
+        out.extend(of_workload(path, &cases(path)));
+    }
+    for path in scripts("pipeline/cases") {
+        out.extend(of_program(&path));
+    }
+    for ladder in workloads::ladders() {
+        for rung in ladder.rungs {
+            let script = Script::parse(rung.text).unwrap();
+            let pipelined = rung.text.contains("software_pipeline_stage");
+            if pipelined && script.target.as_ref().is_some_and(|it| it.value != ScriptTarget::Cpu) {
+                let size = [("m", 128), ("n", 128), ("k", 80)];
+                let params = size.map(|(name, it)| (name.to_owned(), Param::Int(it))).into_iter().collect();
+                let name = format!("{} {}", ladder.name, rung.name);
+                out.extend(choices(&name, &script, &[Case { params, dims: IndexMap::new() }]));
+            }
+        }
+    }
+    out
+}
+
+/// Parameters of a workload, and values of its symbolic dimensions.
+#[derive(Default)]
+struct Case {
+    params: IndexMap<String, Param>,
+    dims: IndexMap<Name, i64>,
+}
+
+fn scripts(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    paths.retain(|it| it.extension().is_some_and(|it| it == "ron"));
+    paths.sort();
+    paths
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// The cases that a script names: those with symbolic dimensions, or the largest.
+fn cases(path: &Path) -> Vec<Case> {
+    let text = fs::read_to_string(path).unwrap();
+    let case = |line: &str| {
+        let mut out = Case::default();
+        for word in line.split_whitespace() {
+            let (key, value) = word.split_once('=').unwrap();
+            if let Some(dim) = key.strip_prefix('@') {
+                out.dims.insert(Name::new(dim), value.parse().unwrap());
+            } else {
+                let text = Param::Text(value.to_owned());
+                out.params.insert(key.to_owned(), value.parse().map_or(text, Param::Int));
+            }
+        }
+        out
+    };
+    let mut all: Vec<_> = text.lines().filter_map(|it| it.strip_prefix("// case: ")).map(case).collect();
+    if all.iter().all(|it| it.dims.is_empty()) {
+        all.drain(..all.len() - 1);
+    }
+    all
+}
+
+fn of_workload(path: &Path, cases: &[Case]) -> Vec<Subject> {
+    let script = Script::parse(&fs::read_to_string(path).unwrap()).unwrap();
+    if cases.is_empty() {
+        choices(&stem(path), &script, &[Case::default()])
+    } else {
+        choices(&stem(path), &script, cases)
+    }
+}
+
+/// A script on a workload that ships, with every choice for its knobs. Cases differ in dimensions alone.
+fn choices(name: &str, script: &Script, cases: &[Case]) -> Vec<Subject> {
+    let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
+    let mut params = script.params.value.clone();
+    params.extend(cases[0].params.iter().map(|(name, it)| (name.clone(), it.clone())));
+    let func = workload.instantiate(&params).unwrap();
+    let dims: Vec<_> = cases.iter().map(|it| it.dims.clone()).collect();
+    each_choice(name, script, &func, &dims).collect()
+}
+
+/// A script on a program in the text form, which is run for up to nine iterations.
+fn of_program(path: &Path) -> Vec<Subject> {
+    let text = fs::read_to_string(path).unwrap();
+    if !text.starts_with("// expect: accepted") {
+        return vec![];
+    }
+    let script = Script::parse(&text).unwrap();
+    let program = fs::read_to_string(path.parent().unwrap().join(&script.workload.value)).unwrap();
+    let func = ir::text::parse(&program).unwrap();
+    let one = |n: i64| func.dims.iter().map(|it| (it.clone(), n)).collect();
+    let dims: Vec<_> = (1..=9).map(one).collect();
+    each_choice(&stem(path), &script, &func, &dims).collect()
+}
+
+fn each_choice<'a>(
+    name: &'a str,
+    script: &'a Script,
+    func: &'a Func,
+    dims: &'a [IndexMap<Name, i64>],
+) -> impl Iterator<Item = Subject> + 'a {
+    let knob = script.knobs.first();
+    let choices: Vec<IndexMap<Name, i64>> = match knob {
+        Some((name, values)) => values.iter().map(|it| [(name.clone(), *it)].into_iter().collect()).collect(),
+        None => vec![IndexMap::new()],
+    };
+    choices.into_iter().map(move |choice| {
+        let words = choice.iter().map(|(knob, it)| format!("{name} {knob}={it}")).next();
+        let name = words.unwrap_or_else(|| name.to_owned());
+        let after = apply(&name, func, &script.resolve(&choice));
+        let module = codegen::compile_module(&after, &target()).unwrap_or_else(|err| panic!("{name}: {err}"));
+        Subject { name, module, runs: dims.iter().map(|it| run(func, it)).collect() }
+    })
+}
+
+fn apply(name: &str, func: &Func, steps: &[Step]) -> Func {
+    let mut session = Session::new(func.clone(), Some(target()));
+    for step in steps {
+        session.apply(step).unwrap_or_else(|err| panic!("{name}: {}: {err}", step.to_ron()));
+    }
+    session.func().clone()
+}
+
+/// Small whole numbers, nearly all different, which every sum here has exactly.
+fn run(func: &Func, dims: &IndexMap<Name, i64>) -> Run {
+    let of_role = |role| func.buffers.iter().filter(move |(_, it)| it.role == role);
+    let size = |it: &Index| usize::try_from(it.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
+    let tensors: Vec<Tensor> = of_role(Role::Input)
+        .zip(1..)
+        .map(|((_, it), salt)| {
+            let shape: Vec<usize> = it.shape.iter().map(size).collect();
+            let count: usize = shape.iter().product();
+            Tensor::new(it.dtype, &shape, (0..count).map(|at| ((at * 37 + salt * 101) % 251) as f64 - 125.0))
+        })
+        .collect();
+    let outputs = interp::run(func, dims, &tensors).unwrap().into_iter().map(|it| it.data).collect();
+    let names = of_role(Role::Input).map(|it| it.0.clone());
+    let inputs = names.zip(tensors).map(|(name, it)| (name, it.data)).collect();
+    Run { dims: dims.clone(), inputs, outputs }
+}

@@ -1,0 +1,107 @@
+//! Kernels with one thing less.
+
+use std::sync::Arc;
+
+use ir::{For, Kernel, Module, Op, Wait};
+
+/// What is missing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum What {
+    Barrier,
+    Wait,
+    /// The wait allows one group more to be under way.
+    Weakened,
+    Commit,
+}
+
+/// A module that lacks something.
+pub(crate) struct Mutant {
+    /// `barrier 2`: the second one in the text.
+    pub(crate) name: String,
+    pub(crate) what: What,
+    pub(crate) module: Module,
+}
+
+impl What {
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            What::Barrier => "barriers",
+            What::Wait => "waits",
+            What::Weakened => "weaker waits",
+            What::Commit => "commits",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            What::Barrier => "barrier",
+            What::Wait => "wait",
+            What::Weakened => "weaker wait",
+            What::Commit => "commit",
+        }
+    }
+}
+
+/// All mutants of a module, in the order of its text.
+pub(crate) fn mutants(module: &Module) -> Vec<Mutant> {
+    let mut out: Vec<Mutant> = vec![];
+    for (at, kernel) in module.kernels.iter().enumerate() {
+        for (what, body) in lists(&kernel.body) {
+            let mut module = module.clone();
+            module.kernels[at] = Kernel { body, ..kernel.clone() };
+            let number = out.iter().filter(|it| it.what == what).count() + 1;
+            out.push(Mutant { name: format!("{} {number}", what.word()), what, module });
+        }
+    }
+    out
+}
+
+/// The lists that lack something.
+fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
+    let mut out = vec![];
+    for (at, op) in ops.iter().enumerate() {
+        let with = |new: Option<Op>| {
+            let (before, after) = (&ops[..at], &ops[at + 1..]);
+            before.iter().cloned().chain(new).chain(after.iter().cloned()).collect::<Vec<_>>()
+        };
+        match op {
+            Op::Barrier => out.push((What::Barrier, with(None))),
+            Op::Commit => out.push((What::Commit, with(None))),
+            Op::Wait(it) => {
+                out.push((What::Wait, with(None)));
+                let weaker = Wait { in_flight: it.in_flight + 1, ..it.clone() };
+                out.push((What::Weakened, with(Some(Op::Wait(weaker)))));
+            }
+            Op::For(it) => out.extend(lists(&it.body).into_iter().map(|(what, body)| {
+                let new = Op::For(Arc::new(For { body, ..For::clone(it) }));
+                (what, with(Some(new)))
+            })),
+            Op::If(cond, body) => {
+                let inner = lists(body).into_iter();
+                out.extend(inner.map(|(what, body)| (what, with(Some(Op::If(cond.clone(), body))))));
+            }
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Comment(_) => {}
+        }
+    }
+    out
+}
+
+/// The module without comments and what is printed as one.
+pub(crate) fn without_comments(module: &Module) -> Module {
+    fn list(ops: &[Op]) -> Vec<Op> {
+        let op = |op: &Op| match op {
+            Op::Comment(_) => None,
+            Op::Wait(it) => Some(Op::Wait(Wait { buffers: vec![], ..it.clone() })),
+            Op::For(it) => Some(Op::For(Arc::new(For { body: list(&it.body), ..For::clone(it) }))),
+            Op::If(cond, body) => Some(Op::If(cond.clone(), list(body))),
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Barrier => Some(op.clone()),
+        };
+        ops.iter().filter_map(op).collect()
+    }
+    let mut out = module.clone();
+    for kernel in &mut out.kernels {
+        kernel.body = list(&kernel.body);
+        kernel.blocks_per_sm = None;
+    }
+    out
+}

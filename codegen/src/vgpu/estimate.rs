@@ -1,0 +1,44 @@
+//! How long a run will take, before it is begun.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use ir::{Module, Name, Op};
+
+/// About how many assignments a program makes, each thread and each element counted: what the time of a run depends
+/// on. Conditions count as true, and extents that depend on other loops as in the first iteration of those.
+pub fn estimate(module: &Module, dims: &IndexMap<Name, i64>) -> u64 {
+    let mut total: u64 = 0;
+    for kernel in &module.kernels {
+        let mut known: HashMap<Name, i64> = dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
+        let launch = kernel.launch.values().map(|it| size(it, &known));
+        let threads = launch.fold(1, u64::saturating_mul);
+        for axis in kernel.launch.keys() {
+            known.insert(ir::axis_var(*axis), 0);
+        }
+        total = total.saturating_add(threads.saturating_mul(steps(&kernel.body, &mut known)));
+    }
+    total
+}
+
+fn size(extent: &ir::Index, known: &HashMap<Name, i64>) -> u64 {
+    let value = extent.eval(&|it| known.get(it).copied()).unwrap_or(1);
+    u64::try_from(value).unwrap_or(0)
+}
+
+fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
+    let mut total: u64 = 0;
+    for op in ops {
+        total = total.saturating_add(match op {
+            Op::For(it) => {
+                let trips = size(&it.extent, known);
+                known.insert(it.var.clone(), 0);
+                trips.saturating_mul(steps(&it.body, known))
+            }
+            Op::If(_, body) => steps(body, known),
+            Op::Store(place, _) | Op::Copy(place, _) => u64::from(place.lanes),
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => 0,
+        });
+    }
+    total
+}
