@@ -109,6 +109,29 @@ fn told(name: &str) -> String {
     text
 }
 
+const SIBLINGS: &str = "func siblings
+  in A: f32[8, 32]
+  out C: f32[8, 32]
+  out D: f32[8, 32]
+  temp B: f32[32] @shared
+
+  for b in 0..1 @blockIdx.x
+    for k in 0..8 #{software_pipeline_stage: [0, 1], software_pipeline_order: [0, 1]}
+      for t1 in 0..32 @threadIdx.x
+        block B(vk: 8 = k, v: 32 = t1) #{double_buffer_scope: 0}
+          B[v] = A[vk, v]
+      for t2 in 0..32 @threadIdx.x
+        block C(vk: 8 = k, v: 32 = t2)
+          C[vk, v] = B[31 - v]
+    for l in 0..8 #{software_pipeline_stage: [0, 3], software_pipeline_order: [0, 1]}
+      for t3 in 0..32 @threadIdx.x
+        block B_again(vl: 8 = l, v: 32 = t3)
+          B[v] = A[vl, v]
+      for t4 in 0..32 @threadIdx.x
+        block D(vl: 8 = l, v: 32 = t4)
+          D[vl, v] = B[31 - v]
+";
+
 #[test]
 fn what_changes_nothing_is_told() {
     let (mut func, target) = program("pipeline_simple");
@@ -118,6 +141,12 @@ fn what_changes_nothing_is_told() {
     let notes = |func: &ir::Func| no_effect(func, &lower_explained(func, &target).unwrap().1);
     let told = notes(&func);
     assert!(told.iter().any(|it| it.ends_with(" already has 2 slots")), "{told:?}");
+    // Pipelines that share a buffer in name have one each, and what is told has the name of the script.
+    let siblings = ir::text::parse(SIBLINGS).unwrap();
+    assert_eq!(
+        no_effect(&siblings, &lower_explained(&siblings, &Target::Cuda(ARCH)).unwrap().1),
+        ["no effect: B already has 2 slots"]
+    );
     let plain = without_pipelines(&func);
     assert_eq!(notes(&plain), Vec::<String>::new());
 }

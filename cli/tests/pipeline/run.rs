@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use codegen::{
     lower::{LowerError, State},
-    vgpu::{self, Order, Settings},
+    vgpu::{self, Settings},
 };
 use indexmap::IndexMap;
 use ir::{
@@ -57,17 +57,16 @@ impl Expected {
 
     /// Whether the kernels compute the same, in several orders of threads, without a race or another finding.
     pub(crate) fn virtual_gpu(&self, func: &Func, module: &Module) -> Result<(), String> {
-        [Order::Forward, Order::Reversed, Order::Shuffled].into_iter().try_for_each(|order| {
+        Settings::hostile(1).into_iter().try_for_each(|settings| {
             let of_role = |role| func.buffers.iter().filter(move |(_, it)| it.role == role).map(|it| it.0);
             let inputs = of_role(Role::Input).cloned().zip(self.inputs.iter().map(|it| it.data.clone()));
             let mut memory: IndexMap<Name, Vec<f64>> = inputs.collect();
-            let settings = Settings { order, ..Settings::default() };
             let report =
                 vgpu::run(module, &self.dims, &mut memory, &settings).map_err(|err| err.to_string())?;
             if let Some(found) = report.findings.first() {
-                return Err(format!("the virtual GPU, {order:?}: {found}"));
+                return Err(format!("the virtual GPU, {}: {found}", settings.words()));
             }
-            let what = format!("the virtual GPU, {order:?}");
+            let what = format!("the virtual GPU, {}", settings.words());
             self.same(&what, of_role(Role::Output).map(|name| &*memory[name]))
         })
     }

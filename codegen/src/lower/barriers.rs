@@ -23,7 +23,7 @@ use crate::launch::shared_layout;
 ///
 /// Two accesses need a barrier between them when one writes, both are to one shared or global buffer, and they meet
 /// in an element from different threads: RAW, WAR and WAW, also from one iteration of a loop to the next. Buffers
-/// that share bytes are as good as one. Whether they meet is decided exactly, with all conditions around them; a
+/// that share bytes are compared byte by byte. Whether they meet is decided exactly, with all conditions around them; a
 /// comment names the dependences that a barrier is there for.
 ///
 /// In a list of statements, and around the body of a loop, there are as few barriers as can be. Barriers stand in

@@ -1,8 +1,8 @@
 //! What became of a pipeline, for people: `show --emit pipeline` draws it.
 
 use ir::{
-    Func, Index, Loop, Mechanism, Name, Scope,
-    pipeline::{ASYNC, DOUBLE, ORDER, Plan, STAGE},
+    Block, Func, Index, Loop, Mechanism, Name, Scope,
+    pipeline::{ASYNC, DOUBLE, ORDER, Plan, STAGE, split_lifetimes},
 };
 
 use super::Context;
@@ -127,15 +127,21 @@ impl SlotReport {
 
 /// What a script asks for that changes nothing, in sentences.
 pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
+    // Pipelines have buffers of their own where the script has one; the blocks are the same.
+    let split = split_lifetimes(func.clone());
     let mut out = Vec::new();
     for block in func.body.blocks().into_iter().filter(|it| it.annotations.contains_key(DOUBLE)) {
-        let Some(place) = block.writes().into_iter().next() else { continue };
-        let slots = reports.iter().flat_map(|it| &it.buffers).filter(|it| it.buffer == place.buffer);
+        let filled = |block: &Block| block.writes().first().map(|it| it.buffer.clone());
+        let (Some(buffer), Some(own)) = (filled(block), split.find_block(&block.name).and_then(filled))
+        else {
+            continue;
+        };
+        let slots = reports.iter().flat_map(|it| &it.buffers).filter(|it| it.buffer == own);
         let told = match slots.max_by_key(|it| (it.slots > it.needed, it.slots)) {
-            Some(it) => it.note().filter(|_| it.slots == it.needed),
+            Some(it) if it.slots > it.needed => None,
+            Some(it) => SlotReport { buffer, ..it.clone() }.note(),
             None => Some(format!(
-                "no effect: {} has 1 slot, since no pipelined loop fills it anew in each iteration",
-                place.buffer
+                "no effect: {buffer} has 1 slot, since no pipelined loop fills it anew in each iteration"
             )),
         };
         let new: Vec<String> = told.into_iter().filter(|it| !out.contains(it)).collect();
@@ -149,13 +155,12 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
 fn half(it: &Loop) -> Option<String> {
     let has = |key: &str| it.annotations.contains_key(key);
     let (has_part, missing) = match (has(STAGE), has(ORDER)) {
-        (true, true) => return None,
         (true, false) => ("stages", "order: software_pipeline_order gives it one"),
         (false, true) => ("an order", "stages: software_pipeline_stage gives it some"),
         (false, false) if has(ASYNC) => {
             ("asynchronous stages", "stages: software_pipeline_stage gives it some")
         }
-        (false, false) => return None,
+        (true, true) | (false, false) => return None,
     };
     Some(format!("no effect: loop {} has {has_part} and no {missing}", it.var))
 }

@@ -231,9 +231,19 @@ fn without_notes(ops: Vec<Op>) -> Vec<Op> {
             }
             Op::For(it) => {
                 let it = Arc::unwrap_or_clone(it);
-                Op::For(Arc::new(For { body: without_notes(it.body), ..it }))
+                let body = without_notes(it.body);
+                if body.is_empty() {
+                    continue;
+                }
+                Op::For(Arc::new(For { body, ..it }))
             }
-            Op::If(conditions, body) => Op::If(conditions, without_notes(body)),
+            Op::If(conditions, body) => {
+                let body = without_notes(body);
+                if body.is_empty() {
+                    continue;
+                }
+                Op::If(conditions, body)
+            }
             Op::Alloc(_)
             | Op::Store(..)
             | Op::Copy(..)

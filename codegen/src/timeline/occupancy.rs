@@ -65,10 +65,8 @@ pub fn consequences(
         choice(&kernel, most - 1, compiled, arch)
     });
     let verdict = before.as_ref().and_then(|it| verdict(&now, it));
-    let mut rings: Vec<_> = shared().filter(|it| it.slots > 1).map(|it| (&it.buffer, it.bytes)).collect();
-    rings.sort_unstable();
-    rings.dedup();
-    let bytes_per_slot = rings.iter().map(|it| it.1).sum();
+    let more = with_slots(kernel, timelines, &|slots| slots + 1);
+    let bytes_per_slot = shared_layout(&more).1 - now.shared_bytes;
     Consequences { kernel: kernel.name.clone(), bytes_per_slot, now, fewer, before, verdict }
 }
 

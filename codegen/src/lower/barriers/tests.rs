@@ -36,6 +36,7 @@ fn barriers_are_enough_and_needed() {
         judge(generate::kernel(&mut random), &mut tally);
     }
     println!("{tally:?}");
+    assert!(tally.refused * 10 < KERNELS, "{tally:?}");
     assert!(tally.exchange * 2 > KERNELS && tally.barriers > KERNELS, "{tally:?}");
     assert_eq!(tally.unproved, 0, "{tally:?}");
     assert!(tally.needed * 100 >= tally.barriers * 98, "{tally:?}");

@@ -186,7 +186,10 @@ impl Generator<'_> {
             vec![Index::int(1), Index::int(2), Index::int(3), Index::int(MOST_TRIPS), n.clone()];
         extents.extend([&n - &Index::int(1), n.minimum(&Index::int(2)), Index::int(0)]);
         extents.extend(self.loops.last().map(Index::var));
-        let extent = self.random.pick(&extents);
+        let mut extent = self.random.pick(&extents);
+        if self.random.chance(5) {
+            extent = Index::var(&axis_var(ThreadAxis::ThreadX));
+        }
         let var = self.fresh("i");
         self.loops.push(var.clone());
         let body = self.list(depth + 1);
@@ -307,8 +310,12 @@ impl Generator<'_> {
     }
 
     fn copy(&mut self, to: &str, slot: Index, row: Index) -> Op {
-        let element = self.own(None);
         let from = access("A", vec![row, self.thread.clone()]);
+        self.copy_of(from, to, slot)
+    }
+
+    fn copy_of(&mut self, from: Access, to: &str, slot: Index) -> Op {
+        let element = self.own(None);
         Op::Copy(place(to, slot, element), Value::Load(from))
     }
 
@@ -322,17 +329,23 @@ impl Generator<'_> {
     fn copied(&mut self) -> Vec<Op> {
         let Some((to, slots)) = self.shared() else { return vec![] };
         let slot = self.slot(slots);
-        let row = Index::int(self.random.below(64));
-        let mut out = vec![self.copy(to, slot, row)];
+        let written = self.busy.is_empty() && self.random.chance(40);
+        let mut out = if written {
+            let from = place("G", Index::int(self.random.below(2)), self.any(None));
+            vec![self.copy_of(from, to, slot)]
+        } else {
+            let row = Index::int(self.random.below(64));
+            vec![self.copy(to, slot, row)]
+        };
         if self.random.chance(30) {
             out = vec![Op::If(vec![self.divergent()], out)];
         }
         out.push(Op::Commit);
-        self.busy.push(to);
+        self.busy.extend([to, "G"].iter().take(if written { 2 } else { 1 }));
         for _ in 0..self.random.below(3) {
             out.push(self.store());
         }
-        self.busy.pop();
+        self.busy.truncate(self.busy.len() - if written { 2 } else { 1 });
         out.push(Op::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] }));
         out
     }
