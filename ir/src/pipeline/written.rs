@@ -18,9 +18,16 @@ const MAX_QUESTIONS: usize = 200;
 pub(super) fn written(setting: &Setting<'_>, it: &Loop, reader: &Name, buffer: &Name) -> bool {
     let touches: Vec<Touch> = touches(&it.body).into_iter().filter(|it| it.buffer == *buffer).collect();
     touches.iter().enumerate().filter(|(_, it)| !it.write && it.block == *reader).all(|(n, read)| {
-        let writes = touches[..n].iter().rev().filter(|it| it.write);
-        let failures: Vec<_> = writes.filter_map(|write| failures(write, read)).collect();
-        !failures.is_empty() && never(&setting.problem_at(read), &failures, &mut 0)
+        let all = touches.iter().enumerate().rev().filter(|(_, it)| it.write);
+        let before = all.clone().filter(|it| it.0 < n);
+        let mut stores: Vec<_> = before.filter_map(|it| failures(it.1, read, None)).collect();
+        for (_, write) in all {
+            let earlier = (0..shared(write, read)).rev();
+            stores.extend(
+                earlier.filter_map(|at| failures(&renamed(write, at), read, Some(&read.loops[at].0))),
+            );
+        }
+        !stores.is_empty() && never(&setting.problem_at(read), &stores, &mut 0)
     })
 }
 
@@ -35,11 +42,29 @@ fn never(problem: &Problem, stores: &[Vec<Less>], questions: &mut usize) -> bool
     })
 }
 
-/// The ways in which an element read may not have been written by an earlier store, each as a condition at the point
-/// of the read; none if the store cannot be solved for.
-fn failures(write: &Touch, read: &Touch) -> Option<Vec<Less>> {
-    let shared = write.loops.iter().zip(&read.loops).take_while(|(a, b)| a.0 == b.0).count();
-    let own = &write.loops[shared..];
+/// How many loops, inside the pipelined one, are around both.
+fn shared(write: &Touch, read: &Touch) -> usize {
+    write.loops.iter().zip(&read.loops).take_while(|(a, b)| a.0 == b.0).count()
+}
+
+/// The store with variables of its own for its loops from one on: it may run in another iteration of them.
+fn renamed(write: &Touch, at: usize) -> Touch {
+    let own: Vec<&Name> = write.loops[at..].iter().map(|it| &it.0).collect();
+    let name = |it: &Name| if own.contains(&it) { Name::new(format!("{it}'")) } else { it.clone() };
+    let with = |it: &Name| own.contains(&it).then(|| Index::var(&name(it)));
+    Touch {
+        indices: write.indices.iter().map(|it| it.subst(&with)).collect(),
+        loops: write.loops.iter().map(|(var, extent)| (name(var), extent.subst(&with))).collect(),
+        conditions: write.conditions.iter().map(|it| it.subst(&with)).collect(),
+        ..write.clone()
+    }
+}
+
+/// The ways in which an element read may not have been written by a store, each as a condition at the point of the read;
+/// none if the store cannot be solved for. The store comes before the read in the iteration that both are in of the
+/// loops around both; or, if it has a variable of its own for a loop, in an earlier iteration of that one.
+fn failures(write: &Touch, read: &Touch, earlier: Option<&Name>) -> Option<Vec<Less>> {
+    let own = &write.loops[shared(write, read)..];
     let is_own = |name: &Name| own.iter().any(|it| it.0 == *name);
     let mut solved: Vec<(Name, Index)> = Vec::new();
     let mut out = Vec::new();
@@ -65,6 +90,10 @@ fn failures(write: &Touch, read: &Touch) -> Option<Vec<Less>> {
             out.push(Less::new(extent.clone(), Index::int(1)));
             solved.push((var.clone(), Index::int(0)));
         }
+    }
+    if let Some(var) = earlier {
+        let value = own.first().and_then(|first| solved.iter().find(|it| it.0 == first.0));
+        out.push(Less::new(Index::var(var), &value?.1 + 1));
     }
     let with = |name: &Name| solved.iter().find(|it| it.0 == *name).map(|it| it.1.clone());
     let fails = |it: &Less| Less::new(it.rhs.subst(&with), it.lhs.subst(&with) + 1);
