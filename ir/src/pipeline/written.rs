@@ -4,70 +4,24 @@ use super::{
     depend::Setting,
     touch::{Touch, touches},
 };
-use crate::{Index, Less, Loop, Name, arith::Bounds, solve::Problem};
+use crate::{
+    Loop, Name,
+    solve::{Writes, never_missed},
+};
 
-/// The most questions that are asked of the solver about one read.
-const MAX_QUESTIONS: usize = 200;
-
-/// Whether each element of a buffer that a block in the loop reads is written before in the same iteration, by stores
-/// that write one element at each of their points.
-///
-/// The point of such a store at which it writes a given element can be solved for. What is left are the ways in which
-/// there is no such point, or a guard keeps it from being run. An element that no store writes fails each in some way: of
-/// every choice of ways, the solver has to say that it never happens.
+/// Whether each element of a buffer that a block in the loop reads is written before in the same iteration.
 pub(super) fn written(setting: &Setting<'_>, it: &Loop, reader: &Name, buffer: &Name) -> bool {
     let touches: Vec<Touch> = touches(&it.body).into_iter().filter(|it| it.buffer == *buffer).collect();
     touches.iter().enumerate().filter(|(_, it)| !it.write && it.block == *reader).all(|(n, read)| {
         let writes = touches[..n].iter().rev().filter(|it| it.write);
-        let failures: Vec<_> = writes.filter_map(|write| failures(write, read)).collect();
-        !failures.is_empty() && never(&setting.problem_at(read), &failures, &mut 0)
+        let misses: Vec<_> = writes.filter_map(|it| apart(it, read).misses(&read.indices)).collect();
+        never_missed(&setting.problem_at(read), &misses)
     })
 }
 
-/// Whether there is no point at which every store fails in one of its ways.
-fn never(problem: &Problem, stores: &[Vec<Less>], questions: &mut usize) -> bool {
-    let Some((ways, others)) = stores.split_first() else { return false };
-    ways.iter().all(|way| {
-        *questions += 1;
-        let mut problem = problem.clone();
-        problem.less(way);
-        *questions <= MAX_QUESTIONS && (problem.solve().is_never() || never(&problem, others, questions))
-    })
-}
-
-/// The ways in which an element read may not have been written by an earlier store, each as a condition at the point
-/// of the read; none if the store cannot be solved for.
-fn failures(write: &Touch, read: &Touch) -> Option<Vec<Less>> {
+/// A write with the loops that it does not share with the read for its own.
+fn apart(write: &Touch, read: &Touch) -> Writes {
     let shared = write.loops.iter().zip(&read.loops).take_while(|(a, b)| a.0 == b.0).count();
-    let own = &write.loops[shared..];
-    let is_own = |name: &Name| own.iter().any(|it| it.0 == *name);
-    let mut solved: Vec<(Name, Index)> = Vec::new();
-    let mut out = Vec::new();
-    let bounds = Bounds::default();
-    for (place, wanted) in write.indices.iter().zip(&read.indices) {
-        let free = own.iter().find(|it| place.any_var(&|name| *name == it.0));
-        let Some((var, extent)) = free else {
-            out.extend([Less::new(place.clone(), wanted.clone()), Less::new(wanted.clone(), place.clone())]);
-            continue;
-        };
-        let rest = bounds.simplify(&(place - &Index::var(var)));
-        if rest.any_var(&is_own) || extent.any_var(&is_own) || solved.iter().any(|it| it.0 == *var) {
-            return None;
-        }
-        let value = wanted - &rest;
-        out.push(Less::new(value.clone(), Index::int(0)));
-        out.push(Less::new(extent.clone(), value.clone() + 1));
-        solved.push((var.clone(), value));
-    }
-    // A loop that does not matter to the place may as well be at its beginning, if it has one.
-    for (var, extent) in own {
-        if !solved.iter().any(|it| it.0 == *var) {
-            out.push(Less::new(extent.clone(), Index::int(1)));
-            solved.push((var.clone(), Index::int(0)));
-        }
-    }
-    let with = |name: &Name| solved.iter().find(|it| it.0 == *name).map(|it| it.1.clone());
-    let fails = |it: &Less| Less::new(it.rhs.subst(&with), it.lhs.subst(&with) + 1);
-    let out: Vec<Less> = out.into_iter().chain(write.conditions.iter().map(fails)).collect();
-    (!out.iter().any(|it| it.lhs.any_var(&is_own) || it.rhs.any_var(&is_own))).then_some(out)
+    let Touch { indices, conditions, .. } = write.clone();
+    Writes { loops: write.loops[shared..].to_vec(), indices, conditions }
 }
