@@ -49,11 +49,17 @@ impl Component {
     }
 }
 
-/// Runs a component in the order of these times, or says which dependence that turns around.
-pub(crate) fn arrange(oracle: &Oracle<'_>, component: usize, times: &Times) -> Result<Arranged, Violation> {
+/// Runs a component in the order of these times, or says which dependence that turns around. `forced` are the slots that
+/// a buffer has at least.
+pub(crate) fn arrange(
+    oracle: &Oracle<'_>,
+    component: usize,
+    times: &Times,
+    forced: &dyn Fn(usize) -> i64,
+) -> Result<Arranged, Violation> {
     let own: BTreeSet<usize> =
         (0..oracle.program.buffers.len()).filter(|it| is_own(oracle, component, *it)).collect();
-    let mut slots = BTreeMap::new();
+    let mut all_overtaken: BTreeMap<usize, BTreeSet<i64>> = BTreeMap::new();
     for (trip, thread) in (0..oracle.trips).flat_map(|it| (0..THREADS).map(move |thread| (it, thread))) {
         let all: Vec<(Run, Touch)> = touches(oracle, component, trip, thread);
         for (then_at, (then, b)) in all.iter().enumerate() {
@@ -71,13 +77,16 @@ pub(crate) fn arrange(oracle: &Oracle<'_>, component: usize, times: &Times) -> R
             }
         }
         for &buffer in &own {
-            let overtaken = overtaken(&all, times, buffer);
-            let most = overtaken.last().map_or(1, |it| it + 1);
-            let needed = (1..=most).find(|slots| overtaken.iter().all(|it| it % slots != 0)).expect("one is");
-            let known = slots.entry(buffer).or_insert(1);
-            *known = needed.max(*known);
+            all_overtaken.entry(buffer).or_default().extend(overtaken(&all, times, buffer));
         }
     }
+    let slots = all_overtaken.into_iter().map(|(buffer, overtaken): (usize, BTreeSet<i64>)| {
+        let least = forced(buffer);
+        let most = overtaken.last().map_or(1, |it| it + 1).max(least);
+        let count = (least..=most).find(|slots| overtaken.iter().all(|it| it % slots != 0));
+        (buffer, count.expect("one more than the greatest divides none"))
+    });
+    let slots = slots.collect();
     Ok(Arranged { sequence: in_time(&oracle.program.components[component], times), slots })
 }
 

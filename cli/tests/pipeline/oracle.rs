@@ -81,7 +81,8 @@ impl<'a> Oracle<'a> {
         let mut inner = BTreeMap::new();
         for (component, it) in asked.inner.iter().enumerate() {
             if let Some(it) = it {
-                inner.insert(component, arrange(&out, component, &it.times)?);
+                let forced = |buffer: usize| asked.forced_slots(program, component, buffer);
+                inner.insert(component, arrange(&out, component, &it.times, &forced)?);
             }
         }
         out.inner = inner;

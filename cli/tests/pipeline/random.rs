@@ -65,6 +65,14 @@ impl Asked {
         self.inner.iter().enumerate().flat_map(parts).collect()
     }
 
+    /// How many slots a component asks for a buffer.
+    pub(crate) fn forced_slots(&self, program: &Program, component: usize, buffer: usize) -> i64 {
+        let of = |it: &&(usize, usize, i64)| {
+            it.0 == component && program.components[it.0].blocks[it.1].place.buffer == Some(buffer)
+        };
+        self.slots.iter().filter(of).map(|it| it.2).max().unwrap_or(1)
+    }
+
     /// Whether parts of an inner pipeline run in another order than they were. Lowering gives the elements of a tile slots
     /// of a temporary in common, which then may be in use.
     fn turns_parts(&self) -> bool {
