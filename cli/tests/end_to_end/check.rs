@@ -66,21 +66,29 @@ impl Case {
 
     /// Interprets, lowers, compiles and runs the script on its target.
     pub(crate) fn check(&self) {
-        let Scheduled { before, after, target } = self.schedule();
-        let expected = Expected::new(&before, &self.dims, self.tolerance);
-        expected.interpreter(&after).unwrap_or_else(|err| panic!("{}: {err}\n{}", self.what, text(&after)));
-        let module = self.lower(&after, &target);
-        let result = match &target {
-            Target::Cpu => cpu::run(&module, &expected),
-            Target::Cuda(_) => expected.virtual_gpu(&module),
-        };
-        result.unwrap_or_else(|err| panic!("{}: {err}\n{}\n{module}", self.what, text(&after)));
+        let Scheduled { after, target, .. } = self.check_values();
         if matches!(target, Target::Cuda(_)) {
             gpu::compile(&self.what, &after);
         }
     }
 
-    fn lower(&self, func: &Func, target: &Target) -> Module {
+    /// Interprets, lowers and runs the script: on the virtual GPU what is for GPUs, without a compiler.
+    pub(crate) fn check_values(&self) -> Scheduled {
+        let scheduled = self.schedule();
+        let Scheduled { before, after, target } = &scheduled;
+        let expected = Expected::new(before, &self.dims, self.tolerance);
+        expected.interpreter(after).unwrap_or_else(|err| panic!("{}: {err}\n{}", self.what, text(after)));
+        let module = self.lower(after, target);
+        let result = match target {
+            Target::Cpu => cpu::run(&module, &expected),
+            Target::Cuda(_) => expected.virtual_gpu(&module),
+        };
+        result.unwrap_or_else(|err| panic!("{}: {err}\n{}\n{module}", self.what, text(after)));
+        scheduled
+    }
+
+    /// The program as kernels.
+    pub(crate) fn lower(&self, func: &Func, target: &Target) -> Module {
         codegen::compile_module(func, target)
             .unwrap_or_else(|err| panic!("{}: {err}\n{}", self.what, text(func)))
     }

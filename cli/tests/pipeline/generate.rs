@@ -4,6 +4,7 @@ use crate::{
     model::{
         Access, Block, Buffer, Component, Guard, Kind, MARGIN, MOST_TRIPS, Program, Reduce, Subscript, Trips,
     },
+    nested::Inner,
     oracle::{Oracle, Times},
     random::Asked,
 };
@@ -55,7 +56,8 @@ impl Random {
         let buffers: Vec<Buffer> = (0..wanted).map(|at| self.buffer(at, trips, cooperative)).collect();
         let mut out = Program { trips, cooperative, buffers, components: Vec::new() };
         for at in 0..2 + self.below(4) {
-            let component = self.component(&out, at);
+            let nested = self.chance(1, 8) && out.components.iter().all(|it| !it.nested);
+            let component = if nested { self.nested(&mut out) } else { self.component(&out, at) };
             out.components.push(component);
         }
         out.settle();
@@ -72,13 +74,13 @@ impl Random {
         };
         let constant =
             matches!(trips, Trips::Constant(_)) || matches!(kind, Kind::Output | Kind::Carried(""));
-        Buffer { kind, long: constant && self.chance(2, 3) }
+        Buffer { kind, long: constant && self.chance(2, 3), own: false }
     }
 
     fn component(&mut self, program: &Program, at: i64) -> Component {
         let tile = self.pick(&[1, 1, 1, 2, 3]);
         let count = if (tile > 1 || program.cooperative) && self.chance(1, 5) { 2 } else { 1 };
-        let buffers = i64::try_from(program.buffers.len()).expect("small");
+        let buffers = i64::try_from(program.shared()).expect("small");
         let mut blocks: Vec<Block> = Vec::new();
         for _ in 0..count {
             // Rather a chain through the buffers, its last link the first buffer, which is seen afterwards.
@@ -97,7 +99,35 @@ impl Random {
         for read in blocks.iter_mut().flat_map(|it| &mut it.reads) {
             read.flip &= !written.contains(&read.buffer);
         }
-        Component { tile, blocks }
+        Component { tile, nested: false, blocks }
+    }
+
+    /// A component whose loop is there to be pipelined: its blocks hand elements on in buffers of their own.
+    fn nested(&mut self, program: &mut Program) -> Component {
+        let tile = self.pick(&[2, 3, 4, 5]);
+        let scope = self.pick(&[" @shared", ""]);
+        let outer = program.shared();
+        let links = usize::try_from(1 + self.below(2)).expect("small");
+        for _ in 0..links {
+            program.buffers.push(Buffer { kind: Kind::Inner(scope), long: false, own: true });
+        }
+        let seen: Vec<usize> =
+            (0..outer).filter(|it| !matches!(program.buffers[*it].kind, Kind::Inner(_))).collect();
+        let mut blocks: Vec<Block> = Vec::new();
+        for at in 0..=links {
+            let to =
+                if at == links && !seen.is_empty() { self.pick(&seen) } else { outer + at.min(links - 1) };
+            let from = if at == 0 {
+                usize::try_from(self.below(i64::try_from(outer).expect("small"))).expect("positive")
+            } else {
+                outer + at - 1
+            };
+            let mut block = self.block(program, tile, to, from);
+            block.place.flip = false;
+            block.reads.iter_mut().for_each(|it| it.flip = false);
+            blocks.push(block);
+        }
+        Component { tile, nested: true, blocks }
     }
 
     fn block(&mut self, program: &Program, tile: i64, to: usize, from: usize) -> Block {
@@ -118,7 +148,7 @@ impl Random {
         let count = if copies { 1 } else { 1 + self.below(2) };
         let reads = (0..count).map(|n| {
             let input = copies && self.chance(3, 4) || self.chance(1, 4);
-            let other = usize::try_from(self.below(i64::try_from(program.buffers.len()).unwrap())).unwrap();
+            let other = usize::try_from(self.below(i64::try_from(program.shared()).unwrap())).unwrap();
             let buffer = if input { None } else { Some(if n == 0 { from } else { other }) };
             // Blocks that read what they write do so at their place: a sum of neighbours is no block.
             if buffer == Some(to) {
@@ -138,11 +168,11 @@ impl Random {
         let private = buffer.is_some_and(|it| matches!(program.buffers[it].kind, Kind::Inner(_)));
         let per_tile = if tile > 1 { self.pick(&[1, 1, 0]) } else { 0 };
         let least = if guard == Guard::NotFirst { -1 } else { 0 };
-        let offset = if self.chance(1, 2) { 0 } else { least + self.below(3) };
+        let offset = if self.chance(1, 2) { 0 } else { least + self.below(4) };
         let subscript = match (long, self.below(6)) {
             (true, 0..=1) if !private => Subscript { per_trip: 1, offset, modulo: None, per_tile },
             (true, 2) => Subscript { per_trip: 2, offset, modulo: None, per_tile },
-            (true, 3) if tile > 1 => Subscript { per_trip: tile, offset, modulo: None, per_tile: 1 },
+            (true, 3) if tile > 1 => Subscript { per_trip: tile.min(3), offset, modulo: None, per_tile: 1 },
             (_, 4) => {
                 let modulo = Some(self.pick(&[2, 2, 3]));
                 Subscript { per_trip: 1, offset: offset.max(0), modulo, per_tile }
@@ -155,19 +185,46 @@ impl Random {
         Access { buffer, flip: may_flip && self.chance(1, 3), subscript }
     }
 
-    /// An annotation: times, perhaps a style, perhaps asynchronous stages.
-    pub(crate) fn annotation(&mut self, components: usize) -> Asked {
-        let times = self.times(components);
-        let style = self.pick(&[None, None, Some("peel"), Some("predicate")]);
-        let mut async_stages: Vec<i64> = Vec::new();
+    /// An annotation: times, and perhaps a style, asynchronous stages, slots, and pipelines inside.
+    pub(crate) fn annotation(&mut self, program: &Program) -> Asked {
+        let inner = program.components.iter().map(|it| self.inner(program, it)).collect();
+        let mut asked = Asked { inner, ..Asked::default() };
+        asked.times = self.times(asked.pieces().len());
+        asked.style = self.pick(&[None, None, Some("peel"), Some("predicate")]);
         if self.chance(1, 2) {
-            for (stage, _) in &times {
-                if !async_stages.contains(stage) && self.chance(1, 2) {
-                    async_stages.push(*stage);
+            for (stage, _) in asked.times.clone() {
+                if !asked.async_stages.contains(&stage) && self.chance(1, 2) {
+                    asked.async_stages.push(stage);
+                }
+            }
+            if self.chance(1, 6) {
+                asked.mechanism =
+                    self.pick(&[Some("cp_async"), Some("register_staged"), Some("synchronous")]);
+            }
+        }
+        for (component, it) in program.components.iter().enumerate() {
+            for (block, it) in it.blocks.iter().enumerate() {
+                let kind = it.place.buffer.map(|it| program.buffers[it].kind);
+                if kind != Some(Kind::Output) && self.chance(1, 12) {
+                    asked.slots.push((component, block, 2 + self.below(4)));
                 }
             }
         }
-        Asked { times, style, async_stages }
+        asked
+    }
+
+    /// Times of the blocks of a component, rather legal ones: producers and consumers in a chain.
+    fn inner(&mut self, program: &Program, it: &Component) -> Option<Inner> {
+        if !it.nested || self.chance(1, 6) {
+            return None;
+        }
+        let mut times = self.times(it.blocks.len());
+        if self.chance(2, 3) {
+            let mut stages: Vec<i64> = times.iter().map(|it| it.0.min(2)).collect();
+            stages.sort_unstable();
+            times = stages.into_iter().zip(0..).collect();
+        }
+        Some(Inner { times, in_parts: !program.cooperative && self.chance(2, 3) })
     }
 
     /// Stages from 0 to 4 and a permutation, at random or not far from program order.
@@ -220,6 +277,11 @@ impl Program {
             }
         }
         debug_assert!(self.all_trips().iter().all(|it| *it <= MOST_TRIPS && MARGIN > 6));
+    }
+
+    /// How many buffers there are that any component may use: they come first.
+    fn shared(&self) -> usize {
+        self.buffers.iter().filter(|it| !it.own).count()
     }
 
     /// Whether some block writes the buffer.

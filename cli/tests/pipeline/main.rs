@@ -8,6 +8,7 @@ mod generate;
 mod header;
 mod measure;
 mod model;
+mod nested;
 mod oracle;
 mod originals;
 mod random;

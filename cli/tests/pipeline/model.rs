@@ -35,6 +35,8 @@ pub(crate) struct Buffer {
     pub(crate) kind: Kind,
     /// Whether it is as long as the loop needs; else [`MARGIN`] elements a thread.
     pub(crate) long: bool,
+    /// Whether one component has it for itself.
+    pub(crate) own: bool,
 }
 
 /// What a buffer is for.
@@ -52,6 +54,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Component {
     pub(crate) tile: i64,
+    /// Whether that loop is there to be pipelined itself.
+    pub(crate) nested: bool,
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -160,7 +164,16 @@ pub(crate) fn output_name(at: usize) -> String {
 
 /// The name by which an annotation calls a component.
 pub(crate) fn component_name(at: usize) -> String {
-    format!("c{at}_0")
+    block_name(at, 0)
+}
+
+pub(crate) fn block_name(component: usize, block: usize) -> String {
+    format!("c{component}_{block}")
+}
+
+/// The name of the loop over a component's tile.
+pub(crate) fn tile_name(component: usize) -> String {
+    format!("j{component}")
 }
 
 impl Program {

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Access, Block, FACTORS, Kind, MARGIN, Program, Reduce, THREADS, constant};
+use crate::{
+    model::{Access, Block, FACTORS, Kind, MARGIN, Program, Reduce, THREADS, constant},
+    nested::{Arranged, Piece, arrange},
+    random::Asked,
+};
 
 /// The stage and the order of each component.
 pub(crate) type Times = Vec<(i64, i64)>;
@@ -10,11 +14,12 @@ pub(crate) type Times = Vec<(i64, i64)>;
 /// An element: buffer, the iteration whose own copy of the buffer it is, row, column.
 pub(crate) type Element = (usize, Option<i64>, i64, i64);
 
-/// One component in one iteration.
+/// One component, or part of one, in one iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Instance {
     pub(crate) trip: i64,
-    pub(crate) component: usize,
+    /// The number of the piece.
+    pub(crate) piece: usize,
 }
 
 /// Two instances that touch an element in the wrong order.
@@ -29,94 +34,124 @@ pub(crate) struct Violation {
 impl Violation {
     pub(crate) fn text(&self) -> String {
         let Violation { kind, first, then, buffer } = self;
-        let place = |it: &Instance| format!("c{} of iteration {}", it.component, it.trip);
+        let place = |it: &Instance| format!("piece {} of iteration {}", it.piece, it.trip);
         format!("{kind} on B{buffer} from {} to {}", place(first), place(then))
     }
 }
 
 /// A program for a number of iterations.
 pub(crate) struct Oracle<'a> {
-    program: &'a Program,
-    trips: i64,
+    pub(crate) program: &'a Program,
+    pub(crate) trips: i64,
     private: BTreeSet<usize>,
+    pieces: Vec<Piece>,
+    /// The pipelines inside components.
+    inner: BTreeMap<usize, Arranged>,
 }
 
 /// What an instance does with one element.
-struct Touch {
-    element: Element,
-    write: bool,
+pub(crate) struct Touch {
+    pub(crate) element: Element,
+    pub(crate) write: bool,
+}
+
+/// One run of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) component: usize,
+    pub(crate) block: usize,
+    pub(crate) trip: i64,
+    pub(crate) thread: i64,
+    pub(crate) tile: i64,
 }
 
 impl<'a> Oracle<'a> {
     pub(crate) fn new(program: &'a Program, trips: i64) -> Oracle<'a> {
-        let mut out = Oracle { program, trips, private: BTreeSet::new() };
+        let pieces = (0..program.components.len()).map(|component| Piece { component, part: None });
+        let (private, inner) = (BTreeSet::new(), BTreeMap::new());
+        let mut out = Oracle { program, trips, private, pieces: pieces.collect(), inner };
         let inner = |at: &usize| matches!(program.buffers[*at].kind, Kind::Inner(_));
         out.private = (0..program.buffers.len()).filter(inner).filter(|it| !out.carries(*it)).collect();
         out
     }
 
+    /// The program with its inner loops pipelined as asked; or why they cannot be.
+    pub(crate) fn arranged(program: &'a Program, trips: i64, asked: &Asked) -> Result<Oracle<'a>, Violation> {
+        let mut out = Oracle::new(program, trips);
+        let mut inner = BTreeMap::new();
+        for (component, it) in asked.inner.iter().enumerate() {
+            if let Some(it) = it {
+                let forced = |buffer: usize| asked.forced_slots(program, component, buffer);
+                inner.insert(component, arrange(&out, component, &it.times, &forced)?);
+            }
+        }
+        out.inner = inner;
+        out.pieces = asked.pieces();
+        Ok(out)
+    }
+
     /// Whether an iteration reads of a buffer what it has not written itself.
     pub(crate) fn carries(&self, buffer: usize) -> bool {
         (0..self.trips).any(|trip| {
-            let mut written = BTreeSet::new();
-            (0..self.program.components.len()).any(|component| {
-                self.touches(Instance { trip, component }).into_iter().any(|it| {
-                    let carried = it.element.0 == buffer && !it.write && !written.contains(&it.element);
-                    if it.write {
-                        written.insert(it.element);
-                    }
-                    carried
-                })
-            })
+            let all = (0..self.pieces.len()).flat_map(|piece| self.touches(Instance { trip, piece }));
+            reads_before_writing(all, buffer)
         })
     }
 
     /// All instances in program order.
     fn instances(&self) -> Vec<Instance> {
-        let components = 0..self.program.components.len();
-        let of_trip = |trip| components.clone().map(move |component| Instance { trip, component });
+        let pieces = 0..self.pieces.len();
+        let of_trip = |trip| pieces.clone().map(move |piece| Instance { trip, piece });
         (0..self.trips).flat_map(of_trip).collect()
     }
 
-    /// Calls `f` with each run of a block of an instance, and the numbers of its thread and tile element.
-    fn runs(&self, it: Instance, f: &mut dyn FnMut(&Block, i64, i64)) {
-        let component = &self.program.components[it.component];
-        for thread in 0..THREADS {
-            for tile in 0..component.tile {
-                for block in component.blocks.iter().filter(|block| block.guard.holds(it.trip)) {
-                    f(block, thread, tile);
-                }
-            }
-        }
+    fn block(&self, it: Run) -> &Block {
+        &self.program.components[it.component].blocks[it.block]
     }
 
-    fn element(&self, access: &Access, trip: i64, thread: i64, tile: i64) -> Option<Element> {
-        let row = if access.flip { THREADS - 1 - thread } else { thread };
+    /// The runs of blocks of an instance.
+    fn runs(&self, it: Instance) -> Vec<Run> {
+        let Piece { component, part } = self.pieces[it.piece];
+        let sequence = match self.inner.get(&component) {
+            Some(inner) => inner.sequence(part),
+            None => self.program.components[component].sequence(),
+        };
+        let run = |thread, (tile, block)| Run { component, block, trip: it.trip, thread, tile };
+        let all = (0..THREADS).flat_map(|thread| sequence.iter().map(move |it| run(thread, *it)));
+        all.filter(|run| self.block(*run).guard.holds(run.trip)).collect()
+    }
+
+    fn element(&self, access: &Access, it: Run) -> Option<Element> {
+        let row = if access.flip { THREADS - 1 - it.thread } else { it.thread };
         let buffer = access.buffer?;
-        let copy = self.private.contains(&buffer).then_some(trip);
-        Some((buffer, copy, row, access.subscript.at(trip, tile)))
+        let slot = self.inner.get(&it.component).map_or(0, |inner| inner.slot(buffer, it.tile));
+        let copy = self.private.contains(&buffer).then_some(it.trip * 64 + slot);
+        Some((buffer, copy, row, access.subscript.at(it.trip, it.tile)))
     }
 
     fn touches(&self, it: Instance) -> Vec<Touch> {
+        self.runs(it).into_iter().flat_map(|it| self.touches_of(it)).collect()
+    }
+
+    pub(crate) fn touches_of(&self, it: Run) -> Vec<Touch> {
+        let block = self.block(it);
+        let element = |access: &Access| self.element(access, it);
+        let place = element(&block.place).expect("the input is not written");
         let mut out = Vec::new();
-        self.runs(it, &mut |block, thread, tile| {
-            let element = |access: &Access| self.element(access, it.trip, thread, tile);
-            let place = element(&block.place).expect("the input is not written");
-            if block.reduce == Reduce::Init && it.trip == 0 {
-                out.push(Touch { element: place, write: true });
-            }
-            if block.reduce != Reduce::No {
-                out.push(Touch { element: place, write: false });
-            }
-            let reads = block.reads.iter().filter_map(element);
-            out.extend(reads.map(|element| Touch { element, write: false }));
+        if block.reduce == Reduce::Init && it.trip == 0 {
             out.push(Touch { element: place, write: true });
-        });
+        }
+        if block.reduce != Reduce::No {
+            out.push(Touch { element: place, write: false });
+        }
+        let reads = block.reads.iter().filter_map(element);
+        out.extend(reads.map(|element| Touch { element, write: false }));
+        out.push(Touch { element: place, write: true });
         out
     }
 
     fn time(times: &Times, it: Instance) -> (i64, i64) {
-        let (stage, order) = times[it.component];
+        let (stage, order) = times[it.piece];
         (it.trip + stage, order)
     }
 
@@ -160,37 +195,47 @@ impl<'a> Oracle<'a> {
                 }
             }
         }
-        for it in order {
+        for it in order.into_iter().flat_map(|it| self.runs(it)) {
             self.execute(it, &mut memory);
         }
         memory.retain(|it, _| !matches!(self.program.buffers[it.0].kind, Kind::Inner(_)));
         memory
     }
 
-    fn execute(&self, it: Instance, memory: &mut BTreeMap<Element, f64>) {
-        self.runs(it, &mut |block, thread, tile| {
-            let element = |access: &Access| self.element(access, it.trip, thread, tile);
-            let place = element(&block.place).expect("the input is not written");
-            if block.reduce == Reduce::Init && it.trip == 0 {
-                memory.insert(place, 0.0);
-            }
-            let load = |memory: &BTreeMap<Element, f64>, access: &Access| match element(access) {
-                Some(it) => memory.get(&it).copied().unwrap_or(f64::NAN),
-                None => input(
-                    if access.flip { THREADS - 1 - thread } else { thread },
-                    access.subscript.at(it.trip, tile),
-                ),
-            };
-            let value = if block.copies {
-                load(memory, &block.reads[0])
-            } else {
-                let terms = block.reads.iter().zip(FACTORS).map(|(read, factor)| load(memory, read) * factor);
-                terms.sum::<f64>() + constant(it.component)
-            };
-            let before = memory.get(&place).copied().unwrap_or(f64::NAN);
-            memory.insert(place, if block.reduce == Reduce::No { value } else { before + value });
-        });
+    fn execute(&self, it: Run, memory: &mut BTreeMap<Element, f64>) {
+        let block = self.block(it);
+        let place = self.element(&block.place, it).expect("the input is not written");
+        if block.reduce == Reduce::Init && it.trip == 0 {
+            memory.insert(place, 0.0);
+        }
+        let load = |memory: &BTreeMap<Element, f64>, access: &Access| match self.element(access, it) {
+            Some(it) => memory.get(&it).copied().unwrap_or(f64::NAN),
+            None => input(
+                if access.flip { THREADS - 1 - it.thread } else { it.thread },
+                access.subscript.at(it.trip, it.tile),
+            ),
+        };
+        let value = if block.copies {
+            load(memory, &block.reads[0])
+        } else {
+            let terms = block.reads.iter().zip(FACTORS).map(|(read, factor)| load(memory, read) * factor);
+            terms.sum::<f64>() + constant(it.component)
+        };
+        let before = memory.get(&place).copied().unwrap_or(f64::NAN);
+        memory.insert(place, if block.reduce == Reduce::No { value } else { before + value });
     }
+}
+
+/// Whether something is read of a buffer that was not written before.
+pub(crate) fn reads_before_writing(touches: impl IntoIterator<Item = Touch>, buffer: usize) -> bool {
+    let mut written = BTreeSet::new();
+    touches.into_iter().any(|it| {
+        let carried = it.element.0 == buffer && !it.write && !written.contains(&it.element);
+        if it.write {
+            written.insert(it.element);
+        }
+        carried
+    })
 }
 
 /// Whether two results are the same, but for what rounding may do.

@@ -17,14 +17,15 @@ const fn access(buffer: Option<usize>, per_trip: i64) -> Access {
 fn component(place: Access, read: Access, reduce: Reduce, copies: bool) -> Component {
     Component {
         tile: 1,
+        nested: false,
         blocks: vec![Block { guard: Guard::Always, reduce, place, reads: vec![read], copies }],
     }
 }
 
 /// Sums are kept as they grow: `sum = sum + A[i]; out[i] = sum`.
 fn two(trips: Trips) -> Program {
-    let output = Buffer { kind: Kind::Output, long: true };
-    let sum = Buffer { kind: Kind::Carried(" @shared"), long: false };
+    let output = Buffer { kind: Kind::Output, long: true, own: false };
+    let sum = Buffer { kind: Kind::Carried(" @shared"), long: false, own: false };
     let components = vec![
         component(access(Some(1), 0), access(None, 1), Reduce::Update, false),
         component(access(Some(0), 1), access(Some(1), 0), Reduce::No, true),
@@ -35,7 +36,7 @@ fn two(trips: Trips) -> Program {
 /// The same with the load apart: `tile = A[i]; sum = sum + tile; out[i] = sum`.
 fn three(trips: Trips) -> Program {
     let mut out = two(trips);
-    out.buffers.push(Buffer { kind: Kind::Inner(" @shared"), long: false });
+    out.buffers.push(Buffer { kind: Kind::Inner(" @shared"), long: false, own: false });
     out.components[0].blocks[0].reads = vec![access(Some(2), 0)];
     out.components.insert(0, component(access(Some(2), 0), access(None, 1), Reduce::No, true));
     out
@@ -77,7 +78,8 @@ fn the_180_annotations_are_judged_exactly() {
                 let oracle = Oracle::new(&program, TRIPS);
                 let right = agree(&oracle.result(Some(&times)), &oracle.result(None));
                 assert_eq!(oracle.violation(&times).is_none(), right);
-                judge(&program, &func, &Asked { times, style: None, async_stages: vec![] }, &mut tally);
+                let inner = vec![None; program.components.len()];
+                judge(&program, &func, &Asked { times, inner, ..Asked::default() }, &mut tally);
                 all += 1;
             }
         }

@@ -77,9 +77,10 @@ fn plan(
     let part = |axis: usize| {
         let whole = Range::new(Index::int(0), buffer.shape[axis].clone());
         let found = steps(func, users, axis, &is_fixed).or_else(|| touched(func, users, axis, &is_fixed));
+        // What no iteration ever touches has no part of its own.
         let found = found.filter(|it| match (it.count().as_int(), whole.extent.as_int()) {
-            (Some(few), Some(all)) => few < all,
-            (Some(_), None) => true,
+            (Some(few), Some(all)) => (1..all).contains(&few),
+            (Some(few), None) => few > 0,
             (None, _) => false,
         });
         found.unwrap_or(whole)

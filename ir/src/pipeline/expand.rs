@@ -216,7 +216,10 @@ impl<'a> Expander<'a> {
             let enough = overtaken.last().map_or(1, |it| it + 1);
             let needed = (1..enough).find(|it| !collides(it)).unwrap_or(enough);
             let writers = blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
-            SlotCount { needed, forced: writers.filter_map(|it| forced(it)).max() }
+            // More slots than needed may collide where fewer do not: of those, as many more as do not.
+            let forced = writers.filter_map(|it| forced(it)).max();
+            let forced = forced.and_then(|least| (least.max(1)..=least.max(enough)).find(|it| !collides(it)));
+            SlotCount { needed, forced }
         };
         let buffers = self.func.buffers.keys().filter(|name| private.contains(*name));
         buffers.map(|name| (name.clone(), count(name))).collect()
