@@ -40,12 +40,12 @@ fn bench(bencher: divan::Bencher<'_, '_>, rung: &str, size: (i64, i64, i64)) {
     });
 }
 
-#[divan::bench(args = ["shared", "pipeline", "unroll"], max_time = 3)]
+#[divan::bench(args = ["shared", "pipeline", "serpentine"], max_time = 3)]
 fn tile_128x128x64(bencher: divan::Bencher<'_, '_>, rung: &str) {
     bench(bencher, rung, (128, 128, 64));
 }
 
-#[divan::bench(args = ["unroll"], sample_count = 1, sample_size = 1)]
+#[divan::bench(args = ["serpentine"], sample_count = 1, sample_size = 1)]
 fn cube_256(bencher: divan::Bencher<'_, '_>, rung: &str) {
     bench(bencher, rung, (256, 256, 256));
 }

@@ -6,18 +6,48 @@ use ir::{
     Func, Index, IndexKind, Less, Name,
     arith::Bounds,
     region::{self, Range, Region},
+    solve::{Problem, Writes, never_missed},
 };
 
 use super::{separate::Terms, sites::Site};
 
 /// Whether every existing element that `read` touches is among those that `write` touches, while the fixed
-/// variables have the same values for both and all others run.
+/// variables have the same values for both and all others run: by their boxes, or, where those do not tell, because
+/// the solver finds no element that is missed.
 pub(crate) fn covers(
     func: &Func,
     write: &Site<'_>,
     read: &Site<'_>,
     is_fixed: &dyn Fn(&Name) -> bool,
 ) -> bool {
+    covers_box(func, write, read, is_fixed) || misses_none(func, write, read, is_fixed)
+}
+
+/// Whether the solver finds that no element is missed.
+fn misses_none(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {
+    let own = write.variables().filter(|it| !is_fixed(&it.0));
+    let loops: Vec<_> = own.map(|(name, extent)| (name.clone(), primed(&name), extent)).collect();
+    let with = |name: &Name| loops.iter().find(|it| it.0 == *name).map(|it| Index::var(&it.1));
+    let writes = Writes {
+        loops: loops.iter().map(|it| (it.1.clone(), it.2.subst(&with))).collect(),
+        indices: write.indices.iter().map(|it| it.subst(&with)).collect(),
+        conditions: write.guards.iter().map(|it| it.subst(&with)).collect(),
+    };
+    let Some(misses) = writes.misses(&read.indices) else { return false };
+    let mut points = Problem::new();
+    func.dims.iter().for_each(|dim| points.dim(dim));
+    for (name, extent) in read.variables() {
+        points.index(&name, &extent);
+    }
+    read.guards.iter().for_each(|guard| points.less(guard));
+    never_missed(&points, &[misses])
+}
+
+fn primed(name: &Name) -> Name {
+    Name::new(format!("{name}'"))
+}
+
+fn covers_box(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {
     let shape = &func.buffers[read.buffer].shape;
     let bounds = read.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();

@@ -14,9 +14,6 @@ use super::{
     touch::{Touch, Walk},
 };
 
-/// No variable without a constant limit is taken to be larger.
-const LARGEST: i64 = 1 << 31;
-
 /// When the second of two touches happens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum When {
@@ -232,10 +229,10 @@ impl Situation<'_> {
     fn problem(&self) -> Problem {
         let mut out = Problem::new();
         for name in &self.of.walk.dims {
-            out.var(name, 1, LARGEST);
+            out.dim(name);
         }
         for (name, extent) in &self.of.walk.blocks {
-            declare(&mut out, name, extent);
+            out.index(name, extent);
         }
         for (axis, count) in &self.of.threads {
             out.var(axis, 0, count - 1);
@@ -243,11 +240,11 @@ impl Situation<'_> {
         }
         for op in self.around {
             if let Op::For(it) = op {
-                declare(&mut out, &it.var, &it.extent);
+                out.index(&it.var, &it.extent);
             }
         }
         for (name, extent) in &self.a.vars {
-            declare(&mut out, name, extent);
+            out.index(name, extent);
         }
         self.a.conditions.iter().for_each(|it| out.less(it));
         let carried = self.carried();
@@ -260,8 +257,8 @@ impl Situation<'_> {
         for (name, extent) in &self.b.vars {
             let (var, extent) = (with(name), extent.subst(&with));
             match var.as_ref().map(|it| (it, it.as_var())) {
-                None => declare(&mut out, name, &extent),
-                Some((_, Some(var))) => declare(&mut out, var, &extent),
+                None => out.index(name, &extent),
+                Some((_, Some(var))) => out.index(var, &extent),
                 Some((next, None)) => out.less(&Less::new(next.clone(), extent)),
             }
         }
@@ -290,14 +287,4 @@ impl Situation<'_> {
 /// The variable of the second touch that has the role of one of the first.
 fn second(name: &Name) -> Name {
     Name::new(format!("{name}'"))
-}
-
-/// A variable from zero up to its extent.
-fn declare(problem: &mut Problem, name: &Name, extent: &Index) {
-    if let Some(extent) = extent.as_int() {
-        problem.var(name, 0, extent - 1);
-    } else {
-        problem.var(name, 0, LARGEST);
-        problem.less(&Less::new(Index::var(name), extent.clone()));
-    }
 }

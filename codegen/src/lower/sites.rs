@@ -45,6 +45,17 @@ impl Site<'_> {
         bounds
     }
 
+    /// The variables of the loops around it with their extents, as subscripts speak of them. An axis that is bound
+    /// twice is there twice.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (Name, Index)> {
+        self.loops.iter().map(|it| match it.kind {
+            LoopKind::Bound(axis) => (axis_var(axis), it.extent.clone()),
+            LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => {
+                (it.var.clone(), it.extent.clone())
+            }
+        })
+    }
+
     /// How many loops from the outermost on this place shares with another.
     pub(crate) fn shared_loops(&self, other: &Site<'_>) -> usize {
         self.loops.iter().zip(&other.loops).take_while(|(a, b)| a.var == b.var).count()

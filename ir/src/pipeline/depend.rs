@@ -8,9 +8,6 @@ use crate::{
     solve::{Answer, Problem},
 };
 
-/// The greatest size that a symbolic dimension is taken to have.
-const LARGEST_DIM: i64 = 1 << 31;
-
 /// Where a loop stands.
 pub(super) struct Setting<'a> {
     pub(super) func: &'a Func,
@@ -76,11 +73,11 @@ impl Setting<'_> {
     fn question(&self, touch: &Touch) -> Question {
         let mut question = Question { problem: Problem::new(), renamed: BTreeMap::new() };
         for dim in &self.func.dims {
-            question.problem.var(dim, 1, LARGEST_DIM);
+            question.problem.dim(dim);
         }
         let around = self.around.iter().map(|it| (&it.var, &it.extent)).chain([(self.var, self.extent)]);
         for (var, extent) in around.chain(touch.loops.iter().map(|it| (&it.0, &it.1))) {
-            question.declare(var, extent);
+            question.problem.index(var, extent);
         }
         for less in &touch.conditions {
             question.problem.less(less);
@@ -105,18 +102,10 @@ struct Question {
 }
 
 impl Question {
-    fn declare(&mut self, var: &Name, extent: &Index) {
-        let most = extent.as_int().map_or(LARGEST_DIM, |it| it - 1);
-        if extent.as_int().is_none() {
-            self.problem.less(&Less::new(Index::var(var), extent.clone()));
-        }
-        self.problem.var(var, 0, most);
-    }
-
     fn rename(&mut self, var: &Name, extent: &Index) {
         let other = Name::new(format!("{var}'"));
         let extent = self.other(extent);
-        self.declare(&other, &extent);
+        self.problem.index(&other, &extent);
         self.renamed.insert(var.clone(), Index::var(&other));
     }
 

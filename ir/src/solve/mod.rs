@@ -13,6 +13,7 @@
 
 mod eliminate;
 mod linear;
+mod missed;
 mod propagate;
 mod search;
 mod system;
@@ -21,11 +22,16 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub use missed::{Writes, never_missed};
+
 use self::{
     search::{Found, Search},
     system::System,
 };
 use crate::{Index, Less, Name};
+
+/// No symbolic dimension and no variable without a constant limit is taken to be larger.
+const LARGEST: i64 = 1 << 31;
 
 /// Conditions on integer variables in ranges.
 ///
@@ -75,6 +81,20 @@ impl Problem {
         match self.vars.iter_mut().find(|it| it.0 == *name) {
             Some((_, a, b)) => (*a, *b) = ((*a).max(low), (*b).min(high)),
             None => self.vars.push((name.clone(), low, high)),
+        }
+    }
+
+    /// A symbolic dimension: at least one.
+    pub fn dim(&mut self, name: &Name) {
+        self.var(name, 1, LARGEST);
+    }
+
+    /// The variable of a loop: from zero up to its extent, which may be symbolic.
+    pub fn index(&mut self, name: &Name, extent: &Index) {
+        let most = extent.as_int().map_or(LARGEST, |it| it - 1);
+        self.var(name, 0, most);
+        if extent.as_int().is_none() {
+            self.less(&Less::new(Index::var(name), extent.clone()));
         }
     }
 
