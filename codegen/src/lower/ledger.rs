@@ -181,8 +181,9 @@ impl Ledger<'_> {
             for at in 0..=moment.step.len() {
                 let place = Place { section: moment.section, step: moment.number, at };
                 for batch in self.closed_before(moment, at) {
-                    let members = self.accounts.iter().enumerate().filter(|it| it.1.batch == Some(batch));
-                    book.commit(members.map(|(component, _)| (component, self.iteration(moment, component))));
+                    let copying = moment.step.iter().map(|it| it.component);
+                    let copying = copying.filter(|it| self.accounts[*it].batch == Some(batch));
+                    book.commit(copying.map(|component| (component, self.iteration(moment, component))));
                 }
                 book.reach(place);
                 let Some(instance) = moment.step.get(at) else { continue };
