@@ -194,7 +194,7 @@ impl Source<'_> {
             let all: Vec<_> = errors.iter().map(ToString::to_string).collect();
             Report::failed(format!("{}: {}", self.file.display(), all.join("; ")))
         })?;
-        Ok(func)
+        Ok(codegen::lower::without_marks(func))
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn marks(
         return Marks::new();
     }
     let accounts = accounts(plan, copies);
-    let ledger = Ledger { plan, emission, accounts: &accounts, written, timeline: timeline(plan, emission) };
+    let ledger =
+        Ledger { plan, emission, accounts: &accounts, written, timelines: timelines(plan, emission) };
     let mut waits = Waits::new();
     // Each round settles the first use that is not waited for; a number only ever falls, so this ends.
     while let Some((place, in_flight, buffers)) = ledger.first_unsettled(&waits) {
@@ -102,29 +103,25 @@ struct Moment<'a> {
     step: &'a Step,
 }
 
-/// The steps in the order in which they run, with as many runs of the steady loop as tell all there is to tell.
-fn timeline<'a>(plan: &Plan, emission: &'a Emission) -> Vec<Moment<'a>> {
-    let mut out: Vec<Moment<'a>> = Vec::new();
-    let mut push = |section, number, step: &'a Step| {
-        let time = i64::try_from(out.len()).unwrap_or(i64::MAX);
-        out.push(Moment { time, section, number, step });
-    };
-    for (number, step) in emission.prologue.iter().enumerate() {
-        push(Section::Prologue, number, step);
+/// The steps in the order in which they run, for each number of runs of the steady loop that may be, up to as many as
+/// tell all there is to tell.
+fn timelines<'a>(plan: &Plan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
+    let Some(steady) = &emission.steady else { return vec![timeline(emission, 0)] };
+    let slots = plan.slots.values().map(|it| it.count()).max().unwrap_or(1);
+    let enough = 2 * plan.last_stage() + slots + 2;
+    match steady.extent.as_int() {
+        Some(runs) => vec![timeline(emission, runs.min(enough))],
+        None => (0..=enough).rev().map(|runs| timeline(emission, runs)).collect(),
     }
-    if let Some(steady) = &emission.steady {
-        let slots = plan.slots.values().map(|it| it.count()).max().unwrap_or(1);
-        let enough = 2 * plan.last_stage() + slots + 2;
-        for _ in 0..steady.extent.as_int().unwrap_or(enough).min(enough) {
-            for (number, step) in steady.steps.iter().enumerate() {
-                push(Section::Steady, number, step);
-            }
-        }
-    }
-    for (number, step) in emission.epilogue.iter().enumerate() {
-        push(Section::Epilogue, number, step);
-    }
-    out
+}
+
+fn timeline(emission: &Emission, runs: i64) -> Vec<Moment<'_>> {
+    let steady = (0..runs).flat_map(|_| emission.steady.iter().flat_map(|it| it.steps.iter().enumerate()));
+    let prologue = emission.prologue.iter().enumerate().map(|it| (Section::Prologue, it));
+    let steady = steady.map(|it| (Section::Steady, it));
+    let epilogue = emission.epilogue.iter().enumerate().map(|it| (Section::Epilogue, it));
+    let steps = (0..).zip(prologue.chain(steady).chain(epilogue));
+    steps.map(|(time, (section, (number, step)))| Moment { time, section, number, step }).collect()
 }
 
 struct Ledger<'a> {
@@ -132,7 +129,7 @@ struct Ledger<'a> {
     emission: &'a Emission,
     accounts: &'a [Account],
     written: &'a BTreeSet<Name>,
-    timeline: Vec<Moment<'a>>,
+    timelines: Vec<Vec<Moment<'a>>>,
 }
 
 impl Ledger<'_> {
@@ -160,7 +157,7 @@ impl Ledger<'_> {
     /// How many commits stand at each place.
     fn commits(&self) -> BTreeMap<Place, usize> {
         let mut out = BTreeMap::new();
-        for moment in &self.timeline {
+        for moment in self.timelines.iter().flatten() {
             for at in 0..=moment.step.len() {
                 let count = self.closed_before(moment, at).len();
                 if count > 0 {
@@ -176,8 +173,16 @@ impl Ledger<'_> {
     ///
     /// The wait that a use relies on has to name what it is for, be it an earlier one.
     fn first_unsettled(&self, waits: &Waits) -> Option<(Place, i64, BTreeSet<Name>)> {
+        self.timelines.iter().find_map(|it| self.first_unsettled_of(it, waits))
+    }
+
+    fn first_unsettled_of(
+        &self,
+        timeline: &[Moment<'_>],
+        waits: &Waits,
+    ) -> Option<(Place, i64, BTreeSet<Name>)> {
         let mut book = Book::new(waits);
-        for moment in &self.timeline {
+        for moment in timeline {
             for at in 0..=moment.step.len() {
                 let place = Place { section: moment.section, step: moment.number, at };
                 for batch in self.closed_before(moment, at) {
@@ -197,7 +202,7 @@ impl Ledger<'_> {
                 }
             }
         }
-        self.left(book)
+        self.left(book, timeline.len())
     }
 
     fn iteration(&self, moment: &Moment<'_>, component: usize) -> i64 {
@@ -209,10 +214,10 @@ impl Ledger<'_> {
     ///
     /// Where copies come from may be written after the loop, unless nobody writes it. Of a loop that runs on behind its
     /// last iteration to finish it, the groups of iterations that there are not are empty.
-    fn left(&self, mut book: Book<'_>) -> Option<(Place, i64, BTreeSet<Name>)> {
+    fn left(&self, mut book: Book<'_>, steps: usize) -> Option<(Place, i64, BTreeSet<Name>)> {
         let place = Place { section: Section::Epilogue, step: self.emission.epilogue.len(), at: 0 };
         book.reach(place);
-        let times = i64::try_from(self.timeline.len()).unwrap_or(i64::MAX);
+        let times = i64::try_from(steps).unwrap_or(i64::MAX);
         let runs_on = self.emission.is_dynamic && self.emission.epilogue.is_empty();
         let end = if runs_on { times - self.plan.last_stage() } else { i64::MAX };
         let waited = |name: &&Name| book.waits.values().any(|it| it.1.contains(*name));
@@ -290,8 +295,7 @@ impl Book<'_> {
     }
 }
 
-/// The components that copy asynchronously, by their places in the plan: those of the stages that the loop's annotation
-/// lists whose blocks are marked.
+/// The components that copy asynchronously, by their places in the plan: those with marked blocks.
 pub(crate) fn copies(plan: &Plan) -> BTreeSet<usize> {
     let copies = |body: &ir::Stmt| body.blocks().iter().any(|it| it.annotations.contains_key(marks::COPY));
     let all = plan.components.iter().enumerate();

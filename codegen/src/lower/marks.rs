@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{Annotation, Annotations, Block, Name, Op, Stmt, Wait};
+use ir::{Annotation, Annotations, Block, Func, Name, Op, Stmt, Wait};
 
 /// On a block: its stores are copies that may land later.
 pub(crate) const COPY: &str = "async_copy";
@@ -13,6 +13,15 @@ pub(crate) const COMMIT: &str = "async_commit";
 pub(crate) const WAIT: &str = "async_wait";
 /// On a block without body: here stands a comment.
 const NOTE: &str = "pipeline_note";
+
+/// The program without the marks that passes leave on blocks for later ones: a program that a user wrote may have any
+/// annotation, and has to have none of these.
+pub fn without_marks(mut func: Func) -> Func {
+    func.map_blocks(&mut |block| {
+        block.annotations.retain(|key, _| ![COPY, COMMIT, WAIT, NOTE].contains(&key.as_str()));
+    });
+    func
+}
 
 /// A marker that becomes [`Op::Commit`].
 pub(crate) fn commit(name: Name) -> Stmt {

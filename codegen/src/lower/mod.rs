@@ -52,6 +52,7 @@ use ir::{Buffer, Func, Mechanism, Module, Name, Target, pipeline::split_lifetime
 pub(crate) use bounds::kernel_bounds;
 pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
+pub use marks::without_marks;
 pub(crate) use merge_shared::repacked;
 pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
 pub use scalarize::scalarize;

@@ -1,6 +1,6 @@
 //! Finds where each temporary lives.
 
-use ir::{Func, Name, Role, Scope, Target, axis_var, pipeline::STAGE};
+use ir::{Func, Name, Role, Scope, Target, axis_var, pipeline::is_pipeline};
 
 use super::{
     Context, Homes, cover, marks,
@@ -39,7 +39,7 @@ pub(crate) fn homes(func: &Func, target: &Target) -> Homes {
 fn copied_at(users: &[&Site<'_>]) -> Option<usize> {
     let copies = |it: &&&Site<'_>| it.block.is_some_and(|it| it.annotations.contains_key(marks::COPY));
     let copy = users.iter().find(copies)?;
-    copy.loops.iter().rposition(|it| it.annotations.contains_key(STAGE)).map(|at| at + 1)
+    copy.loops.iter().rposition(|it| is_pipeline(it)).map(|at| at + 1)
 }
 
 /// Whether what is read was written before in the same iteration of the outer `depth` loops.
@@ -53,7 +53,7 @@ pub(crate) fn is_fresh(
     let outer = &read.loops[..depth];
     if read.updates() && read.block.is_some_and(|it| it.init.is_some()) {
         let is_outer = |name: &Name| outer.iter().any(|it| it.var == *name);
-        return !read.reduces.iter().any(|it| it.any_var(&is_outer));
+        return !read.reduces.iter().any(|it| it.any_var(&is_outer)) && starts(func, read);
     }
     let mut writes = users.iter().filter(|it| it.write && it.order < read.order);
     writes.any(|write| {
@@ -61,6 +61,17 @@ pub(crate) fn is_fresh(
         let is_fixed = fixed(func, &read.loops[..shared], scope);
         (!write.updates() || write.block.is_some_and(|it| it.init.is_some()))
             && cover::covers(func, write, read, &is_fixed)
+    })
+}
+
+/// Whether no guard keeps the init of a reduction from running.
+fn starts(func: &Func, read: &Site<'_>) -> bool {
+    let reduced = |name: &Name| read.reduces.iter().any(|it| it.any_var(&|var| var == name));
+    let zero = |name: &Name| reduced(name).then(|| ir::Index::int(0));
+    let bounds = read.bounds(func);
+    read.guards.iter().all(|guard| {
+        let first = guard.subst(&zero);
+        first == *guard || bounds.prove(&first) == Some(true)
     })
 }
 

@@ -273,7 +273,7 @@ impl<'p> Machine<'p, '_, '_> {
                 if self.memory[other].cells[at].flights > 0 {
                     self.touch_in_flight(other, at, now, RaceKind::WriteAfterWrite);
                 } else {
-                    let written = self.memory[other].cells[at].write(now, since, equal);
+                    let written = self.memory[other].cells[at].write_over(now, since, equal);
                     if let Some((earlier, kind)) = written.race {
                         self.race(other, at, kind, earlier, now);
                     }

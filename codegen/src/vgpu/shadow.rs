@@ -33,6 +33,8 @@ pub(crate) struct Cell {
     pub(crate) flights: u32,
     /// The last of them.
     pub(crate) flight: u32,
+    /// Whether the last write was one to another buffer with bytes in common.
+    over: bool,
 }
 
 /// When the present kernel and block began.
@@ -117,6 +119,7 @@ impl Cell {
             return false;
         }
         self.write = now;
+        self.over = false;
         true
     }
 
@@ -135,6 +138,7 @@ impl Cell {
     /// A write: the access that it races with, if any, and in which way. `equal` says that it writes what is there.
     pub(crate) fn write(&mut self, now: Mark, since: Since, equal: bool) -> Written {
         let write = std::mem::replace(&mut self.write, now);
+        self.over = false;
         let mut out = Written { race: None, benign: false };
         if write.races(now, since) {
             if equal {
@@ -144,10 +148,24 @@ impl Cell {
                 return out;
             }
         }
-        let readers = [self.reader, self.second, self.earlier];
-        let reader = readers.into_iter().find(|it| it.races(now, since));
-        out.race = reader.map(|it| (it, RaceKind::WriteAfterRead));
+        out.race = self.reader_racing(now, since);
         out
+    }
+
+    /// A write to another buffer with bytes in common. Two of those race by what that buffer remembers of them, if at
+    /// all: they may be to different bytes.
+    pub(crate) fn write_over(&mut self, now: Mark, since: Since, equal: bool) -> Written {
+        if self.over && self.write.races(now, since) {
+            return Written { race: self.reader_racing(now, since), benign: false };
+        }
+        let out = self.write(now, since, equal);
+        self.over = true;
+        out
+    }
+
+    fn reader_racing(&self, now: Mark, since: Since) -> Option<(Mark, RaceKind)> {
+        let readers = [self.reader, self.second, self.earlier];
+        readers.into_iter().find(|it| it.races(now, since)).map(|it| (it, RaceKind::WriteAfterRead))
     }
 }
 

@@ -142,7 +142,7 @@ impl PipelineError {
         let help = match self {
             E::OneComponent { .. } => "compute_at brings a producer into the loop",
             E::PipelineArity { .. } | E::PipelineMissing { .. } | E::NotAMap { .. } => {
-                "name one block of each statement in the loop"
+                "name one block of each statement in the loop; steps that add a statement to it come before it is pipelined"
             }
             E::OneStatement { .. } => "name one of them",
             E::NoParts { .. } => {

@@ -12,7 +12,7 @@ use super::{
     depend::Setting,
     emit,
     judge::Judge,
-    lifetimes::split_lifetimes,
+    lifetimes::{is_used_outside, split},
     materialize::{Parts, Writer, with_slots},
     private::private,
 };
@@ -62,23 +62,27 @@ pub enum Section {
 pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
     struct NoHooks;
     impl Hooks for NoHooks {}
-    let func = &split_lifetimes(func.clone());
+    let (func, origins) = &split(func.clone());
     for it in func.loops().into_iter().filter(|it| is_pipeline(it) && wanted(it)) {
         let path = func.path_to_loop(&it.var).unwrap_or_default();
         let around = &path[..path.len().saturating_sub(1)];
-        Expander::new(func, &mut NoHooks).plan(it, around, false)?;
+        let mut none = NoHooks;
+        let mut expander = Expander::new(func, &mut none);
+        expander.writer.origins.extend(origins.clone());
+        expander.plan(it, around, false)?;
     }
     Ok(())
 }
 
 /// The program with its pipelined loops expanded, inner ones before outer ones, each with its own temporaries
-/// ([`split_lifetimes`]).
+/// ([`super::split_lifetimes`]).
 ///
 /// # Errors
 /// What is wrong with the first loop that cannot be.
 pub fn expand(func: &Func, hooks: &mut dyn Hooks) -> Result<Func, PipelineError> {
-    let func = split_lifetimes(func.clone());
+    let (func, origins) = split(func.clone());
     let mut expander = Expander::new(&func, hooks);
+    expander.writer.origins.extend(origins);
     let body = expander.stmt(&func.body, &[])?;
     Ok(Func { body, ..expander.func })
 }
@@ -163,6 +167,7 @@ impl<'a> Expander<'a> {
             .collect();
 
         let mut private = private(self.original, it);
+        private.retain(|buffer| !is_used_outside(self.original, &it.var, buffer));
         let temps = self.original.buffers.keys();
         private.extend(temps.filter(|name| self.hooks.is_private(&it.var, name)).cloned());
         let setting = Setting { func: &self.func, around, var: &it.var, extent: &it.extent };

@@ -1,8 +1,8 @@
 //! Lifetimes of temporaries that several pipelines use.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{STAGE, private::private};
+use super::{is_pipeline, private::private};
 use crate::{Access, Func, Loop, Name, Stmt, region::Nest};
 
 /// Gives each pipeline its own of the temporaries that it shares with the rest of the program in name only.
@@ -17,24 +17,35 @@ use crate::{Access, Func, Loop, Name, Stmt, region::Nest};
 ///
 /// Two pipelines may need different numbers of slots, and what is around a pipeline needs none.
 #[must_use]
-pub fn split_lifetimes(mut func: Func) -> Func {
-    let is_pipeline = |it: &&Loop| it.annotations.contains_key(STAGE);
-    let vars: Vec<Name> = func.loops().into_iter().filter(is_pipeline).map(|it| it.var.clone()).collect();
-    for var in vars {
-        let Some(it) = func.find_loop(&var) else { continue };
-        let shared: Vec<Name> =
-            private(&func, it).into_iter().filter(|it| is_used_outside(&func, &var, it)).collect();
-        for buffer in shared {
-            let Some(info) = func.buffers.get(&buffer).cloned() else { continue };
-            let fresh = Name::fresh(buffer.as_str(), |it| func.is_taken(it));
-            func.buffers.insert(fresh.clone(), info);
-            rename_inside(&mut func, &var, &buffer, &fresh);
-        }
-    }
-    func
+pub fn split_lifetimes(func: Func) -> Func {
+    split(func).0
 }
 
-fn is_used_outside(func: &Func, var: &Name, buffer: &Name) -> bool {
+/// The same, with the names that the new buffers had.
+pub(super) fn split(mut func: Func) -> (Func, BTreeMap<Name, Name>) {
+    let mut origins = BTreeMap::new();
+    let pipelines = func.loops().into_iter().filter(|it| is_pipeline(it));
+    let vars: Vec<Name> = pipelines.map(|it| it.var.clone()).collect();
+    // What one pipeline gets may leave another alone with the rest.
+    while let Some((var, buffer)) = vars.iter().find_map(|var| Some((var, shared(&func, var)?))) {
+        let Some(info) = func.buffers.get(&buffer).cloned() else { break };
+        let fresh = Name::fresh(buffer.as_str(), |it| func.is_taken(it));
+        func.buffers.insert(fresh.clone(), info);
+        rename_inside(&mut func, var, &buffer, &fresh);
+        let origin = origins.get(&buffer).unwrap_or(&buffer).clone();
+        origins.insert(fresh, origin);
+    }
+    (func, origins)
+}
+
+/// A temporary that a pipeline shares with the rest of the program in name only.
+fn shared(func: &Func, var: &Name) -> Option<Name> {
+    let all = private(func, func.find_loop(var)?);
+    all.into_iter().find(|it| is_used_outside(func, var, it))
+}
+
+/// Whether a block outside a loop uses a buffer.
+pub(super) fn is_used_outside(func: &Func, var: &Name, buffer: &Name) -> bool {
     let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|it| it.var == *var);
     Nest::all(func).iter().any(|it| it.uses(buffer) && !is_inside(it))
 }

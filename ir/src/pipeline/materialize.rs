@@ -19,7 +19,7 @@ pub(super) struct Parts {
 pub(super) struct Writer {
     taken: BTreeSet<Name>,
     /// What copies are copies of.
-    origins: BTreeMap<Name, Name>,
+    pub(super) origins: BTreeMap<Name, Name>,
 }
 
 impl Writer {
@@ -123,7 +123,7 @@ impl Writer {
     /// The error with the names that the user gave.
     pub(super) fn with_original_names(&self, err: PipelineError) -> PipelineError {
         let PipelineError::Hazard { mut hazard } = err else { return err };
-        for name in [&mut hazard.src, &mut hazard.dst] {
+        for name in [&mut hazard.src, &mut hazard.dst, &mut hazard.buffer] {
             if let Some(origin) = self.origins.get(name) {
                 *name = origin.clone();
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{depend::Setting, touch::touches, written::written};
 use crate::{
-    Func, IterKind, Less, Loop, Name, Role, Stmt,
+    Func, Index, IterKind, Less, Loop, Name, Role, Stmt,
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
@@ -14,8 +14,9 @@ const MAX_RUNS: i64 = 20_000;
 /// The temporaries of a loop that carry nothing from one of its iterations to another, nor into or out of it.
 ///
 /// Each read has to follow a write in the same iteration: by a block whose box covers what is read, or, where boxes
-/// do not tell, by a store that can be solved for, or, where the loop is small, in fact. What the rest of the program does with the buffer has to have nothing
-/// to do with the loop: each read there follows a write there, with the loop not in between.
+/// do not tell, by a store that can be solved for, or, where the loop is small, in fact. What the rest of the program
+/// does with the buffer has to have nothing to do with the loop: each read there follows a write there, with the loop
+/// not in between.
 pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     let nests = Nest::all(func);
     let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|other| other.var == it.var);
@@ -58,7 +59,7 @@ fn fills(func: &Func, writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bo
 }
 
 /// For a block that reads what it writes, under how many loops it starts anew, because its init runs there; none if
-/// it does not.
+/// it does not, or a guard may keep the init from running.
 fn anew(nest: &Nest<'_>) -> Option<usize> {
     let writes = nest.accesses(Way::Write);
     let own = nest
@@ -70,7 +71,12 @@ fn anew(nest: &Nest<'_>) -> Option<usize> {
         iters.any(|iter| iter.binding.any_var(&|var| *var == it.var))
     };
     let first = nest.loops.iter().position(|it| reduced(it)).unwrap_or(nest.loops.len());
-    (own && nest.block.init.is_some()).then_some(first)
+    let zero = |var: &Name| nest.loops[first..].iter().any(|it| it.var == *var).then(|| Index::int(0));
+    let starts = |guard: &Less| {
+        let at_first = guard.subst(&zero);
+        at_first == *guard || nest.bounds().prove(&at_first) == Some(true)
+    };
+    (own && nest.block.init.is_some() && nest.block.guards.iter().all(starts)).then_some(first)
 }
 
 /// Whether no block outside a loop reads what the loop leaves in a buffer: each reads what a block outside has
@@ -103,9 +109,11 @@ fn apart(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
 /// Whether every read follows a write, going through every iteration of a loop of known and small extents.
 fn fills_first(func: &Func, users: &[&Nest<'_>], it: &Loop, buffer: &Name) -> bool {
     let extent = |it: &&Loop| it.extent.as_int();
-    let runs = users.iter().map(|nest| nest.loops.iter().map(extent).product::<Option<i64>>());
+    let runs =
+        |nest: &&Nest<'_>| nest.loops.iter().map(extent).try_fold(1_i64, |all, it| all.checked_mul(it?));
     let Some(first) = users.first().filter(|_| func.dims.is_empty()) else { return false };
-    if runs.sum::<Option<i64>>().is_none_or(|it| it > MAX_RUNS) {
+    let all = users.iter().map(runs).try_fold(0_i64, |all, it| all.checked_add(it?));
+    if all.is_none_or(|it| it > MAX_RUNS) {
         return false;
     }
     let around = first.loops.iter().take_while(|other| other.var != it.var).copied();
@@ -157,6 +165,10 @@ impl Trace<'_> {
 
     fn block(&mut self, block: &Stmt) -> bool {
         for touch in touches(block).into_iter().filter(|it| it.buffer == *self.buffer) {
+            // Loops in the body of a block are not gone through.
+            if !touch.loops.is_empty() {
+                return false;
+            }
             let value = |name: &Name| self.env.get(name).copied();
             let holds = |it: &Less| Some(it.lhs.eval(&value)? < it.rhs.eval(&value)?);
             match touch.conditions.iter().map(holds).collect::<Option<Vec<_>>>() {

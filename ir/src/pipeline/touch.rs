@@ -37,27 +37,66 @@ fn walk(stmt: &Stmt, loops: &mut Vec<(Name, Index)>, out: &mut Vec<Touch>) {
 }
 
 fn block_touches(block: &Block, loops: &[(Name, Index)], out: &mut Vec<Touch>) {
-    let binding = |name: &Name| block.find_iter(name).map(|it| it.binding.clone());
     let reduces = block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
     let first = reduces.map(|it| Less::new(it.binding.clone(), Index::int(1)));
     let first: Vec<Less> = block.guards.iter().cloned().chain(first).collect();
     let parts = block.init.iter().map(|it| (it, &first)).chain([(&block.body, &block.guards)]);
+    let mut inside = Inside { block, loops: loops.to_vec(), renamed: Vec::new(), count: 0, out };
     for (part, conditions) in parts {
-        part.each_store(&mut |store| {
-            let mut add = |access: &Access, write: bool, chosen: &[Less]| {
-                let chosen = chosen.iter().map(|it| it.subst(&binding));
-                out.push(Touch {
-                    block: block.name.clone(),
-                    buffer: access.buffer.clone(),
-                    indices: access.indices.iter().map(|it| it.subst(&binding)).collect(),
-                    write,
-                    loops: loops.to_vec(),
-                    conditions: conditions.iter().cloned().chain(chosen).collect(),
-                });
-            };
-            loads(&store.value, &mut Vec::new(), &mut |access, chosen| add(access, false, chosen));
-            add(&store.place, true, &[]);
-        });
+        inside.stmt(part, conditions);
+    }
+}
+
+/// Goes through the body of a block.
+struct Inside<'a> {
+    block: &'a Block,
+    loops: Vec<(Name, Index)>,
+    /// The loops of the body around a statement, each with a name that no other loop has.
+    renamed: Vec<(&'a Name, Name)>,
+    count: usize,
+    out: &'a mut Vec<Touch>,
+}
+
+impl<'a> Inside<'a> {
+    /// An index over the variables of loops.
+    fn resolve(&self, name: &Name) -> Option<Index> {
+        let renamed = self.renamed.iter().rev().find(|it| it.0 == name).map(|it| Index::var(&it.1));
+        renamed.or_else(|| self.block.find_iter(name).map(|it| it.binding.clone()))
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt, conditions: &[Less]) {
+        match stmt {
+            Stmt::Loop(it) => {
+                self.count += 1;
+                let name = Name::new(format!("{}.{}.{}", self.block.name, it.var, self.count));
+                let extent = it.extent.subst(&|name| self.resolve(name));
+                self.loops.push((name.clone(), extent));
+                self.renamed.push((&it.var, name));
+                self.stmt(&it.body, conditions);
+                self.renamed.pop();
+                self.loops.pop();
+            }
+            Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it, conditions)),
+            Stmt::Block(_) => {}
+            Stmt::Store(store) => {
+                let mut found = Vec::new();
+                let mut add = |access: &Access, write: bool, chosen: &[Less]| {
+                    let with = |name: &Name| self.resolve(name);
+                    let chosen = chosen.iter().map(|it| it.subst(&with));
+                    found.push(Touch {
+                        block: self.block.name.clone(),
+                        buffer: access.buffer.clone(),
+                        indices: access.indices.iter().map(|it| it.subst(&with)).collect(),
+                        write,
+                        loops: self.loops.clone(),
+                        conditions: conditions.iter().cloned().chain(chosen).collect(),
+                    });
+                };
+                loads(&store.value, &mut Vec::new(), &mut |access, chosen| add(access, false, chosen));
+                add(&store.place, true, &[]);
+                self.out.append(&mut found);
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Nest, Way, at_loops, covers, digits, parted, range_of, steps, union};
 use crate::{
-    Block, Func, Index, Less, Name,
+    Block, Func, Index, Less, Name, Stmt,
     arith::{Bounds, sum::Sum},
 };
 
@@ -77,11 +77,28 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
         shared || is_accounted_for(guard, dims, shape, bounds, &is_inner)
     };
     let mut accesses = nest.normal_to(buffer, Way::Write);
-    accesses.all(|(access, dims)| {
-        let subscripts = || at_loops(writer, access);
-        is_regular(dims)
-            && (writer.guards.is_empty() || writer.guards.iter().all(|it| is_harmless(it, &subscripts())))
-    })
+    runs(nest, fixed)
+        && accesses.all(|(access, dims)| {
+            let subscripts = || at_loops(writer, access);
+            is_regular(dims)
+                && (writer.guards.is_empty() || writer.guards.iter().all(|it| is_harmless(it, &subscripts())))
+        })
+}
+
+/// Whether every loop inside the outermost `fixed` ones is known to run, those in the block's body too.
+fn runs(nest: &Nest<'_>, fixed: usize) -> bool {
+    let runs = |extent: &Index, loops: usize| {
+        let some = Less::new(Index::int(0), extent.clone());
+        extent.as_int().is_some_and(|it| it > 0) || nest.bounds_outside(loops).prove(&some) == Some(true)
+    };
+    let binding = |name: &Name| nest.block.find_iter(name).map(|it| it.binding.clone());
+    let mut all = (fixed..nest.loops.len()).all(|at| runs(&nest.loops[at].extent, at));
+    nest.block.body.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt {
+            all &= runs(&it.extent.subst(&binding), nest.loops.len());
+        }
+    });
+    all
 }
 
 /// Whether a mixed subscript has an inner variable that another subscript has too.
@@ -107,9 +124,11 @@ fn is_accounted_for(
         range(std::slice::from_ref(guard)) != range(&[])
     };
     // It is about inner loops that move no subscript, and lets their first iteration through.
+    let first = |var: &Name| is_inner(var).then(|| Index::int(0));
     let uses = |var: &Name| guard.lhs.any_var(&|it| it == var) || guard.rhs.any_var(&|it| it == var);
     let fixed = |it: &Index| it.any_var(&|var| !is_inner(var) && bounds.extent(var).is_some());
     let elsewhere = !fixed(&guard.lhs) && !fixed(&guard.rhs) && !dims.iter().any(|it| it.any_var(&uses));
+    let elsewhere = elsewhere && bounds.prove(&guard.subst(&first)) == Some(true);
     let mut pairs = dims.iter().zip(shape);
     elsewhere || fails_outside(guard, dims, shape, bounds) || pairs.any(|(it, size)| clips(it, size))
 }

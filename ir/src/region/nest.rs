@@ -53,6 +53,11 @@ impl<'a> Nest<'a> {
         &self.func.buffers[buffer].shape
     }
 
+    /// What is known before the first iteration of a loop around the block, counted from the outermost one.
+    pub(super) fn bounds_outside(&self, loop_number: usize) -> Bounds {
+        bounds_of(self.func, &self.loops[..loop_number])
+    }
+
     /// What is known of dimensions and loop variables in the block, guards left aside.
     pub fn bounds(&self) -> &Bounds {
         self.bounds.get_or_init(|| bounds_of(self.func, &self.loops))
