@@ -144,7 +144,10 @@ impl Report {
     pub(crate) fn device(err: &DeviceError) -> Report {
         let fault = match err {
             DeviceError::Missing { .. } | DeviceError::Unsupported(_) => Fault::Usage,
-            DeviceError::Compile { .. } | DeviceError::Call { .. } | DeviceError::Lost { .. } => Fault::Asked,
+            DeviceError::Compile { .. }
+            | DeviceError::Call { .. }
+            | DeviceError::Lost { .. }
+            | DeviceError::Hang { .. } => Fault::Asked,
         };
         Report::new(fault, err.to_string()).help(err.help())
     }

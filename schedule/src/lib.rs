@@ -35,6 +35,7 @@ mod rewrite;
 pub mod ron_text;
 pub mod script;
 mod session;
+mod space;
 mod state;
 pub mod workload;
 
@@ -48,4 +49,5 @@ pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;
 pub use script::{Script, ScriptError};
 pub use session::Session;
+pub use space::{Choice, Decisions};
 pub use state::ScheduleState;

@@ -6,8 +6,11 @@
 
 mod baseline;
 mod bench;
+pub mod build;
 mod case;
 mod data;
+pub mod log;
+pub mod protocol;
 mod record;
 mod report;
 mod settings;

@@ -134,6 +134,15 @@ pub enum DeviceError {
         /// The library's own word.
         reason: String,
     },
+    /// A program did not end in the time that [`Machine::set_deadline`] allows. On a GPU it may still run: the process
+    /// must be started anew.
+    #[error("{what} did not end within {seconds} s")]
+    Hang {
+        /// What ran.
+        what: String,
+        /// The deadline.
+        seconds: f64,
+    },
     /// The machine cannot do what was asked.
     #[error("{0}")]
     Unsupported(String),
@@ -145,6 +154,7 @@ impl DeviceError {
         match self {
             DeviceError::Missing { help, .. } => Some(help.clone()),
             DeviceError::Lost { .. } => Some("start the process again; its GPU memory is gone".into()),
+            DeviceError::Hang { .. } => Some("start the process again; the program may still run".into()),
             DeviceError::Compile { .. } | DeviceError::Call { .. } | DeviceError::Unsupported(_) => None,
         }
     }
@@ -186,6 +196,28 @@ pub trait Machine {
 
     /// Limits the CPU threads that programs use, 0 for all. A GPU ignores it.
     fn set_threads(&mut self, threads: usize);
+
+    /// How long one call of [`Machine::run`] may take, in seconds; none for ever. Where a machine cannot stop waiting,
+    /// as on a CPU, it ignores it, and whoever started the process has to end it.
+    fn set_deadline(&mut self, _seconds: Option<f64>) {}
+
+    /// The clock of the multiprocessors right now, in MHz, from counters that a small kernel reads; none where it
+    /// cannot be told.
+    fn clock_mhz(&mut self) -> Option<f64> {
+        None
+    }
+
+    /// The vendor library's ways to compute a product, at most so many, its own first choice first. Each runs like
+    /// the program of [`Machine::load_gemm`].
+    ///
+    /// # Errors
+    /// As for [`Machine::load_gemm`].
+    fn load_gemm_choices(&mut self, gemm: &Gemm, _most: usize) -> Result<Vec<ProgramId>, DeviceError> {
+        Ok(vec![self.load_gemm(gemm)?])
+    }
+
+    /// Forgets a program; its handle is then invalid.
+    fn unload(&mut self, _program: ProgramId) {}
 }
 
 /// Refuses a program whose parts do not fit together.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use ir::Arch;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one kernel needs, as ptxas tells.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// The name of the kernel.
     pub kernel: String,

@@ -1,0 +1,103 @@
+//! What comes after the search: finals, and the winner step by step.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Measurement, TrialError};
+use crate::Regime;
+
+/// A prefix of the winner's schedule, measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StepResult {
+    /// The run.
+    pub run: String,
+    /// The trial whose schedule it is.
+    pub n: u64,
+    /// How many steps were applied.
+    pub steps: usize,
+    /// The last of them as a script has it; empty before the first.
+    pub step: String,
+    /// SHA-256 of the emitted source, where there is one.
+    pub src: String,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Measurement>,
+    /// Why there is no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TrialError>,
+    /// Whether the source is that of the step before, whose result this then is.
+    #[serde(default)]
+    pub no_effect: bool,
+    /// When, RFC 3339 in UTC.
+    pub time: String,
+}
+
+/// The best candidates timed against each other in the same rounds of one process.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finals {
+    /// The run.
+    pub run: String,
+    /// How many rounds, those dropped for their clocks included.
+    pub rounds: usize,
+    /// How many were dropped.
+    pub dropped: usize,
+    /// The regime.
+    pub regime: Regime,
+    /// The same program against itself: no difference smaller than this means anything.
+    pub noise_floor: Option<Interval>,
+    /// The participants, the fastest first. The winner is the first.
+    pub finalists: Vec<Finalist>,
+    /// The vendor's library, if it has this product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// When, RFC 3339 in UTC.
+    pub time: String,
+}
+
+/// A participant of the finals.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finalist {
+    /// The trial; none for an incumbent of another run.
+    pub n: Option<u64>,
+    /// The candidate.
+    pub id: String,
+    /// What came out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Measurement>,
+    /// What stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TrialError>,
+    /// How many times as fast as the winner, round by round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus_winner: Option<Interval>,
+    /// How many times as fast as the vendor's library, round by round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus_baseline: Option<Interval>,
+}
+
+/// The vendor's library in the finals.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Which, with its version: `cuBLASLt 13.1.0`.
+    pub name: String,
+    /// Seconds per call of its own first choice, in the same process.
+    pub heuristic_seconds: Option<f64>,
+    /// How many of its algorithms were tried.
+    pub tried: usize,
+    /// Seconds per call of the best of them, in the rounds.
+    pub seconds: Vec<f64>,
+    /// In GFLOPS at the median.
+    pub gflops: f64,
+}
+
+/// A ratio with its 95 % bootstrap confidence interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interval {
+    /// The median over the rounds.
+    pub median: f64,
+    /// Its 2.5 % quantile over resamples.
+    pub low: f64,
+    /// Its 97.5 % quantile.
+    pub high: f64,
+    /// How many rounds it is from.
+    pub rounds: usize,
+}
