@@ -14,6 +14,7 @@ pub mod protocol;
 mod record;
 mod report;
 mod settings;
+pub mod space;
 mod verify;
 
 pub use baseline::gemm_of;
@@ -25,4 +26,5 @@ pub use record::{
 };
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};
+pub use space::{Pruned, Pruning, Refusal, Space, Stream};
 pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};
