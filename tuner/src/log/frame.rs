@@ -101,8 +101,8 @@ fn parts(bytes: &[u8]) -> Option<(&[u8], u32)> {
     let at = bytes.len().checked_sub(TRAILER)?;
     let (body, trailer) = bytes.split_at(at);
     let digits = trailer.strip_prefix(CRC)?.strip_suffix(END)?;
-    // `from_str_radix` would take a sign.
-    let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
+    // `from_str_radix` would take a sign, and capitals, which are a flipped bit away.
+    let digits = digits.iter().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f')).then_some(digits)?;
     Some((body, u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?))
 }
 

@@ -33,6 +33,10 @@ pub(crate) fn head(run: &str) -> Run {
             "proto": "v1", "regime": "cool", "caches": "as the calls before left them",
             "data": "N(0,1)", "threads": 0,
         },
+        "plan": {
+            "trials": 6, "seconds": null, "finalists": 2, "regime": "cool", "rounds": 31, "baseline": true,
+            "incumbent": null, "per_step": false, "threads": 0, "exclusive": false,
+        },
         "roofline": {"compute": 1e-6, "memory": null},
     }))
 }
