@@ -10,10 +10,12 @@ pub mod bootstrap;
 pub mod build;
 mod case;
 mod data;
+pub mod filter;
 pub mod log;
 pub mod protocol;
 mod record;
 mod report;
+pub mod search;
 mod settings;
 mod verify;
 

@@ -5,10 +5,12 @@
 
 mod entry;
 mod finals;
+mod plan;
 mod trial;
 mod trial_error;
 
 pub use entry::{Entry, Event, Happening, LOG_VERSION, Protocol, Run, SpaceScript, Strategy, Workload};
 pub use finals::{Baseline, Finalist, Finals, Interval, StepResult};
+pub use plan::{Incumbent, Plan};
 pub use trial::{Measurement, Origin, Times, Trial};
 pub use trial_error::{ErrorKind, Stage, TrialError};
