@@ -6,11 +6,10 @@ use std::{
 };
 
 use codegen::device::MachineInfo;
-use ir::Name;
 use schedule::{Step, workload::Param};
 use tuner::{
     Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured,
-    OutputCheck, Progress, Record, Regime, Settings, Verification, append, sha256,
+    Progress, Record, Regime, Settings, Verification, append, sha256,
 };
 
 use crate::{build::Built, clock, load::Plan, report::Report, shell::Shell};
