@@ -36,6 +36,7 @@ pub(crate) struct Plan {
     /// Where each of them stands in the script.
     spans: Vec<Range<usize>>,
     /// Every parameter of the workload, the defaults included.
+    #[expect(dead_code, reason = "for the space of the script")]
     pub(crate) all_params: IndexMap<String, Param>,
 }
 
