@@ -10,11 +10,13 @@ pub mod build;
 mod case;
 mod data;
 pub mod log;
+pub mod pool;
 pub mod protocol;
 mod record;
 mod report;
 mod settings;
 mod verify;
+pub mod worker;
 
 pub use baseline::gemm_of;
 pub use bench::{Bench, BenchError, Candidate, Progress};
