@@ -5,15 +5,18 @@
 //! A [`Record`] is one line of the log about one program. Nothing here reads the calendar or prints.
 
 mod baseline;
-mod bench;
+pub mod bench;
+pub mod bootstrap;
 pub mod build;
 mod case;
 mod data;
+pub mod filter;
 pub mod log;
 pub mod pool;
 pub mod protocol;
 mod record;
 mod report;
+pub mod search;
 mod settings;
 mod verify;
 pub mod worker;
