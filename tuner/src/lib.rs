@@ -12,6 +12,7 @@ mod case;
 mod data;
 pub mod filter;
 pub mod log;
+pub mod pool;
 pub mod protocol;
 mod record;
 mod report;
@@ -19,6 +20,7 @@ pub mod search;
 mod settings;
 pub mod space;
 mod verify;
+pub mod worker;
 
 pub use baseline::gemm_of;
 pub use bench::{Bench, BenchError, Candidate, Progress};
