@@ -36,7 +36,6 @@ pub(crate) struct Plan {
     /// Where each of them stands in the script.
     spans: Vec<Range<usize>>,
     /// Every parameter of the workload, the defaults included.
-    #[expect(dead_code, reason = "for the space of the script")]
     pub(crate) all_params: IndexMap<String, Param>,
 }
 
@@ -119,6 +118,11 @@ impl Plan {
             session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
         }
         Ok(session)
+    }
+
+    /// What is wrong in the text of the script.
+    pub(crate) fn wrong(&self, err: ScriptError) -> Report {
+        Report::failed(&err.message).at(&self.path, &self.text, err.span).help(err.help)
     }
 
     fn refused(

@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod shell;
 mod show;
+mod space;
 mod table;
 mod timeline;
 mod tutorial;
