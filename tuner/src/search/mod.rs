@@ -11,6 +11,7 @@
 mod evolution;
 mod points;
 mod random;
+pub mod roofline;
 mod seeded;
 pub mod simulate;
 

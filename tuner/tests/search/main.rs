@@ -6,6 +6,7 @@
 mod common;
 mod evolution;
 mod filter;
+mod roofline;
 mod simulation;
 mod strategies;
 mod synthetic;
