@@ -7,6 +7,7 @@ mod common;
 mod evolution;
 mod filter;
 mod roofline;
+mod rule;
 mod simulation;
 mod strategies;
 mod synthetic;

@@ -165,7 +165,8 @@ impl<'a> Builder<'a> {
             out.writes = buffer.number;
             out.is_shared_store = buffer.scope == Scope::Shared;
             self.store(place, buffer, is_copy, &mut out.costs);
-            if buffer.size == 8 && buffer.scope != Scope::Shared {
+            // Double precision has half the rate at best.
+            if buffer.size == 8 {
                 out.costs.arithmetic *= 2.0;
             }
         }
@@ -196,7 +197,8 @@ impl<'a> Builder<'a> {
         match buffer.scope {
             Scope::Local => {
                 costs.issue += 1.0;
-                costs.sectors += (width * 32 / 32) as f64;
+                // 32 lanes are interleaved word by word: each byte of one is a sector of all.
+                costs.sectors += width as f64;
             }
             Scope::Shared => {
                 costs.issue += weight;
@@ -279,13 +281,13 @@ impl<'a> Builder<'a> {
             return now.len() as f64;
         };
         let count = around.trips.min(LOOKED_AT);
-        let lanes: Vec<_> = self.warps.first().map(|it| it.iter().collect()).unwrap_or_default();
+        let warp: Vec<_> = self.warps.first().map(|it| it.iter().collect()).unwrap_or_default();
         let mut known = self.known.clone();
         let mut all = HashSet::new();
         for value in 0..count {
             known.insert(around.it.var.clone(), value);
             let Some(index) = access.indices.first() else { break };
-            let starts = offsets(index, &lanes, &known);
+            let starts = offsets(index, &warp, &known);
             let starts: Vec<i64> = starts.iter().map(|it| it.wrapping_mul(buffer.size)).collect();
             all.extend(touched(&starts, width, 32));
         }
@@ -313,9 +315,11 @@ fn arithmetic(value: &Value) -> f64 {
     match value {
         Value::Const(_) | Value::Load(_) => 0.0,
         Value::Index(..) => 1.0,
-        Value::Cast(DType::F32 | DType::Tf32, a) => arithmetic(a),
+        // Signs are part of the instruction that takes the operand.
+        Value::Cast(DType::F32 | DType::Tf32, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => {
+            arithmetic(a)
+        }
         Value::Cast(_, a) => 1.0 + arithmetic(a),
-        Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => arithmetic(a),
         Value::Unary(_, a) => 8.0 + arithmetic(a),
         Value::Binary(BinaryOp::Div, a, b) => 8.0 + arithmetic(a) + arithmetic(b),
         // A product that is added is one instruction with the sum.

@@ -4,6 +4,8 @@ use super::tree::{Node, Tree, Work};
 
 /// Cycles until all threads of a block have met, once they have.
 const BARRIER: f64 = 20.0;
+/// Cycles that a warp takes for an issue slot when no other is there to fill the gaps.
+const LONE_WARP: f64 = 1.25;
 
 struct Clock {
     now: f64,
@@ -58,7 +60,8 @@ impl Clock {
                 self.stored = self.stored.max(done);
             }
         } else {
-            self.now = self.now + it.costs.issue * it.share * LONE_WARP+ (operands - self.now).max(0.0) * it.share;
+            self.now =
+                self.now + it.costs.issue * it.share * LONE_WARP + (operands - self.now).max(0.0) * it.share;
             self.now += it.latency * it.share;
             self.ready[it.writes] = self.now + 4.0;
         }
