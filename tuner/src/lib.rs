@@ -9,10 +9,12 @@ mod bench;
 pub mod build;
 mod case;
 mod data;
+pub mod filter;
 pub mod log;
 pub mod protocol;
 mod record;
 mod report;
+pub mod search;
 mod settings;
 mod verify;
 

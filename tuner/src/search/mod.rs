@@ -1,0 +1,66 @@
+//! Search: in which order the points of a space are tried.
+//!
+//! A [`Strategy`] proposes indexes of points and is told what came of them. It knows a space as [`Points`]: knobs with
+//! numbered choices. What it proposes depends on its seed and on what it was told, never on the order in which it was
+//! told or on how many candidates are under way; where it needs a result before it can go on, it says [`Next::Wait`].
+//! So a run is repeated by telling the results of a log again.
+//!
+//! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
+//! first.
+
+mod points;
+mod random;
+mod seeded;
+
+pub use points::{Grid, Points};
+pub use random::Random;
+pub use seeded::Seeded;
+
+use crate::log::Origin;
+
+/// What chooses the points to try.
+pub trait Strategy: Send {
+    /// What to try next. No index is proposed twice, and none that the space does not admit.
+    fn next(&mut self) -> Next;
+
+    /// What came of a proposal, once for each, in any order.
+    fn tell(&mut self, told: Told);
+
+    /// Takes a proposal made by somebody else for one of its own: it is not proposed again, its result will be told,
+    /// and what is proposed later may depend on that. To be called before the first [`Strategy::next`].
+    fn adopt(&mut self, index: u128);
+
+    /// Its name and its numbers, for the head of a log.
+    fn describe(&self) -> crate::log::Strategy;
+}
+
+/// What to do next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Try this.
+    Try(Proposal),
+    /// What comes next depends on a proposal whose result has not been told.
+    Wait,
+    /// Every point has been proposed.
+    Done,
+}
+
+/// A point to try.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// Its index in the space.
+    pub index: u128,
+    /// How the strategy came to it.
+    pub origin: Origin,
+}
+
+/// What came of a proposal.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Told {
+    /// The proposal.
+    pub index: u128,
+    /// The number of the trial that it became; none if it was refused before.
+    pub n: Option<u64>,
+    /// Seconds per call; none if it was refused or failed.
+    pub seconds: Option<f64>,
+}
