@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use serde_json::json;
 use tuner::{
     Verdict,
-    build::{Problem, parse_target_word},
-    log::{RunLog, Trial},
-    protocol::ProblemText,
+    build::Problem,
+    log::{Run, RunLog, Trial},
     replay::{self, Again, Compiled, Difference},
 };
 
@@ -15,7 +14,7 @@ use crate::{
     report::Report,
     shell::Shell,
     table::Table,
-    tune::{Workers, interval_words, log_error, space_of},
+    tune::{Workers, interval_words, log_error, problem_of, space_of},
 };
 
 /// Make the trials of a log again and compare
@@ -71,16 +70,18 @@ impl Replay {
         for damage in &log.damage {
             shell.note(&damage.to_string());
         }
-        let runs: Vec<_> = log.runs.values().filter(|it| self.run.as_ref().is_none_or(|name| it.head.run == *name)).collect();
+        let wanted = |name: &String| self.run.as_ref().is_none_or(|it| it == name);
+        let runs: Vec<_> = log.runs.iter().filter(|it| wanted(it.0)).map(|it| it.1).collect();
         if runs.is_empty() {
             return Err(Report::usage(format!("{} has no such run", self.log.display())));
         }
         let mut different = 0;
         for it in runs {
-            let replayed = self.replay(it, shell)?;
+            let head = it.head().map_err(|err| log_error(&it.segment, &err))?;
+            let replayed = self.replay(head, it, shell)?;
             shell.done();
             different += replayed.differences.len();
-            print(it, &replayed, shell)?;
+            print(head, it, &replayed, shell)?;
         }
         match different {
             0 => Ok(()),
@@ -89,16 +90,15 @@ impl Replay {
         }
     }
 
-    fn replay(&self, log: &RunLog, shell: &mut Shell<'_>) -> Result<Replayed, Report> {
-        let name = &log.head.run;
-        let damaged = |what: String| Report::failed(format!("run {name}: {what}"));
-        let problem = problem_of(log).map_err(damaged)?;
-        let space = space_of(log).map_err(damaged)?;
-        let trials = self.chosen(log)?;
+    fn replay(&self, head: &Run, log: &RunLog, shell: &mut Shell<'_>) -> Result<Replayed, Report> {
+        let damaged = |what: String| Report::failed(format!("run {}: {what}", head.run));
+        let problem = problem_of(head).map_err(damaged)?;
+        let space = space_of(head).map_err(damaged)?;
+        let trials = self.chosen(head, log)?;
         let mut it = Replayed {
             asked: trials.len(),
             differences: vec![],
-            notes: notes(log),
+            notes: notes(head),
             lines: vec![],
             speeds: vec![],
         };
@@ -113,7 +113,7 @@ impl Replay {
         }
         it.lines.push(("sources", format!("{} of {} identical", again.len(), it.asked)));
         if self.compile || self.verify || self.measure {
-            self.beyond(log, &problem, again, &mut it, shell)?;
+            self.beyond(head, log, &problem, again, &mut it, shell)?;
         }
         Ok(it)
     }
@@ -121,6 +121,7 @@ impl Replay {
     /// The levels that need workers.
     fn beyond(
         &self,
+        head: &Run,
         log: &RunLog,
         problem: &Problem,
         mut again: Vec<(Again, &Trial)>,
@@ -131,11 +132,11 @@ impl Replay {
         again.retain(|(_, trial)| trial.bin.is_some());
         shell.progress("starting workers");
         let mut pool = if self.compile { self.workers.compilers()? } else { self.workers.start(&problem.target)? };
-        let elsewhere = pool.machine().filter(|here| here.name != log.head.machine.name).cloned();
+        let elsewhere = pool.machine().filter(|here| here.name != head.machine.name).cloned();
         if let Some(here) = &elsewhere {
-            it.notes.push(format!("it was measured on {}, and this is {}", log.head.machine.name, here.name));
+            it.notes.push(format!("it was measured on {}, and this is {}", head.machine.name, here.name));
         }
-        let toolchain = replay::toolchain_difference(&log.head, &problem.target);
+        let toolchain = replay::toolchain_difference(head, &problem.target);
         it.notes.extend(toolchain.clone());
         let mut going = || true;
         let mut replay = replay::Replay { problem, pool: &mut pool, going: &mut going };
@@ -157,7 +158,7 @@ impl Replay {
             shell.progress("verifying");
             let has_result = |n| again.iter().any(|(it, trial)| it.n == n && trial.result.is_some());
             compiled.retain(|it| has_result(it.n));
-            let verdicts = replay.verify(&compiled, log.head.plan.threads).unwrap_or_default();
+            let verdicts = replay.verify(&compiled, head.plan.threads).unwrap_or_default();
             let right = verdicts.iter().filter(|it| it.is_ok()).count();
             it.lines.push(("numbers", format!("{right} of {} right", compiled.len())));
             let wrong = verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
@@ -165,7 +166,7 @@ impl Replay {
         }
         if self.measure {
             shell.progress("timing");
-            match replay.measure(&compiled, log) {
+            match replay.measure(&compiled, head) {
                 Some(Ok(finals)) => {
                     it.speeds = replay::speeds(log, &finals, elsewhere.is_some());
                     it.notes.extend(replay::ranking(&it.speeds).filter(|_| elsewhere.is_some()));
@@ -178,47 +179,33 @@ impl Replay {
     }
 
     /// The trials to look at.
-    fn chosen<'a>(&self, log: &'a RunLog) -> Result<Vec<&'a Trial>, Report> {
+    fn chosen<'a>(&self, head: &Run, log: &'a RunLog) -> Result<Vec<&'a Trial>, Report> {
         if !self.trials.is_empty() {
             let find = |n: &u64| {
-                let found = log.trials.iter().find(|it| it.n == *n);
-                found.ok_or_else(|| Report::usage(format!("run {} has no trial {n}", log.head.run)))
+                log.trials.get(n).ok_or_else(|| Report::usage(format!("run {} has no trial {n}", head.run)))
             };
             return self.trials.iter().map(find).collect();
         }
         let top = self.top.or(self.measure.then_some(5));
         Ok(match top {
             Some(count) => replay::best(log).into_iter().take(count).collect(),
-            None => log.trials.iter().collect(),
+            None => log.trials.values().collect(),
         })
     }
 }
 
-/// The problem of a run, read from its head.
-fn problem_of(log: &RunLog) -> Result<Problem, String> {
-    let head = &log.head;
-    parse_target_word(&head.target).ok_or_else(|| format!("there is no target `{}`", head.target))?;
-    let text = ProblemText {
-        program: head.workload.program.clone(),
-        dims: head.workload.dims.clone(),
-        seed: head.seed,
-        target: head.target.clone(),
-    };
-    text.problem().map_err(|err| err.to_string())
-}
-
 /// What is other than when the run was made, before anything is compared.
-fn notes(log: &RunLog) -> Vec<String> {
+fn notes(head: &Run) -> Vec<String> {
     let here = env!("CARGO_PKG_VERSION");
-    let other = (log.head.tool != here).then(|| format!("it was made by tilewright {}, and this is {here}", log.head.tool));
+    let other = (head.tool != here).then(|| format!("it was made by tilewright {}, and this is {here}", head.tool));
     other.into_iter().collect()
 }
 
-fn print(log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Result<(), Report> {
+fn print(head: &Run, log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Result<(), Report> {
     if shell.json {
         let differences = it.differences.iter().map(|(n, it)| json!({"n": n, "difference": it.to_string()}));
         return shell.json(&json!({
-            "run": log.head.run,
+            "run": head.run,
             "trials": it.asked,
             "ok": it.differences.is_empty(),
             "lines": it.lines.iter().map(|(what, words)| json!({"level": what, "result": words})).collect::<Vec<_>>(),
@@ -228,7 +215,7 @@ fn print(log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Result<(), Repor
         }));
     }
     let out = &mut *shell.out;
-    writeln!(out, "run          {}: {} of {} trials", log.head.run, it.asked, log.trials.len())?;
+    writeln!(out, "run          {}: {} of {} trials", head.run, it.asked, log.trials.len())?;
     for (what, words) in &it.lines {
         writeln!(out, "{what:<12} {words}")?;
     }

@@ -22,8 +22,10 @@ use crate::{
     shell::Shell,
 };
 
-pub(crate) use resume::Resume;
-use start::{Start, Workers};
+pub(crate) use resume::{Resume, problem_of, space_of};
+pub(crate) use show::interval_words;
+use start::Start;
+pub(crate) use start::{Workers, log_error};
 
 /// Search a space of schedules for the fastest
 ///
@@ -110,8 +112,8 @@ impl Tune {
         let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
         let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
         let writer = Writer::create(&folder, &head).map_err(|err| start::log_error(&folder, &err))?;
-        let log = tuner::log::RunLog::new(head);
-        Start { problem, space, folder, writer, log, pool }.run(shell)
+        let log = tuner::log::RunLog::empty(writer.path());
+        Start { problem, space, head, folder, writer, log, pool }.run(shell)
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use schedule::{script::Script, workload::Param};
 use tuner::{
     Space,
-    build::parse_target_word,
-    log::{Entry, Event, Happening, RunLog, Writer},
+    build::Problem,
+    log::{Entry, Event, Happening, Log, Run, RunLog, Writer},
+    pool::Pool,
     protocol::ProblemText,
 };
 
@@ -33,40 +34,29 @@ pub(crate) struct Resume {
 
 impl Resume {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        let mut log = self.pick()?;
+        let name = self.pick()?;
+        let segment = tuner::log::segment_of(&self.log, &name).map_err(|err| log_error(&self.log, &err))?;
+        // From here on the segment is ours, so what it holds is read after this.
+        let (mut writer, recovered) =
+            Writer::reopen(&segment, &now()).map_err(|err| log_error(&segment, &err))?;
+        if recovered.cut > 0 {
+            shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
+        }
+        let mut log = self.read()?.runs.swap_remove(&name).ok_or_else(|| self.no_run(&name))?;
+        let mut head = log.head().map_err(|err| log_error(&segment, &err))?.clone();
         if let Some(trials) = self.trials {
-            log.head.plan.trials = trials;
+            head.plan.trials = trials;
             // More trials make other finals.
             if trials > log.trials.len() as u64 {
                 log.finals.clear();
             }
         }
-        let name = log.head.run.clone();
         let damaged = |what: String| Report::failed(format!("run {name}: {what}"));
-        let target = parse_target_word(&log.head.target)
-            .ok_or_else(|| damaged(format!("there is no target `{}`", log.head.target)))?;
-        let workload = &log.head.workload;
-        let text = ProblemText {
-            program: workload.program.clone(),
-            dims: workload.dims.clone(),
-            seed: log.head.seed,
-            target: log.head.target.clone(),
-        };
-        let problem = text.problem().map_err(|err| damaged(err.to_string()))?;
-        let space = space_of(&log).map_err(damaged)?;
+        let problem = problem_of(&head).map_err(damaged)?;
+        let space = space_of(&head).map_err(damaged)?;
         shell.progress("starting workers");
-        let pool = self.workers.start(&target)?;
-        let (then, here) = (&log.head.machine, pool.machine());
-        if let Some(here) = here.filter(|it| (&it.name, &it.arch) != (&then.name, &then.arch)) {
-            let title = format!("the run was on {} ({}), and this is {}", then.name, then.arch, here.name);
-            let help = "results of different machines do not mix: start a run of its own".to_owned();
-            return Err(Report::failed(title).help(help));
-        }
-        let segment = tuner::log::segment_of(&self.log, &name);
-        let (mut writer, recovered) = Writer::reopen(&segment).map_err(|err| log_error(&segment, &err))?;
-        if recovered.cut > 0 {
-            shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
-        }
+        let pool = self.workers.start(&problem.target)?;
+        same_machine(&head, &pool)?;
         let detail = format!("after {} trials", log.trials.len());
         let event = Event {
             run: name,
@@ -77,37 +67,68 @@ impl Resume {
             other: indexmap::IndexMap::new(),
         };
         writer.append(&Entry::Event(event)).map_err(|err| log_error(&segment, &err))?;
-        Start { problem, space, folder: self.log.clone(), writer, log, pool }.run(shell)
+        Start { problem, space, head, folder: self.log.clone(), writer, log, pool }.run(shell)
     }
 
-    /// The run to go on with.
-    fn pick(&self) -> Result<RunLog, Report> {
-        let all = tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))?;
-        let names: Vec<_> = all.runs.keys().cloned().collect();
-        let is_open = |it: &&RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
+    fn read(&self) -> Result<Log, Report> {
+        tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))
+    }
+
+    /// The name of the run to go on with.
+    fn pick(&self) -> Result<String, Report> {
+        let runs = self.read()?.runs;
+        let is_open = |it: &RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
         let found = match &self.run {
-            Some(name) => all.runs.get(name),
-            None => all.runs.values().rev().find(is_open).or(all.runs.values().next_back()),
+            Some(name) => runs.get_key_value(name),
+            None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
         };
-        found.cloned().ok_or_else(|| {
-            let title = match &self.run {
-                Some(name) => format!("{} has no run `{name}`", self.log.display()),
-                None => format!("{} has no run", self.log.display()),
-            };
-            Report::usage(title).help((!names.is_empty()).then(|| format!("there is {}", names.join(", "))))
+        found.map(|it| it.0.clone()).ok_or_else(|| {
+            let names: Vec<_> = runs.keys().cloned().collect();
+            let help = (!names.is_empty()).then(|| format!("there is {}", names.join(", ")));
+            self.no_run(self.run.as_deref().unwrap_or_default()).help(help)
         })
+    }
+
+    fn no_run(&self, name: &str) -> Report {
+        match name {
+            "" => Report::usage(format!("{} has no run", self.log.display())),
+            name => Report::usage(format!("{} has no run `{name}`", self.log.display())),
+        }
     }
 }
 
+/// Refuses to mix the results of two machines.
+fn same_machine(head: &Run, pool: &Pool) -> Result<(), Report> {
+    let then = &head.machine;
+    match pool.machine() {
+        Some(here) if (&here.name, &here.arch) != (&then.name, &then.arch) => {
+            let title = format!("the run was on {} ({}), and this is {}", then.name, then.arch, here.name);
+            let help = "results of different machines do not mix: start a run of its own".to_owned();
+            Err(Report::failed(title).help(help))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The problem of a run, read from its head.
+pub(crate) fn problem_of(head: &Run) -> Result<Problem, String> {
+    let text = ProblemText {
+        program: head.workload.program.clone(),
+        dims: head.workload.dims.clone(),
+        seed: head.seed,
+        target: head.target.clone(),
+    };
+    text.problem().map_err(|err| err.to_string())
+}
+
 /// The space of a run as it was: that of its script, with the choices that its head names.
-pub(crate) fn space_of(log: &RunLog) -> Result<Space, String> {
-    let script = Script::parse(&log.head.script.text).map_err(|err| err.to_string())?;
-    let params = log.head.script.params.iter();
-    let params = params.map(|(name, it)| {
+pub(crate) fn space_of(head: &Run) -> Result<Space, String> {
+    let script = Script::parse(&head.script.text).map_err(|err| err.to_string())?;
+    let params = head.script.params.iter().map(|(name, it)| {
         let value: Param = serde_json::from_value(it.clone()).map_err(|err| format!("`{name}`: {err}"))?;
         Ok((name.clone(), value))
     });
     let params = params.collect::<Result<_, String>>()?;
     let space = Space::of(&script, &params).map_err(|err| err.to_string())?;
-    space.with_choices(&log.head.script.knobs).map_err(|err| err.to_string())
+    space.with_choices(&head.script.knobs).map_err(|err| err.to_string())
 }

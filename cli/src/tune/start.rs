@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    ffi::OsString,
     io,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -42,8 +41,9 @@ impl Workers {
     /// Starts them, and waits until those that measure have said what they measure on.
     pub(crate) fn start(&self, target: &Target) -> Result<Pool, Report> {
         let exe = env::current_exe().map_err(|err| Report::io(Path::new("tilewright"), &err))?;
-        let own = |args: &[&str]| -> Vec<OsString> {
-            [exe.clone().into_os_string()].into_iter().chain(args.iter().map(OsString::from)).collect()
+        let exe = exe.to_str().ok_or_else(|| Report::usage("the path of tilewright itself is not UTF-8"))?;
+        let own = |args: &[&str]| -> Vec<String> {
+            [&*exe].into_iter().chain(args.iter().copied()).map(str::to_owned).collect()
         };
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let compile = (0..self.workers.unwrap_or(cores).max(1)).map(|n| WorkerSpec {
@@ -51,7 +51,7 @@ impl Workers {
             argv: own(&["worker", "--compile-only"]),
             role: Role::Compile,
         });
-        let measure: Vec<Vec<OsString>> = match (self.worker_cmd.as_slice(), target) {
+        let measure: Vec<Vec<String>> = match (self.worker_cmd.as_slice(), target) {
             ([], Target::Cpu) => vec![own(&["worker", "--device", "cpu"])],
             ([], Target::Cuda(_)) => {
                 self.device.iter().map(|it| own(&["worker", "--device", &it.to_string()])).collect()
@@ -74,6 +74,7 @@ impl Workers {
 pub(super) struct Start {
     pub(super) problem: Problem,
     pub(super) space: Space,
+    pub(super) head: Run,
     pub(super) folder: PathBuf,
     pub(super) writer: Writer,
     pub(super) log: RunLog,
@@ -85,12 +86,12 @@ impl Start {
     pub(super) fn run(mut self, shell: &mut Shell<'_>) -> Result<(), Report> {
         let stop = Arc::new(AtomicBool::new(false));
         on_interrupt(&stop).map_err(|err| Report::usage(format!("signals cannot be caught: {err}")))?;
-        let head = self.log.head.clone();
-        let mut progress = Progress::new(&head, shell);
+        let head = &self.head;
+        let mut progress = Progress::new(head, shell);
         let tuning = Tuning {
             problem: &self.problem,
             space: &self.space,
-            head: &head,
+            head,
             writer: &mut self.writer,
             log: self.log,
             pool: self.pool,
@@ -103,7 +104,7 @@ impl Start {
         let printed = progress.end();
         let ended = ended.map_err(|err| Report::usage(format!("{}: {err}", self.folder.display())))?;
         printed?;
-        show::ended(&head, &self.folder, &ended, shell)
+        show::ended(head, &self.folder, &ended, shell)
     }
 }
 

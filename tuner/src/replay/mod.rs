@@ -17,7 +17,7 @@ pub use speed::{Speed, best, ranking, speeds};
 use crate::{
     Space,
     build::{BuildError, Problem, generate},
-    log::{ErrorKind, Run, RunLog, Trial, TrialError},
+    log::{ErrorKind, Run, Trial, TrialError},
     pool::{Pool, Role},
     protocol::{Binary, Final, Outcome, ProblemText, Screen, Task},
     sha256,
@@ -158,8 +158,8 @@ impl Replay<'_> {
     }
 
     /// Times programs against each other and the vendor's library; the finalists are in the order of `all`.
-    pub fn measure(&mut self, all: &[Compiled], log: &RunLog) -> Option<Result<crate::log::Finals, Difference>> {
-        let plan = &log.head.plan;
+    pub fn measure(&mut self, all: &[Compiled], head: &Run) -> Option<Result<crate::log::Finals, Difference>> {
+        let plan = &head.plan;
         let how = Final {
             regime: plan.regime,
             rounds: plan.rounds,

@@ -37,7 +37,7 @@ pub fn best(log: &RunLog) -> Vec<&Trial> {
     let place = |n: u64| finals.and_then(|it| it.finalists.iter().position(|it| it.n == Some(n)));
     let mut trials: Vec<(usize, f64, &Trial)> = log
         .trials
-        .iter()
+        .values()
         .filter_map(|it| {
             let result = it.result.as_ref().filter(|it| !it.suspicious)?;
             Some((place(it.n).unwrap_or(usize::MAX), result.stats.median, it))
@@ -62,7 +62,7 @@ pub fn speeds(log: &RunLog, now: &Finals, elsewhere: bool) -> Vec<Speed> {
             (None, Some(pair)) => ("winner", Some(pair)),
             (None, None) => ("nothing", None),
         };
-        let trial = log.trials.iter().find(|it| it.n == n);
+        let trial = log.trials.get(&n);
         let result = old.and_then(|it| it.result.as_ref()).or(trial.and_then(|it| it.result.as_ref()));
         Some(Speed {
             n,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     filter,
-    log::{Entry, Event, Happening, Times, Trial, TrialError},
+    log::{Entry, Event, Happening, Stage, Times, Trial, TrialError},
     pool::{PoolEvent, Role},
     protocol::{Outcome, ProblemText, Screen, Task},
     search,
@@ -75,7 +75,7 @@ impl<'a> Tuning<'a> {
     fn search(&mut self) -> Result<(Summary, Option<String>), TuneError> {
         let strategy = search::strategy(&self.head.strategy, self.problem, self.space, self.head.seed);
         let mut summary = Summary::default();
-        self.log.trials.iter().for_each(|it| summary.add(it));
+        self.log.trials.values().for_each(|it| summary.add(it));
         let mut search = Search {
             feed: Feed::new(self.problem, self.space, strategy),
             history: History::of(&self.log.trials),
@@ -239,13 +239,13 @@ impl Search<'_, '_> {
             Ok(compiled) => compiled,
             Err((compiled, error)) => return self.conclude(*compiled, Err(error), worker, None),
         };
-        let target = &self.tuning.problem.target;
-        match filter::after(&compiled.resources, &compiled.program.launches, target) {
+        let (launches, limits) = (&compiled.program.launches, filter::Limits::default());
+        match filter::after_compiling(launches, &compiled.resources, &self.tuning.problem.target, &limits) {
             Ok(()) => {
                 self.ready.push_back(compiled);
                 Ok(())
             }
-            Err(error) => self.conclude(compiled, Err(error), worker, None),
+            Err(it) => self.conclude(compiled, Err(it.error(Stage::Compile)), worker, None),
         }
     }
 
@@ -291,7 +291,7 @@ impl Search<'_, '_> {
         };
         self.summary.add(&trial);
         let seconds = score(&trial);
-        self.tuning.log.trials.push(trial.clone());
+        self.tuning.log.trials.insert(trial.n, trial.clone());
         self.tuning.write(&Entry::Trial(trial), &self.summary)?;
         self.feed.tell(candidate.index, candidate.n, seconds);
         Ok(())

@@ -122,7 +122,8 @@ impl<'a> Feed<'a> {
             Some(known) => (known.source.clone(), 0.0),
             None => {
                 let made = checked(self.problem, &steps)?;
-                filter::before(&made, &self.problem.target).map_err(|err| (err, None))?;
+                let fits = filter::before_compiling(&made, &self.problem.target, &filter::Limits::default());
+                fits.map_err(|it| (it.error(Stage::Generate), Some(it.reason())))?;
                 (sha256(&made.source), made.milliseconds)
             }
         };

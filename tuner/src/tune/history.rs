@@ -1,6 +1,6 @@
 //! What the log of a run that goes on already knows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::log::Trial;
 
@@ -22,13 +22,13 @@ pub(super) struct Known {
 }
 
 impl History {
-    pub(super) fn of(trials: &[Trial]) -> History {
+    pub(super) fn of(trials: &BTreeMap<u64, Trial>) -> History {
         let known = |it: &Trial| Known {
             id: it.id.clone(),
             source: it.src.clone(),
             seconds: score(it),
         };
-        History { trials: trials.iter().map(|it| (it.n, known(it))).collect() }
+        History { trials: trials.values().map(|it| (it.n, known(it))).collect() }
     }
 
     pub(super) fn trial(&self, n: u64) -> Option<&Known> {

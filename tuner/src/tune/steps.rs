@@ -28,8 +28,8 @@ const OPERATIONS_PER_SECOND: f64 = 4e9;
 impl Tuning<'_> {
     /// Measures every prefix of the schedule of a trial.
     pub(super) fn per_step(&mut self, n: u64, summary: &Summary) -> Result<(), TuneError> {
-        let trial = self.log.trials.iter().find(|it| it.n == n).cloned();
-        let Some(candidate) = trial.and_then(|it| self.candidate_of(&it)) else { return Ok(()) };
+        let trial = self.log.trials.get(&n);
+        let Some(candidate) = trial.and_then(|it| self.candidate_of(it)) else { return Ok(()) };
         let text = ProblemText::of(self.problem);
         let mut before: Option<StepResult> = None;
         for count in 0..=candidate.steps.len() {
