@@ -34,8 +34,7 @@ pub(crate) struct Resume {
 
 impl Resume {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        let name = self.pick()?;
-        let segment = tuner::log::segment_of(&self.log, &name).map_err(|err| log_error(&self.log, &err))?;
+        let (name, segment) = self.pick()?;
         // From here on the segment is ours, so what it holds is read after this.
         let (mut writer, recovered) =
             Writer::reopen(&segment, &now()).map_err(|err| log_error(&segment, &err))?;
@@ -74,15 +73,15 @@ impl Resume {
         tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))
     }
 
-    /// The name of the run to go on with.
-    fn pick(&self) -> Result<String, Report> {
+    /// The run to go on with: its name and its segment.
+    fn pick(&self) -> Result<(String, PathBuf), Report> {
         let runs = self.read()?.runs;
         let is_open = |it: &RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
         let found = match &self.run {
             Some(name) => runs.get_key_value(name),
             None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
         };
-        found.map(|it| it.0.clone()).ok_or_else(|| {
+        found.map(|(name, it)| (name.clone(), it.segment.clone())).ok_or_else(|| {
             let names: Vec<_> = runs.keys().cloned().collect();
             let help = (!names.is_empty()).then(|| format!("there is {}", names.join(", ")));
             self.no_run(self.run.as_deref().unwrap_or_default()).help(help)
