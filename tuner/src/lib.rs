@@ -12,12 +12,14 @@ mod case;
 mod data;
 pub mod filter;
 pub mod log;
+pub mod pool;
 pub mod protocol;
 mod record;
 mod report;
 pub mod search;
 mod settings;
 mod verify;
+pub mod worker;
 
 pub use baseline::gemm_of;
 pub use bench::{Bench, BenchError, Candidate, Progress};
