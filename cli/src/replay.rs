@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use tuner::{
-    Verdict,
+    bench::Verdict,
     build::Problem,
     log::{Run, RunLog, Trial},
     replay::{self, Again, Compiled, Difference},

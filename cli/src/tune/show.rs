@@ -40,7 +40,7 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
     if let Some(why) = &it.stopped {
         shell.note(&format!("{why}; go on with: {resume}"));
         // Where nobody is left to measure, the run did not do what it was asked to.
-        if why.starts_with("no ") {
+        if why.starts_with("no worker") {
             return Err(Report::failed(why.clone()).help(resume));
         }
         return Ok(());

@@ -7,8 +7,7 @@
 use serde::Serialize;
 
 use crate::{
-    Verdict,
-    bench::verdict,
+    bench::{Verdict, verdict},
     log::{Finalist, Finals, Interval, RunLog, Trial},
 };
 
@@ -85,7 +84,7 @@ fn changed(then: Interval, now: Interval, floor: Option<Interval>) -> Verdict {
         high: now.high / then.low,
         rounds: now.rounds.min(then.rounds),
     };
-    verdict(&quotient, floor.as_ref())
+    verdict(Some(quotient), floor)
 }
 
 fn width(it: Interval) -> f64 {

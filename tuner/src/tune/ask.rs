@@ -75,6 +75,6 @@ impl Tuning<'_> {
 }
 
 fn nobody(role: Role) -> Answered {
-    let message = format!("no {} is left", role.words());
+    let message = format!("no worker {} is left", role.words());
     (Err(TrialError { stage: Stage::Run, kind: ErrorKind::WorkerDied, message, sticky: false }), 0.0)
 }

@@ -220,7 +220,7 @@ impl Search<'_, '_> {
             }
             PoolEvent::Happened { what, detail } => self.tuning.happened(what, detail, &self.summary),
             PoolEvent::Dead { role } => {
-                self.stopped = Some(format!("no {} is left", role.words()));
+                self.stopped = Some(format!("no worker {} is left", role.words()));
                 self.compiling.clear();
                 self.measuring.clear();
                 Ok(())

@@ -68,8 +68,8 @@ impl Tuning<'_> {
             finalist.id.clone_from(&it.candidate.id);
         }
         // Of two that cannot be told apart the one with fewer registers and less shared memory is the better kernel.
-        bench::rank(&mut finals.finalists, |id| {
-            let it = compiled.iter().find(|it| it.candidate.id == id);
+        bench::rank(&mut finals, |finalist| {
+            let it = compiled.iter().find(|it| it.candidate.id == finalist.id);
             let registers = it.map_or(0, |it| it.resources.iter().map(|it| it.registers).max().unwrap_or(0));
             let shared =
                 it.map_or(0, |it| it.program.launches.iter().map(|it| it.shared_bytes).max().unwrap_or(0));

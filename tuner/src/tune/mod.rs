@@ -27,6 +27,7 @@ use crate::{
     pool::Pool,
 };
 
+pub(crate) use ask::ask;
 pub use summary::{Best, Rejected, Summary};
 
 /// All that a run needs.
