@@ -131,7 +131,8 @@ impl Replay {
         // What did not compile then is not asked to compile now.
         again.retain(|(_, trial)| trial.bin.is_some());
         shell.progress("starting workers");
-        let mut pool = if self.compile { self.workers.compilers()? } else { self.workers.start(&problem.target)? };
+        let mut pool =
+            if self.compile { self.workers.compilers()? } else { self.workers.start(&problem.target)? };
         let elsewhere = pool.machine().filter(|here| here.name != head.machine.name).cloned();
         if let Some(here) = &elsewhere {
             it.notes.push(format!("it was measured on {}, and this is {}", head.machine.name, here.name));
@@ -161,7 +162,8 @@ impl Replay {
             let verdicts = replay.verify(&compiled, head.plan.threads).unwrap_or_default();
             let right = verdicts.iter().filter(|it| it.is_ok()).count();
             it.lines.push(("numbers", format!("{right} of {} right", compiled.len())));
-            let wrong = verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
+            let wrong =
+                verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
             it.differences.extend(wrong);
         }
         if self.measure {
@@ -197,7 +199,8 @@ impl Replay {
 /// What is other than when the run was made, before anything is compared.
 fn notes(head: &Run) -> Vec<String> {
     let here = env!("CARGO_PKG_VERSION");
-    let other = (head.tool != here).then(|| format!("it was made by tilewright {}, and this is {here}", head.tool));
+    let other =
+        (head.tool != here).then(|| format!("it was made by tilewright {}, and this is {here}", head.tool));
     other.into_iter().collect()
 }
 
@@ -233,7 +236,13 @@ fn print(head: &Run, log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Resu
     for it in &it.speeds {
         let words = |it: Option<_>| it.map_or_else(|| "—".to_owned(), interval_words);
         let verdict = it.verdict.map_or("—", Verdict::as_str);
-        table.row([it.n.to_string(), it.against.to_owned(), words(it.then), words(it.now), verdict.to_owned()]);
+        table.row([
+            it.n.to_string(),
+            it.against.to_owned(),
+            words(it.then),
+            words(it.now),
+            verdict.to_owned(),
+        ]);
     }
     table.print(out)?;
     Ok(())

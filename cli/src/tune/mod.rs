@@ -90,7 +90,7 @@ impl Tune {
         let mut plan = load::Plan::load(&self.script, &self.params)?;
         plan.dims = self.dims.iter().cloned().collect();
         plan.expect_dims()?;
-        let space = plan.space(&self.params)?;
+        let space = plan.space()?;
         let incumbent = self.incumbent.as_deref().map(|it| incumbent(it, &plan)).transpose()?;
         shell.progress("starting workers");
         let pool = self.workers.start(&plan.target(self.target.as_ref(), None))?;
@@ -139,7 +139,9 @@ fn parse_time(word: &str) -> Result<f64, String> {
     let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
     let found = units.iter().find_map(|(unit, seconds)| Some((word.strip_suffix(*unit)?, seconds)));
     let seconds = found.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
-    seconds.filter(|it| it.is_finite() && *it > 0.0).ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
+    seconds
+        .filter(|it| it.is_finite() && *it > 0.0)
+        .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
 }
 
 /// The time of the calendar, for the tuner.

@@ -54,7 +54,11 @@ impl<'a, 'b> Progress<'a, 'b> {
         }
         if let Entry::Event(event) = entry {
             match event.what {
-                Happening::WorkerReplaced | Happening::WorkerQuarantined | Happening::Throttled | Happening::Other => {
+                Happening::WorkerReplaced
+                | Happening::WorkerQuarantined
+                | Happening::Throttled
+                | Happening::Warning
+                | Happening::Other => {
                     self.shell.note(&event.detail);
                 }
                 Happening::WorkerStarted
@@ -74,7 +78,8 @@ impl<'a, 'b> Progress<'a, 'b> {
         let best = match &it.best {
             Some(best) => {
                 let part = self.run.roofline.part(best.seconds);
-                let part = part.map(|it| format!("{:.1} % of the roofline, ", 100.0 * it)).unwrap_or_default();
+                let part =
+                    part.map(|it| format!("{:.1} % of the roofline, ", 100.0 * it)).unwrap_or_default();
                 format!("best {} GFLOPS ({part}trial {})", gflops_words(best.gflops), best.n)
             }
             None => "no result yet".to_owned(),

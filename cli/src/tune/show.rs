@@ -90,7 +90,8 @@ fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Resu
 fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Report> {
     let library = library(&head.machine);
     writeln!(out)?;
-    let floor = it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);
+    let floor =
+        it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);
     writeln!(
         out,
         "finals     {} rounds, {}; the first against itself: {floor}",

@@ -1,7 +1,9 @@
 //! What a run needs before its first trial, whether it is new or goes on: workers, the problem, the head of its segment.
 
 use std::{
+    collections::hash_map::RandomState,
     env,
+    hash::{BuildHasher, Hasher},
     io,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -14,7 +16,7 @@ use tuner::{
     Case, Regime, Roofline, Space,
     build::{Problem, target_word},
     log::{self, LogError, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
-    pool::{Pool, Role, WorkerSpec},
+    pool::{Deadlines, Pool, Role, WorkerSpec},
     sha256,
     tune::Tuning,
 };
@@ -40,34 +42,47 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts them, and waits until those that measure have said what they measure on.
     pub(crate) fn start(&self, target: &Target) -> Result<Pool, Report> {
-        let exe = env::current_exe().map_err(|err| Report::io(Path::new("tilewright"), &err))?;
-        let exe = exe.to_str().ok_or_else(|| Report::usage("the path of tilewright itself is not UTF-8"))?;
-        let own = |args: &[&str]| -> Vec<String> {
-            [&*exe].into_iter().chain(args.iter().copied()).map(str::to_owned).collect()
-        };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let compile = (0..self.workers.unwrap_or(cores).max(1)).map(|n| WorkerSpec {
-            name: format!("c{n}"),
-            argv: own(&["worker", "--compile-only"]),
-            role: Role::Compile,
-        });
-        let measure: Vec<Vec<String>> = match (self.worker_cmd.as_slice(), target) {
-            ([], Target::Cpu) => vec![own(&["worker", "--device", "cpu"])],
+        let measure: Vec<WorkerSpec> = match (self.worker_cmd.as_slice(), target) {
+            ([], Target::Cpu) => vec![own("m0", &["--device", "cpu"], Role::Measure)?],
             ([], Target::Cuda(_)) => {
-                self.device.iter().map(|it| own(&["worker", "--device", &it.to_string()])).collect()
+                let spec = |(n, it): (usize, &u32)| {
+                    own(&format!("m{n}"), &["--device", &it.to_string()], Role::Measure)
+                };
+                self.device.iter().enumerate().map(spec).collect::<Result<_, _>>()?
             }
-            (commands, _) => commands.iter().map(|it| vec!["sh".into(), "-c".into(), it.into()]).collect(),
+            (commands, _) => {
+                let spec = |(n, it): (usize, &String)| WorkerSpec::shell(&format!("m{n}"), it, Role::Measure);
+                commands.iter().enumerate().map(spec).collect()
+            }
         };
-        let measure = measure.into_iter().enumerate().map(|(n, argv)| WorkerSpec {
-            name: format!("m{n}"),
-            argv,
-            role: Role::Measure,
-        });
-        let specs = measure.chain(compile).collect();
-        Pool::start(specs, tuner::pool::Deadlines::default()).map_err(|err| {
-            Report::usage(err.to_string()).help(err.help())
-        })
+        let compile = self.compile_specs()?;
+        pool(measure.into_iter().chain(compile).collect())
     }
+
+    /// Starts those alone that compile.
+    pub(crate) fn compilers(&self) -> Result<Pool, Report> {
+        pool(self.compile_specs()?)
+    }
+
+    fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Report> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let count = self.workers.unwrap_or(cores).max(1);
+        (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
+    }
+}
+
+/// This program itself as a worker.
+fn own(name: &str, args: &[&str], role: Role) -> Result<WorkerSpec, Report> {
+    let exe = env::current_exe().map_err(|err| Report::io(Path::new("tilewright"), &err))?;
+    let exe = exe.to_str().ok_or_else(|| Report::usage("the path of tilewright itself is not UTF-8"))?;
+    let argv = [exe, "worker"].iter().chain(args).map(|it| (*it).to_owned()).collect();
+    Ok(WorkerSpec { name: name.to_owned(), argv, role })
+}
+
+fn pool(specs: Vec<WorkerSpec>) -> Result<Pool, Report> {
+    let help = "`tilewright doctor` tells what this machine has";
+    Pool::start(specs, Deadlines::default())
+        .map_err(|err| Report::usage(err.to_string()).help(help.to_owned()))
 }
 
 /// A run with all that it needs.
@@ -151,7 +166,7 @@ pub(super) fn head(
     };
     Run {
         v: log::LOG_VERSION,
-        run: log::run_name(&time, tuner::nonce()),
+        run: log::run_name(&time, nonce()),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         time,
         args: env::args().collect(),
@@ -167,6 +182,13 @@ pub(super) fn head(
         machine,
         other: IndexMap::new(),
     }
+}
+
+/// A number that no other run has: two runs may begin in the same second.
+fn nonce() -> u32 {
+    // The standard library seeds its hash maps from the system.
+    let random = RandomState::new().build_hasher().finish();
+    u32::try_from(random & 0xffff_ffff).expect("32 bits are left")
 }
 
 fn script(plan: &load::Plan, space: &Space) -> SpaceScript {
@@ -194,6 +216,6 @@ fn protocol(regime: Regime, threads: usize) -> Protocol {
 }
 
 /// A log that cannot be read or written.
-pub(super) fn log_error(path: &Path, err: &LogError) -> Report {
+pub(crate) fn log_error(path: &Path, err: &LogError) -> Report {
     Report::usage(format!("{}: {err}", path.display()))
 }

@@ -69,7 +69,12 @@ pub enum Difference {
 }
 
 /// Makes a trial's candidate again and compares its source.
-pub fn check(problem: &Problem, workload_id: &str, space: &Space, trial: &Trial) -> Result<Again, Difference> {
+pub fn check(
+    problem: &Problem,
+    workload_id: &str,
+    space: &Space,
+    trial: &Trial,
+) -> Result<Again, Difference> {
     let index = space.index_of(&trial.decisions).ok_or(Difference::Decisions)?;
     let steps = space.steps(index).map_err(|err| Difference::Refused(err.to_string()))?;
     if problem.candidate_id(workload_id, &steps) != trial.id {
@@ -158,7 +163,11 @@ impl Replay<'_> {
     }
 
     /// Times programs against each other and the vendor's library; the finalists are in the order of `all`.
-    pub fn measure(&mut self, all: &[Compiled], head: &Run) -> Option<Result<crate::log::Finals, Difference>> {
+    pub fn measure(
+        &mut self,
+        all: &[Compiled],
+        head: &Run,
+    ) -> Option<Result<crate::log::Finals, Difference>> {
         let plan = &head.plan;
         let how = Final {
             regime: plan.regime,
@@ -179,11 +188,7 @@ impl Replay<'_> {
         })
     }
 
-    fn ask(
-        &mut self,
-        role: Role,
-        tasks: Vec<(Task, Duration)>,
-    ) -> Option<Vec<Result<Outcome, TrialError>>> {
+    fn ask(&mut self, role: Role, tasks: Vec<(Task, Duration)>) -> Option<Vec<Result<Outcome, TrialError>>> {
         let going = &mut *self.going;
         let answers = ask::<std::convert::Infallible>(self.pool, role, tasks, &mut |_| Ok(going()));
         let Ok(answers) = answers;

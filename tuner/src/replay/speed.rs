@@ -98,5 +98,6 @@ pub fn ranking(speeds: &[Speed]) -> Option<String> {
     let pairs = times.iter().enumerate().flat_map(|(at, a)| times[..at].iter().map(move |b| (a, b)));
     let signs: Vec<f64> = pairs.map(|(a, b)| ((a.0 - b.0) * (a.1 - b.1)).signum()).collect();
     let tau = signs.iter().sum::<f64>() / signs.len() as f64;
-    (!signs.is_empty()).then(|| format!("the order of these trials agrees with that of the log to τ = {tau:.2}"))
+    (!signs.is_empty())
+        .then(|| format!("the order of these trials agrees with that of the log to τ = {tau:.2}"))
 }

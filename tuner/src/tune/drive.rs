@@ -143,7 +143,11 @@ impl Search<'_, '_> {
     fn is_over(&self) -> bool {
         let idle = self.compiling.is_empty() && self.measuring.is_empty();
         let nothing_more = self.exhausted || self.feed.fed() >= self.tuning.plan.trials;
-        if self.stopped.is_some() { self.measuring.is_empty() } else { idle && self.ready.is_empty() && nothing_more }
+        if self.stopped.is_some() {
+            self.measuring.is_empty()
+        } else {
+            idle && self.ready.is_empty() && nothing_more
+        }
     }
 
     fn look_at_time(&mut self) {
@@ -171,7 +175,7 @@ impl Search<'_, '_> {
         }
         let candidate = match self.feed.next(&self.history, &mut self.summary)? {
             Fed::Candidate(it) => *it,
-            Fed::Known(_) | Fed::Rejected => return Ok(true),
+            Fed::Known | Fed::Rejected => return Ok(true),
             Fed::Wait => return Ok(false),
             Fed::Done => {
                 self.exhausted = true;

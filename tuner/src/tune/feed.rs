@@ -45,7 +45,7 @@ pub(super) enum Fed {
     /// One to try.
     Candidate(Box<Candidate>),
     /// One that the log knows already.
-    Known(u64),
+    Known,
     /// A proposal that is no trial; ask again.
     Rejected,
     /// Nothing before more results are in.
@@ -100,7 +100,7 @@ impl<'a> Feed<'a> {
             return Err(TuneError::Diverged { n });
         }
         self.tell(candidate.index, n, known.seconds);
-        Ok(Fed::Known(n))
+        Ok(Fed::Known)
     }
 
     /// Tells the strategy what became of a trial: seconds per call, or nothing if it failed.

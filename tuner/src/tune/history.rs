@@ -23,11 +23,7 @@ pub(super) struct Known {
 
 impl History {
     pub(super) fn of(trials: &BTreeMap<u64, Trial>) -> History {
-        let known = |it: &Trial| Known {
-            id: it.id.clone(),
-            source: it.src.clone(),
-            seconds: score(it),
-        };
+        let known = |it: &Trial| Known { id: it.id.clone(), source: it.src.clone(), seconds: score(it) };
         History { trials: trials.values().map(|it| (it.n, known(it))).collect() }
     }
 
