@@ -6,16 +6,20 @@
 //! So a run is repeated by telling the results of a log again.
 //!
 //! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
-//! first. [`simulate`] runs a strategy against a table of results instead of a machine.
+//! first, and [`rule`] finds good ones by [`roofline`], an estimate of their times. [`simulate`] runs a strategy against a table of results instead of a machine.
 
 mod evolution;
+mod knobs;
 mod points;
 mod random;
+pub mod roofline;
+pub mod rule;
 mod seeded;
 pub mod simulate;
 mod space_points;
 
 pub use evolution::{Breeding, Evolution};
+pub use knobs::Knobs;
 pub use points::{Grid, Points};
 pub use random::Random;
 pub use seeded::Seeded;
