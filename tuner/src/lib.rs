@@ -18,6 +18,7 @@ mod record;
 mod report;
 pub mod search;
 mod settings;
+pub mod space;
 mod verify;
 pub mod worker;
 
@@ -30,4 +31,5 @@ pub use record::{
 };
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};
+pub use space::{Pruned, Pruning, Refusal, Space, Stream};
 pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};
