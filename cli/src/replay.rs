@@ -22,6 +22,7 @@ use crate::{
 /// Nothing that a log holds is executed: candidates are made anew from its script and decisions. Without a level only
 /// the sources are compared, which needs neither compiler nor device.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct Replay {
     /// The folder of the log, or one segment of it
     log: PathBuf,

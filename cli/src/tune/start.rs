@@ -28,8 +28,8 @@ use crate::{clock, load, report::Report, shell::Shell};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Workers {
     /// How many processes compile, by default one for each core
-    #[arg(long, value_name = "NUMBER")]
-    workers: Option<usize>,
+    #[arg(long = "workers", value_name = "NUMBER")]
+    compilers: Option<usize>,
     /// The GPUs to measure on
     #[arg(long, value_name = "NUMBER", default_value = "0", value_delimiter = ',')]
     device: Vec<u32>,
@@ -66,16 +66,16 @@ impl Workers {
 
     fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Report> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let count = self.workers.unwrap_or(cores).max(1);
+        let count = self.compilers.unwrap_or(cores).max(1);
         (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
     }
 }
 
 /// This program itself as a worker.
-fn own(name: &str, args: &[&str], role: Role) -> Result<WorkerSpec, Report> {
+fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Report> {
     let exe = env::current_exe().map_err(|err| Report::io(Path::new("tilewright"), &err))?;
     let exe = exe.to_str().ok_or_else(|| Report::usage("the path of tilewright itself is not UTF-8"))?;
-    let argv = [exe, "worker"].iter().chain(args).map(|it| (*it).to_owned()).collect();
+    let argv = [exe, "worker"].iter().chain(options).map(|it| (*it).to_owned()).collect();
     Ok(WorkerSpec { name: name.to_owned(), argv, role })
 }
 
@@ -198,7 +198,7 @@ fn script(plan: &load::Plan, space: &Space) -> SpaceScript {
     SpaceScript {
         name: plan.path.display().to_string(),
         text: plan.text.clone(),
-        sha256: sha256(&format!("{}\n{spanned}", plan.text)),
+        sha256: sha256(format!("{}\n{spanned}", plan.text)),
         params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
         knobs,
         size: space.size().to_string(),

@@ -131,7 +131,7 @@ impl Replay<'_> {
             steps: it.steps.clone(),
             source_sha256: it.source.clone(),
         };
-        let tasks = all.iter().map(|(it, _)| (task(it), Duration::from_secs(60))).collect();
+        let tasks = all.iter().map(|(it, _)| (task(it), Duration::from_mins(1))).collect();
         let answers = self.ask(Role::Compile, tasks)?;
         let made = all.iter().zip(answers).map(|((again, trial), outcome)| match outcome {
             Ok(Outcome::Program { program, sha256, resources: _ }) => {
@@ -152,7 +152,7 @@ impl Replay<'_> {
             program: it.program.clone(),
             how: how.clone(),
         };
-        let tasks = all.iter().map(|it| (task(it), Duration::from_secs(300))).collect();
+        let tasks = all.iter().map(|it| (task(it), Duration::from_mins(5))).collect();
         let answers = self.ask(Role::Measure, tasks)?;
         let verdicts = answers.into_iter().map(|outcome| match outcome {
             Ok(Outcome::Measured(_)) => Ok(()),
@@ -177,7 +177,7 @@ impl Replay<'_> {
         };
         let programs = all.iter().map(|it| it.program.clone()).collect();
         let task = Task::Finals { problem: ProblemText::of(self.problem), programs, how };
-        let outcome = self.ask(Role::Measure, vec![(task, Duration::from_secs(1800))])?.pop()?;
+        let outcome = self.ask(Role::Measure, vec![(task, Duration::from_mins(30))])?.pop()?;
         Some(match outcome {
             Ok(Outcome::Finals(mut finals)) => {
                 finals.finalists.iter_mut().zip(all).for_each(|(it, compiled)| it.n = Some(compiled.n));

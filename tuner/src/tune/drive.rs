@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long a compiler may take.
-pub(super) const COMPILE: Duration = Duration::from_secs(60);
+pub(super) const COMPILE: Duration = Duration::from_mins(1);
 /// How long to wait for a worker before looking around.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -45,7 +45,7 @@ struct Search<'a, 'b> {
     stopped: Option<String>,
 }
 
-impl<'a> Tuning<'a> {
+impl Tuning<'_> {
     /// Searches, holds the finals, measures the steps.
     ///
     /// # Errors

@@ -118,14 +118,13 @@ impl<'a> Feed<'a> {
         let id = self.problem.candidate_id(&self.workload, &steps);
         // What a run of the same stream has let through need not be made again.
         let known = history.trial(n).filter(|it| it.id == id);
-        let (source, milliseconds) = match known {
-            Some(known) => (known.source.clone(), 0.0),
-            None => {
-                let made = checked(self.problem, &steps)?;
-                let fits = filter::before_compiling(&made, &self.problem.target, &filter::Limits::default());
-                fits.map_err(|it| (it.error(Stage::Generate), Some(it.reason())))?;
-                (sha256(&made.source), made.milliseconds)
-            }
+        let (source, milliseconds) = if let Some(known) = known {
+            (known.source.clone(), 0.0)
+        } else {
+            let made = checked(self.problem, &steps)?;
+            let fits = filter::before_compiling(&made, &self.problem.target, &filter::Limits::default());
+            fits.map_err(|it| (it.error(Stage::Generate), Some(it.reason())))?;
+            (sha256(&made.source), made.milliseconds)
         };
         match self.sources.entry(source.clone()) {
             Entry::Vacant(slot) => slot.insert(n),
