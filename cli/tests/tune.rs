@@ -128,7 +128,9 @@ fn a_killed_run_goes_on_without_losing_or_repeating_a_trial() {
         let log = logged(&folder.path().join("killed"));
         let numbers: BTreeMap<_, _> = log.iter().cloned().collect();
         assert_eq!(log.len(), numbers.len(), "a trial is in the log twice");
-        seen.iter().for_each(|(n, id)| assert_eq!(numbers.get(n), Some(id), "trial {n} was lost"));
+        for (n, id) in &seen {
+            assert_eq!(numbers.get(n), Some(id), "trial {n} was lost");
+        }
         // What was written but not told before the kill is not told again.
         seen = numbers;
         args = vec!["resume", "killed", "--json"];
