@@ -44,6 +44,24 @@ pub trait Strategy: Send {
     fn describe(&self) -> crate::log::Strategy;
 }
 
+impl<S: Strategy + ?Sized> Strategy for Box<S> {
+    fn next(&mut self) -> Next {
+        (**self).next()
+    }
+
+    fn tell(&mut self, told: Told) {
+        (**self).tell(told);
+    }
+
+    fn adopt(&mut self, index: u128) {
+        (**self).adopt(index);
+    }
+
+    fn describe(&self) -> crate::log::Strategy {
+        (**self).describe()
+    }
+}
+
 /// What to do next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next {
