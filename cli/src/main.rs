@@ -12,6 +12,7 @@ mod explain;
 mod inspect;
 mod ladder;
 mod load;
+mod log;
 mod measure;
 mod report;
 mod run;
@@ -19,6 +20,7 @@ mod shell;
 mod show;
 mod table;
 mod timeline;
+mod top;
 mod tutorial;
 mod worker;
 
@@ -51,6 +53,8 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Top(top::Top),
+    Log(log::Log),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -88,6 +92,8 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Top(it) => it.run(shell),
+            Command::Log(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

@@ -10,7 +10,7 @@ use std::{
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::{
-    Entry, Happening, Line, LogError,
+    Entry, Line, LogError,
     merge::with_suffix,
     names::{is_packed, segments},
     scan::scan,
@@ -86,17 +86,7 @@ fn is_finished(segment: &Path) -> Result<bool, LogError> {
             && raw.kind() == "event"
             && let Ok(Entry::Event(event)) = raw.entry()
         {
-            finished = match event.what {
-                Happening::Finished => true,
-                Happening::Resumed | Happening::Stopped => false,
-                Happening::WorkerStarted
-                | Happening::WorkerReplaced
-                | Happening::WorkerQuarantined
-                | Happening::StrayAnswer
-                | Happening::TailTruncated
-                | Happening::Throttled
-                | Happening::Other => finished,
-            };
+            finished = event.what.completes().unwrap_or(finished);
         }
         ControlFlow::Continue(())
     })?;

@@ -5,6 +5,7 @@ use std::{borrow::Cow, cmp::Ordering, path::Path};
 use indexmap::IndexMap;
 use schedule::Decisions;
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 
 use super::{Entry, Finals, Line, LogError, Origin, Raw, Run, Trial, numbers::Numbers, scan};
 
@@ -21,6 +22,8 @@ pub struct Ranking {
 pub struct Ranked {
     /// What, if the head of the run is whole.
     pub problem: Option<Compared>,
+    /// The parameters of the workload in the first of the runs.
+    pub params: IndexMap<String, Value>,
     /// How many trials there are, in all runs.
     pub trials: u64,
     /// How many of them came to nothing.
@@ -164,21 +167,22 @@ impl Ranking {
             target: head.target.clone(),
             machine: head.machine.name.clone(),
         };
-        let group = self.group(Some(problem));
+        let group = self.group(Some(problem), &head.script.params);
         self.runs.entry(head.run.clone()).or_default().group = group;
     }
 
-    fn group(&mut self, problem: Option<Compared>) -> usize {
+    fn group(&mut self, problem: Option<Compared>, params: &IndexMap<String, Value>) -> usize {
         let found = self.groups.iter().position(|it| it.problem == problem);
         found.unwrap_or_else(|| {
-            self.groups.push(Ranked { problem, trials: 0, failed: 0, suspicious: 0, best: vec![] });
+            let params = params.clone();
+            self.groups.push(Ranked { problem, params, trials: 0, failed: 0, suspicious: 0, best: vec![] });
             self.groups.len() - 1
         })
     }
 
     fn run(&mut self, name: &str) -> &mut Ran {
         if !self.runs.contains_key(name) {
-            let group = self.group(None);
+            let group = self.group(None, &IndexMap::new());
             self.runs.insert(name.to_owned(), Ran { group, ..Ran::default() });
         }
         &mut self.runs[name]

@@ -3,8 +3,8 @@
 use std::{ops::ControlFlow, path::Path, path::PathBuf};
 
 use super::{
-    Damage, Entry, Event, Finals, Happening, Line, LogError, Measurement, Origin, Place, Raw, Reason, Run,
-    StepResult, Torn, Trial, numbers::Numbers, scan,
+    Damage, Entry, Finals, Line, LogError, Measurement, Origin, Place, Raw, Reason, Run, StepResult, Torn,
+    Trial, numbers::Numbers, scan,
 };
 use crate::{Stats, sha256};
 
@@ -158,7 +158,7 @@ impl Segment {
             Entry::Step(it) => self.step(it),
             Entry::Finals(it) => self.finals(it),
             Entry::Event(it) => {
-                self.event(it);
+                self.finished = it.what.completes().unwrap_or(self.finished);
                 Ok(())
             }
             Entry::Run(_) | Entry::Unknown => Ok(()),
@@ -249,21 +249,6 @@ impl Segment {
             )?;
         }
         Ok(())
-    }
-
-    fn event(&mut self, event: &Event) {
-        match event.what {
-            Happening::Finished => self.finished = true,
-            Happening::Resumed => self.finished = false,
-            Happening::WorkerStarted
-            | Happening::WorkerReplaced
-            | Happening::WorkerQuarantined
-            | Happening::StrayAnswer
-            | Happening::TailTruncated
-            | Happening::Throttled
-            | Happening::Stopped
-            | Happening::Other => {}
-        }
     }
 
     fn measurement(&self, it: &Measurement) -> Result<(), String> {

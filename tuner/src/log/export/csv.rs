@@ -4,7 +4,8 @@ use indexmap::IndexSet;
 use ir::Name;
 use schedule::Choice;
 
-use super::super::{Log, Origin, RunLog, Trial, is_control};
+use super::{ExportError, known};
+use crate::log::{Log, Origin, RunLog, Trial, is_control};
 
 const BEFORE: [&str; 7] = ["run", "n", "workload", "target", "machine", "status", "origin"];
 const AFTER: [&str; 20] = [
@@ -32,7 +33,11 @@ const AFTER: [&str; 20] = [
 
 /// All trials of a log, or of a run of it, with a head line. Knobs of all these runs have a column; what a trial does
 /// not decide is empty. `status` is `ok`, `suspicious`, or the kind of the error.
-pub fn csv(log: &Log, run: Option<&str>) -> String {
+///
+/// # Errors
+/// [`ExportError::Unknown`] where there is no such run.
+pub fn csv(log: &Log, run: Option<&str>) -> Result<String, ExportError> {
+    known(log, run)?;
     let runs = || log.runs.iter().filter(|(name, _)| run.is_none_or(|run| run == *name));
     let knobs: IndexSet<&Name> = runs().flat_map(|(_, it)| knobs(it)).collect();
     let heads = BEFORE.into_iter().chain(knobs.iter().map(|it| it.as_str())).chain(AFTER);
@@ -44,7 +49,7 @@ pub fn csv(log: &Log, run: Option<&str>) -> String {
             out += &line(before(run, trial).into_iter().chain(decided).chain(after(trial)));
         }
     }
-    out
+    Ok(out)
 }
 
 /// Those of the head, or what the trials tell if it is damaged.

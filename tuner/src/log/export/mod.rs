@@ -68,10 +68,7 @@ impl ExportError {
 impl<'a> Table<'a> {
     /// Of the runs of a log, or of the one named.
     pub fn of(log: &'a Log, run: Option<&str>) -> Result<Table<'a>, ExportError> {
-        if let Some(name) = run.filter(|it| !log.runs.contains_key(*it)) {
-            let runs = log.runs.keys().cloned().collect();
-            return Err(ExportError::Unknown { name: name.to_owned(), runs });
-        }
+        known(log, run)?;
         let mut spaces: Vec<(&Run, Vec<&Trial>)> = vec![];
         for (_, it) in log.runs.iter().filter(|(name, _)| run.is_none_or(|run| run == *name)) {
             let Some(head) = &it.head else { continue };
@@ -94,6 +91,13 @@ impl<'a> Table<'a> {
         }
         Ok(table)
     }
+}
+
+/// Refuses a name that is none of the log's.
+fn known(log: &Log, run: Option<&str>) -> Result<(), ExportError> {
+    let Some(name) = run.filter(|it| !log.runs.contains_key(*it)) else { return Ok(()) };
+    let runs = log.runs.keys().cloned().collect();
+    Err(ExportError::Unknown { name: name.to_owned(), runs })
 }
 
 fn same_space(a: &Run, b: &Run) -> bool {
