@@ -61,7 +61,7 @@ fn figures_that_contradict_each_other_are_told() {
         result(|it| it.seconds[0] = -1.0),
         result(|it| it.seconds.clear()),
         result(|it| it.before.outputs[0].wrong = 1),
-        result(|it| it.after.outputs[0].unwritten = 1),
+        result(|it| it.after.outputs[0].wrong = 1),
         told_of(|it| it.result = None),
         told_of(|it| it.error = sample::failed("a", 1, "run", "trap", "").error),
         told_of(|it| it.n = 0),
