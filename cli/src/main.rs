@@ -14,6 +14,7 @@ mod ladder;
 mod load;
 mod log;
 mod measure;
+mod replay;
 mod report;
 mod run;
 mod shell;
@@ -21,6 +22,7 @@ mod show;
 mod table;
 mod timeline;
 mod top;
+mod tune;
 mod tutorial;
 mod worker;
 
@@ -53,6 +55,9 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Tune(Box<tune::Tune>),
+    Resume(tune::Resume),
+    Replay(replay::Replay),
     Top(top::Top),
     Log(log::Log),
     #[command(hide = true)]
@@ -94,6 +99,9 @@ impl Command {
             Command::Explain(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
+            Command::Tune(it) => it.run(shell),
+            Command::Resume(it) => it.run(shell),
+            Command::Replay(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }
