@@ -12,6 +12,7 @@ mod explain;
 mod inspect;
 mod ladder;
 mod load;
+mod log;
 mod measure;
 mod replay;
 mod report;
@@ -20,6 +21,7 @@ mod shell;
 mod show;
 mod table;
 mod timeline;
+mod top;
 mod tune;
 mod tutorial;
 mod worker;
@@ -53,10 +55,12 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
-    #[command(hide = true)]
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
+    Top(top::Top),
+    Log(log::Log),
+    #[command(hide = true)]
     Worker(worker::Worker),
 }
 
@@ -93,6 +97,8 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Top(it) => it.run(shell),
+            Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
