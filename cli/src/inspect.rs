@@ -269,7 +269,7 @@ impl Inspected {
         let found = findings.into_iter().map(|it| words::finding(&self.module, it));
         let wrong = self.verified.iter().flat_map(|it| &it.outputs).filter(|it| it.wrong > 0);
         let wrong = wrong.map(|it| {
-            let words = crate::measure::wrong_words(&it.buffer, it);
+            let words = it.wrong_words();
             Report::failed(format!("{name}: the numbers are wrong: {words}"))
         });
         Report::all(found.chain(wrong))

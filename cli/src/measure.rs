@@ -6,11 +6,10 @@ use std::{
 };
 
 use codegen::device::MachineInfo;
-use ir::Name;
 use schedule::{Step, workload::Param};
 use tuner::{
     Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured,
-    OutputCheck, Progress, Record, Regime, Settings, Verification, append, sha256,
+    Progress, Record, Regime, Settings, Verification, append, sha256,
 };
 
 use crate::{build::Built, clock, load::Plan, report::Report, shell::Shell};
@@ -140,26 +139,9 @@ pub(crate) fn failure_words(measured: &Measured) -> Option<String> {
     let failure = measured.failure.as_ref()?;
     let is_wrong = matches!(failure, Failure::Wrong | Failure::WrongAfterTiming);
     match measured.wrong_output().filter(|_| is_wrong) {
-        Some((buffer, check)) => Some(format!("{failure}: {}", wrong_words(buffer, check))),
+        Some((_, check)) => Some(format!("{failure}: {}", check.wrong_words())),
         None => Some(failure.to_string()),
     }
-}
-
-/// `3 of 64 compared elements of `C` differ; C[0, 1] is 2 and should be 3`.
-pub(crate) fn wrong_words(buffer: &Name, check: &OutputCheck) -> String {
-    let unwritten = (check.unwritten > 0)
-        .then(|| format!(", {} of {} were never written", check.unwritten, check.elements));
-    let worst = check.worst.as_ref().map(|worst| {
-        let at: Vec<_> = worst.at.iter().map(ToString::to_string).collect();
-        format!("; {buffer}[{}] is {} and should be {}", at.join(", "), worst.got, worst.expected)
-    });
-    format!(
-        "{} of {} compared elements of `{buffer}` differ{}{}",
-        check.wrong,
-        check.compared,
-        unwritten.unwrap_or_default(),
-        worst.unwrap_or_default()
-    )
 }
 
 /// `62 % of the compute roofline`.

@@ -144,6 +144,35 @@ fn empty_buffers_and_no_calls() {
 }
 
 #[test]
+fn unloaded_programs_are_gone_and_the_others_stay() {
+    let mut machine = CpuMachine::open().unwrap();
+    let gemm =
+        Gemm { batch: 1, m: 1, n: 1, k: 1, input: DType::F32, output: DType::F32, b_transposed: false };
+    let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
+    let c = upload(&mut machine, &[-1.0]);
+    let first = machine.load_gemm(&gemm).unwrap();
+    let choices = machine.load_gemm_choices(&gemm, 8).unwrap();
+    let [second] = choices[..] else { panic!("{choices:?}") };
+    machine.unload(first);
+    machine.unload(first);
+    let err = machine.run(first, &[a, b, c], 1).unwrap_err();
+    assert_eq!(err.to_string(), "there is no program 0");
+    machine.run(second, &[a, b, c], 1).unwrap();
+    assert_eq!(download(&mut machine, c, 1), [15.0]);
+    assert_eq!(machine.load_gemm(&gemm).unwrap(), tilewright_codegen::device::ProgramId(2));
+
+    let Some(compiler) = compiler("unloaded_programs_are_gone_and_the_others_stay") else { return };
+    let binary = compiler.compile(&format!("{CPU_ABI_HEADER}{SOURCE}")).unwrap();
+    let program = Program { binary, launches: vec![launch("twice", &[0, 1], &[1])], buffers: vec![4, 4] };
+    let loaded: Vec<_> = (0..3).map(|_| machine.load(&program).unwrap()).collect();
+    machine.unload(loaded[0]);
+    machine.unload(loaded[2]);
+    assert!(machine.run(loaded[2], &[a, c], 1).is_err());
+    machine.run(loaded[1], &[a, c], 1).unwrap();
+    assert_eq!(download(&mut machine, c, 1), [6.0]);
+}
+
+#[test]
 fn the_baseline_multiplies() {
     let mut machine = CpuMachine::open().unwrap();
     let (batch, m, n, k) = (2, 33, 17, 29);

@@ -1,6 +1,6 @@
 //! A GPU, where there is one: handwritten kernels, numbers, times, occupancy and the cuBLAS baseline. Tells what it
 //! does on stderr, for it is also run by hand on machines with a GPU. `TILEWRIGHT_REQUIRE_GPU=1` turns a skip into a
-//! failure.
+//! failure. What a tuner asks of a GPU besides is in the module `tuning`.
 
 use std::io::Write as _;
 
@@ -12,6 +12,9 @@ use tilewright_codegen::device::{
 macro_rules! say {
     ($($words:tt)*) => { writeln!(std::io::stderr(), $($words)*).expect("stderr is open") };
 }
+
+#[path = "cuda_device/tuning.rs"]
+mod tuning;
 
 /// The GPU and NVRTC, or a word on what was skipped.
 fn machine(test: &str) -> Option<CudaMachine> {

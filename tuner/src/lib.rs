@@ -5,7 +5,8 @@
 //! A [`Record`] is one line of the log about one program. Nothing here reads the calendar or prints.
 
 mod baseline;
-mod bench;
+pub mod bench;
+pub mod bootstrap;
 pub mod build;
 mod case;
 mod data;

@@ -200,6 +200,11 @@ impl Roofline {
     pub fn part(&self, seconds: f64) -> Option<f64> {
         self.seconds().map(|(least, _)| least / seconds)
     }
+
+    /// Whether a time is less than the machine can need: a fault of the measurement.
+    pub fn is_beaten(&self, seconds: f64) -> bool {
+        self.part(seconds).is_some_and(|it| it > 1.02)
+    }
 }
 
 impl Measured {
@@ -226,7 +231,7 @@ impl Measured {
         }
         self.stats = Stats::of(&self.seconds);
         self.gflops = self.stats.map(|it| case.work.flops / it.median / 1e9);
-        self.suspicious = self.stats.and_then(|it| roofline.part(it.median)).is_some_and(|it| it > 1.02);
+        self.suspicious = self.stats.is_some_and(|it| roofline.is_beaten(it.median));
     }
 
     /// Operations per second of each sample, in GFLOPS.

@@ -129,6 +129,23 @@ impl Verification {
     }
 }
 
+impl OutputCheck {
+    /// ``3 of 64 compared elements of `C` differ; C[0, 1] is 2 and should be 3``, for an output that is wrong.
+    pub fn wrong_words(&self) -> String {
+        let OutputCheck { buffer, elements, compared, unwritten, wrong, .. } = self;
+        let unwritten = (*unwritten > 0).then(|| format!(", {unwritten} of {elements} were never written"));
+        let worst = self.worst.as_ref().map(|worst| {
+            let at: Vec<_> = worst.at.iter().map(ToString::to_string).collect();
+            format!("; {buffer}[{}] is {} and should be {}", at.join(", "), worst.got, worst.expected)
+        });
+        format!(
+            "{wrong} of {compared} compared elements of `{buffer}` differ{}{}",
+            unwritten.unwrap_or_default(),
+            worst.unwrap_or_default()
+        )
+    }
+}
+
 impl Tolerance {
     /// The formula in the module's documentation. Zero where every written type is an integer.
     pub fn of(case: &Case) -> Tolerance {

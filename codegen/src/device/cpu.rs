@@ -28,7 +28,8 @@ pub struct CpuMachine {
     info: OnceLock<MachineInfo>,
     buffers: BTreeMap<u32, Memory>,
     next_buffer: u32,
-    programs: Vec<Loaded>,
+    /// By their handles. None for those that were unloaded: a handle never comes back.
+    programs: Vec<Option<Loaded>>,
     flush: Option<Memory>,
 }
 
@@ -67,6 +68,11 @@ impl CpuMachine {
         self.pool.threads
     }
 
+    fn push(&mut self, loaded: Loaded) -> ProgramId {
+        self.programs.push(Some(loaded));
+        ProgramId(u32::try_from(self.programs.len() - 1).expect("fewer than 2^32 programs"))
+    }
+
     fn memory(&self, id: BufferId) -> Result<&Memory, DeviceError> {
         self.buffers
             .get(&id.0)
@@ -98,16 +104,14 @@ impl Machine for CpuMachine {
             Ok((*function.map_err(|err| missing(err.to_string()))?, launch.clone()))
         });
         let calls = calls.collect::<Result<_, DeviceError>>()?;
-        self.programs.push(Loaded::Kernels { calls, sizes: program.buffers.clone(), _library: library });
-        Ok(last_id(&self.programs))
+        Ok(self.push(Loaded::Kernels { calls, sizes: program.buffers.clone(), _library: library }))
     }
 
     fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
         cpu_gemm::check(gemm)?;
         let sizes = cpu_gemm::sizes(gemm)
             .ok_or_else(|| DeviceError::Unsupported("the matrices are larger than memory can be".into()))?;
-        self.programs.push(Loaded::Gemm(*gemm, sizes));
-        Ok(last_id(&self.programs))
+        Ok(self.push(Loaded::Gemm(*gemm, sizes)))
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId, DeviceError> {
@@ -137,7 +141,7 @@ impl Machine for CpuMachine {
     }
 
     fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
-        let loaded = usize::try_from(program.0).ok().and_then(|it| self.programs.get(it));
+        let loaded = usize::try_from(program.0).ok().and_then(|it| self.programs.get(it)?.as_ref());
         let loaded =
             loaded.ok_or_else(|| DeviceError::Unsupported(format!("there is no program {}", program.0)))?;
         match loaded {
@@ -189,10 +193,11 @@ impl Machine for CpuMachine {
             self.pool = pool;
         }
     }
-}
 
-fn last_id(programs: &[Loaded]) -> ProgramId {
-    ProgramId(u32::try_from(programs.len() - 1).expect("fewer than 2^32 programs"))
+    fn unload(&mut self, program: ProgramId) {
+        let place = usize::try_from(program.0).ok().and_then(|it| self.programs.get_mut(it));
+        place.and_then(Option::take);
+    }
 }
 
 /// The seconds that so many calls take.

@@ -41,7 +41,7 @@ const CUBLAS: Wanted = Wanted {
 type Handle = *mut c_void;
 
 /// Statuses are taken as numbers: newer libraries have more of them than `cudarc` knows.
-type Status = c_int;
+pub(super) type Status = c_int;
 
 #[rustfmt::skip]
 type GemmFn = unsafe extern "C" fn(
@@ -57,7 +57,7 @@ struct Api {
     set_stream: unsafe extern "C" fn(Handle, CUstream) -> Status,
     set_math: unsafe extern "C" fn(Handle, Math) -> Status,
     version: unsafe extern "C" fn(Handle, *mut c_int) -> Status,
-    status: unsafe extern "C" fn(Status) -> *const c_char,
+    status: StatusText,
     gemm: GemmFn,
 }
 
@@ -93,20 +93,32 @@ pub fn find() -> Result<PathBuf, DeviceError> {
 
 impl Api {
     fn check(&self, call: &str, status: Status) -> Result<(), DeviceError> {
-        if status == 0 {
-            return Ok(());
-        }
-        // SAFETY: the answer is null or a text that lives as long as the library.
-        let reason = unsafe {
-            let text = (self.status)(status);
-            if text.is_null() {
-                format!("status {status}")
-            } else {
-                CStr::from_ptr(text).to_string_lossy().into_owned()
-            }
-        };
-        Err(DeviceError::Call { call: call.into(), reason })
+        // SAFETY: it is the library's own.
+        unsafe { check(self.status, call, status) }
     }
+}
+
+/// The library's word for a status.
+pub(super) type StatusText = unsafe extern "C" fn(Status) -> *const c_char;
+
+/// A status as ours.
+///
+/// # Safety
+/// The function is one of cuBLAS or cuBLASLt for this.
+pub(super) unsafe fn check(words: StatusText, call: &str, status: Status) -> Result<(), DeviceError> {
+    if status == 0 {
+        return Ok(());
+    }
+    // SAFETY: the answer is null or a text that lives as long as the library.
+    let reason = unsafe {
+        let text = words(status);
+        if text.is_null() {
+            format!("status {status}")
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    };
+    Err(DeviceError::Call { call: call.into(), reason })
 }
 
 /// A handle on one stream.
@@ -144,12 +156,7 @@ impl Cublas {
     /// # Safety
     /// The addresses are of memory on the device, large enough for the matrices, C apart from A and B.
     pub(super) unsafe fn start(&self, it: &Product, [a, b, c]: [CUdeviceptr; 3]) -> Result<(), DeviceError> {
-        // One and zero, in the type that the product is computed in.
-        let (single, double) = ([1.0f32, 0.0], [1.0f64, 0.0]);
-        let scales: [*const c_void; 2] = match it.compute {
-            Compute::CUBLAS_COMPUTE_64F => [(&raw const double[0]).cast(), (&raw const double[1]).cast()],
-            _ => [(&raw const single[0]).cast(), (&raw const single[1]).cast()],
-        };
+        let scales = it.scales();
         let [m, n, k] = it.sizes;
         let [stride_a, stride_b, stride_c] = it.strides;
         // cuBLAS counts by columns, where our C is its transpose: C' = B'·A'.
@@ -179,16 +186,30 @@ impl Drop for Cublas {
 pub(super) struct Product {
     /// The bytes of A, B and C.
     pub(super) bytes: [usize; 3],
-    sizes: [c_int; 3],
-    strides: [c_longlong; 3],
-    batch: c_int,
-    b_transposed: bool,
-    input: DataType,
-    output: DataType,
-    compute: Compute,
+    /// m, n and k.
+    pub(super) sizes: [c_int; 3],
+    /// The elements of one A, one B and one C.
+    pub(super) strides: [c_longlong; 3],
+    pub(super) batch: c_int,
+    pub(super) b_transposed: bool,
+    pub(super) input: DataType,
+    pub(super) output: DataType,
+    pub(super) compute: Compute,
 }
 
+/// One and zero, in each type that a product is computed in.
+static SINGLE: [f32; 2] = [1.0, 0.0];
+static DOUBLE: [f64; 2] = [1.0, 0.0];
+
 impl Product {
+    /// Where one and zero lie, in the type that the product is computed in.
+    pub(super) fn scales(&self) -> [*const c_void; 2] {
+        match self.compute {
+            Compute::CUBLAS_COMPUTE_64F => DOUBLE.each_ref().map(|it| ptr::from_ref(it).cast()),
+            _ => SINGLE.each_ref().map(|it| ptr::from_ref(it).cast()),
+        }
+    }
+
     /// Refuses what cuBLAS has no product for.
     pub(super) fn new(it: &Gemm) -> Result<Product, DeviceError> {
         let refuse = |why: String| Err(DeviceError::Unsupported(why));

@@ -2,40 +2,49 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::{collections::BTreeMap, ffi::CString, ptr};
+use std::{collections::BTreeMap, mem, ptr};
 
-use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute_enum as Attribute, CUdeviceptr, CUevent, CUfunction,
-    CUfunction_attribute_enum as FunctionAttribute, CUmodule, CUstream,
-};
+use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdeviceptr};
 
 use super::{
-    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Program, ProgramId,
+    BufferId, DeviceError, Gemm, Machine, MachineInfo, Program, ProgramId,
     cublas::{Cublas, Product},
-    cuda_driver::{attribute, check, describe_device, device, elapsed_ms},
-    cuda_launch::{Prepared, check_launch},
+    cublas_lt::{Choice, CublasLt},
+    cuda_clock::Clock,
+    cuda_driver::{check, describe_device, device},
+    cuda_launch::Prepared,
+    cuda_module::{Kernels, device_memory},
+    cuda_wait::Timer,
 };
 
 /// An NVIDIA GPU. Programs are cubins, or PTX that the driver translates.
 ///
 /// An error [`DeviceError::Lost`] ends it: the driver then fails every later call of this process, so measurements
-/// belong in a process that may be replaced.
+/// belong in a process that may be replaced. So does [`DeviceError::Hang`]: what hangs keeps the device, so that the
+/// driver would wait for ever, and every later call is refused with the same words instead. Dropping waits neither;
+/// only the end of the process, best by SIGKILL, ends such a program.
 pub struct CudaMachine {
     info: MachineInfo,
     device: CUdevice,
     context: CUcontext,
-    stream: CUstream,
-    events: [CUevent; 2],
+    timer: Timer,
     buffers: BTreeMap<u32, (CUdeviceptr, usize)>,
     next_buffer: u32,
-    programs: Vec<Loaded>,
+    /// By their handles. None for those that were unloaded: a handle never comes back.
+    programs: Vec<Option<Loaded>>,
     cublas: Option<Cublas>,
+    cublas_lt: Option<CublasLt>,
+    /// None before the first question, and an error where the kernel cannot be loaded.
+    clock: Option<Result<Clock, DeviceError>>,
     flush: Option<(CUdeviceptr, usize)>,
+    /// What hangs, once something does.
+    hung: Option<DeviceError>,
 }
 
 enum Loaded {
-    Kernels { module: CUmodule, functions: Vec<(CUfunction, Launch)>, sizes: Vec<usize> },
+    Kernels(Kernels),
     Gemm(Product),
+    Choice(Choice),
 }
 
 impl CudaMachine {
@@ -56,24 +65,18 @@ impl CudaMachine {
             info,
             device,
             context,
-            stream: ptr::null_mut(),
-            events: [ptr::null_mut(); 2],
+            timer: Timer::empty(),
             buffers: BTreeMap::new(),
             next_buffer: 0,
             programs: vec![],
             cublas: None,
+            cublas_lt: None,
+            clock: None,
             flush: None,
+            hung: None,
         };
         machine.enter()?;
-        // SAFETY: the handles are valid for writes. The stream must wait for the default one (flag 0): a copy from
-        // pageable memory returns once its last part is staged, and a stream apart from it would start a kernel
-        // whose first results that part then overwrites. Events with flag 0 have timing.
-        unsafe {
-            check("cuStreamCreate", sys::cuStreamCreate(&raw mut machine.stream, 0))?;
-            for event in &mut machine.events {
-                check("cuEventCreate", sys::cuEventCreate(event, 0))?;
-            }
-        }
+        machine.timer.make()?;
         Ok(machine)
     }
 
@@ -83,8 +86,8 @@ impl CudaMachine {
     /// As for running.
     pub fn resident_blocks(&self, program: ProgramId) -> Result<Vec<u32>, DeviceError> {
         self.enter()?;
-        let Loaded::Kernels { functions, .. } = self.program(program)? else { return Ok(vec![]) };
-        let blocks = functions.iter().map(|(function, launch)| {
+        let Loaded::Kernels(kernels) = self.program(program)? else { return Ok(vec![]) };
+        let blocks = kernels.functions.iter().map(|(function, launch)| {
             let threads = launch.block.iter().product::<u32>().cast_signed();
             let shared = usize::try_from(launch.shared_bytes).expect("32 bits fit");
             let mut blocks = 0;
@@ -97,14 +100,17 @@ impl CudaMachine {
         blocks.collect()
     }
 
-    /// Makes the context that of the calling thread.
+    /// Makes the context that of the calling thread. Refuses once something hangs.
     fn enter(&self) -> Result<(), DeviceError> {
+        if let Some(hang) = &self.hung {
+            return Err(hang.clone());
+        }
         // SAFETY: the context is alive.
         check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 
     fn program(&self, id: ProgramId) -> Result<&Loaded, DeviceError> {
-        let found = usize::try_from(id.0).ok().and_then(|it| self.programs.get(it));
+        let found = usize::try_from(id.0).ok().and_then(|it| self.programs.get(it)?.as_ref());
         found.ok_or_else(|| DeviceError::Unsupported(format!("there is no program {}", id.0)))
     }
 
@@ -120,64 +126,48 @@ impl CudaMachine {
     }
 
     fn push(&mut self, loaded: Loaded) -> ProgramId {
-        self.programs.push(loaded);
+        self.programs.push(Some(loaded));
         ProgramId(u32::try_from(self.programs.len() - 1).expect("fewer than 2^32 programs"))
     }
 
-    /// The function of a launch, ready for the memory and threads it asks for.
-    fn function(
-        &self,
-        module: CUmodule,
-        program: &Program,
-        launch: &Launch,
-    ) -> Result<CUfunction, DeviceError> {
-        let name = &launch.kernel;
-        let text = CString::new(&**name).map_err(|err| DeviceError::Call {
-            call: "cuModuleGetFunction".into(),
-            reason: err.to_string(),
-        })?;
-        let mut function = ptr::null_mut();
-        // SAFETY: the module is loaded, the name ends with zero, and the function is valid for writes.
-        check(&format!("cuModuleGetFunction for `{name}`"), unsafe {
-            sys::cuModuleGetFunction(&raw mut function, module, text.as_ptr())
-        })?;
-        let threads =
-            function_attribute(function, FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
-        let fixed = function_attribute(function, FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
-        let most = attribute(self.device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        check_launch(launch, threads, fixed, most)?;
-
-        // One kernel may stand in several launches: its limit is that of the largest.
-        let same = program.launches.iter().filter(|it| it.kernel == *name);
-        let shared = same.map(|it| it.shared_bytes).max().unwrap_or(0);
-        if shared + fixed > 48 * 1024 {
-            let limit = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is loaded.
-            check(&format!("cuFuncSetAttribute for `{name}`"), unsafe {
-                sys::cuFuncSetAttribute(function, limit, shared.cast_signed())
-            })?;
+    /// Runs a program that [`Machine::run`] may run.
+    fn timed(&self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
+        let calls = usize::try_from(calls).expect("32 bits fit");
+        match self.program(program)? {
+            Loaded::Kernels(kernels) => {
+                let all = self.addresses(buffers, &kernels.sizes)?;
+                let functions = kernels.functions.iter();
+                let mut launches: Vec<_> =
+                    functions.map(|(function, launch)| Prepared::new(*function, launch, &all)).collect();
+                let params: Vec<_> = launches.iter_mut().map(Prepared::params).collect();
+                let count = launches.len();
+                self.timer.time(calls * count, &kernels.names(), |piece| {
+                    launches[piece % count].start(&params[piece % count], self.timer.stream)
+                })
+            }
+            Loaded::Gemm(product) => {
+                let operands = self.operands(buffers, &product.bytes)?;
+                let cublas = self.cublas.as_ref().expect("made when the product was loaded");
+                self.timer.time(calls, "the matrix product of cuBLAS", |_| {
+                    // SAFETY: number, sizes and distinctness of the buffers were checked.
+                    unsafe { cublas.start(product, operands) }
+                })
+            }
+            Loaded::Choice(choice) => {
+                let operands = self.operands(buffers, &choice.bytes)?;
+                let cublas = self.cublas_lt.as_ref().expect("made when the product was loaded");
+                self.timer.time(calls, "a matrix product of cuBLASLt", |_| {
+                    // SAFETY: number, sizes and distinctness of the buffers were checked.
+                    unsafe { cublas.start(choice, operands, self.timer.stream) }
+                })
+            }
         }
-        Ok(function)
     }
 
-    /// Starts `calls` rounds between the two events, waits, and gives the seconds. `names` says what ran.
-    fn time(
-        &self,
-        calls: u32,
-        names: &str,
-        start: impl Fn() -> Result<(), DeviceError>,
-    ) -> Result<f64, DeviceError> {
-        let [begin, end] = self.events;
-        // SAFETY: events and stream are alive.
-        unsafe {
-            check("cuEventRecord", sys::cuEventRecord(begin, self.stream))?;
-            let started = (0..calls).try_for_each(|_| start());
-            let recorded = check("cuEventRecord", sys::cuEventRecord(end, self.stream));
-            // Waits even if a launch was refused, so that nothing runs on when the error is seen.
-            let waited = check(&format!("running {names}"), sys::cuEventSynchronize(end));
-            started.and(recorded).and(waited)?;
-        }
-        Ok(f64::from(elapsed_ms(begin, end)?) / 1e3)
+    /// The addresses of A, B and C, once their number and sizes are right.
+    fn operands(&self, ids: &[BufferId], sizes: &[usize; 3]) -> Result<[CUdeviceptr; 3], DeviceError> {
+        let all = self.addresses(ids, sizes)?;
+        Ok(<[_; 3]>::try_from(all).expect("three sizes were checked"))
     }
 }
 
@@ -189,33 +179,15 @@ impl Machine for CudaMachine {
     fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError> {
         self.enter()?;
         super::check_program(program)?;
-        let mut image = program.binary.clone();
-        // PTX is text, which must end with zero; after a cubin a zero does no harm.
-        image.push(0);
-        let mut module = ptr::null_mut();
-        // SAFETY: the image is a cubin or PTX that ends with zero, and the module is valid for writes.
-        check("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) })?;
-        let functions = program.launches.iter().map(|launch| {
-            let function = self.function(module, program, launch)?;
-            Ok((function, launch.clone()))
-        });
-        match functions.collect::<Result<_, DeviceError>>() {
-            Ok(functions) => {
-                Ok(self.push(Loaded::Kernels { module, functions, sizes: program.buffers.clone() }))
-            }
-            Err(err) => {
-                // SAFETY: the module is loaded, and nobody has its functions.
-                unsafe { sys::cuModuleUnload(module) };
-                Err(err)
-            }
-        }
+        let kernels = Kernels::load(self.device, program)?;
+        Ok(self.push(Loaded::Kernels(kernels)))
     }
 
     fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
         self.enter()?;
         let product = Product::new(gemm)?;
         if self.cublas.is_none() {
-            let cublas = Cublas::new(self.stream)?;
+            let cublas = Cublas::new(self.timer.stream)?;
             self.info.versions.push(("cuBLAS".into(), cublas.version()?));
             self.cublas = Some(cublas);
         }
@@ -263,30 +235,11 @@ impl Machine for CudaMachine {
 
     fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
         self.enter()?;
-        match self.program(program)? {
-            Loaded::Kernels { functions, sizes, .. } => {
-                let all = self.addresses(buffers, sizes)?;
-                let mut launches: Vec<_> = functions
-                    .iter()
-                    .map(|(function, launch)| Prepared::new(*function, launch, &all))
-                    .collect();
-                let params: Vec<_> = launches.iter_mut().map(Prepared::params).collect();
-                let names: Vec<_> = functions.iter().map(|it| format!("`{}`", it.1.kernel)).collect();
-                self.time(calls, &names.join(", "), || {
-                    let mut each = launches.iter().zip(&params);
-                    each.try_for_each(|(launch, params)| launch.start(params, self.stream))
-                })
-            }
-            Loaded::Gemm(product) => {
-                let all = self.addresses(buffers, &product.bytes)?;
-                let operands = <[_; 3]>::try_from(all).expect("three sizes were checked");
-                let cublas = self.cublas.as_ref().expect("made when the product was loaded");
-                self.time(calls, "the matrix product of cuBLAS", || {
-                    // SAFETY: number, sizes and distinctness of the buffers were checked.
-                    unsafe { cublas.start(product, operands) }
-                })
-            }
+        let timed = self.timed(program, buffers, calls);
+        if let Err(hang @ DeviceError::Hang { .. }) = &timed {
+            self.hung = Some(hang.clone());
         }
+        timed
     }
 
     fn flush_cache(&mut self) -> Result<(), DeviceError> {
@@ -299,57 +252,76 @@ impl Machine for CudaMachine {
         };
         // SAFETY: the memory is ours and so large; the stream is alive.
         unsafe {
-            check("cuMemsetD8Async", sys::cuMemsetD8Async(start, 0x5a, bytes, self.stream))?;
-            check("cuStreamSynchronize", sys::cuStreamSynchronize(self.stream))
+            check("cuMemsetD8Async", sys::cuMemsetD8Async(start, 0x5a, bytes, self.timer.stream))?;
+            check("cuStreamSynchronize", sys::cuStreamSynchronize(self.timer.stream))
         }
     }
 
     fn set_threads(&mut self, _threads: usize) {}
-}
 
-impl Drop for CudaMachine {
-    fn drop(&mut self) {
-        // After `Lost` these fail, and there is nothing to do about it.
-        if self.enter().is_err() {
-            return;
+    fn set_deadline(&mut self, seconds: Option<f64>) {
+        self.timer.deadline = seconds;
+    }
+
+    fn clock_mhz(&mut self) -> Option<f64> {
+        self.enter().ok()?;
+        let clock = self.clock.get_or_insert_with(Clock::new).as_ref().ok()?;
+        let mhz = clock.mhz(&self.timer);
+        if let Err(hang @ DeviceError::Hang { .. }) = &mhz {
+            self.hung = Some(hang.clone());
         }
-        self.cublas = None;
-        // SAFETY: each handle is alive or null, and is not used afterwards.
-        unsafe {
-            for loaded in &self.programs {
-                match loaded {
-                    Loaded::Kernels { module, .. } => drop(sys::cuModuleUnload(*module)),
-                    Loaded::Gemm(_) => {}
-                }
-            }
-            for (start, _) in self.buffers.values().chain(&self.flush) {
-                sys::cuMemFree_v2(*start);
-            }
-            for event in self.events.iter().filter(|it| !it.is_null()) {
-                sys::cuEventDestroy_v2(*event);
-            }
-            if !self.stream.is_null() {
-                sys::cuStreamDestroy_v2(self.stream);
-            }
-            sys::cuDevicePrimaryCtxRelease_v2(self.device);
+        mhz.ok()?
+    }
+
+    fn load_gemm_choices(&mut self, gemm: &Gemm, most: usize) -> Result<Vec<ProgramId>, DeviceError> {
+        self.enter()?;
+        let product = Product::new(gemm)?;
+        if self.cublas_lt.is_none() {
+            let cublas = CublasLt::new()?;
+            self.info.versions.push(("cuBLASLt".into(), cublas.version()));
+            self.cublas_lt = Some(cublas);
+        }
+        let cublas = self.cublas_lt.as_ref().expect("made above");
+        let choices = cublas.choices(product, most)?;
+        Ok(choices.into_iter().map(|it| self.push(Loaded::Choice(it))).collect())
+    }
+
+    fn unload(&mut self, program: ProgramId) {
+        let place = usize::try_from(program.0).ok().and_then(|it| self.programs.get_mut(it));
+        let Some(Loaded::Kernels(kernels)) = place.and_then(Option::take) else { return };
+        // After `Lost` or `Hang` the module stays: the driver would fail or wait, and the process ends anyway.
+        if self.enter().is_ok() {
+            kernels.unload();
         }
     }
 }
 
-fn function_attribute(function: CUfunction, which: FunctionAttribute) -> Result<u32, DeviceError> {
-    let mut value = 0;
-    // SAFETY: the function is loaded, and the value is valid for writes.
-    check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) })?;
-    Ok(u32::try_from(value).unwrap_or(0))
-}
-
-/// Memory on the device of the current context, aligned to at least 256 bytes.
-fn device_memory(bytes: usize) -> Result<CUdeviceptr, DeviceError> {
-    let mut start = 0;
-    // SAFETY: the address is valid for writes. None of no size is allowed.
-    let result = unsafe { sys::cuMemAlloc_v2(&raw mut start, bytes.max(1)) };
-    check(&format!("taking {bytes} bytes of GPU memory"), result)?;
-    Ok(start)
+impl Drop for CudaMachine {
+    fn drop(&mut self) {
+        // After `Lost` these fail, and there is nothing to do about it. After `Hang` they would wait.
+        if self.enter().is_err() {
+            mem::forget((self.cublas.take(), self.cublas_lt.take()));
+            return;
+        }
+        self.cublas = None;
+        self.cublas_lt = None;
+        if let Some(Ok(clock)) = self.clock.take() {
+            clock.destroy();
+        }
+        for loaded in self.programs.drain(..).flatten() {
+            match loaded {
+                Loaded::Kernels(kernels) => kernels.unload(),
+                Loaded::Gemm(_) | Loaded::Choice(_) => {}
+            }
+        }
+        for (start, _) in self.buffers.values().chain(&self.flush) {
+            // SAFETY: the memory is ours and is not used afterwards.
+            unsafe { sys::cuMemFree_v2(*start) };
+        }
+        self.timer.destroy();
+        // SAFETY: it was retained when the machine was opened.
+        unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
 }
 
 #[cfg(test)]

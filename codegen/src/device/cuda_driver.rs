@@ -12,7 +12,7 @@ use ir::Arch;
 
 use super::{DeviceError, MachineInfo, nvrtc};
 
-/// What is called here and in `cuda`. `cudarc` panics at the first call of a function that the driver lacks, so
+/// What is called here and in the other modules of `cuda`. `cudarc` panics at the first call of a function that the driver lacks, so
 /// all are looked up before.
 const NEEDED: &[&CStr] = &[
     c"cuInit",
@@ -29,6 +29,7 @@ const NEEDED: &[&CStr] = &[
     c"cuStreamDestroy_v2",
     c"cuEventCreate",
     c"cuEventRecord",
+    c"cuEventQuery",
     c"cuEventSynchronize",
     c"cuEventElapsedTime",
     c"cuEventDestroy_v2",

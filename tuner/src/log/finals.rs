@@ -49,6 +49,9 @@ pub struct Finals {
     /// The vendor's library, if it has this product.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
+    /// Why there is no baseline although the workload is a matrix product and one was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_baseline: Option<String>,
     /// When, RFC 3339 in UTC.
     pub time: String,
 }

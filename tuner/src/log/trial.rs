@@ -103,7 +103,8 @@ pub struct Measurement {
     /// Whether it is faster than the machine can be: not a result.
     #[serde(default)]
     pub suspicious: bool,
-    /// The clock of the multiprocessors beside each sample, in MHz, where it can be told.
+    /// The clock of the multiprocessors in MHz, where it can be told: after each sample in finals, before the first and
+    /// after the last one in a screen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clock_mhz: Vec<f64>,
     /// The verdict before timing.

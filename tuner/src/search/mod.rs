@@ -6,12 +6,15 @@
 //! So a run is repeated by telling the results of a log again.
 //!
 //! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
-//! first.
+//! first. [`simulate`] runs a strategy against a table of results instead of a machine.
 
+mod evolution;
 mod points;
 mod random;
 mod seeded;
+pub mod simulate;
 
+pub use evolution::{Breeding, Evolution};
 pub use points::{Grid, Points};
 pub use random::Random;
 pub use seeded::Seeded;

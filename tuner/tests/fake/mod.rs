@@ -26,8 +26,16 @@ pub(crate) enum Does {
     WrongLater,
     /// Loads code for half a second in its first run.
     LoadsFirst,
+    /// Takes up to a fifth longer, now so and now so.
+    Noisy,
     /// Fails to run.
     Crashes,
+    /// Is right, and overwrites its first input.
+    SpoilsInput,
+    /// Reads where it must not: the machine is lost.
+    Strays,
+    /// Does not end.
+    Hangs,
 }
 
 /// A program that takes `seconds` a call.
@@ -49,13 +57,23 @@ pub(crate) fn program(case: &Case, does: Does, seconds: f64) -> Program {
 /// Shared with the test, which looks at it while the machine is lent out.
 pub(crate) type Runs = Rc<RefCell<Vec<Option<(u32, u32)>>>>;
 
+/// What a program does, its seconds a call, its sizes, and how often it ran.
+type Loaded = (Does, f64, [usize; 3], u32);
+
 pub(crate) struct Fake {
     info: MachineInfo,
     pub(crate) memory: Vec<Option<Vec<u8>>>,
-    programs: Vec<(Does, f64, [usize; 3], u32)>,
+    programs: Vec<Option<Loaded>>,
     /// The programs in the order they ran, each with its number of calls; `None` is a flush.
     pub(crate) runs: Runs,
     pub(crate) has_library: bool,
+    /// Seconds a call of each of the library's ways, its own first choice first.
+    pub(crate) choices: Vec<f64>,
+    /// The clock after so many runs, the last of which was of this program.
+    pub(crate) clock: fn(usize, u32) -> Option<f64>,
+    deadline: Option<f64>,
+    /// Whether a program strayed or hung: nothing may be touched afterwards.
+    lost: bool,
 }
 
 impl Fake {
@@ -69,7 +87,26 @@ impl Fake {
             cache_bytes: 1 << 20,
             versions: vec![("fake".to_owned(), "1".to_owned())],
         };
-        Fake { info, memory: vec![], programs: vec![], runs: Rc::default(), has_library: true }
+        Fake {
+            info,
+            memory: vec![],
+            programs: vec![],
+            runs: Rc::default(),
+            has_library: true,
+            choices: vec![1e-3],
+            clock: |_, _| None,
+            deadline: None,
+            lost: false,
+        }
+    }
+
+    pub(crate) fn programs_loaded(&self) -> usize {
+        self.programs.iter().flatten().count()
+    }
+
+    fn push(&mut self, does: Does, seconds: f64, dims: [usize; 3]) -> ProgramId {
+        self.programs.push(Some((does, seconds, dims, 0)));
+        ProgramId(u32::try_from(self.programs.len() - 1).unwrap())
     }
 
     pub(crate) fn bytes_in_use(&self) -> usize {
@@ -77,6 +114,7 @@ impl Fake {
     }
 
     fn bytes(&mut self, buffer: BufferId) -> &mut Vec<u8> {
+        assert!(!self.lost, "touched after it was lost");
         self.memory[buffer.0 as usize].as_mut().expect("the buffer was not freed")
     }
 
@@ -105,6 +143,28 @@ impl Fake {
     }
 }
 
+impl Fake {
+    fn failure(&mut self, does: Does) -> Option<DeviceError> {
+        match does {
+            Does::Crashes => Some(DeviceError::Call {
+                call: "fakeLaunch".to_owned(),
+                reason: "illegal address".to_owned(),
+            }),
+            Does::Strays => {
+                self.lost = true;
+                let reason = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal address was accessed".to_owned();
+                Some(DeviceError::Lost { call: "running `fake`".to_owned(), reason })
+            }
+            Does::Hangs => {
+                self.lost = true;
+                let seconds = self.deadline.expect("somebody set a deadline");
+                Some(DeviceError::Hang { what: "`fake`".to_owned(), seconds })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Machine for Fake {
     fn info(&self) -> &MachineInfo {
         &self.info
@@ -114,8 +174,7 @@ impl Machine for Fake {
         let (does, seconds) = serde_json::from_slice(&program.binary).unwrap();
         let dims = &program.launches[0].dims;
         let dims = [dims[0], dims[1], dims[2]].map(|it| usize::try_from(it).unwrap());
-        self.programs.push((does, seconds, dims, 0));
-        Ok(ProgramId(u32::try_from(self.programs.len() - 1).unwrap()))
+        Ok(self.push(does, seconds, dims))
     }
 
     fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
@@ -123,8 +182,7 @@ impl Machine for Fake {
             return Err(DeviceError::Missing { what: "the library".to_owned(), help: String::new() });
         }
         assert_eq!((gemm.batch, gemm.b_transposed), (1, false));
-        self.programs.push((Does::Right, 1e-3, [gemm.m, gemm.n, gemm.k], 0));
-        Ok(ProgramId(u32::try_from(self.programs.len() - 1).unwrap()))
+        Ok(self.push(Does::Right, self.choices[0], [gemm.m, gemm.n, gemm.k]))
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId, DeviceError> {
@@ -133,6 +191,7 @@ impl Machine for Fake {
     }
 
     fn free(&mut self, buffer: BufferId) {
+        assert!(!self.lost, "touched after it was lost");
         assert!(self.memory[buffer.0 as usize].take().is_some(), "freed twice");
     }
 
@@ -148,20 +207,23 @@ impl Machine for Fake {
     }
 
     fn run(&mut self, id: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
-        let (does, seconds, dims, ran) = self.programs[id.0 as usize];
-        self.programs[id.0 as usize].3 += 1;
+        assert!(!self.lost, "touched after it was lost");
+        let program = self.programs[id.0 as usize].as_mut().expect("the program was not unloaded");
+        let (does, seconds, dims, ran) = *program;
+        program.3 += 1;
         self.runs.borrow_mut().push(Some((id.0, calls)));
-        if does == Does::Crashes {
-            return Err(DeviceError::Call {
-                call: "fakeLaunch".to_owned(),
-                reason: "illegal address".to_owned(),
-            });
+        if let Some(err) = self.failure(does) {
+            return Err(err);
         }
         self.multiply(dims, does, ran, buffers);
+        if does == Does::SpoilsInput {
+            self.bytes(buffers[0]).fill(0);
+        }
         // The clock drifts: whoever runs later in a round is slower, so that a fixed order would show.
         let drift = 1.0 + 1e-3 * (self.runs.borrow().len() % 7) as f64;
         let loading = if does == Does::LoadsFirst && ran == 0 { 0.5 } else { 0.0 };
-        Ok(seconds * f64::from(calls) * drift + loading)
+        let noise = if does == Does::Noisy { f64::from(ran * 37 % 11) / 50.0 } else { 0.0 };
+        Ok(seconds * f64::from(calls) * (drift + noise) + loading)
     }
 
     fn flush_cache(&mut self) -> Result<(), DeviceError> {
@@ -170,6 +232,29 @@ impl Machine for Fake {
     }
 
     fn set_threads(&mut self, _threads: usize) {}
+
+    fn set_deadline(&mut self, seconds: Option<f64>) {
+        self.deadline = seconds;
+    }
+
+    fn clock_mhz(&mut self) -> Option<f64> {
+        assert!(!self.lost, "touched after it was lost");
+        let runs = self.runs.borrow();
+        let last = runs.iter().rev().flatten().next().map_or(0, |it| it.0);
+        (self.clock)(runs.len(), last)
+    }
+
+    fn load_gemm_choices(&mut self, gemm: &Gemm, most: usize) -> Result<Vec<ProgramId>, DeviceError> {
+        let first = self.load_gemm(gemm)?;
+        let others: Vec<f64> = self.choices.iter().take(most).skip(1).copied().collect();
+        let others = others.into_iter().map(|it| self.push(Does::Right, it, [gemm.m, gemm.n, gemm.k]));
+        Ok([first].into_iter().chain(others).collect())
+    }
+
+    fn unload(&mut self, program: ProgramId) {
+        assert!(!self.lost, "touched after it was lost");
+        assert!(self.programs[program.0 as usize].take().is_some(), "unloaded twice");
+    }
 }
 
 /// The right product, by the formula.

@@ -1,24 +1,18 @@
-//! Timing on a machine.
+//! Comparisons: programs and the vendor library in the same rounds.
 //!
-//! # Protocol
-//!
-//! Outputs are poisoned, the program runs once, its numbers are verified; only then is it timed. All candidates and
-//! the baseline are timed in the same rounds, in an order drawn anew each round, so that a drift of the clock (a
-//! card under its power limit drifts by 5 to 20 %) meets all of them. A sample is a number of back-to-back calls
-//! long enough for the clock; the figure is the median over the rounds. Comparisons with the baseline are ratios
-//! within a round. After the last round the outputs are poisoned and verified once more. A candidate that is slow
-//! leaves the rounds when its time is spent, with at least [`Settings::least_rounds`] samples, or one if a single
-//! call takes longer than that time.
+//! All candidates and the baseline are timed in the same rounds, in an order drawn anew each round, so that a drift
+//! of the clock (a card under its power limit drifts by 5 to 20 %) meets all of them. A sample is a number of
+//! back-to-back calls long enough for the clock; the figure is the median over the rounds. Comparisons with the
+//! baseline are ratios within a round. A candidate that is slow leaves the rounds when its time is spent, with at
+//! least [`Settings::least_rounds`] samples, or one if a single call takes longer than that time.
 
 use std::thread;
 
-use codegen::device::{BufferId, DeviceError, Machine, Program, ProgramId};
-use indexmap::IndexMap;
-use ir::{InterpError, Name, Role};
+use codegen::device::{DeviceError, Program};
 
+use super::{Bench, Loaded};
 use crate::{
-    Case, Comparison, Expected, Failure, Measured, Oracle, Ratio, Regime, Roofline, Settings, Tensor,
-    Verification,
+    Comparison, Failure, Measured, Ratio, Regime, Roofline, Settings,
     baseline::gemm_of,
     data::{shuffled, stream},
 };
@@ -46,35 +40,6 @@ pub enum Progress<'a> {
     },
 }
 
-/// Why nothing can be measured at all.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum BenchError {
-    /// The machine cannot hold the tensors.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The reference cannot tell what the outputs must be.
-    #[error("the reference of the workload has no value: {0}")]
-    Reference(#[from] InterpError),
-}
-
-/// A case on a machine: inputs uploaded, expectations computed. Gives the memory back when dropped.
-pub struct Bench<'a> {
-    machine: &'a mut dyn Machine,
-    case: &'a Case,
-    oracle: &'a mut dyn Oracle,
-    expected: Vec<Expected>,
-    buffers: IndexMap<Name, BufferId>,
-}
-
-/// A loaded program with its memory.
-struct Loaded {
-    program: ProgramId,
-    /// One for each of the program's buffers.
-    buffers: Vec<BufferId>,
-    /// Those of them that are its own.
-    workspace: Vec<BufferId>,
-}
-
 /// A program on its way through the rounds.
 struct Runner {
     measured: Measured,
@@ -85,26 +50,7 @@ struct Runner {
     spent: f64,
 }
 
-impl<'a> Bench<'a> {
-    /// Draws and uploads the inputs and computes what the outputs must be.
-    pub fn new(
-        machine: &'a mut dyn Machine,
-        case: &'a Case,
-        inputs: &IndexMap<Name, Tensor>,
-        oracle: &'a mut dyn Oracle,
-    ) -> Result<Bench<'a>, BenchError> {
-        let expected = Expected::of(case, oracle)?;
-        let mut bench = Bench { machine, case, oracle, expected, buffers: IndexMap::new() };
-        for (name, param) in case.params() {
-            let buffer = bench.machine.alloc(param.bytes())?;
-            bench.buffers.insert(name.clone(), buffer);
-            if let Some(tensor) = inputs.get(name) {
-                bench.machine.upload(buffer, &tensor.bytes)?;
-            }
-        }
-        Ok(bench)
-    }
-
+impl Bench<'_> {
     /// Verifies and times candidates against each other and against the vendor library.
     pub fn compare(
         &mut self,
@@ -148,34 +94,9 @@ impl<'a> Bench<'a> {
         Comparison { candidates: measured, baseline, no_baseline, regime: settings.regime, roofline }
     }
 
-    fn load(&mut self, program: &Program) -> Result<Loaded, Failure> {
-        let sizes: Vec<usize> = self.case.params().values().map(crate::case::Param::bytes).collect();
-        let Some(own) = program.buffers.strip_prefix(sizes.as_slice()) else {
-            let first = program.buffers.iter().take(sizes.len()).copied().collect();
-            return Err(Failure::Buffers { program: first, case: sizes });
-        };
-        let id = self.machine.load(program)?;
-        let mut buffers: Vec<BufferId> = self.buffers.values().copied().collect();
-        let mut workspace = Vec::new();
-        for size in own {
-            let buffer = self.machine.alloc(*size);
-            workspace.extend(buffer.as_ref().ok());
-            // All ones are a NaN in every float type: a program that reads what it has not written shows.
-            let filled = buffer.and_then(|it| self.machine.upload(it, &vec![0xff; *size]));
-            if let Err(err) = filled {
-                for it in workspace {
-                    self.machine.free(it);
-                }
-                return Err(err.into());
-            }
-        }
-        buffers.extend(&workspace);
-        Ok(Loaded { program: id, buffers, workspace })
-    }
-
     fn load_baseline(&mut self) -> Option<Result<Loaded, DeviceError>> {
         let (gemm, names) = gemm_of(self.case)?;
-        let buffers = names.iter().filter_map(|it| self.buffers.get(it).copied()).collect();
+        let buffers = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
         let program = self.machine.load_gemm(&gemm);
         Some(program.map(|program| Loaded { program, buffers, workspace: vec![] }))
     }
@@ -200,7 +121,12 @@ impl<'a> Bench<'a> {
 
     /// Warms up, and times a call. The first run does not count, because a driver or a library loads code in it; only
     /// of a program that outlasts the budget in one run it has to do.
-    fn calibrate(&mut self, loaded: &Loaded, first: f64, settings: &Settings) -> Result<u32, Failure> {
+    pub(super) fn calibrate(
+        &mut self,
+        loaded: &Loaded,
+        first: f64,
+        settings: &Settings,
+    ) -> Result<u32, Failure> {
         let (mut spent, mut call, mut calls) = (0.0, first, 1u32);
         if first > settings.budget {
             return Ok(1);
@@ -305,29 +231,7 @@ impl<'a> Bench<'a> {
                 Err(failure) => runner.measured.failure = Some(failure),
             }
         }
-        loaded.workspace.into_iter().for_each(|it| self.machine.free(it));
-    }
-
-    /// Poisons the outputs, runs, and looks at them.
-    fn verified_run(&mut self, loaded: &Loaded, calls: u32) -> Result<(f64, Verification), Failure> {
-        for (name, param) in self.case.params().iter().filter(|(_, it)| it.role == Role::Output) {
-            let poison = Tensor::poisoned(param.dtype, &param.shape);
-            self.machine.upload(self.buffers[name], &poison.bytes)?;
-        }
-        let seconds = self.machine.run(loaded.program, &loaded.buffers, calls)?;
-        let mut outputs = Vec::new();
-        for expected in &self.expected {
-            let mut tensor = Tensor::zeroed(expected.dtype, &expected.shape);
-            self.machine.download(self.buffers[&expected.buffer], &mut tensor.bytes)?;
-            outputs.push(expected.check(&tensor, self.oracle));
-        }
-        Ok((seconds / f64::from(calls), Verification { outputs }))
-    }
-}
-
-impl Drop for Bench<'_> {
-    fn drop(&mut self) {
-        self.buffers.values().for_each(|it| self.machine.free(*it));
+        self.release(loaded);
     }
 }
 

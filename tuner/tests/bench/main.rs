@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 #![expect(clippy::cast_possible_truncation, reason = "the sizes are small")]
 
+#[path = "../fake/mod.rs"]
 mod fake;
+mod screen;
 
 use std::time::Duration;
 

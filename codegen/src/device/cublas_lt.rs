@@ -1,0 +1,386 @@
+//! The GPU's baseline at its best: cuBLASLt, with a choice of its algorithms. The products are those of
+//! [`cublas`](super::cublas), computed in the same types and layouts.
+//!
+//! The library lies beside cuBLAS and is looked for in the same places. Its types are `cudarc`'s where the library only
+//! reads them; what it writes is taken as numbers, for newer libraries write more than `cudarc` knows.
+
+#![expect(unsafe_code, reason = "the library is called")]
+
+use std::{
+    ffi::{c_int, c_uint, c_void},
+    ptr,
+    rc::Rc,
+    sync::OnceLock,
+};
+
+use cudarc::{
+    cublas::sys::{
+        cublasComputeType_t as Compute, cublasOperation_t as Operation, cudaDataType_t as DataType,
+    },
+    cublaslt::sys::{
+        cublasLtMatmulDescAttributes_t as OperationAttribute,
+        cublasLtMatmulPreferenceAttributes_t as PreferenceAttribute,
+        cublasLtMatrixLayoutAttribute_t as LayoutAttribute,
+    },
+    driver::sys::{self, CUdeviceptr, CUstream},
+};
+
+use super::{
+    DeviceError,
+    cublas::{Product, Status, StatusText, check},
+    cuda_module::device_memory,
+    locate::{Wanted, symbol},
+};
+
+const CUBLAS_LT: Wanted = Wanted {
+    what: "cuBLASLt (libcublasLt)",
+    help: "`pip install nvidia-cublas` in an active virtual environment, or install a CUDA toolkit, or let \
+           TILEWRIGHT_CUBLAS_DIR name the folder of libcublasLt.so",
+    env: "TILEWRIGHT_CUBLAS_DIR",
+    file: "libcublasLt.so",
+    needs: &[],
+    wheels: &["nvidia/cu13/lib", "nvidia/cublas/lib", "torch/lib"],
+    sonames: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
+};
+
+/// The memory that an algorithm may work in, as cuBLAS itself takes on Hopper.
+const WORKSPACE: usize = 32 << 20;
+
+type Handle = *mut c_void;
+
+/// An algorithm, opaque but free to copy.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Algorithm([u64; 8]);
+
+/// What the heuristic says of an algorithm: `cublasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Found {
+    algorithm: Algorithm,
+    workspace: usize,
+    state: Status,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+#[rustfmt::skip]
+type HeuristicFn = unsafe extern "C" fn(
+    Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Found, *mut c_int,
+) -> Status;
+
+#[rustfmt::skip]
+type MatmulFn = unsafe extern "C" fn(
+    Handle, Handle, *const c_void, CUdeviceptr, Handle, CUdeviceptr, Handle, *const c_void,
+    CUdeviceptr, Handle, CUdeviceptr, Handle, *const Algorithm, CUdeviceptr, usize, CUstream,
+) -> Status;
+
+type DestroyFn = unsafe extern "C" fn(Handle) -> Status;
+
+struct Api {
+    status: StatusText,
+    version: unsafe extern "C" fn() -> usize,
+    create: unsafe extern "C" fn(*mut Handle) -> Status,
+    destroy: DestroyFn,
+    operation: unsafe extern "C" fn(*mut Handle, c_uint, c_uint) -> Status,
+    set_operation: unsafe extern "C" fn(Handle, OperationAttribute, *const c_void, usize) -> Status,
+    destroy_operation: DestroyFn,
+    layout: unsafe extern "C" fn(*mut Handle, c_uint, u64, u64, i64) -> Status,
+    set_layout: unsafe extern "C" fn(Handle, LayoutAttribute, *const c_void, usize) -> Status,
+    destroy_layout: DestroyFn,
+    preference: unsafe extern "C" fn(*mut Handle) -> Status,
+    set_preference: unsafe extern "C" fn(Handle, PreferenceAttribute, *const c_void, usize) -> Status,
+    destroy_preference: DestroyFn,
+    heuristic: HeuristicFn,
+    matmul: MatmulFn,
+}
+
+fn api() -> Result<&'static Api, DeviceError> {
+    static FOUND: OnceLock<Result<Api, DeviceError>> = OnceLock::new();
+    FOUND.get_or_init(load).as_ref().map_err(Clone::clone)
+}
+
+fn load() -> Result<Api, DeviceError> {
+    let (_, lib) = CUBLAS_LT.load()?;
+    // SAFETY: the fields have the types of `cublasLt.h`; enumerations are unsigned there, device pointers are pointers,
+    // and so are descriptors.
+    unsafe {
+        Ok(Api {
+            status: symbol(lib, c"cublasLtGetStatusString")?,
+            version: symbol(lib, c"cublasLtGetVersion")?,
+            create: symbol(lib, c"cublasLtCreate")?,
+            destroy: symbol(lib, c"cublasLtDestroy")?,
+            operation: symbol(lib, c"cublasLtMatmulDescCreate")?,
+            set_operation: symbol(lib, c"cublasLtMatmulDescSetAttribute")?,
+            destroy_operation: symbol(lib, c"cublasLtMatmulDescDestroy")?,
+            layout: symbol(lib, c"cublasLtMatrixLayoutCreate")?,
+            set_layout: symbol(lib, c"cublasLtMatrixLayoutSetAttribute")?,
+            destroy_layout: symbol(lib, c"cublasLtMatrixLayoutDestroy")?,
+            preference: symbol(lib, c"cublasLtMatmulPreferenceCreate")?,
+            set_preference: symbol(lib, c"cublasLtMatmulPreferenceSetAttribute")?,
+            destroy_preference: symbol(lib, c"cublasLtMatmulPreferenceDestroy")?,
+            heuristic: symbol(lib, c"cublasLtMatmulAlgoGetHeuristic")?,
+            matmul: symbol(lib, c"cublasLtMatmul")?,
+        })
+    }
+}
+
+impl Api {
+    fn check(&self, call: &str, status: Status) -> Result<(), DeviceError> {
+        // SAFETY: it is the library's own.
+        unsafe { check(self.status, call, status) }
+    }
+}
+
+/// A handle or descriptor with what destroys it.
+struct Owned {
+    handle: Handle,
+    destroy: DestroyFn,
+}
+
+impl Owned {
+    /// Takes over what a call makes.
+    fn new(
+        api: &Api,
+        call: &str,
+        destroy: DestroyFn,
+        make: impl FnOnce(*mut Handle) -> Status,
+    ) -> Result<Owned, DeviceError> {
+        let mut handle = ptr::null_mut();
+        api.check(call, make(&raw mut handle))?;
+        Ok(Owned { handle, destroy })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the handle is alive and is not used afterwards.
+        unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+/// The library in a context, with its workspace.
+pub(super) struct CublasLt {
+    api: &'static Api,
+    handle: Owned,
+    workspace: CUdeviceptr,
+}
+
+/// A product with its layouts, the same for all of its algorithms.
+struct Plan {
+    product: Product,
+    operation: Owned,
+    /// Of B, A and C, for cuBLASLt counts by columns, where our C is its transpose: C' = B'·A'.
+    layouts: [Owned; 3],
+}
+
+/// A product by one of the library's algorithms.
+pub(super) struct Choice {
+    /// The bytes of A, B and C.
+    pub(super) bytes: [usize; 3],
+    plan: Rc<Plan>,
+    algorithm: Algorithm,
+}
+
+impl CublasLt {
+    /// A handle in the current context.
+    pub(super) fn new() -> Result<CublasLt, DeviceError> {
+        let api = api()?;
+        // SAFETY: the handle is valid for writes.
+        let handle = Owned::new(api, "cublasLtCreate", api.destroy, |it| unsafe { (api.create)(it) })?;
+        let workspace = device_memory(WORKSPACE)?;
+        Ok(CublasLt { api, handle, workspace })
+    }
+
+    /// The version, `13.1.0`.
+    pub(super) fn version(&self) -> String {
+        // SAFETY: it takes nothing.
+        let version = unsafe { (self.api.version)() };
+        format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+    }
+
+    /// The algorithms that the heuristic proposes for a product, best first and at most so many.
+    pub(super) fn choices(&self, product: Product, most: usize) -> Result<Vec<Choice>, DeviceError> {
+        let most = c_int::try_from(most).unwrap_or(c_int::MAX).min(256);
+        if most == 0 {
+            return Ok(vec![]);
+        }
+        let plan = Rc::new(Plan::new(self.api, product)?);
+        let found = self.ask(&plan, most)?;
+        let usable = found.iter().filter(|it| it.state == 0 && it.workspace <= WORKSPACE);
+        let choices: Vec<_> = usable
+            .map(|it| Choice { bytes: plan.product.bytes, plan: plan.clone(), algorithm: it.algorithm })
+            .collect();
+        if choices.is_empty() {
+            return Err(DeviceError::Unsupported("cuBLASLt knows no algorithm for this product".into()));
+        }
+        Ok(choices)
+    }
+
+    /// What the heuristic answers.
+    fn ask(&self, plan: &Plan, most: c_int) -> Result<Vec<Found>, DeviceError> {
+        let api = self.api;
+        let nothing =
+            Found { algorithm: Algorithm([0; 8]), workspace: 0, state: -1, waves: 0.0, reserved: [0; 4] };
+        let mut found = vec![nothing; usize::try_from(most).expect("at least one")];
+        let mut count = 0;
+        let [b, a, c] = plan.layouts.each_ref().map(|it| it.handle);
+        // SAFETY: descriptors and handle are alive, and there is room for as many answers as are asked for.
+        unsafe {
+            let destroy = api.destroy_preference;
+            let call = "cublasLtMatmulPreferenceCreate";
+            let preference = Owned::new(api, call, destroy, |it| (api.preference)(it))?;
+            let (attribute, bytes) = (
+                PreferenceAttribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                u64::try_from(WORKSPACE).expect("64 bits"),
+            );
+            let status = (api.set_preference)(
+                preference.handle,
+                attribute,
+                (&raw const bytes).cast(),
+                size_of_val(&bytes),
+            );
+            api.check("cublasLtMatmulPreferenceSetAttribute", status)?;
+            let (handle, operation, preference) =
+                (self.handle.handle, plan.operation.handle, preference.handle);
+            let answers = found.as_mut_ptr();
+            let status =
+                (api.heuristic)(handle, operation, b, a, c, c, preference, most, answers, &raw mut count);
+            api.check("cublasLtMatmulAlgoGetHeuristic", status)?;
+        }
+        found.truncate(usize::try_from(count).unwrap_or(0));
+        Ok(found)
+    }
+
+    /// Starts C = A·B on a stream of the context.
+    ///
+    /// # Safety
+    /// The addresses are of memory on the device, large enough for the matrices, C apart from A and B.
+    pub(super) unsafe fn start(
+        &self,
+        it: &Choice,
+        [a, b, c]: [CUdeviceptr; 3],
+        stream: CUstream,
+    ) -> Result<(), DeviceError> {
+        let [one, zero] = it.plan.product.scales();
+        let [b_layout, a_layout, c_layout] = it.plan.layouts.each_ref().map(|it| it.handle);
+        // SAFETY: the caller's promise is the callee's demand; the scales are on the host, as is the default. Products of
+        // one machine run one after the other, so that they may share the workspace.
+        #[rustfmt::skip]
+        let status = unsafe {
+            (self.api.matmul)(
+                self.handle.handle, it.plan.operation.handle, one, b, b_layout, a, a_layout, zero,
+                c, c_layout, c, c_layout, &raw const it.algorithm, self.workspace, WORKSPACE, stream,
+            )
+        };
+        self.api.check("cublasLtMatmul", status)
+    }
+}
+
+impl Drop for CublasLt {
+    fn drop(&mut self) {
+        // SAFETY: the memory is ours and is not used afterwards.
+        unsafe { sys::cuMemFree_v2(self.workspace) };
+    }
+}
+
+impl Plan {
+    fn new(api: &Api, product: Product) -> Result<Plan, DeviceError> {
+        let [m, n, k] = product.sizes;
+        let [stride_a, stride_b, stride_c] = product.strides;
+        let (rows, columns) = if product.b_transposed { (k, n) } else { (n, k) };
+        let layout = |dtype: DataType, rows: c_int, columns: c_int, stride: i64| {
+            layout(api, dtype as c_uint, [rows, columns], product.batch, stride)
+        };
+        let layouts = [
+            layout(product.input, rows, columns, stride_b)?,
+            layout(product.input, k, m, stride_a)?,
+            layout(product.output, n, m, stride_c)?,
+        ];
+        let operation = operation(api, &product)?;
+        Ok(Plan { product, operation, layouts })
+    }
+}
+
+/// What to compute: the first operand is our B.
+fn operation(api: &Api, product: &Product) -> Result<Owned, DeviceError> {
+    let scale = match product.compute {
+        Compute::CUBLAS_COMPUTE_64F => DataType::CUDA_R_64F,
+        _ => DataType::CUDA_R_32F,
+    };
+    let (destroy, call) = (api.destroy_operation, "cublasLtMatmulDescCreate");
+    let transposed: i32 =
+        if product.b_transposed { Operation::CUBLAS_OP_T as i32 } else { Operation::CUBLAS_OP_N as i32 };
+    // SAFETY: the descriptor is valid for writes, then alive, and the attribute is a number of 32 bits.
+    unsafe {
+        let make = |it| (api.operation)(it, product.compute as c_uint, scale as c_uint);
+        let operation = Owned::new(api, call, destroy, make)?;
+        let status = (api.set_operation)(
+            operation.handle,
+            OperationAttribute::CUBLASLT_MATMUL_DESC_TRANSA,
+            (&raw const transposed).cast(),
+            size_of_val(&transposed),
+        );
+        api.check("cublasLtMatmulDescSetAttribute", status)?;
+        Ok(operation)
+    }
+}
+
+/// Matrices of so many rows and columns, dense by columns and one after the other.
+fn layout(
+    api: &Api,
+    dtype: c_uint,
+    [rows, columns]: [c_int; 2],
+    batch: c_int,
+    stride: i64,
+) -> Result<Owned, DeviceError> {
+    let size = |it: c_int| u64::try_from(it).expect("sizes are positive");
+    let (destroy, call) = (api.destroy_layout, "cublasLtMatrixLayoutCreate");
+    // SAFETY: the descriptor is valid for writes, then alive, and the attributes are numbers of 32 and 64 bits.
+    unsafe {
+        let make = |it| (api.layout)(it, dtype, size(rows), size(columns), i64::from(rows));
+        let layout = Owned::new(api, call, destroy, make)?;
+        let count = LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT;
+        let status = (api.set_layout)(layout.handle, count, (&raw const batch).cast(), size_of_val(&batch));
+        api.check("cublasLtMatrixLayoutSetAttribute", status)?;
+        let offset = LayoutAttribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET;
+        let status =
+            (api.set_layout)(layout.handle, offset, (&raw const stride).cast(), size_of_val(&stride));
+        api.check("cublasLtMatrixLayoutSetAttribute", status)?;
+        Ok(layout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Gemm;
+    use ir::DType;
+    use std::io::Write as _;
+
+    #[test]
+    fn sizes_are_those_of_the_header() {
+        assert_eq!((size_of::<Algorithm>(), size_of::<Found>(), align_of::<Found>()), (64, 96, 8));
+        assert_eq!(std::mem::offset_of!(Found, state), 72);
+    }
+
+    /// Descriptors need a library but no GPU.
+    #[test]
+    fn descriptors_are_made_where_the_library_is() {
+        let api = match api() {
+            Ok(it) => it,
+            Err(err) => {
+                return writeln!(std::io::stderr(), "skipped: descriptors of cuBLASLt: {err}")
+                    .expect("stderr is open");
+            }
+        };
+        for (input, output, b_transposed, batch) in [
+            (DType::F32, DType::F32, false, 1),
+            (DType::Bf16, DType::F32, true, 3),
+            (DType::F64, DType::F64, true, 1),
+        ] {
+            let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, output, b_transposed };
+            Plan::new(api, Product::new(&gemm).unwrap()).unwrap();
+        }
+    }
+}

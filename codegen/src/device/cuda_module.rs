@@ -1,0 +1,121 @@
+//! Programs and memory in a context: modules, their functions, and what a launch needs of them.
+
+#![expect(unsafe_code, reason = "the driver is called")]
+
+use std::{ffi::CString, ptr};
+
+use cudarc::driver::sys::{
+    self, CUdevice, CUdevice_attribute_enum as Attribute, CUdeviceptr, CUfunction,
+    CUfunction_attribute_enum as FunctionAttribute, CUmodule,
+};
+
+use super::{
+    DeviceError, Launch, Program,
+    cuda_driver::{attribute, check},
+    cuda_launch::check_launch,
+};
+
+/// A module with the functions of a program's launches.
+pub(super) struct Kernels {
+    module: CUmodule,
+    /// In the order of the launches.
+    pub(super) functions: Vec<(CUfunction, Launch)>,
+    /// The bytes of each buffer.
+    pub(super) sizes: Vec<usize>,
+}
+
+impl Kernels {
+    /// Loads a program on the device of the current context.
+    pub(super) fn load(device: CUdevice, program: &Program) -> Result<Kernels, DeviceError> {
+        let module = load_image(&program.binary)?;
+        let mut kernels = Kernels { module, functions: vec![], sizes: program.buffers.clone() };
+        for launch in &program.launches {
+            match prepared_function(device, module, program, launch) {
+                Ok(function) => kernels.functions.push((function, launch.clone())),
+                Err(err) => {
+                    kernels.unload();
+                    return Err(err);
+                }
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// Takes the module out of the current context.
+    pub(super) fn unload(self) {
+        // SAFETY: the module is loaded, and this is the end of its functions.
+        unsafe { sys::cuModuleUnload(self.module) };
+    }
+
+    /// The names of what is launched, for messages.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<_> = self.functions.iter().map(|it| format!("`{}`", it.1.kernel)).collect();
+        names.join(", ")
+    }
+}
+
+/// Loads a cubin or PTX.
+pub(super) fn load_image(image: &[u8]) -> Result<CUmodule, DeviceError> {
+    let mut image = image.to_vec();
+    // PTX is text, which must end with zero; after a cubin a zero does no harm.
+    image.push(0);
+    let mut module = ptr::null_mut();
+    // SAFETY: the image is a cubin or PTX that ends with zero, and the module is valid for writes.
+    check("cuModuleLoadData", unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) })?;
+    Ok(module)
+}
+
+/// The function of a name.
+pub(super) fn function(module: CUmodule, name: &str) -> Result<CUfunction, DeviceError> {
+    let text = CString::new(name)
+        .map_err(|err| DeviceError::Call { call: "cuModuleGetFunction".into(), reason: err.to_string() })?;
+    let mut function = ptr::null_mut();
+    // SAFETY: the module is loaded, the name ends with zero, and the function is valid for writes.
+    check(&format!("cuModuleGetFunction for `{name}`"), unsafe {
+        sys::cuModuleGetFunction(&raw mut function, module, text.as_ptr())
+    })?;
+    Ok(function)
+}
+
+/// Memory on the device of the current context, aligned to at least 256 bytes.
+pub(super) fn device_memory(bytes: usize) -> Result<CUdeviceptr, DeviceError> {
+    let mut start = 0;
+    // SAFETY: the address is valid for writes. None of no size is allowed.
+    let result = unsafe { sys::cuMemAlloc_v2(&raw mut start, bytes.max(1)) };
+    check(&format!("taking {bytes} bytes of GPU memory"), result)?;
+    Ok(start)
+}
+
+/// The function of a launch, ready for the memory and threads it asks for.
+fn prepared_function(
+    device: CUdevice,
+    module: CUmodule,
+    program: &Program,
+    launch: &Launch,
+) -> Result<CUfunction, DeviceError> {
+    let name = &launch.kernel;
+    let function = function(module, name)?;
+    let threads = function_attribute(function, FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+    let fixed = function_attribute(function, FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+    let most = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    check_launch(launch, threads, fixed, most)?;
+
+    // One kernel may stand in several launches: its limit is that of the largest.
+    let same = program.launches.iter().filter(|it| it.kernel == *name);
+    let shared = same.map(|it| it.shared_bytes).max().unwrap_or(0);
+    if shared + fixed > 48 * 1024 {
+        let limit = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function is loaded.
+        check(&format!("cuFuncSetAttribute for `{name}`"), unsafe {
+            sys::cuFuncSetAttribute(function, limit, shared.cast_signed())
+        })?;
+    }
+    Ok(function)
+}
+
+fn function_attribute(function: CUfunction, which: FunctionAttribute) -> Result<u32, DeviceError> {
+    let mut value = 0;
+    // SAFETY: the function is loaded, and the value is valid for writes.
+    check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) })?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}

@@ -1,0 +1,187 @@
+//! Measuring on a machine: comparisons, screens and finals.
+//!
+//! A [`Bench`] has a case on a machine: inputs uploaded once, and what the outputs must be. Every way to measure
+//! goes the same way: the outputs are poisoned, the program runs once, its numbers are verified; only then is it
+//! timed; after the last sample the outputs are poisoned and verified once more.
+//!
+//! | | what | what for |
+//! | --- | --- | --- |
+//! | [`Bench::compare`] | some programs and the vendor's library in shuffled rounds | `run`, `tutorial` |
+//! | [`screen`] | one program, as short as its figure allows | each candidate of a search |
+//! | [`finals`] | the best programs and the vendor's best algorithm in shuffled rounds, with intervals | what is claimed |
+//!
+//! # Invariants
+//!
+//! * Inputs are uploaded once, and again only after wrong numbers: the program may have overwritten them.
+//! * What a program takes, it gives back: memory and the program itself.
+//! * After an error that the process does not outlive ([`TrialError::sticky`](crate::log::TrialError)) nothing on the
+//!   machine is touched any more, not even to give memory back.
+
+mod compare;
+mod fault;
+mod screen;
+
+use codegen::device::{BufferId, DeviceError, Machine, Program, ProgramId};
+use indexmap::IndexMap;
+use ir::{InterpError, Name};
+
+pub use compare::{Candidate, Progress};
+pub use fault::{error_of, wrong_numbers};
+pub use screen::screen;
+
+use crate::{Case, Expected, Failure, Oracle, Tensor, Verification, case::Param};
+
+/// Why nothing can be measured at all.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The machine cannot hold the tensors.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The reference cannot tell what the outputs must be.
+    #[error("the reference of the workload has no value: {0}")]
+    Reference(#[from] InterpError),
+}
+
+/// A case on a machine: inputs uploaded, expectations computed. Gives the memory back when dropped.
+pub struct Bench<'a> {
+    machine: &'a mut dyn Machine,
+    case: &'a Case,
+    inputs: &'a IndexMap<Name, Tensor>,
+    oracle: &'a mut dyn Oracle,
+    kept: Kept,
+}
+
+/// What a [`Bench`] has on its machine and knows of its case, between [`Bench::keep`] and [`Bench::again`]. It belongs
+/// to that machine and that case.
+#[derive(Debug, Default)]
+pub struct Kept {
+    buffers: IndexMap<Name, BufferId>,
+    outputs: Vec<Output>,
+    /// Whether the machine is lost to this process.
+    lost: bool,
+}
+
+/// An output and the memory for looking at it.
+#[derive(Debug)]
+struct Output {
+    expected: Expected,
+    poison: Tensor,
+    seen: Tensor,
+}
+
+/// A loaded program with its memory.
+struct Loaded {
+    program: ProgramId,
+    /// One for each of the program's buffers.
+    buffers: Vec<BufferId>,
+    /// Those of them that are its own.
+    workspace: Vec<BufferId>,
+}
+
+impl<'a> Bench<'a> {
+    /// Uploads the inputs and computes what the outputs must be.
+    pub fn new(
+        machine: &'a mut dyn Machine,
+        case: &'a Case,
+        inputs: &'a IndexMap<Name, Tensor>,
+        oracle: &'a mut dyn Oracle,
+    ) -> Result<Bench<'a>, BenchError> {
+        let outputs = Expected::of(case, oracle)?.into_iter().map(|expected| {
+            let (dtype, shape) = (expected.dtype, &expected.shape);
+            let poison = Tensor::poisoned(dtype, shape);
+            Output { seen: Tensor::zeroed(dtype, shape), poison, expected }
+        });
+        let kept = Kept { outputs: outputs.collect(), ..Kept::default() };
+        let mut bench = Bench { machine, case, inputs, oracle, kept };
+        for (name, param) in case.params() {
+            let buffer = bench.machine.alloc(param.bytes())?;
+            bench.kept.buffers.insert(name.clone(), buffer);
+        }
+        bench.upload_inputs()?;
+        Ok(bench)
+    }
+
+    /// Lets go of the machine, for somebody who has to store it, and leaves everything on it.
+    pub fn keep(mut self) -> Kept {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// A bench from what was kept of it. Machine, case and inputs must be those that it had.
+    pub fn again(
+        machine: &'a mut dyn Machine,
+        case: &'a Case,
+        inputs: &'a IndexMap<Name, Tensor>,
+        oracle: &'a mut dyn Oracle,
+        kept: Kept,
+    ) -> Bench<'a> {
+        Bench { machine, case, inputs, oracle, kept }
+    }
+
+    fn upload_inputs(&mut self) -> Result<(), DeviceError> {
+        for (name, tensor) in self.inputs {
+            if let Some(buffer) = self.kept.buffers.get(name) {
+                self.machine.upload(*buffer, &tensor.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, program: &Program) -> Result<Loaded, Failure> {
+        let sizes: Vec<usize> = self.case.params().values().map(Param::bytes).collect();
+        let Some(own) = program.buffers.strip_prefix(sizes.as_slice()) else {
+            let first = program.buffers.iter().take(sizes.len()).copied().collect();
+            return Err(Failure::Buffers { program: first, case: sizes });
+        };
+        let buffers = self.kept.buffers.values().copied().collect();
+        let mut loaded = Loaded { program: self.machine.load(program)?, buffers, workspace: vec![] };
+        match own.iter().try_for_each(|size| self.add_workspace(&mut loaded, *size)) {
+            Ok(()) => Ok(loaded),
+            Err(err) => {
+                self.release(loaded);
+                Err(err.into())
+            }
+        }
+    }
+
+    fn add_workspace(&mut self, loaded: &mut Loaded, size: usize) -> Result<(), DeviceError> {
+        let buffer = self.machine.alloc(size)?;
+        loaded.workspace.push(buffer);
+        loaded.buffers.push(buffer);
+        // All ones are a NaN in every float type: a program that reads what it has not written shows.
+        self.machine.upload(buffer, &vec![0xff; size])
+    }
+
+    /// Gives back what a program has taken.
+    fn release(&mut self, loaded: Loaded) {
+        if !self.kept.lost {
+            loaded.workspace.into_iter().for_each(|it| self.machine.free(it));
+            self.machine.unload(loaded.program);
+        }
+    }
+
+    /// Poisons the outputs, runs, and looks at them.
+    fn verified_run(&mut self, loaded: &Loaded, calls: u32) -> Result<(f64, Verification), Failure> {
+        for it in &self.kept.outputs {
+            self.machine.upload(self.kept.buffers[&it.expected.buffer], &it.poison.bytes)?;
+        }
+        let seconds = self.machine.run(loaded.program, &loaded.buffers, calls)?;
+        let mut outputs = Vec::new();
+        for Output { expected, seen, .. } in &mut self.kept.outputs {
+            self.machine.download(self.kept.buffers[&expected.buffer], &mut seen.bytes)?;
+            outputs.push(expected.check(seen, self.oracle));
+        }
+        let verdict = Verification { outputs };
+        if !verdict.is_ok() {
+            self.upload_inputs()?;
+        }
+        Ok((seconds / f64::from(calls), verdict))
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        if !self.kept.lost {
+            self.kept.buffers.values().for_each(|it| self.machine.free(*it));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! How sure a median is: percentile bootstrap, the same for the same seed.
+
+use crate::{
+    data::{below, stream},
+    log::Interval,
+};
+
+/// How many resamples an interval is from.
+const RESAMPLES: usize = 1000;
+
+/// The median of at least one number; the mean of the middle two of an even number of them.
+pub fn median(values: &[f64]) -> Option<f64> {
+    median_in_place(&mut values.to_vec())
+}
+
+/// The median with its 95 % confidence interval: the 2.5 % and 97.5 % quantiles of the medians of 1000 resamples with
+/// replacement, drawn from the seed.
+pub fn interval(values: &[f64], seed: u64) -> Option<Interval> {
+    let median = median(values)?;
+    let mut rng = stream(seed, u64::MAX - 1);
+    let mut resample = vec![0.0; values.len()];
+    let mut medians = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        resample.fill_with(|| values[below(&mut rng, values.len())]);
+        medians.extend(median_in_place(&mut resample));
+    }
+    medians.sort_unstable_by(f64::total_cmp);
+    let tail = RESAMPLES / 40;
+    let (low, high) = (medians[tail], medians[RESAMPLES - 1 - tail]);
+    Some(Interval { median, low, high, rounds: values.len() })
+}
+
+/// The same for ratios, which are averaged as logarithms, so that the interval of `b / a` is that of `a / b` turned
+/// around.
+pub fn ratio_interval(ratios: &[f64], seed: u64) -> Option<Interval> {
+    let logs: Vec<f64> = ratios.iter().map(|it| it.ln()).collect();
+    let Interval { median, low, high, rounds } = interval(&logs, seed)?;
+    Some(Interval { median: median.exp(), low: low.exp(), high: high.exp(), rounds })
+}
+
+fn median_in_place(values: &mut [f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let odd = values.len() % 2 == 1;
+    let (low, middle, _) = values.select_nth_unstable_by(values.len() / 2, f64::total_cmp);
+    let before = low.iter().copied().max_by(f64::total_cmp).filter(|_| !odd);
+    Some(before.map_or(*middle, |it| f64::midpoint(it, *middle)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::Rng as _;
+
+    use super::*;
+
+    /// Uniform numbers from 0 to 1.
+    fn uniform(seed: u64, len: usize) -> Vec<f64> {
+        let mut rng = stream(seed, 1);
+        (0..len).map(|_| rng.next_u64() as f64 / u64::MAX as f64).collect()
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0]), Some(3.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn the_interval_holds_the_true_median_about_as_often_as_it_says() {
+        let hits = (0..200).filter(|seed| {
+            let found = interval(&uniform(*seed, 31), *seed).unwrap();
+            assert!(found.low <= found.median && found.median <= found.high && found.rounds == 31);
+            found.low <= 0.5 && 0.5 <= found.high
+        });
+        let hits = hits.count();
+        assert!((180..=199).contains(&hits), "{hits} of 200");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval_and_equal_numbers_give_no_width() {
+        let values = uniform(3, 20);
+        assert_eq!(interval(&values, 1), interval(&values, 1));
+        let same = interval(&[2.0; 12], 1).unwrap();
+        assert_eq!((same.median, same.low, same.high), (2.0, 2.0, 2.0));
+        assert_eq!(interval(&[], 1), None);
+    }
+
+    #[test]
+    fn a_ratio_turned_around_has_the_interval_turned_around() {
+        let ratios: Vec<f64> = uniform(5, 31).iter().map(|it| 0.9 + 0.2 * it).collect();
+        let turned: Vec<f64> = ratios.iter().map(|it| 1.0 / it).collect();
+        let (ours, theirs) = (ratio_interval(&ratios, 7).unwrap(), ratio_interval(&turned, 7).unwrap());
+        assert!((ours.median * theirs.median - 1.0).abs() < 1e-12);
+        assert!((ours.low * theirs.high - 1.0).abs() < 1e-12);
+    }
+}
