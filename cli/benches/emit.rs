@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use codegen::{compile_module, emit::emit};
 use ir::{Arch, Func, Target};
-use schedule::{Script, Session, Step, workload};
+use schedule::{Decisions, Script, Session, Step, workload};
 
 fn main() {
     divan::main();
@@ -18,7 +18,8 @@ fn rung() -> (Func, Vec<Step>) {
     let text = workloads::find(&script.workload.value).expect("the workload ships");
     let workload = workload::parse(text).expect("workloads are well formed");
     let func = workload.instantiate(&script.params.value).expect("rungs give the parameters");
-    (func, script.resolve(&script.defaults()))
+    let steps = script.resolve(&script.params.value, &Decisions::new()).expect("rungs have no knobs");
+    (func, steps.into_iter().map(|it| it.value).collect())
 }
 
 fn target() -> Target {

@@ -3,7 +3,7 @@
 use codegen::vgpu::{self, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Index, Module, Name, Role, Target};
-use schedule::{Session, script::Script, workload, workload::Param};
+use schedule::{Decisions, Session, script::Script, workload, workload::Param};
 
 fn main() {
     divan::main();
@@ -20,8 +20,8 @@ fn module(rung: &str, (m, n, k): (i64, i64, i64)) -> Module {
     let func = workload.instantiate(&params).expect("the sizes are fine");
     let target = Target::Cuda(Arch { sm: 80, suffix: None });
     let mut session = Session::new(func, Some(target.clone()));
-    for step in script.resolve(&script.defaults()) {
-        session.apply(&step).expect("the rung is legal");
+    for step in script.resolve(&params, &Decisions::new()).expect("rungs have no knobs") {
+        session.apply(&step.value).expect("the rung is legal");
     }
     codegen::compile_module(session.func(), &target).expect("the rung lowers")
 }

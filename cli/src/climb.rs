@@ -243,7 +243,7 @@ impl Told {
     fn tell(&mut self, plan: &Plan, built: &Built, below: Option<(&Plan, &Built)>) {
         self.about.clone_from(&plan.script.about);
         self.notes.clone_from(&built.notes);
-        let words = |it: &Plan| it.script.steps.iter().map(|it| it.value.to_ron()).collect::<Vec<_>>();
+        let words = |it: &Plan| it.script.steps().iter().map(|it| it.value.to_ron()).collect::<Vec<_>>();
         let new = words(plan);
         let old = below.map(|(plan, _)| words(plan)).unwrap_or_default();
         self.removed = without(&old, &new);

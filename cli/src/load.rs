@@ -9,7 +9,7 @@ use std::{
 use indexmap::IndexMap;
 use ir::{Arch, Func, Name, Target};
 use schedule::{
-    Session, Step,
+    Choice, Decisions, ScriptError, Session, Step,
     script::{Script, ScriptTarget},
     workload::{self, Param},
 };
@@ -31,8 +31,13 @@ pub(crate) struct Plan {
     pub(crate) func: Func,
     /// The values of its symbolic dimensions.
     pub(crate) dims: IndexMap<Name, i64>,
-    /// The steps, numbers in place of knobs.
+    /// The steps, no knobs and no expressions left.
     pub(crate) steps: Vec<Step>,
+    /// Where each of them stands in the script.
+    spans: Vec<Range<usize>>,
+    /// Every parameter of the workload, the defaults included.
+    #[expect(dead_code, reason = "for the space of the script")]
+    pub(crate) all_params: IndexMap<String, Param>,
 }
 
 /// What `--target` asks for.
@@ -58,33 +63,21 @@ impl Plan {
 
     /// A script from its text. Paths in it are relative to its own.
     pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Report> {
-        let script = Script::parse(text)
-            .map_err(|err| Report::failed(&err.message).at(path, text, err.span.clone()).help(err.help))?;
+        let refused = |err: ScriptError| Report::failed(&err.message).at(path, text, err.span).help(err.help);
+        let script = Script::parse(text).map_err(refused)?;
         let (file, workload_text) = find_workload(path, text, &script)?;
-        let mut params = script.params.value.clone();
-        let mut choice = IndexMap::new();
-        for (name, value) in given {
-            match (script.knobs.contains_key(name.as_str()), value) {
-                (true, Param::Int(value)) => {
-                    choice.insert(Name::new(name.as_str()), *value);
-                }
-                (true, Param::Text(_) | Param::Float(_)) => {
-                    return Err(Report::usage(format!("the knob `{name}` is a whole number, not {value}")));
-                }
-                (false, _) => {
-                    params.insert(name.clone(), value.clone());
-                }
-            }
-        }
+        let (params, decisions) = split_given(&script, given)?;
         let source = Source { path, text, script: &script, file: &file, workload: &workload_text };
-        let func = if file.extension().is_some_and(|it| it == "tw") {
-            source.program()?
+        let (func, all_params) = if file.extension().is_some_and(|it| it == "tw") {
+            (source.program()?, IndexMap::new())
         } else {
             source.instance(&params, given)?
         };
-        let steps = script.resolve(&choice);
+        script.axes(&all_params).map_err(refused)?;
+        let steps = script.resolve(&all_params, &decisions).map_err(refused)?;
+        let (steps, spans) = steps.into_iter().map(|it| (it.value, it.span)).unzip();
         let (path, text) = (path.to_owned(), text.to_owned());
-        Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps })
+        Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps, spans, all_params })
     }
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
@@ -122,8 +115,7 @@ impl Plan {
     /// Applies the first steps, or all.
     pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Report> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
-        let places = self.script.steps.iter().map(|it| &it.span);
-        for (step, span) in self.steps.iter().zip(places).take(until.unwrap_or(usize::MAX)) {
+        for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
             session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
         }
         Ok(session)
@@ -150,6 +142,31 @@ impl Plan {
     }
 }
 
+/// What the user gave for parameters of the workload, with those of the script, and what for knobs.
+fn split_given(
+    script: &Script,
+    given: &[(String, Param)],
+) -> Result<(IndexMap<String, Param>, Decisions), Report> {
+    let (mut params, mut decisions) = (script.params.value.clone(), Decisions::new());
+    for (name, value) in given {
+        if !script.knobs.contains_key(name.as_str()) {
+            params.insert(name.clone(), value.clone());
+            continue;
+        }
+        let choice = match value {
+            Param::Int(it) => Some(Choice::Int(*it)),
+            Param::Text(it) => Choice::parse(it),
+            Param::Float(_) => None,
+        };
+        let wrong = || {
+            let title = format!("the knob `{name}` is a whole number or a tile such as 8x4x2, not {value}");
+            Report::usage(title)
+        };
+        decisions.insert(Name::new(name.as_str()), choice.ok_or_else(wrong)?);
+    }
+    Ok((params, decisions))
+}
+
 /// A script and the file of its workload, to tell where an error stands.
 struct Source<'a> {
     path: &'a Path,
@@ -160,11 +177,16 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A workload in RON at the values of its parameters.
-    fn instance(&self, params: &IndexMap<String, Param>, given: &[(String, Param)]) -> Result<Func, Report> {
+    /// A workload in RON at the values of its parameters, and all of these values.
+    fn instance(
+        &self,
+        params: &IndexMap<String, Param>,
+        given: &[(String, Param)],
+    ) -> Result<(Func, IndexMap<String, Param>), Report> {
         let workload =
             workload::parse(self.workload).map_err(|err| Report::workload(self.file, self.workload, &err))?;
-        workload.instantiate(params).map_err(|err| {
+        let made = workload.instantiate(params).and_then(|func| Ok((func, workload.complete(params)?)));
+        made.map_err(|err| {
             let is_given = |name: &str| given.iter().any(|it| it.0 == name);
             let in_script = err.param().filter(|it| !is_given(it));
             match (in_script, err.span.is_some()) {

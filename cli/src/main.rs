@@ -22,6 +22,7 @@ mod show;
 mod table;
 mod timeline;
 mod tutorial;
+mod worker;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -52,6 +53,8 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    #[command(hide = true)]
+    Worker(worker::Worker),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Worker(it) => it.run(),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! 1. Write `primitive/<name>.rs` with one struct: the arguments, under the names that scripts use, with
 //!    `#[serde(deny_unknown_fields)]`. What a type can refuse needs no check. Maps are read with
-//!    [`ron_text::unique`]; a [`Number`] is a place where a knob may stand.
+//!    [`ron_text::unique`]; a [`Number`] is a place where an expression over knobs may stand.
 //! 2. Begin with the doc comment that `tilewright explain` shows: a sentence, then a `text` block with the step, the
 //!    program before, `->` and the program after, then what it refuses and what it does not change.
 //! 3. In [`Primitive::apply`] refuse first: the `expect_…` look-ups of [`ScheduleState`], then the checks in `check/`.
@@ -16,7 +16,7 @@
 //! 4. Leave a blank line and rewrite, with nothing that can fail. New names come from the script, or from
 //!    [`Name::fresh`](ir::Name::fresh) on a stem that the manual states. Finish with [`simplify_bindings`] if
 //!    bindings or guards changed.
-//! 5. If a number may be a knob, list it in [`Primitive::numbers`].
+//! 5. If a number may be an expression, list it in [`Primitive::numbers`].
 //! 6. Add refusals as variants of an error enum, with the names they are about and one line of help.
 //! 7. Add the file to `primitive/mod.rs`: `mod`, `pub use`, a variant of [`Step`], its arms, its source.
 //! 8. Add scripts to `tests/scripts`, at least one accepted and one refused (`INSTA_UPDATE=always cargo test` writes
@@ -49,5 +49,8 @@ pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;
 pub use script::{Script, ScriptError};
 pub use session::Session;
-pub use space::{Choice, Decisions};
+pub use space::{
+    Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
+    Ref, SyntaxError, Tree,
+};
 pub use state::ScheduleState;

@@ -1,30 +1,29 @@
-//! Numbers in steps, which a knob may stand for.
+//! Numbers in steps, which an expression may stand for.
 
 use std::fmt;
 
-use ir::Name;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{self, Visitor},
 };
 
-use crate::ScheduleError;
+use crate::{Expr, ScheduleError};
 
-/// A number in a step, or the name of the knob that stands for it.
+/// A number in a step, or an expression over knobs and parameters that stands for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Number {
     /// The number itself.
     Int(i64),
-    /// A knob, which a [`crate::script::Script`] resolves before the step is applied.
-    Knob(Name),
+    /// An expression, which a [`crate::script::Script`] evaluates before the step is applied.
+    Expr(Expr),
 }
 
 impl Number {
-    /// The number. A step that is applied has no knobs left.
+    /// The number. A step that is applied has no expressions left.
     pub fn get(&self) -> Result<i64, ScheduleError> {
         match self {
             Number::Int(it) => Ok(*it),
-            Number::Knob(name) => Err(ScheduleError::UnresolvedKnob { name: name.clone() }),
+            Number::Expr(it) => Err(ScheduleError::UnresolvedKnob { name: it.text().into() }),
         }
     }
 }
@@ -39,7 +38,7 @@ impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Number::Int(it) => serializer.serialize_i64(*it),
-            Number::Knob(name) => serializer.serialize_str(name.as_str()),
+            Number::Expr(it) => serializer.serialize_str(it.text()),
         }
     }
 }
@@ -56,7 +55,7 @@ impl Visitor<'_> for NumberVisitor {
     type Value = Number;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number or the name of a knob")
+        f.write_str("a whole number, the name of a knob, or an expression")
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<Number, E> {
@@ -68,6 +67,6 @@ impl Visitor<'_> for NumberVisitor {
     }
 
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Number, E> {
-        Ok(Number::Knob(Name::from(value)))
+        Expr::parse(value).map(Number::Expr).map_err(|err| E::custom(format!("`{value}`: {err}")))
     }
 }

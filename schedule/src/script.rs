@@ -5,14 +5,28 @@
 //!     about: "Tiles the reduction.",
 //!     workload: "matmul", target: "cpu",
 //!     params: {"m": 64, "n": 64, "k": 64, "dtype": "f32"},
-//!     knobs: {"bk": [8, 16, 32]},
+//!     knobs: {
+//!         "bk": [8, 16, 32],                                      // these numbers
+//!         "bm": powers_of_two(from: 16, to: 128),                 // 16, 32, 64, 128
+//!         "ti": perfect_tile(of: "m", parts: 3, innermost: 16),   // every way to write m as a product of 3 factors
+//!         "wide": boolean,                                        // 0, 1
+//!     },
+//!     constraints: ["bm * bk <= 2048", "m % bm == 0"],
 //!     steps: [
 //!         split(loop: "k", into: {"ko": None, "ki": "bk"}),
+//!         split(loop: "i", into: {"io": None, "im": "ti[1]", "ii": "select(wide, 8, 4)"}),
+//!         choose(knob: "inner", one_of: [[unroll(loop: "ii")], [vectorize(loop: "ii")]]),
 //!     ],
 //! )
 //! ```
 //!
-//! A knob stands where a number may. Without a tuner it has the first of its choices.
+//! An expression in quotes stands where a number may: whole numbers, knobs, parts of tiles (`ti[1]`) and those
+//! parameters of the workload that are whole numbers, `+ - * / %` where `/` and `%` round down, comparisons, `&& || !`,
+//! `min(a, b)`, `max(a, b)`, `ceildiv(a, b)` and `select(c, a, b)`. Constraints are expressions, too; one holds if it is
+//! not 0, and does not if it divides by zero or leaves 64 bits. They are for the tuner, which tries only what they
+//! admit; without a tuner each knob has the first of its choices, unless the user gives it another value.
+//!
+//! `choose` takes one of several lists of steps ([`Choose`]).
 
 use std::{fmt, ops::Range};
 
@@ -22,8 +36,13 @@ use ron::value::RawValue;
 use serde::Deserialize;
 
 use crate::{
-    Number, Step, nearest, primitive,
+    Expr, Number, Step, nearest, primitive,
     ron_text::{RonError, Unique, parse, parse_at, parse_raw, range_of},
+    space::{
+        Choose, Item, Knob,
+        item::{self, CHOOSE},
+        knob,
+    },
     workload::Param,
 };
 
@@ -39,10 +58,12 @@ pub struct Script {
     pub target: Option<Placed<ScriptTarget>>,
     /// The parameters of the workload.
     pub params: Placed<IndexMap<String, Param>>,
-    /// What may be chosen: for each knob its choices, the default first.
-    pub knobs: IndexMap<Name, Vec<i64>>,
-    /// The steps, knobs and all.
-    pub steps: Vec<Placed<Step>>,
+    /// What may be chosen, those knobs included that only `choose` names; each with the place of its name.
+    pub knobs: IndexMap<Name, Placed<Knob>>,
+    /// What choices of several knobs have to fulfil together.
+    pub constraints: Vec<Expr>,
+    /// The steps, knobs, alternatives and all.
+    pub items: Vec<Item>,
 }
 
 /// A value and the bytes of the script at which it stands.
@@ -94,16 +115,18 @@ struct Raw<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default)]
     knobs: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    constraints: Vec<&'a RawValue>,
     #[serde(borrow)]
     steps: Vec<&'a RawValue>,
 }
 
 impl Script {
-    /// Reads a script. Knobs that its steps name have to be among its knobs.
+    /// Reads a script. What its expressions name is checked by [`Script::axes`], which knows the parameters.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         check_size(text)?;
         let raw: Raw<'_> = parse(text)?;
-        let script = Script {
+        let mut script = Script {
             about: raw.about,
             workload: placed(text, raw.workload)?,
             target: raw.target.map(|it| placed::<Word>(text, it)?.try_map(target_of)).transpose()?,
@@ -111,60 +134,37 @@ impl Script {
                 Some(it) => placed::<Unique<String, Param>>(text, it)?.map(|it| it.0),
                 None => Placed { value: IndexMap::new(), span: 0..0 },
             },
-            knobs: raw.knobs.map(|it| knobs(text, it)).transpose()?.unwrap_or_default(),
-            steps: raw.steps.into_iter().map(|it| step(text, it)).collect::<Result<_, _>>()?,
+            knobs: raw.knobs.map(|it| knob::read(text, it)).transpose()?.unwrap_or_default(),
+            constraints: raw
+                .constraints
+                .into_iter()
+                .map(|it| constraint(text, it))
+                .collect::<Result<_, _>>()?,
+            items: item::read(text, &raw.steps)?,
         };
-        for step in &script.steps {
-            script.check_knobs(text, step)?;
-        }
+        item::declare(&script.items, &mut script.knobs)?;
         Ok(script)
     }
 
-    /// The first choice of each knob.
-    pub fn defaults(&self) -> IndexMap<Name, i64> {
-        self.knobs.iter().filter_map(|(name, choices)| Some((name.clone(), *choices.first()?))).collect()
+    /// Every step in the order of the text, those of all alternatives.
+    pub fn steps(&self) -> Vec<&Placed<Step>> {
+        let mut out = vec![];
+        item::steps(&self.items, &mut out);
+        out
     }
 
-    /// The steps with a number in place of each knob: that of `choice`, or the default.
-    pub fn resolve(&self, choice: &IndexMap<Name, i64>) -> Vec<Step> {
-        let defaults = self.defaults();
-        let steps = self.steps.iter().map(|step| {
-            let mut step = step.value.clone();
-            for number in step.get_mut().numbers() {
-                if let Number::Knob(name) = number
-                    && let Some(value) = choice.get(name).or_else(|| defaults.get(name))
-                {
-                    *number = Number::Int(*value);
-                }
-            }
-            step
-        });
-        steps.collect()
+    /// Every `choose` in the order of the text.
+    pub fn chooses(&self) -> Vec<&Choose> {
+        let mut out = vec![];
+        item::chooses(&self.items, &mut out);
+        out
     }
+}
 
-    /// Where a name stands in a step, quotes included, or the whole step where the step does not name it.
-    pub fn place_of(&self, text: &str, step: usize, name: &Name) -> Range<usize> {
-        let Some(step) = self.steps.get(step) else { return 0..0 };
-        quoted(text, &step.span, name).unwrap_or_else(|| step.span.clone())
-    }
-
-    fn check_knobs(&self, text: &str, step: &Placed<Step>) -> Result<(), ScriptError> {
-        for number in step.value.clone().get_mut().numbers() {
-            if let Number::Knob(name) = &*number
-                && !self.knobs.contains_key(name)
-            {
-                let near = nearest(name.as_str(), self.knobs.keys().map(Name::as_str));
-                return Err(ScriptError {
-                    message: format!("there is no knob `{name}`"),
-                    span: quoted(text, &step.span, name).unwrap_or_else(|| step.span.clone()),
-                    help: Some(match near {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!("add it to the script: knobs: {{\"{name}\": [8, 16]}}"),
-                    }),
-                });
-            }
-        }
-        Ok(())
+impl Placed<Step> {
+    /// Where a name stands in the step, quotes included, or the whole step where it does not name it.
+    pub fn place_of(&self, text: &str, name: &Name) -> Range<usize> {
+        quoted(text, &self.span, name).unwrap_or_else(|| self.span.clone())
     }
 }
 
@@ -211,10 +211,42 @@ fn placed<'a, T: Deserialize<'a>>(text: &str, raw: &'a RawValue) -> Result<Place
     Ok(Placed { value: parse_raw(text, raw)?, span: range_of(text, raw) })
 }
 
-fn step(text: &str, raw: &RawValue) -> Result<Placed<Step>, ScriptError> {
+/// Reads a step, and tells its expressions where they stand.
+pub(crate) fn read_step(text: &str, raw: &RawValue) -> Result<Placed<Step>, ScriptError> {
     let span = range_of(text, raw);
-    let value = parse_raw(text, raw).map_err(|err| better(text, span.clone(), err))?;
+    let mut value: Step = parse_raw(text, raw).map_err(|err| better(text, span.clone(), err))?;
+    place_numbers(text, &span, value.get_mut().numbers());
     Ok(Placed { value, span })
+}
+
+/// Tells the expressions among numbers where in a range they stand: serde forgets it.
+pub(crate) fn place_numbers(text: &str, within: &Range<usize>, numbers: Vec<&mut Number>) {
+    for number in numbers {
+        let Number::Expr(expr) = number else { continue };
+        let place = literal(text, within, expr.text()).unwrap_or_else(|| within.clone());
+        *expr = expr.clone().at(place);
+    }
+}
+
+/// The first place in a range where a text stands in quotes and is no key of a map, without the quotes.
+fn literal(text: &str, within: &Range<usize>, word: &str) -> Option<Range<usize>> {
+    let quoted = format!("\"{word}\"");
+    let places = text.get(within.clone())?.match_indices(&quoted).map(|(at, _)| within.start + at);
+    let is_key = |at: &usize| text[at + quoted.len()..].trim_start().starts_with(':');
+    places.filter(|at| !is_key(at)).map(|at| at + 1..at + 1 + word.len()).next()
+}
+
+fn constraint(text: &str, raw: &RawValue) -> Result<Expr, ScriptError> {
+    let it: Placed<String> = placed(text, raw)?;
+    let place = literal(text, &it.span, &it.value).unwrap_or(it.span.clone());
+    let expr = Expr::parse(&it.value).map_err(|err| {
+        let exact = place.len() == it.value.len();
+        let span = if exact { place.start + err.at.start..place.start + err.at.end } else { place.clone() };
+        // The end of an expression is shown at the quote after it.
+        let end = if exact && span.is_empty() { span.end + 1 } else { span.end };
+        ScriptError { message: err.message, span: span.start..end, help: None }
+    })?;
+    Ok(expr.at(place))
 }
 
 /// The error of a step, in other words where the step names no primitive.
@@ -226,29 +258,12 @@ fn better(text: &str, span: Range<usize>, err: RonError) -> ScriptError {
     }
     ScriptError {
         message: format!("there is no primitive `{word}`"),
-        help: Some(match nearest(&word, primitive::names()) {
+        help: Some(match nearest(&word, primitive::names().chain([CHOOSE])) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`tilewright explain` lists them".to_owned(),
         }),
         span: span.start..span.start + word.len(),
     }
-}
-
-fn knobs(text: &str, raw: &RawValue) -> Result<IndexMap<Name, Vec<i64>>, ScriptError> {
-    let placed: Placed<Unique<Name, Vec<i64>>> = placed(text, raw)?;
-    let knobs = placed.value.0;
-    for (name, choices) in &knobs {
-        let repeated = choices.iter().enumerate().any(|(at, it)| choices[..at].contains(it));
-        let problem = match choices.as_slice() {
-            [] => "has no choices",
-            _ if repeated => "has a choice twice",
-            _ if !name.is_valid() => "is not a name",
-            _ => continue,
-        };
-        let span = quoted(text, &placed.span, name).unwrap_or(placed.span.clone());
-        return Err(ScriptError { message: format!("the knob `{name}` {problem}"), span, help: None });
-    }
-    Ok(knobs)
 }
 
 /// The target of a word.
@@ -282,7 +297,7 @@ impl<T> Placed<T> {
 }
 
 /// The first place in a range where a name stands in quotes.
-fn quoted(text: &str, within: &Range<usize>, name: &Name) -> Option<Range<usize>> {
+pub(crate) fn quoted(text: &str, within: &Range<usize>, name: &Name) -> Option<Range<usize>> {
     let word = format!("\"{name}\"");
     let at = within.start + text.get(within.clone())?.find(&word)?;
     Some(at..at + word.len())

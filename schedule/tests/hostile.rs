@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
 
 use proptest::prelude::*;
-use tilewright_schedule::{Script, Step, script::MAX_LENGTH};
+use tilewright_schedule::{Choice, Script, Step, script::MAX_LENGTH};
 
 const SCRIPT: &str = r#"schedule(
     about: "Ärger (mit [Klammern", workload: "matmul", target: "cuda:sm_90a", // ein Kommentar
@@ -59,10 +59,12 @@ proptest! {
 #[test]
 fn the_script_itself_is_read() {
     let script = Script::parse(SCRIPT).unwrap();
-    assert_eq!(script.steps.len(), 4);
-    assert_eq!(&SCRIPT[script.steps[3].span.clone()], r#"annotate(loop: "ko", key: "note", value: "x")"#);
-    assert_eq!(&SCRIPT[script.place_of(SCRIPT, 1, &"C".into())], "\"C\"");
-    assert_eq!(script.defaults()[0], 8);
-    let steps = script.resolve(&[("bk".into(), 16)].into_iter().collect());
-    assert_eq!(steps[0].to_ron(), r#"split(loop: "k", into: {"ko": None, "ki": 16})"#);
+    assert_eq!(script.items.len(), 4);
+    let steps = script.steps();
+    assert_eq!(&SCRIPT[steps[3].span.clone()], r#"annotate(loop: "ko", key: "note", value: "x")"#);
+    assert_eq!(&SCRIPT[steps[1].place_of(SCRIPT, &"C".into())], "\"C\"");
+    let params = &script.params.value;
+    assert_eq!(script.axes(params).unwrap()["bk"][0], Choice::Int(8));
+    let steps = script.resolve(params, &[("bk".into(), 16.into())].into_iter().collect()).unwrap();
+    assert_eq!(steps[0].value.to_ron(), r#"split(loop: "k", into: {"ko": None, "ki": 16})"#);
 }

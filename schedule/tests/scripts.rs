@@ -8,7 +8,7 @@ use std::{fmt::Write as _, fs};
 
 use common::{difference, program};
 use tilewright_schedule::{
-    Script, ScriptError, Session, Step,
+    Decisions, Script, ScriptError, Session, Step,
     script::{Placed, ScriptTarget},
 };
 
@@ -30,14 +30,20 @@ fn transcript(text: &str) -> String {
     let target = script.target.as_ref().map(target);
     let mut session = Session::new(func.clone(), target.clone());
     let mut out = String::new();
-    for (at, step) in script.resolve(&script.defaults()).iter().enumerate() {
-        writeln!(out, "{}", &text[script.steps[at].span.clone()]).unwrap();
-        match session.apply(step) {
+    let params = &script.params.value;
+    let steps = script.axes(params).and_then(|_| script.resolve(params, &Decisions::new()));
+    let steps = match steps {
+        Ok(it) => it,
+        Err(err) => return script_refusal(text, &err),
+    };
+    for step in &steps {
+        writeln!(out, "{}", &text[step.span.clone()]).unwrap();
+        match session.apply(&step.value) {
             Ok(()) => writeln!(out, "{}", session.last_diff(3)).unwrap(),
             Err(err) => {
                 writeln!(out, "refused: {err}").unwrap();
                 for name in err.names() {
-                    writeln!(out, "  at {}", &text[script.place_of(text, at, name)]).unwrap();
+                    writeln!(out, "  at {}", &text[step.place_of(text, name)]).unwrap();
                 }
                 err.help().iter().for_each(|help| writeln!(out, "  help: {help}").unwrap());
                 return out;
@@ -58,7 +64,7 @@ fn laws(script: &Script, session: &Session, target: Option<ir::Target>) {
         replayed.apply(&through_ron_and_json(step)).unwrap();
     }
     assert_eq!(replayed.func(), session.func());
-    for step in &script.steps {
+    for step in script.steps() {
         assert_eq!(through_ron_and_json(&step.value), step.value);
     }
     let printed = ir::text::print(session.func()).text;

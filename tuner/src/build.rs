@@ -13,7 +13,11 @@ use indexmap::IndexMap;
 use ir::{Func, Module, Name, Target};
 use schedule::{ScheduleError, Session, Step};
 
-use crate::{Case, CaseError, sha256};
+use crate::{
+    Case, CaseError,
+    log::{ErrorKind, Stage, TrialError},
+    sha256,
+};
 
 /// What is tuned: a workload with its sizes, and a target. All candidates of a run share one.
 #[derive(Clone, Debug)]
@@ -73,6 +77,20 @@ pub enum BuildError {
     /// The compiler refused, or is not there.
     #[error(transparent)]
     Compile(#[from] DeviceError),
+}
+
+impl BuildError {
+    /// The error as a log has it.
+    pub fn trial_error(&self) -> TrialError {
+        let (stage, kind) = match self {
+            BuildError::Schedule { .. } => (Stage::Generate, ErrorKind::Schedule),
+            BuildError::Lower(_) | BuildError::Emit(_) | BuildError::Launch(_) => {
+                (Stage::Generate, ErrorKind::Codegen)
+            }
+            BuildError::Compile(_) => (Stage::Compile, ErrorKind::Compile),
+        };
+        TrialError::new(stage, kind, &self.to_string())
+    }
 }
 
 impl Problem {

@@ -12,12 +12,15 @@ mod case;
 mod data;
 pub mod filter;
 pub mod log;
+pub mod pool;
 pub mod protocol;
 mod record;
 mod report;
 pub mod search;
 mod settings;
+pub mod space;
 mod verify;
+pub mod worker;
 
 pub use baseline::gemm_of;
 pub use bench::{Bench, BenchError, Candidate, Progress};
@@ -28,4 +31,5 @@ pub use record::{
 };
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};
+pub use space::{Pruned, Pruning, Refusal, Space, Stream};
 pub use verify::{Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};

@@ -165,9 +165,9 @@ impl Environment {
 }
 
 /// SHA-256 of a text in lower-case hexadecimal, as `sha256sum` prints it.
-pub fn sha256(text: &str) -> String {
+pub fn sha256(text: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
-    for byte in Sha256::digest(text.as_bytes()) {
+    for byte in Sha256::digest(text.as_ref()) {
         write!(out, "{byte:02x}").expect("writing to a string does not fail");
     }
     out

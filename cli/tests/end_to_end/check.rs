@@ -4,7 +4,7 @@ use codegen::vgpu::{self, Order, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Buffer, Func, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
-    Session,
+    Decisions, Session,
     script::{Script, ScriptTarget},
     workload::{self, Param},
 };
@@ -56,7 +56,8 @@ impl Case {
             Some(ScriptTarget::Cuda(arch)) => Target::Cuda(arch.unwrap_or(Arch { sm: 80, suffix: None })),
         };
         let mut session = Session::new(before.clone(), Some(target.clone()));
-        for step in script.resolve(&script.defaults()) {
+        for step in script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap() {
+            let step = step.value;
             let refused = |err| panic!("{}: {}: {err}\n{}", self.what, step.to_ron(), text(session.func()));
             session.clone().apply(&step).unwrap_or_else(refused);
             session.apply(&step).unwrap();

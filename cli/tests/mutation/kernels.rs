@@ -8,7 +8,7 @@ use std::{
 use indexmap::IndexMap;
 use ir::{Arch, Func, Index, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
-    Session, Step,
+    Decisions, Session, Step,
     script::{Script, ScriptTarget},
     workload::{self, Param},
 };
@@ -139,24 +139,28 @@ fn each_choice<'a>(
     func: &'a Func,
     dims: &'a [IndexMap<Name, i64>],
 ) -> impl Iterator<Item = Subject> + 'a {
-    let knob = script.knobs.first();
-    let choices: Vec<IndexMap<Name, i64>> = match knob {
-        Some((name, values)) => values.iter().map(|it| [(name.clone(), *it)].into_iter().collect()).collect(),
-        None => vec![IndexMap::new()],
+    let params = &script.params.value;
+    let axes = script.axes(params).unwrap();
+    let choices: Vec<Decisions> = match axes.first() {
+        Some((name, all)) => {
+            all.iter().map(|it| [(name.clone(), it.clone())].into_iter().collect()).collect()
+        }
+        None => vec![Decisions::new()],
     };
     choices.into_iter().map(move |choice| {
         let words = choice.iter().map(|(knob, it)| format!("{name} {knob}={it}")).next();
         let name = words.unwrap_or_else(|| name.to_owned());
-        let after = apply(&name, func, &script.resolve(&choice));
+        let steps = script.resolve(params, &choice).unwrap();
+        let after = apply(&name, func, steps.into_iter().map(|it| it.value));
         let module = codegen::compile_module(&after, &target()).unwrap_or_else(|err| panic!("{name}: {err}"));
         Subject { name, module, runs: dims.iter().map(|it| run(func, it)).collect() }
     })
 }
 
-fn apply(name: &str, func: &Func, steps: &[Step]) -> Func {
+fn apply(name: &str, func: &Func, steps: impl Iterator<Item = Step>) -> Func {
     let mut session = Session::new(func.clone(), Some(target()));
     for step in steps {
-        session.apply(step).unwrap_or_else(|err| panic!("{name}: {}: {err}", step.to_ron()));
+        session.apply(&step).unwrap_or_else(|err| panic!("{name}: {}: {err}", step.to_ron()));
     }
     session.func().clone()
 }

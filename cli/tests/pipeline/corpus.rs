@@ -7,7 +7,7 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{Func, Name, text};
-use schedule::{Script, Session, Step};
+use schedule::{Choice, Decisions, Script, Session, Step};
 
 use crate::{
     header::{Header, Verdict},
@@ -54,19 +54,21 @@ impl Case {
 
     /// Every choice for the knobs, each with its steps.
     pub(crate) fn choices(&self) -> Vec<(String, Vec<Step>)> {
-        let mut out = vec![IndexMap::new()];
-        for (name, values) in &self.script.knobs {
-            let with = |choice: &IndexMap<Name, i64>, value: &i64| {
+        let params = &self.script.params.value;
+        let mut out = vec![Decisions::new()];
+        for (name, values) in self.script.axes(params).unwrap() {
+            let with = |choice: &Decisions, value: &Choice| {
                 let mut choice = choice.clone();
-                choice.insert(name.clone(), *value);
+                choice.insert(name.clone(), value.clone());
                 choice
             };
             out = out.iter().flat_map(|choice| values.iter().map(|it| with(choice, it))).collect();
         }
-        let words = |choice: &IndexMap<Name, i64>| {
+        let words = |choice: &Decisions| {
             choice.iter().map(|(name, it)| format!("{name}={it}")).collect::<Vec<_>>().join(" ")
         };
-        out.iter().map(|it| (words(it), self.script.resolve(it))).collect()
+        let steps = |it| self.script.resolve(params, it).unwrap().into_iter().map(|it| it.value).collect();
+        out.iter().map(|it| (words(it), steps(it))).collect()
     }
 
     fn check(&self) -> Result<(), String> {

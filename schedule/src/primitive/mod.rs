@@ -66,7 +66,7 @@ pub trait Primitive {
         true
     }
 
-    /// The places where a knob may stand, so that a script can put its value there.
+    /// The places where an expression may stand, so that a script can put its value there.
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![]
     }

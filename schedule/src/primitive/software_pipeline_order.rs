@@ -101,6 +101,14 @@ impl<'de> Deserialize<'de> for Order {
 
 struct OrderVisitor;
 
+/// What a list may hold.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Element {
+    Number(i64),
+    Name(Name),
+}
+
 impl<'de> Visitor<'de> for OrderVisitor {
     type Value = Order;
 
@@ -116,8 +124,8 @@ impl<'de> Visitor<'de> for OrderVisitor {
         let (mut names, mut list) = (Vec::new(), Vec::new());
         while let Some(element) = seq.next_element()? {
             match element {
-                Number::Knob(name) => names.push(name),
-                Number::Int(number) => list.push(number),
+                Element::Name(name) => names.push(name),
+                Element::Number(number) => list.push(number),
             }
         }
         match (names.is_empty(), list.is_empty()) {

@@ -7,7 +7,7 @@ use ir::Name;
 use serde::{Deserialize, Serialize};
 
 /// What is decided for a knob: a number, or the factors of a tile.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Choice {
     /// A number. Of a boolean 0 or 1, of alternatives of step lists the place of one, from 0.

@@ -164,6 +164,8 @@ pub enum Happening {
     WorkerQuarantined,
     /// An answer that nobody waits for: twice, late, or with a wrong number.
     StrayAnswer,
+    /// Something that a worker wants the user to know.
+    Warning,
     TailTruncated,
     Throttled,
     Resumed,

@@ -2,15 +2,32 @@
 //!
 //! A log is a folder of segments `run-<name>.jsonl`, each written by one process, line after line, and never changed
 //! afterwards. Nothing in a log is ever executed: a replay makes the sources again from the script and the decisions.
+//!
+//! * [`Writer`] makes a segment. What it acknowledged is on the disk, and a failed write leaves whole lines.
+//! * [`scan`] tells the lines of a log one after the other, [`read`] brings all of it into memory. Both tell damage by
+//!   line and never lose another record to it.
+//! * `frame` is the form of a line.
 
 mod entry;
+mod error;
 mod finals;
+mod frame;
+mod names;
 mod plan;
+mod read;
+mod scan;
 mod trial;
 mod trial_error;
+mod writer;
 
 pub use entry::{Entry, Event, Happening, LOG_VERSION, Protocol, Run, SpaceScript, Strategy, Workload};
+pub use error::LogError;
 pub use finals::{Baseline, Finalist, Finals, Interval, StepResult};
+pub use frame::{Raw, escape_controls, is_control};
+pub use names::{run_name, segment_name, segments};
 pub use plan::{Incumbent, Plan};
+pub use read::{Log, RunLog, read};
+pub use scan::{Damage, Line, Place, Reason, Torn, scan};
 pub use trial::{Measurement, Origin, Times, Trial};
 pub use trial_error::{ErrorKind, Stage, TrialError};
+pub use writer::{Durability, Recovered, Writer};

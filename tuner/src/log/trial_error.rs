@@ -19,6 +19,23 @@ pub struct TrialError {
     pub sticky: bool,
 }
 
+impl TrialError {
+    /// The most bytes of a message.
+    pub const LONGEST_MESSAGE: usize = 2048;
+
+    /// An error that does not cost the worker. The message is cut to [`TrialError::LONGEST_MESSAGE`].
+    pub fn new(stage: Stage, kind: ErrorKind, message: &str) -> TrialError {
+        const CUT: &str = " […]";
+        let mut message = message.to_owned();
+        if message.len() > TrialError::LONGEST_MESSAGE {
+            let end = message.floor_char_boundary(TrialError::LONGEST_MESSAGE - CUT.len());
+            message.truncate(end);
+            message.push_str(CUT);
+        }
+        TrialError { stage, kind, message, sticky: false }
+    }
+}
+
 /// Where a trial stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,0 +1,218 @@
+//! A worker's process with the threads that serve its streams.
+//!
+//! None of these threads is ever waited for: a grandchild that holds a stream open must not hold up the pool.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::process::CommandExt,
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, Sender, SyncSender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::ring::Ring;
+use crate::{protocol::MAX_LINE, worker::IN_POOL};
+
+/// Something heard from a process.
+pub(super) struct Heard {
+    /// Which worker.
+    pub(super) slot: usize,
+    /// Which of the processes that it had.
+    pub(super) generation: u64,
+    pub(super) said: Said,
+}
+
+pub(super) enum Said {
+    Line(Vec<u8>),
+    TooLong,
+    /// It closed its standard output, after so much of a line.
+    End(Vec<u8>),
+    /// It closed its standard input.
+    Deaf,
+}
+
+/// Starts processes on a thread that lives as long as the pool. Workers ask the system to end them when their parent
+/// ends, and to Linux the parent is the thread that started them.
+pub(super) struct Starter(Sender<Order>);
+
+/// A command to start, and where to put the process.
+type Order = (Command, Sender<io::Result<Child>>);
+
+impl Starter {
+    pub(super) fn new() -> Starter {
+        let (sender, orders) = mpsc::channel::<Order>();
+        thread::spawn(move || {
+            for (mut command, answer) in orders {
+                // A pool that no longer waits has no use for the process, but dropping a child does not end it.
+                if let Err(mpsc::SendError(Ok(mut child))) = answer.send(command.spawn()) {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+            }
+        });
+        Starter(sender)
+    }
+
+    fn start(&self, command: Command) -> io::Result<Child> {
+        let gone = || io::Error::other("the thread that starts processes is gone");
+        let (answer, started) = mpsc::channel();
+        self.0.send((command, answer)).map_err(|_| gone())?;
+        started.recv().map_err(|_| gone())?
+    }
+}
+
+/// A running process. Dropping it kills its group and waits for it.
+pub(super) struct Process {
+    child: Child,
+    group: Pid,
+    jobs: Sender<String>,
+    pub(super) generation: u64,
+    pub(super) stderr: Ring,
+    /// Whether all that it wrote has been heard.
+    pub(super) silent: bool,
+    /// When it was first seen to have ended.
+    exited: Option<Instant>,
+    reaped: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts a command in a process group of its own.
+    pub(super) fn start(
+        argv: &[String],
+        slot: usize,
+        generation: u64,
+        heard: &SyncSender<Heard>,
+        starter: &Starter,
+        stderr_cap: usize,
+    ) -> io::Result<Process> {
+        let (program, arguments) = argv.split_first().ok_or_else(|| io::Error::other("no command"))?;
+        let mut command = Command::new(program);
+        command.args(arguments).process_group(0).env(IN_POOL, "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = starter.start(command).map_err(|err| match err.kind() {
+            io::ErrorKind::NotFound => io::Error::other(format!("there is no program `{program}`")),
+            io::ErrorKind::PermissionDenied => {
+                io::Error::other(format!("`{program}` is no program that may be run"))
+            }
+            _ => io::Error::other(format!("`{program}`: {err}")),
+        })?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            return Err(io::Error::other("a stream is missing"));
+        };
+        let (jobs, lines) = mpsc::channel();
+        let (to, said) = (heard.clone(), heard.clone());
+        thread::spawn(move || write_jobs(stdin, &lines, &|| tell(&to, slot, generation, Said::Deaf)));
+        thread::spawn(move || read_lines(stdout, &|it| tell(&said, slot, generation, it)));
+        let ring = Ring::new(stderr_cap);
+        let filled = ring.clone();
+        thread::spawn(move || filled.fill(stderr));
+        let group = Pid::from_child(&child);
+        Ok(Process {
+            child,
+            group,
+            jobs,
+            generation,
+            stderr: ring,
+            silent: false,
+            exited: None,
+            reaped: None,
+        })
+    }
+
+    /// Sends a line, some time. That nobody reads it shows in other ways.
+    pub(super) fn send(&self, line: String) {
+        let _ = self.jobs.send(line);
+    }
+
+    /// Since when it has ended, if it has. It stays a zombie, so that its group's number cannot be given to others.
+    pub(super) fn exited(&mut self, now: Instant) -> Option<Duration> {
+        if self.exited.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            // An error says that there is no such child: it has ended too.
+            if !matches!(waitid(WaitId::Pid(self.group), options), Ok(None)) {
+                self.exited = Some(now);
+            }
+        }
+        self.exited.map(|it| now.saturating_duration_since(it))
+    }
+
+    /// Kills it with all that it started.
+    pub(super) fn kill(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+    }
+
+    /// Takes the status of a process that has ended, and ends what is left of its group.
+    pub(super) fn reap(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.reaped {
+            return Ok(status);
+        }
+        self.kill();
+        let status = self.child.wait()?;
+        self.reaped = Some(status);
+        Ok(status)
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.reaped.is_some() {
+            return;
+        }
+        self.kill();
+        // One that does not die is left to the system: waiting for ever would be worse.
+        for _ in 0..2000 {
+            if self.exited(Instant::now()).is_some() {
+                let _ = self.reap();
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn tell(to: &SyncSender<Heard>, slot: usize, generation: u64, said: Said) -> bool {
+    to.send(Heard { slot, generation, said }).is_ok()
+}
+
+/// Passes jobs on until there are no more, or nobody reads them.
+fn write_jobs(mut stdin: ChildStdin, lines: &Receiver<String>, deaf: &dyn Fn() -> bool) {
+    for line in lines {
+        if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+            deaf();
+            return;
+        }
+    }
+}
+
+/// Passes lines on until the end, or until nobody listens.
+fn read_lines(stdout: impl Read, said: &dyn Fn(Said) -> bool) {
+    let mut stdout = BufReader::with_capacity(1 << 16, stdout);
+    loop {
+        let mut line = Vec::new();
+        let most = u64::try_from(MAX_LINE + 1).unwrap_or(u64::MAX);
+        let read = stdout.by_ref().take(most).read_until(b'\n', &mut line);
+        let complete = line.last() == Some(&b'\n');
+        if complete {
+            line.pop();
+        }
+        if line.len() > MAX_LINE {
+            said(Said::TooLong);
+            return;
+        }
+        if read.is_err() || !complete {
+            said(Said::End(line));
+            return;
+        }
+        if !said(Said::Line(line)) {
+            return;
+        }
+    }
+}

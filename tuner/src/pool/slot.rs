@@ -1,0 +1,169 @@
+//! A worker in the course of its processes, from its first start to its quarantine.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use indexmap::IndexMap;
+
+use super::{
+    WorkerSpec,
+    fault::{Fault, Mode},
+    process::Process,
+};
+
+/// How many failures in a row, without an answer between, a worker is allowed.
+pub(super) const PATIENCE: u32 = 3;
+
+/// How many answers nobody asked for a process is allowed.
+const STRAYS: usize = 100;
+
+/// A worker.
+pub(super) struct Slot {
+    pub(super) spec: WorkerSpec,
+    pub(super) life: Life,
+    /// The jobs that it has, in the order they were sent.
+    pub(super) flights: IndexMap<u64, Flight>,
+    /// How many jobs it takes at a time, as its last hello said.
+    pub(super) capacity: usize,
+    /// Failures since the last success.
+    pub(super) failures: u32,
+    /// How many processes it has had.
+    pub(super) generation: u64,
+    /// What the present process has answered.
+    pub(super) answered: BTreeSet<u64>,
+    pub(super) strays: usize,
+    /// Why the last process failed, if it did.
+    pub(super) last_fault: Option<String>,
+}
+
+/// What the process of a worker is doing.
+pub(super) enum Life {
+    /// There is none; the next job starts one.
+    Down,
+    /// It has not said hello.
+    Starting(Process, Instant),
+    /// It takes jobs.
+    Ready(Process),
+    /// It is about to be gone.
+    Ending(Ending),
+    /// The worker is not used any more.
+    Out,
+}
+
+/// A process that is about to be gone.
+pub(super) struct Ending {
+    pub(super) process: Process,
+    /// Why; none if it is replaced as planned.
+    pub(super) fault: Option<Fault>,
+    pub(super) since: Instant,
+    pub(super) killed: bool,
+    /// Whether it never said hello.
+    pub(super) unborn: bool,
+}
+
+/// A job that a worker has.
+pub(super) struct Flight {
+    pub(super) mode: Mode,
+    pub(super) sent: Instant,
+    pub(super) deadline: Duration,
+}
+
+/// What a number in an answer means.
+pub(super) enum Number {
+    /// A job that it has.
+    Due(Flight),
+    /// A job that it has already answered.
+    Again,
+    /// Too many of those.
+    Flood,
+    /// None of its jobs.
+    Strange,
+}
+
+impl Slot {
+    pub(super) fn new(spec: WorkerSpec) -> Slot {
+        Slot {
+            spec,
+            life: Life::Down,
+            flights: IndexMap::new(),
+            capacity: 1,
+            failures: 0,
+            generation: 0,
+            answered: BTreeSet::new(),
+            strays: 0,
+            last_fault: None,
+        }
+    }
+
+    /// How many jobs it could have now or after a start.
+    pub(super) fn room(&self) -> usize {
+        match self.life {
+            Life::Down | Life::Starting(..) | Life::Ending(_) => self.capacity,
+            Life::Ready(_) => self.capacity.saturating_sub(self.flights.len()),
+            Life::Out => 0,
+        }
+    }
+
+    /// The process that speaks, if it is the present one.
+    pub(super) fn process(&mut self) -> Option<&mut Process> {
+        match &mut self.life {
+            Life::Starting(process, _) | Life::Ready(process) => Some(process),
+            Life::Ending(ending) => Some(&mut ending.process),
+            Life::Down | Life::Out => None,
+        }
+    }
+
+    /// Begins the end of its process, at once or by itself.
+    pub(super) fn end(&mut self, fault: Option<Fault>, at_once: bool, now: Instant) {
+        let (process, unborn) = match std::mem::replace(&mut self.life, Life::Down) {
+            Life::Starting(process, _) => (process, true),
+            Life::Ready(process) => (process, false),
+            other @ (Life::Down | Life::Ending(_) | Life::Out) => {
+                self.life = other;
+                return;
+            }
+        };
+        if at_once {
+            process.kill();
+        }
+        self.life = Life::Ending(Ending { process, fault, since: now, killed: at_once, unborn });
+    }
+
+    /// Whose answer has this number.
+    pub(super) fn number(&mut self, id: u64) -> Number {
+        if let Some(flight) = self.flights.shift_remove(&id) {
+            self.answered.insert(id);
+            return Number::Due(flight);
+        }
+        if !self.answered.contains(&id) {
+            return Number::Strange;
+        }
+        self.strays += 1;
+        if self.strays > STRAYS { Number::Flood } else { Number::Again }
+    }
+
+    /// The next time at which it has to have done something.
+    pub(super) fn next_deadline(&self, hello: Duration) -> Option<Instant> {
+        match &self.life {
+            Life::Starting(_, since) => Some(*since + hello),
+            Life::Ready(_) => self.flights.values().map(|it| it.sent + it.deadline).min(),
+            Life::Down | Life::Ending(_) | Life::Out => None,
+        }
+    }
+
+    /// The fault of being too late, if it is.
+    pub(super) fn overdue(&self, hello: Duration, now: Instant) -> Option<Fault> {
+        match &self.life {
+            Life::Starting(_, since) => {
+                (now >= *since + hello).then_some(Fault::Late { seconds: hello.as_secs_f64() })
+            }
+            Life::Ready(_) => {
+                let late = self.flights.values().find(|it| now >= it.sent + it.deadline)?;
+                Some(Fault::Hang { seconds: late.deadline.as_secs_f64() })
+            }
+            Life::Down | Life::Ending(_) | Life::Out => None,
+        }
+    }
+}

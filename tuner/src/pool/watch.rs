@@ -1,0 +1,314 @@
+//! What a pool does when a worker says something, says nothing, or is gone.
+
+use std::time::Instant;
+
+use codegen::device::MachineInfo;
+
+use super::{
+    LOOK, Pool, PoolEvent, Role,
+    fault::{Fault, with_last_words},
+    process::{Heard, Process, Said},
+    ring::excerpt,
+    slot::{Ending, Flight, Life, Number, PATIENCE},
+};
+use crate::{
+    log::{ErrorKind, Happening},
+    protocol::{Answer, FromWorker, Hello, PROTOCOL},
+};
+
+/// How many of the last bytes of standard error go into a message.
+const LAST_WORDS: usize = 1200;
+
+impl Pool {
+    /// Starts the process of a worker that has none.
+    pub(super) fn start_process(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        slot.generation += 1;
+        slot.answered.clear();
+        slot.strays = 0;
+        let (argv, cap) = (&slot.spec.argv, self.deadlines.stderr_cap);
+        match Process::start(argv, at, slot.generation, &self.said, &self.starter, cap) {
+            Ok(process) => slot.life = Life::Starting(process, Instant::now()),
+            Err(err) => {
+                slot.life = Life::Down;
+                let words = Fault::Start(err.to_string()).words();
+                self.failed(at, &words);
+            }
+        }
+    }
+
+    /// Gives waiting jobs to workers that take some, and starts processes for the rest.
+    pub(super) fn dispatch(&mut self, now: Instant) {
+        for role in [Role::Compile, Role::Measure] {
+            while let Some(place) = self.queue.iter().position(|it| it.role == role) {
+                let free = |it: &super::Slot| {
+                    it.spec.role == role && matches!(it.life, Life::Ready(_)) && it.room() > 0
+                };
+                let Some(slot) = self.slots.iter_mut().find(|it| free(it)) else { break };
+                let (Some(job), Life::Ready(process)) = (self.queue.remove(place), &slot.life) else { break };
+                process.send(job.line);
+                let flight = Flight { mode: job.mode, sent: now, deadline: job.deadline };
+                slot.flights.insert(job.id, flight);
+            }
+            let of_role = |it: &super::Slot| it.spec.role == role;
+            let coming = |it: &super::Slot| matches!(it.life, Life::Starting(..) | Life::Ending(_));
+            loop {
+                let waiting = self.queue.iter().filter(|it| it.role == role).count();
+                let soon: usize =
+                    self.slots.iter().filter(|it| of_role(it) && coming(it)).map(|it| it.capacity).sum();
+                let down = self.slots.iter().position(|it| of_role(it) && matches!(it.life, Life::Down));
+                match down {
+                    Some(at) if waiting > soon => self.start_process(at),
+                    Some(_) | None => break,
+                }
+            }
+        }
+    }
+
+    /// Takes in what a process said.
+    pub(super) fn hear(&mut self, heard: Heard) {
+        let (at, now) = (heard.slot, Instant::now());
+        let slot = &mut self.slots[at];
+        let Some(process) = slot.process().filter(|it| it.generation == heard.generation) else { return };
+        match heard.said {
+            Said::Line(line) => {
+                if let Err(fault) = self.line(at, &line) {
+                    self.slots[at].end(Some(fault), true, now);
+                }
+            }
+            Said::TooLong => {
+                process.silent = true;
+                slot.end(Some(Fault::TooLong), true, now);
+            }
+            Said::Deaf => slot.end(Some(Fault::Closed("input")), false, now),
+            Said::End(partial) => {
+                process.silent = true;
+                let fault = if partial.is_empty() {
+                    Fault::Closed("output")
+                } else {
+                    Fault::Partial(excerpt(&partial))
+                };
+                match &mut slot.life {
+                    // That a worker first stopped reading says less than the line that it did not finish.
+                    Life::Ending(it) if it.fault == Some(Fault::Closed("input")) => it.fault = Some(fault),
+                    _ => slot.end(Some(fault), false, now),
+                }
+            }
+        }
+    }
+
+    /// Takes in a line.
+    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), Fault> {
+        let slot = &mut self.slots[at];
+        if matches!(slot.life, Life::Ending(_)) {
+            return Ok(());
+        }
+        let message = serde_json::from_slice::<FromWorker>(line).map_err(|err| {
+            let (line, why) = (excerpt(line), err.to_string());
+            Fault::Garbage { line, why }
+        })?;
+        let starting = matches!(slot.life, Life::Starting(..));
+        match message {
+            FromWorker::Hello(hello) if starting => self.hello(at, hello),
+            FromWorker::Hello(_) => Err(Fault::SecondHello),
+            FromWorker::Answer(_) if starting => Err(Fault::NoHello),
+            FromWorker::Answer(answer) => self.answer(at, answer),
+        }
+    }
+
+    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), Fault> {
+        let Hello { proto, tool, capacity, machine, problem, warnings } = hello;
+        if proto != PROTOCOL {
+            return Err(Fault::Version(proto));
+        }
+        if capacity == 0 {
+            return Err(Fault::NoCapacity);
+        }
+        let name = self.slots[at].spec.name.clone();
+        if self.slots[at].spec.role == Role::Measure {
+            let why =
+                || Fault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()));
+            let machine = machine.ok_or_else(why)?;
+            match &self.machine {
+                Some(ours) if !same_model(ours, &machine) => {
+                    let (theirs, ours) = (model(&machine), model(ours));
+                    return Err(Fault::OtherMachine { theirs, ours });
+                }
+                Some(_) => {}
+                None => self.machine = Some(machine),
+            }
+        }
+        let slot = &mut self.slots[at];
+        if let Life::Starting(process, _) = std::mem::replace(&mut slot.life, Life::Down) {
+            let id = process.id();
+            slot.life = Life::Ready(process);
+            slot.capacity = capacity.min(1024);
+            if slot.generation == 1 {
+                self.happened(Happening::WorkerStarted, format!("{name}: {tool}, process {id}"));
+            }
+        }
+        for it in warnings {
+            self.happened(Happening::Warning, format!("{name}: {it}"));
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Fault> {
+        let Answer { id, ms, outcome } = answer;
+        let slot = &mut self.slots[at];
+        let worker = slot.spec.name.clone();
+        let flight = match slot.number(id) {
+            Number::Due(flight) => flight,
+            Number::Again => {
+                self.happened(Happening::StrayAnswer, format!("{worker}: job {id} is answered again"));
+                return Ok(());
+            }
+            Number::Flood => return Err(Fault::Flood),
+            Number::Strange => return Err(Fault::WrongNumber(id)),
+        };
+        if outcome.as_ref().is_ok_and(|it| !flight.mode.fits(it)) {
+            slot.flights.insert(id, flight);
+            return Err(Fault::WrongOutcome);
+        }
+        match &outcome {
+            // An error that costs the process is no failure of the worker, unless its device is gone altogether.
+            Err(err) if err.sticky && err.kind == ErrorKind::DeviceLost => {
+                slot.end(Some(Fault::DeviceLost), true, Instant::now());
+            }
+            Err(err) if err.sticky => {
+                slot.end(None, true, Instant::now());
+                let words = format!("{worker}: after job {id} ({})", err.kind);
+                self.happened(Happening::WorkerReplaced, words);
+            }
+            Ok(_) | Err(_) => slot.failures = 0,
+        }
+        self.events.push_back(PoolEvent::Done { job: id, worker, outcome, ms });
+        Ok(())
+    }
+
+    /// Ends what is late, and looks after what has ended.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let look = now.saturating_duration_since(self.looked) >= LOOK;
+        if look {
+            self.looked = now;
+        }
+        for at in 0..self.slots.len() {
+            let slot = &mut self.slots[at];
+            if let Some(fault) = slot.overdue(self.deadlines.hello, now) {
+                slot.end(Some(fault), true, now);
+            }
+            if let (true, Life::Starting(process, _) | Life::Ready(process)) = (look, &mut slot.life) {
+                // A child of it may hold its output open, so that no end of it is heard.
+                if process.exited(now).is_some_and(|it| it >= LOOK) {
+                    slot.end(Some(Fault::Closed("output")), false, now);
+                }
+            }
+            if let Life::Ending(_) = slot.life {
+                self.watch_end(at, now);
+            }
+        }
+    }
+
+    /// Lets a process end, or makes it, and then tells its jobs.
+    fn watch_end(&mut self, at: usize, now: Instant) {
+        let slot = &mut self.slots[at];
+        let Life::Ending(ending) = &mut slot.life else { return };
+        let waited = now.saturating_duration_since(ending.since);
+        let Some(gone) = ending.process.exited(now) else {
+            if !ending.killed && waited >= self.deadlines.grace {
+                ending.process.kill();
+                ending.killed = true;
+            }
+            if waited >= self.deadlines.grace + self.deadlines.kill {
+                ending.fault = Some(Fault::Immortal);
+                slot.failures = PATIENCE;
+                self.conclude(at, now);
+            }
+            return;
+        };
+        // A moment for its last words; a child of it may hold its standard error open for ever.
+        let said_all = ending.process.stderr.is_done() && ending.process.silent;
+        if !said_all && gone < LOOK / 2 {
+            return;
+        }
+        if let (Ok(status), false) = (ending.process.reap(), ending.killed)
+            && let Some(Fault::Closed(_)) = ending.fault
+        {
+            ending.fault = Some(Fault::Ended(status));
+        }
+        self.conclude(at, now);
+    }
+
+    /// Tells the jobs of a process that is gone, and counts what it did.
+    fn conclude(&mut self, at: usize, now: Instant) {
+        let slot = &mut self.slots[at];
+        let Life::Ending(ending) = std::mem::replace(&mut slot.life, Life::Down) else { return };
+        let Ending { process, fault, unborn, .. } = ending;
+        let last_words = process.stderr.tail(LAST_WORDS);
+        let worker = slot.spec.name.clone();
+        for (id, flight) in std::mem::take(&mut slot.flights) {
+            let in_time = now < flight.sent + flight.deadline;
+            let fault = match &fault {
+                Some(Fault::Hang { .. }) if in_time => &Fault::Neighbour,
+                Some(fault) => fault,
+                None => &Fault::Neighbour,
+            };
+            let error = fault.error(&worker, flight.mode, &last_words);
+            let ms = now.saturating_duration_since(flight.sent).as_secs_f64() * 1e3;
+            self.events.push_back(PoolEvent::Done {
+                job: id,
+                worker: worker.clone(),
+                outcome: Err(error),
+                ms,
+            });
+        }
+        let Some(fault) = fault else { return };
+        let words = fault.words();
+        // Before the hello the last words are all that there is to go by.
+        self.failed(at, &if unborn { with_last_words(words, &last_words) } else { words });
+    }
+
+    /// Counts a failure of a worker, and gives the worker up after a few in a row.
+    fn failed(&mut self, at: usize, words: &str) {
+        let slot = &mut self.slots[at];
+        let name = &slot.spec.name;
+        slot.failures += 1;
+        slot.last_fault = Some(format!("`{name}` {words}"));
+        let what =
+            if slot.failures < PATIENCE { Happening::WorkerReplaced } else { Happening::WorkerQuarantined };
+        let detail = format!("{name}: it {words} (failure {} of {PATIENCE} in a row)", slot.failures);
+        if slot.failures >= PATIENCE {
+            slot.life = Life::Out;
+        }
+        let role = slot.spec.role;
+        self.happened(what, detail);
+        let left = self.slots.iter().any(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        if !left && !self.dead.contains(&role) {
+            self.bury(role);
+        }
+    }
+
+    /// Fails the waiting jobs of a role of which no worker is left.
+    fn bury(&mut self, role: Role) {
+        self.dead.push(role);
+        for it in std::mem::take(&mut self.queue) {
+            if it.role == role {
+                let error = super::nobody(role, it.mode);
+                let worker = String::new();
+                self.events.push_back(PoolEvent::Done { job: it.id, worker, outcome: Err(error), ms: 0.0 });
+            } else {
+                self.queue.push_back(it);
+            }
+        }
+        self.events.push_back(PoolEvent::Dead { role });
+    }
+}
+
+/// Whether times on two machines can be compared. Measured peaks differ from process to process.
+fn same_model(a: &MachineInfo, b: &MachineInfo) -> bool {
+    (&a.name, &a.arch, a.units) == (&b.name, &b.arch, b.units)
+}
+
+fn model(it: &MachineInfo) -> String {
+    format!("{} ({}, {} units)", it.name, it.arch, it.units)
+}

@@ -1,0 +1,156 @@
+//! The hands that do real jobs.
+
+use std::fs::File;
+
+use ir::Target;
+
+use super::{
+    Hands,
+    measurer::{Measurer, Opened},
+    process::{allow_job, lock_device},
+    serve::panicked,
+};
+use crate::{
+    build::{self, Problem},
+    log::{ErrorKind, Stage, TrialError},
+    protocol::{Binary, Hello, MessageError, Outcome, PROTOCOL, ProblemText, Task},
+    sha256,
+};
+
+/// What a worker measures on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// Nothing: it only compiles.
+    None,
+    /// The processor.
+    Cpu,
+    /// A GPU by its number.
+    Cuda(u32),
+}
+
+/// The hands that do real jobs: they make programs from steps, and measure them on a device.
+pub struct Maker {
+    device: Device,
+    measurer: Option<Measurer>,
+    /// Held as long as the process lives.
+    locks: Vec<File>,
+    /// The problem of the last job, which is that of the next one nearly always.
+    problem: Option<(ProblemText, Problem)>,
+}
+
+impl Device {
+    /// Reads `cpu` or the number of a GPU.
+    pub fn parse(word: &str) -> Option<Device> {
+        if word == "cpu" { Some(Device::Cpu) } else { word.parse().ok().map(Device::Cuda) }
+    }
+
+    fn word(self) -> String {
+        match self {
+            Device::None => "none".into(),
+            Device::Cpu => "cpu".into(),
+            Device::Cuda(number) => number.to_string(),
+        }
+    }
+}
+
+impl Maker {
+    /// Hands for a device, which the hello opens.
+    pub fn new(device: Device) -> Maker {
+        Maker { device, measurer: None, locks: vec![], problem: None }
+    }
+
+    /// The problem of a text.
+    ///
+    /// # Errors
+    /// Of the kind `protocol`, where it cannot be read.
+    pub fn problem(&mut self, text: &ProblemText) -> Result<&Problem, TrialError> {
+        if self.problem.as_ref().is_none_or(|(known, _)| known != text) {
+            self.problem = Some((text.clone(), text.problem().map_err(|err| misunderstood(&err))?));
+        }
+        Ok(&self.problem.as_ref().expect("put there above").1)
+    }
+
+    fn compile(&mut self, task: &Task) -> Result<Outcome, TrialError> {
+        let Task::Compile { problem, steps, source_sha256 } = task else { return Err(no_machine()) };
+        let problem = self.problem(problem)?;
+        let generated = build::generate(problem, steps).map_err(|err| err.trial_error())?;
+        let sha = sha256(&generated.source);
+        if sha != *source_sha256 {
+            let words = format!(
+                "the steps give another source here (SHA-256 {sha}) than where the job comes from ({source_sha256}): \
+                 the worker is another version of tilewright, or its processor has other vectors"
+            );
+            return Err(TrialError::new(Stage::Generate, ErrorKind::Internal, &words));
+        }
+        let made = generated.compile(&problem.target).map_err(|err| err.trial_error())?;
+        Ok(Outcome::Program {
+            sha256: sha256(&made.program.binary),
+            program: Binary::of(&made.program),
+            resources: made.resources,
+        })
+    }
+
+    fn measure(&mut self, task: &Task) -> Result<Outcome, TrialError> {
+        let measurer = self.measurer.as_mut().ok_or_else(no_machine)?;
+        if let Some(answer) = measurer.perform(task) {
+            return answer;
+        }
+        // The thread that measures is gone.
+        let gone = self.measurer.take().map(Measurer::last_words);
+        Err(panicked(task, gone.flatten().as_deref().unwrap_or(&"")))
+    }
+}
+
+impl Hands for Maker {
+    fn hello(&mut self) -> Hello {
+        let mut hello = Hello {
+            proto: PROTOCOL,
+            tool: format!("tilewright {}", env!("CARGO_PKG_VERSION")),
+            capacity: 1,
+            machine: None,
+            problem: None,
+            warnings: vec![],
+        };
+        if self.device == Device::None {
+            return hello;
+        }
+        match lock_device(&self.device.word()) {
+            Ok(lock) => self.locks.extend(lock),
+            Err(warning) => hello.warnings.push(warning),
+        }
+        match Measurer::open(self.device) {
+            Opened::Ready(measurer, info) => {
+                hello.machine = Some(info);
+                self.measurer = Some(measurer);
+            }
+            Opened::Failed(why) => hello.problem = Some(why),
+        }
+        hello
+    }
+
+    fn perform(&mut self, task: &Task) -> Result<Outcome, TrialError> {
+        if self.device == Device::None {
+            allow_job();
+        }
+        match task {
+            Task::Compile { .. } => self.compile(task),
+            Task::Screen { .. } | Task::Finals { .. } => self.measure(task),
+        }
+    }
+}
+
+fn no_machine() -> TrialError {
+    TrialError::new(Stage::Run, ErrorKind::Protocol, "this worker only compiles")
+}
+
+pub(super) fn misunderstood(err: &MessageError) -> TrialError {
+    TrialError::new(Stage::Generate, ErrorKind::Protocol, &err.to_string())
+}
+
+/// Whether a worker on such a machine can run what is made for a target.
+pub(super) fn runs(arch: &str, target: &Target) -> bool {
+    match target {
+        Target::Cpu => arch == "cpu",
+        Target::Cuda(_) => arch != "cpu",
+    }
+}
