@@ -53,6 +53,7 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Report(html::Report),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -90,6 +91,7 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Report(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

@@ -18,6 +18,13 @@ pub(crate) fn escaped_block(text: &str) -> String {
     escape(text, 16 * LONGEST, true)
 }
 
+/// A text on one line for a terminal: nothing in it controls the terminal or hides.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|it| seen(it, &mut out));
+    out
+}
+
 /// The first characters of a text, with a sign where there are more.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -41,16 +48,19 @@ fn escape(text: &str, most: usize, lines: bool) -> String {
             '\'' => out += "&#39;",
             '\n' if lines => out.push('\n'),
             '\t' if lines => out.push('\t'),
-            it if it.is_control() && u32::from(it) < 0x100 => {
-                let _ = write!(out, "\\x{:02x}", u32::from(it));
-            }
-            it if is_hidden(it) => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(it));
-            }
-            it => out.push(it),
+            it => seen(it, &mut out),
         }
     }
     out
+}
+
+/// Adds a character, or what it is if it would not be seen.
+fn seen(it: char, out: &mut String) {
+    let _ = match it {
+        it if it.is_control() && u32::from(it) < 0x100 => write!(out, "\\x{:02x}", u32::from(it)),
+        it if is_hidden(it) => write!(out, "\\u{{{:x}}}", u32::from(it)),
+        it => out.write_char(it),
+    };
 }
 
 /// Characters that are not seen and change how others are: directions, joiners, line separators, tags.

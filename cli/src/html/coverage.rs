@@ -2,7 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{failures::bar, knobs::knobs, view::View, words::{commas, count, percent}};
+use super::{
+    failures::bar,
+    knobs::knobs,
+    view::View,
+    words::{commas, count, percent},
+};
 use crate::markup::{escaped, shortened};
 
 pub(super) fn table(view: &View<'_>) -> String {

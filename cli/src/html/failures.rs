@@ -77,9 +77,12 @@ pub(super) fn doubtful(view: &View<'_>) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut out = "<p>These trials came out with figures that are no results, and count nowhere above:</p>\n<ul>\n".to_owned();
+    let mut out =
+        "<p>These trials came out with figures that are no results, and count nowhere above:</p>\n<ul>\n"
+            .to_owned();
     for (trial, it, why) in all.iter().take(20) {
-        let _ = writeln!(out, "<li>trial {}, {} GFLOPS: {why}</li>", trial.n, super::words::gflops(it.gflops));
+        let _ =
+            writeln!(out, "<li>trial {}, {} GFLOPS: {why}</li>", trial.n, super::words::gflops(it.gflops));
     }
     if all.len() > 20 {
         let _ = writeln!(out, "<li>and {} more</li>", count(all.len() as u64 - 20));
@@ -90,7 +93,8 @@ pub(super) fn doubtful(view: &View<'_>) -> String {
 /// What was refused before any compiler or device saw it: the counts of the last event that has some.
 pub(super) fn refused(view: &View<'_>) -> String {
     let Some(event) = view.events.iter().rev().find(|it| !it.rejected.is_empty()) else {
-        return "<p>The log tells of no candidate that was refused before it became a trial.</p>\n".to_owned();
+        return "<p>The log tells of no candidate that was refused before it became a trial.</p>\n"
+            .to_owned();
     };
     let mut rows: Vec<_> = event.rejected.iter().collect();
     rows.sort_by_key(|it| std::cmp::Reverse(*it.1));
@@ -143,7 +147,11 @@ pub(super) fn events(view: &View<'_>) -> String {
         let last = them[them.len() - 1];
         let detail = shortened(last.detail.trim(), 300);
         let colon = if detail.is_empty() { "" } else { ": " };
-        let times = if them.len() > 1 { format!(", {} times, the last", count(them.len() as u64)) } else { String::new() };
+        let times = if them.len() > 1 {
+            format!(", {} times, the last", count(them.len() as u64))
+        } else {
+            String::new()
+        };
         let (detail, time) = (escaped(&detail), escaped(&shortened(&last.time, 40)));
         let _ = writeln!(out, "<li>{what}{times} at {time}{colon}{detail}</li>");
     }
@@ -156,6 +164,7 @@ fn happening(it: Happening) -> &'static str {
         Happening::WorkerReplaced => "a worker was replaced",
         Happening::WorkerQuarantined => "a worker was given up",
         Happening::StrayAnswer => "a worker gave an answer that nobody waited for",
+        Happening::Warning => "a worker warned",
         Happening::TailTruncated => "the torn end of the log was cut off",
         Happening::Throttled => "the machine lowered its clocks",
         Happening::Resumed => "the run was resumed",

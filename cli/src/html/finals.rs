@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use tuner::log::{Finalist, Finals, Interval};
+use tuner::{
+    bench::{Verdict, verdict},
+    log::{Finalist, Finals, Interval},
+};
 
 use super::{
     figure::Figure,
@@ -93,29 +96,32 @@ pub(super) fn words(view: &View<'_>, finals: &Finals) -> Vec<String> {
             "The winner is {} times as fast as {}: {}.",
             interval(Some(&it)),
             library.name,
-            verdict(&it, finals.noise_floor.as_ref())
+            verdict_words(verdict(Some(it), finals.noise_floor))
         )),
-        (None, _) => out.push("No library of the vendor took part.".to_owned()),
+        (None, _) => {
+            let why = finals.no_baseline.as_ref().map_or(".".to_owned(), |it| format!(": {it}"));
+            out.push(format!("No library of the vendor took part{why}"));
+        }
         (Some(_), None) => {}
     }
     if let Some(it) = &finals.baseline {
-        let own = it.heuristic_seconds.map(|it| format!("; its own first choice took {} a call", seconds(it)));
+        let own =
+            it.heuristic_seconds.map(|it| format!("; its own first choice took {} a call", seconds(it)));
         let tried = plural(it.tried, "algorithm");
-        out.push(format!("The library's figure is the best of {tried} that were tried{}.", own.unwrap_or_default()));
+        out.push(format!(
+            "The library's figure is the best of {tried} that were tried{}.",
+            own.unwrap_or_default()
+        ));
     }
     out
 }
 
-fn verdict(it: &Interval, floor: Option<&Interval>) -> &'static str {
-    let noise = floor.map_or((1.0, 1.0), |it| (it.low.min(1.0), it.high.max(1.0)));
-    if it.low > noise.1 {
-        "faster, beyond the noise"
-    } else if it.high < noise.0 {
-        "slower, beyond the noise"
-    } else if it.low >= noise.0 && it.high <= noise.1 {
-        "the same, within the noise"
-    } else {
-        "too near to tell"
+fn verdict_words(it: Verdict) -> &'static str {
+    match it {
+        Verdict::Same => "the same, as far as can be told",
+        Verdict::Faster => "faster, beyond the noise",
+        Verdict::Slower => "slower, beyond the noise",
+        Verdict::Ambiguous => "the rounds do not tell whether that is a difference",
     }
 }
 

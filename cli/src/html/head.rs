@@ -9,7 +9,10 @@ use super::{
     view::View,
     words::{bytes, commas, count, duration, gflops, large, percent, ratio, seconds},
 };
-use crate::markup::{escaped, escaped_block, shortened};
+use crate::{
+    markup::{escaped, escaped_block, shortened},
+    measure::verified_words,
+};
 
 /// The figures that matter most.
 pub(super) fn tiles(view: &View<'_>) -> String {
@@ -19,7 +22,8 @@ pub(super) fn tiles(view: &View<'_>) -> String {
     };
     match view.best() {
         Some(it) => {
-            let whose = if view.champion().is_some() { "GFLOPS in the finals" } else { "GFLOPS in the search" };
+            let whose =
+                if view.champion().is_some() { "GFLOPS in the finals" } else { "GFLOPS in the search" };
             tile(&gflops(it.gflops), whose);
             tile(&seconds(it.stats.median), "a call");
             if let Some((roof, bound)) = view.roof() {
@@ -33,8 +37,8 @@ pub(super) fn tiles(view: &View<'_>) -> String {
         tile(&ratio(it.median), &format!("times as fast as {}", shortened(name, 30)));
     }
     let failed = view.failed().len();
-    tile(&count(view.trials.len() as u64), "trials");
-    tile(&count(failed as u64), "of them failed");
+    let failed = if failed > 0 { format!(", {} failed", count(failed as u64)) } else { String::new() };
+    tile(&count(view.trials.len() as u64), &format!("trials{failed}"));
     if let Some(it) = view.wall() {
         tile(&duration(it), "from start to end");
     }
@@ -47,31 +51,43 @@ pub(super) fn facts(view: &View<'_>) -> String {
         return "<p class=\"bad\">The head of this run is damaged: what it computes, its space and its machine are not known.</p>\n"
             .to_owned();
     };
-    let mut out = "<dl class=\"facts\">\n".to_owned();
-    for (name, value) in [work(head), machine(head), search(view, head), measured(head)].into_iter().flatten() {
-        if !value.is_empty() {
+    let mut out = "<div class=\"facts\">\n".to_owned();
+    for group in [work(head), machine(head), search(view, head), measured(head)] {
+        out += "<dl>\n";
+        for (name, value) in group.into_iter().filter(|it| !it.1.is_empty()) {
             let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
         }
+        out += "</dl>\n";
     }
-    out += "</dl>\n";
+    out += "</div>\n";
     for (what, text) in [("The script", &head.script.text), ("The program", &head.workload.program)] {
-        let _ = writeln!(out, "<details><summary>{what}</summary><pre>{}</pre></details>", escaped_block(text));
+        let _ =
+            writeln!(out, "<details><summary>{what}</summary><pre>{}</pre></details>", escaped_block(text));
     }
     let args: Vec<_> = head.args.iter().map(|it| quoted(it)).collect();
-    let _ = writeln!(out, "<details><summary>The command line</summary><pre>{}</pre></details>", escaped(&args.join(" ")));
+    let _ = writeln!(
+        out,
+        "<details><summary>The command line</summary><pre>{}</pre></details>",
+        escaped(&args.join(" "))
+    );
     out
 }
 
 /// An argument as a shell would have it.
 fn quoted(it: &str) -> String {
     let plain = |it: char| it.is_ascii_alphanumeric() || "-_=./:,+@%".contains(it);
-    if !it.is_empty() && it.chars().all(plain) { it.to_owned() } else { format!("'{}'", it.replace('\'', "'\\''")) }
+    if !it.is_empty() && it.chars().all(plain) {
+        it.to_owned()
+    } else {
+        format!("'{}'", it.replace('\'', "'\\''"))
+    }
 }
 
 type Facts = Vec<(&'static str, String)>;
 
 fn work(head: &Run) -> Facts {
-    let params: Vec<_> = head.script.params.iter().map(|(name, it)| format!("{name} = {}", plain(it))).collect();
+    let params: Vec<_> =
+        head.script.params.iter().map(|(name, it)| format!("{name} = {}", plain(it))).collect();
     let dims: Vec<_> = head.workload.dims.iter().map(|(name, it)| format!("{name} = {it}")).collect();
     let (flops, moved) = (head.workload.flops, head.workload.bytes);
     vec![
@@ -103,16 +119,27 @@ fn machine(head: &Run) -> Facts {
 }
 
 fn search(view: &View<'_>, head: &Run) -> Facts {
-    let numbers: Vec<_> = head.strategy.params.iter().map(|(name, it)| format!("{name} {}", plain(it))).collect();
+    let numbers: Vec<_> =
+        head.strategy.params.iter().map(|(name, it)| format!("{name} {}", plain(it))).collect();
     let numbers = if numbers.is_empty() { String::new() } else { format!(" ({})", numbers.join(", ")) };
     let digits = head.script.size.bytes().all(|it| it.is_ascii_digit());
     let size = if digits { commas(&head.script.size) } else { head.script.size.clone() };
     let limit = head.plan.seconds.map_or(String::new(), |it| format!(" or {}", duration(it)));
     vec![
-        ("space", format!("{}: {} knobs, {} points", head.script.name, view_knobs(head), shortened(&size, 60))),
+        (
+            "space",
+            format!("{}: {} knobs, {} points", head.script.name, view_knobs(head), shortened(&size, 60)),
+        ),
         ("strategy", format!("{}{numbers}", head.strategy.name)),
         ("seed", head.seed.to_string()),
-        ("plan", format!("{} trials{limit}; {} were made", count(head.plan.trials), count(view.trials.len() as u64))),
+        (
+            "plan",
+            format!(
+                "{} trials{limit}; {} were made",
+                count(head.plan.trials),
+                count(view.trials.len() as u64)
+            ),
+        ),
         ("began", head.time.clone()),
     ]
 }
@@ -128,10 +155,12 @@ fn measured(head: &Run) -> Facts {
         some => format!(", {some} CPU threads"),
     };
     vec![
-        ("measured by", format!("protocol {}, finals in the regime {}{threads}", it.proto, it.regime.as_str())),
+        (
+            "measured by",
+            format!("protocol {}, finals in the regime {}{threads}", it.proto, it.regime.as_str()),
+        ),
         ("caches", it.caches.clone()),
         ("inputs", it.data.clone()),
-        ("verified", "every result, before and after it was timed, against an f64 reference".to_owned()),
     ]
 }
 
@@ -146,19 +175,34 @@ pub(super) fn winner(view: &View<'_>) -> String {
             None => "<p>There is no winner: no trial has a result.</p>\n".to_owned(),
         };
     };
-    let by = if view.champion().is_some() { "the finals" } else { "the search; there were no finals" };
-    let mut out = format!("<p><b>Trial {}</b> ({}) won by {by}.</p>\n", trial.n, origin(&trial.origin));
+    let won = if view.champion().is_some() {
+        "won the finals"
+    } else {
+        "is the best of the search; there were no finals"
+    };
+    let mut out = format!("<p><b>Trial {}</b> ({}) {won}.</p>\n", trial.n, origin(&trial.origin));
     out += "<div class=\"decisions\">\n";
     for (name, choice) in &trial.decisions {
         let default = view.head.and_then(|it| it.script.knobs.get(name)?.first());
         let class = if default == Some(choice) { " class=\"is-default\"" } else { "" };
-        let (name, choice) = (escaped(&shortened(name.as_str(), 60)), escaped(&shortened(&choice.to_string(), 60)));
+        let (name, choice) =
+            (escaped(&shortened(name.as_str(), 60)), escaped(&shortened(&choice.to_string(), 60)));
         let _ = writeln!(out, "<span{class}><code>{name}</code><b>{choice}</b></span>");
     }
     if trial.decisions.is_empty() {
         out += "<span>nothing is left to decide</span>";
     }
-    out + "</div>\n" + &kernels(trial)
+    out += "</div>\n";
+    if let Some(it) = view.best() {
+        let words = [("Before", &it.before), ("after", &it.after)]
+            .map(|(when, it)| format!("{when} it was timed: {}", verified_words(it)));
+        let _ = writeln!(
+            out,
+            "<p><small>Its numbers against an f64 reference. {}.</small></p>",
+            escaped(&words.join("; "))
+        );
+    }
+    out + &kernels(trial)
 }
 
 /// How the winner's kernels are launched, what they need, and what they are known by.
@@ -168,18 +212,36 @@ fn kernels(trial: &Trial) -> String {
         let is_gpu = it.block != [1, 1, 1] || it.grid != [1, 1, 1];
         let box_of = |it: [u32; 3]| it.map(|it| it.to_string()).join(" × ");
         let shape = is_gpu.then(|| format!(": grid {}, block {}", box_of(it.grid), box_of(it.block)));
-        let dynamic = (it.shared_bytes > 0).then(|| format!(", {} of dynamic shared memory", bytes(f64::from(it.shared_bytes))));
+        let dynamic = (it.shared_bytes > 0)
+            .then(|| format!(", {} of dynamic shared memory", bytes(f64::from(it.shared_bytes))));
         let needs = trial.res.iter().find(|res| res.kernel == it.kernel).map(|res| {
             let fixed = (res.static_shared_bytes > 0)
                 .then(|| format!(", {} of static shared memory", bytes(f64::from(res.static_shared_bytes))));
-            let spills = (res.spill_store_bytes > 0).then(|| format!(", {} bytes spilled", res.spill_store_bytes));
-            format!(", {} registers{}{}", res.registers, spills.unwrap_or_default(), fixed.unwrap_or_default())
+            let spills =
+                (res.spill_store_bytes > 0).then(|| format!(", {} bytes spilled", res.spill_store_bytes));
+            format!(
+                ", {} registers{}{}",
+                res.registers,
+                spills.unwrap_or_default(),
+                fixed.unwrap_or_default()
+            )
         });
         let words = [shape, needs, dynamic].into_iter().flatten().collect::<String>();
-        let _ = writeln!(out, "<li>kernel <code>{}</code>{}</li>", escaped(&shortened(&it.kernel, 80)), escaped(&words));
+        let _ = writeln!(
+            out,
+            "<li>kernel <code>{}</code>{}</li>",
+            escaped(&shortened(&it.kernel, 80)),
+            escaped(&words)
+        );
     }
-    let bin = trial.bin.as_ref().map_or(String::new(), |it| format!(", machine code <code>{}</code>", hash(it)));
-    let _ = writeln!(out, "<li>candidate <code>{}</code>, source <code>{}</code>{bin}</li>", hash(&trial.id), hash(&trial.src));
+    let bin =
+        trial.bin.as_ref().map_or(String::new(), |it| format!(", machine code <code>{}</code>", hash(it)));
+    let _ = writeln!(
+        out,
+        "<li>candidate <code>{}</code>, source <code>{}</code>{bin}</li>",
+        hash(&trial.id),
+        hash(&trial.src)
+    );
     out + "</ul>\n"
 }
 

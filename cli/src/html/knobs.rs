@@ -90,7 +90,12 @@ fn factor(it: &Choice, at: usize) -> Option<i64> {
     }
 }
 
-fn strip<'a>(view: &View<'a>, knob: &Knob, name: String, of: &dyn Fn(&Choice) -> Option<Choice>) -> Strip<'a> {
+fn strip<'a>(
+    view: &View<'a>,
+    knob: &Knob,
+    name: String,
+    of: &dyn Fn(&Choice) -> Option<Choice>,
+) -> Strip<'a> {
     let mut choices: Vec<Choice> = knob.choices.iter().filter_map(of).collect();
     let default = choices.first().cloned();
     choices.sort_by(order);

@@ -36,7 +36,8 @@ pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
     for (at, view) in runs.iter().enumerate() {
         out += &section(view, at, runs.len() == 1);
     }
-    out += "<footer>Written by tilewright from a tuning log alone. The same log gives the same page.</footer>\n";
+    out +=
+        "<footer>Written by tilewright from a tuning log alone. The same log gives the same page.</footer>\n";
     out + "</main>\n</body>\n</html>\n"
 }
 
@@ -93,7 +94,10 @@ fn trouble_words(trouble: &[String]) -> String {
 fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
     let tag = if is_only { "h1" } else { "h2" };
     let run = escaped(&shortened(view.name, 80));
-    let mut out = format!("<section id=\"run-{at}\">\n<{tag}>{} <small>run {run}</small></{tag}>\n", escaped(&name_of(view)));
+    let mut out = format!(
+        "<section id=\"run-{at}\">\n<{tag}>{} <small>run {run}</small></{tag}>\n",
+        escaped(&name_of(view))
+    );
     out += &head::tiles(view);
     out += &head::facts(view);
     if view.trials.is_empty() && view.finals.is_none() {
@@ -103,12 +107,15 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
         return out + "</section>\n";
     }
     part(&mut out, "The winner", &head::winner(view));
-    let charts: String = [progress::draw(view), roofline::draw(view)].iter().flatten().map(|it| it.html()).collect();
+    let charts: String =
+        [progress::draw(view), roofline::draw(view)].iter().flatten().map(|it| it.html()).collect();
     part(&mut out, "The search", &format!("<div class=\"charts\">\n{charts}</div>\n"));
     if let Some(it) = view.finals {
-        let words: String = finals::words(view, it).iter().map(|it| format!("<p>{}</p>\n", escaped(it))).collect();
+        let words: String =
+            finals::words(view, it).iter().map(|it| format!("<p>{}</p>\n", escaped(it))).collect();
         let chart = finals::chart(view, it).map_or(String::new(), |it| it.html());
-        let body = format!("<div class=\"charts\">\n<div>{}{words}</div>\n{chart}</div>\n", finals::table(view, it));
+        let table = finals::table(view, it);
+        let body = format!("{table}<div class=\"charts\">\n{chart}<div>{words}</div>\n</div>\n");
         part(&mut out, "The finals", &body);
     }
     if !view.steps.is_empty() {

@@ -141,7 +141,12 @@ impl Svg {
             Anchor::End => " text-anchor=\"end\"",
         };
         let (x, y) = (coordinate(x), coordinate(y));
-        let _ = writeln!(self.out, "<text x=\"{x}\" y=\"{y}\"{anchor}{}>{}</text>", attribute(class), escaped(text));
+        let _ = writeln!(
+            self.out,
+            "<text x=\"{x}\" y=\"{y}\"{anchor}{}>{}</text>",
+            attribute(class),
+            escaped(text)
+        );
     }
 
     /// A text along a line that rises or falls; `angle` in degrees, clockwise.
@@ -160,7 +165,8 @@ impl Svg {
     pub(super) fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), class: &str) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(coordinate);
         let class = attribute(class);
-        let _ = writeln!(self.out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"{class}/>");
+        let _ =
+            writeln!(self.out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"{class}/>");
     }
 
     /// A line through places.
@@ -168,7 +174,8 @@ impl Svg {
         if places.is_empty() {
             return;
         }
-        let words: Vec<_> = places.iter().map(|(x, y)| format!("{} {}", coordinate(*x), coordinate(*y))).collect();
+        let words: Vec<_> =
+            places.iter().map(|(x, y)| format!("{} {}", coordinate(*x), coordinate(*y))).collect();
         let _ = writeln!(self.out, "<path d=\"M{}\"{}/>", words.join("L"), attribute(class));
     }
 
@@ -182,6 +189,15 @@ impl Svg {
             let _ = write!(self.out, "M{} {}{stroke}", coordinate(*x), coordinate(*y));
         }
         self.out += "\"/>\n";
+    }
+
+    /// Rings for a few marks, paler dots where they are many: a ring is eight times as long to write.
+    pub(super) fn hollow(&mut self, places: &[(f64, f64)], few: bool) {
+        if few {
+            self.marks(places, "m-2 0a2 2 0 1 0 4 0 2 2 0 1 0-4 0", "ring");
+        } else {
+            self.marks(places, "h0", "many-hollow");
+        }
     }
 
     /// A circle that says what it is when pointed at.
@@ -245,7 +261,7 @@ mod tests {
         let log = |low, high| words(&Scale::log((low, high), (0.0, 1.0)), 0);
         assert_eq!(log(0.5, 40.0), "0.5 1 2 5 10 20");
         assert_eq!(log(0.02, 70_000.0), "0.1 1 10 100 1,000 10,000");
-        assert_eq!(log(1e-30, 1e30).split(' ').count(), 8);
+        assert_eq!(log(1e-30, 1e30).split(' ').count(), 7);
         // Numbers from a log that are not to be believed do no harm either.
         for (low, high) in [(0.0, 1e300), (1e-300, 1e-299), (0.0, 0.0), (1e14, 1e14)] {
             assert!(Scale::linear((low, high), (0.0, 1.0)).ticks(6).len() < 14);

@@ -4,7 +4,7 @@ use tuner::log::Trial;
 
 use super::{
     figure::Figure,
-    plot::{Anchor, Scale, Svg, bottom_axis, left_axis, width_of},
+    plot::{Anchor, Scale, Svg, bottom_axis, left_axis},
     view::{Point, View},
     words::{gflops, percent, plural},
 };
@@ -17,6 +17,9 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 52.0;
 /// The band below zero in which failures stand.
 const FLOOR: f64 = 16.0;
+
+/// Lines nearer than this have their words on either side of them.
+const NEAR: f64 = 26.0;
 
 /// Up to so many dots tell what they are when pointed at; more would make the page heavy.
 const TOLD: usize = 1_500;
@@ -36,9 +39,15 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     svg.marks(&failed, "v8", "failed");
     let doubtful: Vec<_> = view.doubtful().iter().map(|it| (x.at(it.0.n as f64) - 4.0, TOP - 2.0)).collect();
     svg.marks(&doubtful, "l8 8m0 -8l-8 8", "doubtful");
-    let library_at = library.map(|(name, it)| library_line(&mut svg, name, it, &y));
-    best_so_far(&mut svg, &points, &x, &y, library_at);
-    Some(Figure::new("The search", svg.finish()).caption(caption(view, &points)).legend(legend(view, &points)))
+    if let Some((name, it)) = library {
+        library_line(&mut svg, name, it, view.ranked().first().map(|it| it.gflops), &y);
+    }
+    best_so_far(&mut svg, &points, &x, &y, library.map(|it| it.1));
+    Some(
+        Figure::new("Best so far", svg.finish())
+            .caption(caption(view, &points))
+            .legend(legend(view, &points)),
+    )
 }
 
 fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) {
@@ -77,7 +86,11 @@ fn dots(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale) {
         }
         places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         places.dedup();
-        svg.marks(&places, "h0", if screened { "many-hollow" } else { "many" });
+        if screened {
+            svg.hollow(&places, false);
+        } else {
+            svg.marks(&places, "h0", "many");
+        }
     }
 }
 
@@ -88,13 +101,14 @@ pub(super) fn told(trial: &Trial, it: f64) -> String {
     crate::markup::shortened(&words, 300)
 }
 
-/// Returns where its word stands.
-fn library_line(svg: &mut Svg, name: &str, it: f64, y: &Scale) -> f64 {
+/// The word stands on its line at the left, or under it where the best is just above.
+fn library_line(svg: &mut Svg, name: &str, it: f64, best: Option<f64>, y: &Scale) {
     let at = y.at(it);
     svg.line((LEFT, at), (RIGHT, at), "library");
     let name = crate::markup::shortened(name, 40);
-    svg.text((LEFT + 8.0, at - 6.0), Anchor::Start, "halo library-word", &format!("{name}: {}", gflops(it)));
-    at
+    let is_under = best.is_some_and(|best| best > it && at - y.at(best) < NEAR);
+    let place = (LEFT + 8.0, if is_under { at + 17.0 } else { at - 7.0 });
+    svg.text(place, Anchor::Start, "halo library-word", &format!("{name}: {}", gflops(it)));
 }
 
 fn best_so_far(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale, library: Option<f64>) {
@@ -120,11 +134,8 @@ fn best_so_far(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale, librar
         svg.circle(at, 4.0, "best", &told(it.trial, it.gflops));
     }
     let word = format!("best: {} (trial {})", gflops(best.gflops), best.trial.n);
-    // The library's word stands on its line at the left, and must not be written over by this one.
-    let is_wide = width_of(&word, 14.0) > RIGHT - LEFT - 320.0;
-    let is_near = library.is_some_and(|it| (it - height).abs() < 18.0);
-    let below = height - 8.0 < TOP - 14.0 || (is_near && is_wide);
-    let at = if below { height + 18.0 } else { height - 8.0 };
+    let is_under = library.is_some_and(|it| it >= best.gflops && height - y.at(it) < NEAR);
+    let at = if is_under { height + 19.0 } else { height - 9.0 };
     svg.text((RIGHT - 8.0, at), Anchor::End, "halo best-word", &word);
 }
 

@@ -123,7 +123,9 @@ fn caption(head: &Run, roofs: &Roofs, intensity: f64) -> String {
          moved once each. It is not measured traffic, so every trial stands at the same place; each short line is one.",
         gflops(intensity)
     );
-    if roofs.memory.is_some() && head.roofline.memory.is_some_and(|it| it * 1.01 < head.workload.bytes / peak(head)) {
+    if roofs.memory.is_some()
+        && head.roofline.memory.is_some_and(|it| it * 1.01 < head.workload.bytes / peak(head))
+    {
         out += &format!(
             " The caches hold {} and are warm between calls ({}), so a trial may lie above the memory roof; the roofline of \
              the other charts counts only what cannot stay in them.",

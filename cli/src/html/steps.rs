@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use tuner::log::StepResult;
 
-use super::{failures::bar, words::{count, gflops}};
+use super::{
+    failures::bar,
+    words::{count, gflops},
+};
 use crate::markup::{escaped, shortened};
 
 pub(super) fn table(steps: &[StepResult]) -> String {
@@ -16,7 +19,8 @@ pub(super) fn table(steps: &[StepResult]) -> String {
     let mut before: Option<f64> = None;
     for it in steps {
         let now = value(it);
-        let step = if it.step.is_empty() { "before the first step".to_owned() } else { shortened(&it.step, 400) };
+        let step =
+            if it.step.is_empty() { "before the first step".to_owned() } else { shortened(&it.step, 400) };
         let _ = write!(
             out,
             "<tr{}><td class=\"n\">{}</td><td><code>{}</code></td>",
@@ -36,15 +40,28 @@ pub(super) fn table(steps: &[StepResult]) -> String {
             }
             (None, Some(now)) if it.no_effect => {
                 let cells = "<td class=\"n\"></td><td class=\"bars\">";
-                let _ = write!(out, "<td class=\"n\">{}</td>{cells}<small>no effect: the same source</small></td>", gflops(now));
+                let _ = write!(
+                    out,
+                    "<td class=\"n\">{}</td>{cells}<small>no effect: the same source</small></td>",
+                    gflops(now)
+                );
             }
             (None, Some(now)) => {
                 let cells = (gain.map_or(String::new(), gain_words), bar(now / most, step_class(gain)));
-                let _ = write!(out, "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"bars\">{}</td>", gflops(now), cells.0, cells.1);
+                let _ = write!(
+                    out,
+                    "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"bars\">{}</td>",
+                    gflops(now),
+                    cells.0,
+                    cells.1
+                );
             }
             (None, None) => {
                 let why = if it.no_effect { "no effect: the same source" } else { "not measured" };
-                let _ = write!(out, "<td class=\"n\">—</td><td></td><td class=\"bars\"><small>{why}</small></td>");
+                let _ = write!(
+                    out,
+                    "<td class=\"n\">—</td><td></td><td class=\"bars\"><small>{why}</small></td>"
+                );
             }
         }
         out += "</tr>\n";

@@ -52,17 +52,24 @@ fn chart(strip: &Strip<'_>, highest: f64) -> Figure {
 
 fn dots(svg: &mut Svg, column: &Column<'_>, (middle, step): (f64, f64), y: &Scale) {
     let spread = (step * 0.36).min(26.0);
+    let is_few = column.points.len() <= 400;
+    // Of dots in one place one is drawn.
+    let grain = if is_few { 2.0 } else { 1.0 };
     for screened in [true, false] {
         let mut places: Vec<_> = column
             .points
             .iter()
             .filter(|it| it.screened == screened)
             .map(|it| (middle + spread * jitter(it), y.at(it.gflops)))
-            .map(|(x, y)| ((x * 2.0).round() / 2.0, (y * 2.0).round() / 2.0))
+            .map(|(x, y)| ((x * grain).round() / grain, (y * grain).round() / grain))
             .collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         places.dedup();
-        svg.marks(&places, "h0", if screened { "many-hollow" } else { "many" });
+        if screened {
+            svg.hollow(&places, is_few);
+        } else {
+            svg.marks(&places, "h0", "many");
+        }
     }
     if let Some(median) = median(&column.points) {
         let (at, half) = (y.at(median), (step * 0.42).min(34.0));
@@ -105,7 +112,9 @@ fn caption(strip: &Strip<'_>) -> String {
     let best = medians.max_by(|a, b| a.0.total_cmp(&b.0));
     let tried = strip.columns.iter().filter(|it| !it.points.is_empty()).count();
     let mut out = match best {
-        Some((median, column)) if tried > 1 => format!("Highest median: {} at {}.", gflops(median), column.word),
+        Some((median, column)) if tried > 1 => {
+            format!("Highest median: {} at {}.", gflops(median), column.word)
+        }
         Some(_) | None => String::new(),
     };
     if strip.is_grouped {
@@ -118,6 +127,6 @@ fn caption(strip: &Strip<'_>) -> String {
 }
 
 /// What all of them have in common.
-pub(super) const CAPTION: &str = "Each dot is a trial at its GFLOPS, hollow if it was left early; sideways it is moved only to be \
+pub(super) const CAPTION: &str = "Each dot is a trial at its GFLOPS, hollow (pale, where there are many) if it was left early; sideways it is moved only to be \
     seen. The bar is the median of a choice. Under a choice stands how many trials have a result, and after ✕ how many failed; the \
     underlined choice is the script's default. A knob that matters has medians that differ, or choices that few good trials have.";

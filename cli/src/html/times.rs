@@ -11,9 +11,21 @@ use super::{
 pub(super) fn table(view: &View<'_>) -> String {
     let sane = |it: f64| if it.is_finite() && it > 0.0 && it < 1e15 { it / 1e3 } else { 0.0 };
     let parts = [
-        ("generate", "scheduling, lowering, printing", view.trials.iter().map(|it| sane(it.t.generate)).collect()),
-        ("compile", "the compiler, several at once if there are several workers", view.trials.iter().map(|it| sane(it.t.compile)).collect()),
-        ("measure", "loading, verifying, timing", view.trials.iter().map(|it| sane(it.t.measure)).collect::<Vec<f64>>()),
+        (
+            "generate",
+            "scheduling, lowering, printing",
+            view.trials.iter().map(|it| sane(it.t.generate)).collect(),
+        ),
+        (
+            "compile",
+            "the compiler, several at once if there are several workers",
+            view.trials.iter().map(|it| sane(it.t.compile)).collect(),
+        ),
+        (
+            "measure",
+            "loading, verifying, timing",
+            view.trials.iter().map(|it| sane(it.t.measure)).collect::<Vec<f64>>(),
+        ),
     ];
     let total: f64 = parts.iter().flat_map(|it| &it.2).sum();
     let mut out = String::new();

@@ -30,13 +30,22 @@ pub(super) fn table(view: &View<'_>) -> String {
         out += "<th class=\"n\">registers</th>";
     }
     if has_columns {
-        out.extend(names.iter().map(|it| format!("<th class=\"n\"><code>{}</code></th>", escaped(&shortened(it.as_str(), 24)))));
+        out.extend(
+            names.iter().map(|it| {
+                format!("<th class=\"n\"><code>{}</code></th>", escaped(&shortened(it.as_str(), 24)))
+            }),
+        );
     } else {
         out += "<th>decisions</th>";
     }
     out += "<th>from</th></tr></thead><tbody>\n";
     for (at, it) in best.iter().enumerate() {
-        let _ = write!(out, "<tr{}><td class=\"n\">{}</td>", if at == 0 { " class=\"first\"" } else { "" }, at + 1);
+        let _ = write!(
+            out,
+            "<tr{}><td class=\"n\">{}</td>",
+            if at == 0 { " class=\"first\"" } else { "" },
+            at + 1
+        );
         out += &figures(view, it);
         if registers {
             let _ = write!(out, "<td class=\"n\">{}</td>", registers_of(it.trial));

@@ -2,7 +2,7 @@
 
 use tuner::{
     Bound,
-    log::{Event, Finalist, Finals, Measurement, Run, StepResult, Trial, TrialError},
+    log::{Event, Finalist, Finals, Measurement, Run, RunLog, StepResult, Trial, TrialError},
 };
 
 /// A run, borrowed from its log.
@@ -43,6 +43,18 @@ pub(super) struct Point<'a> {
 const MOST: f64 = 1e13;
 
 impl<'a> View<'a> {
+    /// A run of a log.
+    pub(super) fn of((name, it): (&'a str, &'a RunLog)) -> View<'a> {
+        View {
+            name,
+            head: it.head.as_ref(),
+            trials: it.trials.values().collect(),
+            steps: &it.steps,
+            finals: it.finals.last(),
+            events: &it.events,
+        }
+    }
+
     pub(super) fn fate(trial: &'a Trial) -> Fate<'a> {
         let (Some(it), None) = (&trial.result, &trial.error) else {
             return Fate::Failed(trial.error.as_ref());
@@ -162,7 +174,8 @@ fn instant(text: &str) -> Option<i64> {
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     // Years begin in March, so that the leap day is the last of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)
+    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
         + (153 * month + 2) / 5
         + day;
     Some(((days * 24 + number(11..13)?) * 60 + number(14..16)?) * 60 + number(17..19)?)
@@ -178,7 +191,9 @@ mod tests {
         assert_eq!(gap("2026-11-21T19:13:00Z", "2026-11-21T19:19:05Z"), Some(365));
         assert_eq!(gap("2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z"), Some(2 * 86_400));
         assert_eq!(gap("2026-12-31T23:59:59Z", "2027-01-01T00:00:00.250Z"), Some(1));
-        for text in ["", "yesterday", "2026-11-21 19:13:00Z", "2026-11-21T19:13:00+01:00", "é026-11-21T19:13:00Z"] {
+        for text in
+            ["", "yesterday", "2026-11-21 19:13:00Z", "2026-11-21T19:13:00+01:00", "é026-11-21T19:13:00Z"]
+        {
             assert_eq!(instant(text), None, "{text}");
         }
     }

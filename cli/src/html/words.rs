@@ -60,7 +60,8 @@ pub(super) fn bytes(it: f64) -> String {
     while value >= 1024.0 && unit + 1 < units.len() {
         (value, unit) = (value / 1024.0, unit + 1);
     }
-    let number = if value >= 100.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") };
+    let number =
+        if value >= 100.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") };
     format!("{} {}", commas(&number), units[unit])
 }
 
@@ -110,7 +111,10 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(commas("-1234.5"), "-1,234.5");
         assert_eq!([52_341.4, 736.52, 1.254, 0.0].map(gflops), ["52,341", "736.5", "1.25", "0"]);
-        assert_eq!([2.5, 0.0123, 333.42e-6, 5e-9].map(seconds), ["2.500 s", "12.300 ms", "333.42 µs", "5.00 ns"]);
+        assert_eq!(
+            [2.5, 0.0123, 333.42e-6, 5e-9].map(seconds),
+            ["2.500 s", "12.300 ms", "333.42 µs", "5.00 ns"]
+        );
         assert_eq!([99.0, 200.0, 7_260.0].map(duration), ["99.0 s", "3 min 20 s", "2 h 1 min"]);
         assert_eq!([0.781, 0.0, 1e-6].map(percent), ["78.1 %", "0.0 %", "1.0e-4 %"]);
         assert_eq!([62_914_560.0, 1536.0, 12.0].map(bytes), ["60 MiB", "1.5 KiB", "12 B"]);
