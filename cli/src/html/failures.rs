@@ -44,10 +44,10 @@ pub(super) fn failed(view: &View<'_>) -> String {
         let (trial, error) = them[0];
         let example = error.map_or(String::new(), |it| shortened(it.message.trim_end(), EXAMPLE));
         let stage = error.map_or(String::new(), |it| format!(", stage {}", stage(it.stage)));
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<tr><td><code>{word}</code></td><td class=\"n\">{}</td><td class=\"bars\">{}</td><td>{meaning}<br>\
-             <small>trial {}{stage}:</small><pre class=\"example\">{}</pre></td></tr>\n",
+             <small>trial {}{stage}:</small><pre class=\"example\">{}</pre></td></tr>",
             count(them.len() as u64),
             bar(them.len() as f64 / most as f64, "bad-bar"),
             trial.n,
@@ -108,9 +108,9 @@ pub(super) fn refused(view: &View<'_>) -> String {
         </th><th></th></tr></thead><tbody>\n";
     for (reason, number) in rows {
         let kind = ErrorKind::ALL.into_iter().find(|it| it.as_str() == reason);
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"bars\">{}</td><td>{}</td></tr>\n",
+            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"bars\">{}</td><td>{}</td></tr>",
             escaped(&shortened(reason, 80)),
             count(*number),
             bar(*number as f64 / most as f64, "refused-bar"),

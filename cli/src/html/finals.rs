@@ -155,13 +155,13 @@ pub(super) fn chart(view: &View<'_>, finals: &Finals) -> Option<Figure> {
     if let Some(it) = floor {
         let (left, right) = (x.clamped(it.low.min(1.0)), x.clamped(it.high.max(1.0)));
         svg.rect((left, TOP), ((right - left).max(1.5), bottom - TOP), "noise");
-        svg.text(((left + right) / 2.0, TOP - 8.0), Anchor::Middle, "small", "noise floor");
+        svg.text((f64::midpoint(left, right), TOP - 8.0), Anchor::Middle, "small", "noise floor");
     }
-    bottom_axis(&mut svg, &x, bottom, Some(TOP), 8);
+    bottom_axis(&mut svg, &x, bottom, Some(TOP), &x.ticks(8));
     svg.line((x.at(1.0), TOP), (x.at(1.0), bottom), "one");
     svg.line((LEFT, bottom), (RIGHT, bottom), "axis");
     let name = "times as fast as the winner (more is faster)";
-    svg.text(((LEFT + RIGHT) / 2.0, bottom + 40.0), Anchor::Middle, "name", name);
+    svg.text((f64::midpoint(LEFT, RIGHT), bottom + 40.0), Anchor::Middle, "name", name);
     for (at, (name, it, class)) in rows.iter().enumerate() {
         let middle = TOP + (at as f64 + 0.5) * ROW;
         svg.text((LEFT - 12.0, middle + 4.5), Anchor::End, "tick", &shortened(name, 24));

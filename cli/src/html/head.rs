@@ -38,7 +38,8 @@ pub(super) fn tiles(view: &View<'_>) -> String {
     }
     let failed = view.failed().len();
     let failed = if failed > 0 { format!(", {} failed", count(failed as u64)) } else { String::new() };
-    tile(&count(view.trials.len() as u64), &format!("trials{failed}"));
+    let trials = if view.trials.len() == 1 { "trial" } else { "trials" };
+    tile(&count(view.trials.len() as u64), &format!("{trials}{failed}"));
     if let Some(it) = view.wall() {
         tile(&duration(it), "from start to end");
     }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::{
-    coverage, failures, finals, head, progress, roofline, steps, strips, times, top,
+    coverage, failures,
+    figure::Figure,
+    finals, head, progress, roofline, steps, strips, times, top,
     view::View,
     words::{count, gflops, plural, ratio},
 };
@@ -108,14 +110,14 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
     }
     part(&mut out, "The winner", &head::winner(view));
     let charts: String =
-        [progress::draw(view), roofline::draw(view)].iter().flatten().map(|it| it.html()).collect();
+        [progress::draw(view), roofline::draw(view)].iter().flatten().map(Figure::html).collect();
     part(&mut out, "The search", &format!("<div class=\"charts\">\n{charts}</div>\n"));
     if let Some(it) = view.finals {
-        let words: String =
-            finals::words(view, it).iter().map(|it| format!("<p>{}</p>\n", escaped(it))).collect();
+        let words: Vec<_> = finals::words(view, it).iter().map(|it| escaped(it)).collect();
+        let words = words.join("</p>\n<p>");
         let chart = finals::chart(view, it).map_or(String::new(), |it| it.html());
         let table = finals::table(view, it);
-        let body = format!("{table}<div class=\"charts\">\n{chart}<div>{words}</div>\n</div>\n");
+        let body = format!("{table}<div class=\"charts\">\n{chart}<div><p>{words}</p></div>\n</div>\n");
         part(&mut out, "The finals", &body);
     }
     if !view.steps.is_empty() {
@@ -124,7 +126,7 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
     if !view.points().is_empty() {
         part(&mut out, "The best of the search", &format!("<p>{TOP}</p>\n{}", top::table(view)));
     }
-    let charts: String = strips::draw(view).iter().map(super::figure::Figure::html).collect();
+    let charts: String = strips::draw(view).iter().map(Figure::html).collect();
     if !charts.is_empty() {
         let body = format!("<p>{}</p>\n<div class=\"strips\">\n{charts}</div>\n", strips::CAPTION);
         part(&mut out, "Knob by knob", &body);

@@ -92,7 +92,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<f64> {
 /// The word at a tick.
 pub(super) fn tick_word(value: f64) -> String {
     match value.abs() {
-        it if it == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         it if (0.001..1e9).contains(&it) => {
             let digits = if it >= 1.0 && (it.fract() < 1e-9 || it >= 1000.0) {
                 0
@@ -226,9 +226,14 @@ pub(super) fn left_axis(svg: &mut Svg, y: &Scale, (left, right): (f64, f64), mos
     }
 }
 
+/// Numbers of trials have no halves.
+pub(super) fn whole_ticks(x: &Scale, most: usize) -> Vec<f64> {
+    x.ticks(most).into_iter().filter(|it| it.fract() == 0.0).collect()
+}
+
 /// Draws the ticks below the frame with their words, and vertical grid lines if a top is given.
-pub(super) fn bottom_axis(svg: &mut Svg, x: &Scale, bottom: f64, top: Option<f64>, most: usize) {
-    for tick in x.ticks(most) {
+pub(super) fn bottom_axis(svg: &mut Svg, x: &Scale, bottom: f64, top: Option<f64>, ticks: &[f64]) {
+    for &tick in ticks {
         let at = x.at(tick);
         if let Some(top) = top {
             svg.line((at, bottom), (at, top), "grid");

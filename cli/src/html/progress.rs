@@ -4,7 +4,7 @@ use tuner::log::Trial;
 
 use super::{
     figure::Figure,
-    plot::{Anchor, Scale, Svg, bottom_axis, left_axis},
+    plot::{Anchor, Scale, Svg, bottom_axis, left_axis, whole_ticks},
     view::{Point, View},
     words::{gflops, percent, plural},
 };
@@ -55,9 +55,9 @@ fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) 
         left_axis(svg, y, (LEFT, RIGHT), 6);
         svg.text((LEFT - 8.0, 18.0), Anchor::End, "name", "GFLOPS");
     }
-    bottom_axis(svg, x, BOTTOM, None, 8);
+    bottom_axis(svg, x, BOTTOM, None, &whole_ticks(x, 8));
     svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis");
-    svg.text(((LEFT + RIGHT) / 2.0, HEIGHT - 8.0), Anchor::Middle, "name", "trial");
+    svg.text((f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), Anchor::Middle, "name", "trial");
     let Some((roof, _)) = view.roof().filter(|_| has_points) else { return };
     let parts = Scale::linear((0.0, 100.0 * y.high / roof), (y.start, y.end));
     for tick in parts.ticks(6) {
@@ -140,21 +140,22 @@ fn best_so_far(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale, librar
 }
 
 fn caption(view: &View<'_>, points: &[Point<'_>]) -> String {
-    let mut out = "Each dot is a trial, in the order in which they were proposed, at the GFLOPS that the search saw: a \
-        short measurement. The finals below measure the best again, against each other."
-        .to_owned();
-    if let (Some((roof, bound)), Some(best)) = (view.roof(), view.ranked().first()) {
-        out += &format!(
+    let Some(best) = view.ranked().first().map(|it| it.gflops).filter(|_| !points.is_empty()) else {
+        return "No trial has a result.".to_owned();
+    };
+    let dots = "Each dot is a trial, in the order in which they were proposed, at the GFLOPS that the search saw: a short \
+        measurement.";
+    let finals =
+        if view.finals.is_some() { " The finals measure the best again, against each other." } else { "" };
+    let roof = view.roof().map_or(String::new(), |(roof, bound)| {
+        format!(
             " The roofline is {} GFLOPS, the {} limit of this machine for this work; the best of the search reaches {} of it.",
             gflops(roof),
             super::bound(bound),
-            percent(best.gflops / roof)
-        );
-    }
-    if points.is_empty() {
-        out = "No trial has a result.".to_owned();
-    }
-    out
+            percent(best / roof)
+        )
+    });
+    format!("{dots}{finals}{roof}")
 }
 
 fn legend(view: &View<'_>, points: &[Point<'_>]) -> Vec<(&'static str, String)> {

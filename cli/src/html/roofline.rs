@@ -1,6 +1,6 @@
 //! The roofline: what the machine allows at each intensity, and how near to it the trials come.
 
-use tuner::log::Run;
+use tuner::{Regime, log::Run};
 
 use super::{
     figure::Figure,
@@ -53,17 +53,19 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     let y = Scale::log((lowest.max(top / 1e6) / 1.5, top * 2.0), (BOTTOM, TOP));
     let mut svg = Svg::new(WIDTH, HEIGHT, "GFLOPS over operations per byte, with the limits of the machine");
     left_axis(&mut svg, &y, (LEFT, RIGHT), 6);
-    bottom_axis(&mut svg, &x, BOTTOM, Some(TOP), 8);
+    bottom_axis(&mut svg, &x, BOTTOM, Some(TOP), &x.ticks(8));
     svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis");
     svg.text((LEFT - 8.0, 18.0), Anchor::End, "name", "GFLOPS");
     let name = "operations per byte of inputs and outputs";
-    svg.text(((LEFT + RIGHT) / 2.0, HEIGHT - 8.0), Anchor::Middle, "name", name);
+    svg.text((f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), Anchor::Middle, "name", name);
     roof_lines(&mut svg, &roofs, &x, &y);
     let at = x.at(intensity);
     svg.line((at, BOTTOM), (at, y.clamped(roofs.at(intensity))), "intensity");
     // All trials do the same work and so stand at the same place: a short line across it for each.
     let mut places: Vec<_> = points.iter().map(|it| (at - 9.0, y.clamped(it.gflops))).collect();
-    places.iter_mut().for_each(|it| it.1 = (it.1 * 2.0).round() / 2.0);
+    for it in &mut places {
+        it.1 = (it.1 * 2.0).round() / 2.0;
+    }
     places.sort_by(|a, b| a.1.total_cmp(&b.1));
     places.dedup();
     svg.marks(&places, "h18", "rug");
@@ -80,7 +82,7 @@ fn roof_lines(svg: &mut Svg, roofs: &Roofs, x: &Scale, y: &Scale) {
             let (from, to) = ((x.at(start), y.at(memory * start)), (x.at(end), y.at(memory * end)));
             svg.line(from, to, "roof");
             let angle = (to.1 - from.1).atan2(to.0 - from.0).to_degrees();
-            let middle = ((from.0 * 1.1 + to.0 * 0.9) / 2.0 - 6.0, (from.1 * 1.1 + to.1 * 0.9) / 2.0 - 8.0);
+            let middle = (from.0 + (to.0 - from.0) * 0.45 - 6.0, from.1 + (to.1 - from.1) * 0.45 - 8.0);
             let word = format!("memory: {} GB/s", gflops(memory));
             svg.turned(middle, angle, Anchor::Middle, "halo roof-word", &word);
         }
@@ -96,7 +98,7 @@ fn roof_lines(svg: &mut Svg, roofs: &Roofs, x: &Scale, y: &Scale) {
 
 /// The best and the library, with words on either side.
 fn marks(svg: &mut Svg, view: &View<'_>, at: f64, y: &Scale) {
-    let right = at < (LEFT + RIGHT) / 2.0 + 120.0;
+    let right = at < f64::midpoint(LEFT, RIGHT) + 120.0;
     let place = |is_right: bool| {
         if is_right { (at + 14.0, Anchor::Start) } else { (at - 14.0, Anchor::End) }
     };
@@ -118,30 +120,26 @@ fn marks(svg: &mut Svg, view: &View<'_>, at: f64, y: &Scale) {
 }
 
 fn caption(head: &Run, roofs: &Roofs, intensity: f64) -> String {
-    let mut out = format!(
+    let axes = format!(
         "Both axes are logarithmic. The intensity, {} operations per byte, is that of the workload: its inputs and outputs \
          moved once each. It is not measured traffic, so every trial stands at the same place; each short line is one.",
         gflops(intensity)
     );
-    if roofs.memory.is_some()
-        && head.roofline.memory.is_some_and(|it| it * 1.01 < head.workload.bytes / peak(head))
-    {
-        out += &format!(
-            " The caches hold {} and are warm between calls ({}), so a trial may lie above the memory roof; the roofline of \
-             the other charts counts only what cannot stay in them.",
-            bytes(head.machine.cache_bytes as f64),
-            head.measure.caches
-        );
-    }
-    match (roofs.compute, roofs.memory) {
-        (None, _) => out += " The arithmetic limit of the machine is not known for these types.",
-        (_, None) => out += " The bandwidth of the machine is not known.",
-        (Some(_), Some(_)) => {}
-    }
-    out
-}
-
-/// Bytes per second.
-fn peak(head: &Run) -> f64 {
-    head.machine.peak_gb_per_s.unwrap_or(0.0) * 1e9
+    let stays =
+        head.measure.regime != Regime::ColdL2 && head.machine.cache_bytes > 0 && roofs.memory.is_some();
+    let caches = if stays {
+        format!(
+            " Caches of {} keep their data between calls, so a trial may lie above the memory roof; the roofline that \
+             percentages are of counts only what cannot stay in them.",
+            bytes(head.machine.cache_bytes as f64)
+        )
+    } else {
+        String::new()
+    };
+    let unknown = match (roofs.compute, roofs.memory) {
+        (None, _) => " The arithmetic limit of the machine is not known for these types.",
+        (_, None) => " The bandwidth of the machine is not known.",
+        (Some(_), Some(_)) => "",
+    };
+    format!("{axes}{caches}{unknown}")
 }

@@ -111,19 +111,18 @@ fn caption(strip: &Strip<'_>) -> String {
     let medians = strip.columns.iter().filter_map(|it| Some((median(&it.points)?, it)));
     let best = medians.max_by(|a, b| a.0.total_cmp(&b.0));
     let tried = strip.columns.iter().filter(|it| !it.points.is_empty()).count();
-    let mut out = match best {
+    let highest = match best {
         Some((median, column)) if tried > 1 => {
             format!("Highest median: {} at {}.", gflops(median), column.word)
         }
         Some(_) | None => String::new(),
     };
-    if strip.is_grouped {
-        out += " Columns are groups of neighbouring choices.";
-    }
-    if strip.inactive > 0 {
-        out += &format!(" {} of schedules that do not use it.", plural(strip.inactive, "trial"));
-    }
-    out.trim_start().to_owned()
+    let groups = if strip.is_grouped { " Columns are groups of neighbouring choices." } else { "" };
+    let inactive = match strip.inactive {
+        0 => String::new(),
+        some => format!(" {} without it: their schedules do not use it.", plural(some, "trial")),
+    };
+    format!("{highest}{groups}{inactive}").trim_start().to_owned()
 }
 
 /// What all of them have in common.

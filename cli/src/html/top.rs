@@ -60,7 +60,7 @@ fn figures(view: &View<'_>, it: &Point<'_>) -> String {
     let part = view.roof().map_or("—".to_owned(), |roof| percent(it.gflops / roof.0));
     let time = it.trial.result.as_ref().map_or("—".to_owned(), |it| seconds(it.stats.median));
     let cells = [count(it.trial.n), gflops(it.gflops), time, part];
-    cells.iter().map(|it| format!("<td class=\"n\">{it}</td>")).collect()
+    format!("<td class=\"n\">{}</td>", cells.join("</td><td class=\"n\">"))
 }
 
 fn registers_of(it: &Trial) -> String {
