@@ -15,12 +15,14 @@ mod ladder;
 mod load;
 mod markup;
 mod measure;
+mod replay;
 mod report;
 mod run;
 mod shell;
 mod show;
 mod table;
 mod timeline;
+mod tune;
 mod tutorial;
 mod worker;
 
@@ -53,6 +55,9 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Tune(Box<tune::Tune>),
+    Resume(tune::Resume),
+    Replay(replay::Replay),
     Report(html::Report),
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -91,6 +96,9 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Tune(it) => it.run(shell),
+            Command::Resume(it) => it.run(shell),
+            Command::Replay(it) => it.run(shell),
             Command::Report(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
