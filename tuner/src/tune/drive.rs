@@ -76,7 +76,7 @@ impl Tuning<'_> {
     }
 
     fn search(&mut self) -> Result<(Summary, Option<String>), TuneError> {
-        let strategy = search::strategy(&self.head.strategy, self.problem, self.space, self.head.seed);
+        let strategy = search::strategy(self.head, self.problem, self.space);
         let mut summary = Summary::default();
         self.log.trials.values().for_each(|it| summary.add(it));
         let mut search = Search {
