@@ -9,10 +9,12 @@ mod climb;
 mod clock;
 mod doctor;
 mod explain;
+mod html;
 mod inspect;
 mod ladder;
 mod load;
 mod log;
+mod markup;
 mod measure;
 mod replay;
 mod report;
@@ -60,6 +62,7 @@ enum Command {
     Replay(replay::Replay),
     Top(top::Top),
     Log(log::Log),
+    Report(html::Report),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -102,6 +105,7 @@ impl Command {
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
+            Command::Report(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }
