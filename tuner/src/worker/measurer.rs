@@ -53,7 +53,7 @@ impl Measurer {
             }
             Task::Finals { problem, programs, how } => {
                 let programs = programs.iter().map(program_of).collect::<Result<Vec<_>, _>>()?;
-                self.at(problem, |bench| finals(bench, &programs, how)).map(Outcome::Finals)
+                self.at(problem, |bench| bench::finals(bench, &programs, how)).map(Outcome::Finals)
             }
         }
     }
@@ -124,13 +124,4 @@ fn no_bench(err: BenchError) -> TrialError {
 
 fn internal(words: &str) -> TrialError {
     TrialError::new(Stage::Run, ErrorKind::Internal, words)
-}
-
-/// Finals come with the next version of the bench.
-fn finals(
-    _: &mut Bench<'_>,
-    _: &[Program],
-    _: &crate::protocol::Final,
-) -> Result<crate::log::Finals, TrialError> {
-    Err(internal("this version of the worker has no finals"))
 }
