@@ -13,12 +13,14 @@ mod inspect;
 mod ladder;
 mod load;
 mod measure;
+mod replay;
 mod report;
 mod run;
 mod shell;
 mod show;
 mod table;
 mod timeline;
+mod tune;
 mod tutorial;
 mod worker;
 
@@ -52,6 +54,9 @@ enum Command {
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     #[command(hide = true)]
+    Tune(Box<tune::Tune>),
+    Resume(tune::Resume),
+    Replay(replay::Replay),
     Worker(worker::Worker),
 }
 
@@ -88,6 +93,9 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Tune(it) => it.run(shell),
+            Command::Resume(it) => it.run(shell),
+            Command::Replay(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

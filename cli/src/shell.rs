@@ -1,6 +1,9 @@
 //! Where a command writes: data to standard output, progress to standard error if that is a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    time::{Duration, Instant},
+};
 
 use serde::Serialize;
 
@@ -14,12 +17,17 @@ pub(crate) struct Shell<'a> {
     pub(crate) json: bool,
     progress: bool,
     shown: bool,
+    /// When the last line of [`Shell::status`] was printed.
+    told: Option<Instant>,
 }
+
+/// How often a run that is not watched says where it stands.
+const EVERY: Duration = Duration::from_secs(10);
 
 impl<'a> Shell<'a> {
     /// A shell whose progress line shows only on a terminal.
     pub(crate) fn new(out: &'a mut dyn Write, json: bool) -> Shell<'a> {
-        Shell { out, json, progress: io::stderr().is_terminal(), shown: false }
+        Shell { out, json, progress: io::stderr().is_terminal(), shown: false, told: None }
     }
 
     /// Prints a value as one line of JSON.
@@ -41,6 +49,17 @@ impl<'a> Shell<'a> {
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
             let _ = io::stderr().flush();
             self.shown = true;
+        }
+    }
+
+    /// Replaces the progress line; where that is not a terminal, prints a line every ten seconds.
+    pub(crate) fn status(&mut self, text: &str) {
+        let now = Instant::now();
+        if self.progress {
+            self.progress(text);
+        } else if now.duration_since(*self.told.get_or_insert(now)) >= EVERY {
+            let _ = writeln!(io::stderr(), "{text}");
+            self.told = Some(now);
         }
     }
 

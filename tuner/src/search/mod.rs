@@ -6,20 +6,27 @@
 //! So a run is repeated by telling the results of a log again.
 //!
 //! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
-//! first. [`simulate`] runs a strategy against a table of results instead of a machine.
+//! first, and [`rule`] finds good ones by [`roofline`], an estimate of their times. [`simulate`] runs a strategy against a table of results instead of a machine.
 
 mod evolution;
+mod knobs;
 mod points;
 mod random;
+pub mod roofline;
+pub mod rule;
 mod seeded;
 pub mod simulate;
+mod space_points;
 
 pub use evolution::{Breeding, Evolution};
+pub use knobs::Knobs;
 pub use points::{Grid, Points};
 pub use random::Random;
 pub use seeded::Seeded;
 
-use crate::log::Origin;
+use std::sync::Arc;
+
+use crate::{Space, build::Problem, log::Origin};
 
 /// What chooses the points to try.
 pub trait Strategy: Send {
@@ -66,4 +73,20 @@ pub struct Told {
     pub n: Option<u64>,
     /// Seconds per call; none if it was refused or failed.
     pub seconds: Option<f64>,
+}
+
+/// The strategy that the head of a log describes.
+pub fn strategy(
+    described: &crate::log::Strategy,
+    _problem: &Problem,
+    space: &Space,
+    seed: u64,
+) -> Box<dyn Strategy> {
+    let points: Arc<dyn Points> = Arc::new(space_points::SpacePoints::new(space));
+    if described.name != "evolution" {
+        return Box::new(Random::new(&*points, seed));
+    }
+    let default = space.admits(0).is_ok().then_some(Proposal { index: 0, origin: Origin::Default });
+    let inner = Evolution::new(points, seed, Breeding::default());
+    Box::new(Seeded::new(default.into_iter().collect(), inner))
 }

@@ -6,6 +6,8 @@
 mod common;
 mod evolution;
 mod filter;
+mod roofline;
+mod rule;
 mod simulation;
 mod strategies;
 mod synthetic;
