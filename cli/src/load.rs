@@ -14,6 +14,8 @@ use schedule::{
     workload::{self, Param},
 };
 
+use tuner::Space;
+
 use crate::report::Report;
 
 /// A script, read, with its workload at the wanted sizes.
@@ -35,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Where each of them stands in the script.
     spans: Vec<Range<usize>>,
+    /// What the user decided for knobs.
+    decisions: Decisions,
     /// Every parameter of the workload, the defaults included.
     pub(crate) all_params: IndexMap<String, Param>,
 }
@@ -76,7 +80,28 @@ impl Plan {
         let steps = script.resolve(&all_params, &decisions).map_err(refused)?;
         let (steps, spans) = steps.into_iter().map(|it| (it.value, it.span)).unzip();
         let (path, text) = (path.to_owned(), text.to_owned());
-        Ok(Plan { path, text, script, params, func, dims: IndexMap::new(), steps, spans, all_params })
+        Ok(Plan {
+            path,
+            text,
+            script,
+            params,
+            func,
+            dims: IndexMap::new(),
+            steps,
+            spans,
+            decisions,
+            all_params,
+        })
+    }
+
+    /// The space that the script spans, with the knobs fixed that the user has decided.
+    pub(crate) fn space(&self) -> Result<Space, Report> {
+        let refused = |err: ScriptError| {
+            Report::failed(&err.message).at(&self.path, &self.text, err.span).help(err.help)
+        };
+        let space = Space::of(&self.script, &self.all_params).map_err(refused)?;
+        let decided = self.decisions.iter().map(|(name, it)| (name.clone(), vec![it.clone()])).collect();
+        space.with_choices(&decided).map_err(|err| Report::usage(err.message))
     }
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither

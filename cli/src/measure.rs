@@ -32,7 +32,7 @@ pub(crate) struct Measure {
     pub(crate) log: Option<PathBuf>,
 }
 
-fn parse_regime(word: &str) -> Result<Regime, String> {
+pub(crate) fn parse_regime(word: &str) -> Result<Regime, String> {
     let words = Regime::ALL.map(Regime::as_str).join(", ");
     Regime::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| format!("there is {words}"))
 }

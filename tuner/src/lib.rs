@@ -1,4 +1,4 @@
-//! Measurement, records and search.
+//! Measurement, search, logs and replay: which schedule is best.
 //!
 //! A [`Case`] is a workload with its sizes, a seed and the inputs drawn from it. A [`Bench`] puts a case on a
 //! [`codegen::device::Machine`], knows what its outputs must be, and times candidate programs against each other.
@@ -15,10 +15,12 @@ pub mod log;
 pub mod pool;
 pub mod protocol;
 mod record;
+pub mod replay;
 mod report;
 pub mod search;
 mod settings;
 pub mod space;
+pub mod tune;
 mod verify;
 pub mod worker;
 

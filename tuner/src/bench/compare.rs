@@ -10,7 +10,7 @@ use std::thread;
 
 use codegen::device::{DeviceError, Program};
 
-use super::{Bench, Loaded};
+use super::{Bench, Loaded, fault::is_sticky};
 use crate::{
     Comparison, Failure, Measured, Ratio, Regime, Roofline, Settings,
     baseline::gemm_of,
@@ -41,13 +41,15 @@ pub enum Progress<'a> {
 }
 
 /// A program on its way through the rounds.
-struct Runner {
-    measured: Measured,
-    loaded: Option<Loaded>,
+pub(super) struct Runner {
+    pub(super) measured: Measured,
+    pub(super) loaded: Option<Loaded>,
     /// How long its first call took, in seconds.
     first: f64,
     /// How long all its samples took.
     spent: f64,
+    /// The clock after each sample, where somebody asked and it can be told.
+    pub(super) clocks: Vec<f64>,
 }
 
 impl Bench<'_> {
@@ -78,7 +80,7 @@ impl Bench<'_> {
             seen(Progress::Verifying(&runner.measured.label));
             self.prepare(runner, settings);
         }
-        self.rounds(&mut runners, settings, seen);
+        self.rounds(&mut runners, settings, false, seen);
         let roofline = Roofline::of(self.case, self.machine.info(), settings.regime, settings.threads);
         for runner in &mut runners {
             self.finish(runner);
@@ -102,7 +104,7 @@ impl Bench<'_> {
     }
 
     /// Verifies, warms up, and chooses how many calls make a sample.
-    fn prepare(&mut self, runner: &mut Runner, settings: &Settings) {
+    pub(super) fn prepare(&mut self, runner: &mut Runner, settings: &Settings) {
         let Some(loaded) = &runner.loaded else { return };
         let res = self.verified_run(loaded, 1).and_then(|(first, verdict)| {
             runner.first = first;
@@ -150,10 +152,17 @@ impl Bench<'_> {
         Ok(if settings.regime == Regime::ColdL2 { 1 } else { calls })
     }
 
-    fn rounds(&mut self, runners: &mut [Runner], settings: &Settings, seen: &mut dyn FnMut(Progress<'_>)) {
+    /// Times all that have not failed, round by round. A witness reads the clock after each sample.
+    pub(super) fn rounds(
+        &mut self,
+        runners: &mut [Runner],
+        settings: &Settings,
+        witness: bool,
+        seen: &mut dyn FnMut(Progress<'_>),
+    ) {
         let mut rng = stream(self.case.seed, u64::MAX);
-        if settings.regime == Regime::Sustained {
-            self.soak(runners, settings);
+        if settings.regime == Regime::Sustained && !self.soak(runners, settings) {
+            return;
         }
         for round in 0..settings.rounds {
             let timed = |it: &Runner| it.measured.failure.is_none();
@@ -173,15 +182,24 @@ impl Bench<'_> {
                         runner.spent += seconds * f64::from(runner.measured.calls);
                         runner.measured.seconds.push(seconds);
                         runner.measured.rounds.push(round);
+                        if witness {
+                            runner.clocks.extend(self.machine.clock_mhz());
+                        }
                     }
-                    Err(failure) => runner.measured.failure = Some(failure),
+                    Err(failure) => {
+                        let lost = is_sticky(&failure);
+                        runner.measured.failure = Some(failure);
+                        if lost {
+                            return;
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Keeps the machine busy until its clocks have settled, with all candidates in turn.
-    fn soak(&mut self, runners: &mut [Runner], settings: &Settings) {
+    /// Keeps the machine busy until its clocks have settled, with all candidates in turn. Whether it is still there.
+    fn soak(&mut self, runners: &mut [Runner], settings: &Settings) -> bool {
         let mut spent = 0.0;
         while spent < settings.warm_up {
             let mut any = false;
@@ -191,13 +209,20 @@ impl Bench<'_> {
                         any = true;
                         spent += seconds * f64::from(runner.measured.calls);
                     }
-                    Err(failure) => runner.measured.failure = Some(failure),
+                    Err(failure) => {
+                        let lost = is_sticky(&failure);
+                        runner.measured.failure = Some(failure);
+                        if lost {
+                            return false;
+                        }
+                    }
                 }
             }
             if !any {
                 break;
             }
         }
+        true
     }
 
     /// One sample: seconds per call.
@@ -220,7 +245,7 @@ impl Bench<'_> {
     }
 
     /// Verifies again, and gives the workspace back.
-    fn finish(&mut self, runner: &mut Runner) {
+    pub(super) fn finish(&mut self, runner: &mut Runner) {
         let Some(loaded) = runner.loaded.take() else { return };
         if runner.measured.failure.is_none() {
             match self.verified_run(&loaded, runner.measured.calls.min(2)) {
@@ -236,7 +261,7 @@ impl Bench<'_> {
 }
 
 impl Runner {
-    fn new(label: &str, loaded: Result<Loaded, Failure>) -> Runner {
+    pub(super) fn new(label: &str, loaded: Result<Loaded, Failure>) -> Runner {
         let mut measured = Measured::new(label);
         let loaded = match loaded {
             Ok(loaded) => Some(loaded),
@@ -245,6 +270,6 @@ impl Runner {
                 None
             }
         };
-        Runner { measured, loaded, first: 0.0, spent: 0.0 }
+        Runner { measured, loaded, first: 0.0, spent: 0.0, clocks: vec![] }
     }
 }

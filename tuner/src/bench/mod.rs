@@ -19,7 +19,11 @@
 
 mod compare;
 mod fault;
+mod finals;
+mod paired;
 mod screen;
+mod vendor;
+mod verdict;
 
 use codegen::device::{BufferId, DeviceError, Machine, Program, ProgramId};
 use indexmap::IndexMap;
@@ -27,7 +31,10 @@ use ir::{InterpError, Name};
 
 pub use compare::{Candidate, Progress};
 pub use fault::{error_of, wrong_numbers};
+pub use finals::{FINAL_ROUNDS, finals};
+pub use paired::rank;
 pub use screen::screen;
+pub use verdict::{Verdict, verdict};
 
 use crate::{Case, Expected, Failure, Oracle, Tensor, Verification, case::Param};
 
@@ -137,8 +144,10 @@ impl<'a> Bench<'a> {
         match own.iter().try_for_each(|size| self.add_workspace(&mut loaded, *size)) {
             Ok(()) => Ok(loaded),
             Err(err) => {
+                let failure = err.into();
+                self.kept.lost |= fault::is_sticky(&failure);
                 self.release(loaded);
-                Err(err.into())
+                Err(failure)
             }
         }
     }

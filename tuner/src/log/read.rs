@@ -75,14 +75,7 @@ impl Log {
     }
 
     fn run(&mut self, name: &str, place: Place<'_>) -> &mut RunLog {
-        self.runs.entry(name.to_owned()).or_insert_with(|| RunLog {
-            segment: place.segment.to_owned(),
-            head: None,
-            trials: BTreeMap::new(),
-            steps: vec![],
-            finals: vec![],
-            events: vec![],
-        })
+        self.runs.entry(name.to_owned()).or_insert_with(|| RunLog::empty(place.segment))
     }
 }
 
@@ -94,6 +87,18 @@ fn push<T: PartialEq>(entries: &mut Vec<T>, entry: T) {
 }
 
 impl RunLog {
+    /// Of a segment of which nothing is known yet.
+    pub fn empty(segment: &Path) -> RunLog {
+        RunLog {
+            segment: segment.to_owned(),
+            head: None,
+            trials: BTreeMap::new(),
+            steps: vec![],
+            finals: vec![],
+            events: vec![],
+        }
+    }
+
     /// The head of the run.
     ///
     /// # Errors

@@ -148,7 +148,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const LOOK_CLOSELY: Duration = Duration::from_millis(2);
 
 impl Role {
-    fn words(self) -> &'static str {
+    /// What its workers are, after "worker".
+    pub const fn words(self) -> &'static str {
         match self {
             Role::Compile => "that compiles",
             Role::Measure => "that measures",
@@ -232,6 +233,12 @@ impl Pool {
         let room: usize = self.slots.iter().filter(|it| it.spec.role == role).map(Slot::room).sum();
         let waiting = self.queue.iter().filter(|it| it.role == role).count();
         room.saturating_sub(waiting)
+    }
+
+    /// How many jobs of a role its workers can have at once.
+    pub fn size(&self, role: Role) -> usize {
+        let living = self.slots.iter().filter(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        living.map(|it| it.capacity).sum()
     }
 
     /// How many jobs have been submitted and not been answered.

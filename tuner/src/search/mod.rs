@@ -6,20 +6,41 @@
 //! So a run is repeated by telling the results of a log again.
 //!
 //! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
-//! first. [`simulate`] runs a strategy against a table of results instead of a machine.
+//! first, and [`rule`] finds good ones by [`roofline`], an estimate of their times. [`simulate`] runs a strategy against a table of results instead of a machine.
 
 mod evolution;
+mod knobs;
 mod points;
 mod random;
+pub mod roofline;
+pub mod rule;
 mod seeded;
 pub mod simulate;
 
 pub use evolution::{Breeding, Evolution};
+pub use knobs::Knobs;
 pub use points::{Grid, Points};
 pub use random::Random;
 pub use seeded::Seeded;
 
-use crate::log::Origin;
+use std::sync::Arc;
+
+use roofline::Gpu;
+use rule::{Look, picks, seeds};
+
+use crate::{
+    Space,
+    build::Problem,
+    filter::Limits,
+    log::{Origin, Run},
+};
+
+/// The name of the strategy that learns from results.
+pub const EVOLUTION: &str = "evolution";
+
+/// How many points the roofline rule looks at, and how many of them an evolution starts from.
+const LOOK: usize = 512;
+const SEEDS: usize = 8;
 
 /// What chooses the points to try.
 pub trait Strategy: Send {
@@ -35,6 +56,24 @@ pub trait Strategy: Send {
 
     /// Its name and its numbers, for the head of a log.
     fn describe(&self) -> crate::log::Strategy;
+}
+
+impl<S: Strategy + ?Sized> Strategy for Box<S> {
+    fn next(&mut self) -> Next {
+        (**self).next()
+    }
+
+    fn tell(&mut self, told: Told) {
+        (**self).tell(told);
+    }
+
+    fn adopt(&mut self, index: u128) {
+        (**self).adopt(index);
+    }
+
+    fn describe(&self) -> crate::log::Strategy {
+        (**self).describe()
+    }
 }
 
 /// What to do next.
@@ -66,4 +105,18 @@ pub struct Told {
     pub n: Option<u64>,
     /// Seconds per call; none if it was refused or failed.
     pub seconds: Option<f64>,
+}
+
+/// The strategy that the head of a log describes. Evolution starts from the defaults of the script and, on a GPU, from
+/// what the roofline rule likes best.
+pub fn strategy(head: &Run, problem: &Problem, space: &Space) -> Box<dyn Strategy> {
+    let points = Knobs::new(space);
+    if head.strategy.name != EVOLUTION {
+        return Box::new(Random::new(&points, head.seed));
+    }
+    let look = Look { points: LOOK, take: SEEDS, seed: head.seed, limits: Limits::default() };
+    let gpu = Gpu::of(&head.machine);
+    let picks = gpu.map(|gpu| picks(problem, space, &gpu, &look)).unwrap_or_default();
+    let evolution = Evolution::new(Arc::new(points), head.seed, Breeding::default());
+    Box::new(Seeded::new(seeds(space, &picks), evolution))
 }

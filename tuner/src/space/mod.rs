@@ -72,7 +72,32 @@ pub enum Refusal {
 impl Space {
     /// The space of a script for these values of the workload's parameters.
     pub fn of(script: &Script, params: &IndexMap<String, Param>) -> Result<Space, ScriptError> {
-        let axes = script.axes(params)?;
+        Space::new(script, params, script.axes(params)?)
+    }
+
+    /// The part of this space in which knobs have only some of their choices: those that the user has decided, or
+    /// those that a log says a run had.
+    pub fn with_choices(&self, some: &IndexMap<Name, Vec<Choice>>) -> Result<Space, ScriptError> {
+        let refuse = |message: String| Err(ScriptError { message, span: 0..0, help: None });
+        let mut axes = self.0.axes.clone();
+        for (name, choices) in some {
+            let Some(all) = axes.get_mut(name) else { return refuse(format!("there is no knob `{name}`")) };
+            if let Some(strange) = choices.iter().find(|it| !all.contains(it)) {
+                return refuse(format!("`{name}` cannot be {strange}"));
+            }
+            if choices.is_empty() {
+                return refuse(format!("`{name}` has no choices left"));
+            }
+            all.clone_from(choices);
+        }
+        Space::new(&self.0.script, &self.0.params, axes)
+    }
+
+    fn new(
+        script: &Script,
+        params: &IndexMap<String, Param>,
+        axes: IndexMap<Name, Vec<Choice>>,
+    ) -> Result<Space, ScriptError> {
         let mut strides = vec![1u128; axes.len()];
         let mut size = 1u128;
         for ((name, choices), stride) in axes.iter().zip(&mut strides).rev() {

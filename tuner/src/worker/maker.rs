@@ -2,18 +2,15 @@
 
 use std::fs::File;
 
-use ir::Target;
-
 use super::{
     Hands,
-    measurer::{Measurer, Opened},
+    measurer::{Measurer, misunderstood},
     process::{allow_job, lock_device},
-    serve::panicked,
 };
 use crate::{
     build::{self, Problem},
     log::{ErrorKind, Stage, TrialError},
-    protocol::{Binary, Hello, MessageError, Outcome, PROTOCOL, ProblemText, Task},
+    protocol::{Binary, Hello, Outcome, PROTOCOL, ProblemText, Task},
     sha256,
 };
 
@@ -91,13 +88,7 @@ impl Maker {
     }
 
     fn measure(&mut self, task: &Task) -> Result<Outcome, TrialError> {
-        let measurer = self.measurer.as_mut().ok_or_else(no_machine)?;
-        if let Some(answer) = measurer.perform(task) {
-            return answer;
-        }
-        // The thread that measures is gone.
-        let gone = self.measurer.take().map(Measurer::last_words);
-        Err(panicked(task, gone.flatten().as_deref().unwrap_or(&"")))
+        self.measurer.as_mut().ok_or_else(no_machine)?.perform(task)
     }
 }
 
@@ -119,11 +110,14 @@ impl Hands for Maker {
             Err(warning) => hello.warnings.push(warning),
         }
         match Measurer::open(self.device) {
-            Opened::Ready(measurer, info) => {
-                hello.machine = Some(info);
+            Ok(measurer) => {
+                hello.machine = Some(measurer.info().clone());
                 self.measurer = Some(measurer);
             }
-            Opened::Failed(why) => hello.problem = Some(why),
+            Err(err) => {
+                let help = err.help().map(|it| format!("; {it}")).unwrap_or_default();
+                hello.problem = Some(format!("{err}{help}"));
+            }
         }
         hello
     }
@@ -141,16 +135,4 @@ impl Hands for Maker {
 
 fn no_machine() -> TrialError {
     TrialError::new(Stage::Run, ErrorKind::Protocol, "this worker only compiles")
-}
-
-pub(super) fn misunderstood(err: &MessageError) -> TrialError {
-    TrialError::new(Stage::Generate, ErrorKind::Protocol, &err.to_string())
-}
-
-/// Whether a worker on such a machine can run what is made for a target.
-pub(super) fn runs(arch: &str, target: &Target) -> bool {
-    match target {
-        Target::Cpu => arch == "cpu",
-        Target::Cuda(_) => arch != "cpu",
-    }
 }

@@ -1,156 +1,127 @@
-//! The thread that measures.
-//!
-//! A [`Bench`](crate::Bench) borrows its machine, its case and its inputs, and preparing one takes longer than a
-//! screen. So they live on the stack of a thread, from the first job of a problem to the first of another.
+//! The measuring part of a worker: a machine, and what was prepared on it for the problem of the last job.
 
-use std::{
-    any::Any,
-    sync::mpsc::{self, Receiver, SyncSender},
-    thread::{self, JoinHandle},
-};
+use codegen::device::{CpuMachine, CudaMachine, DeviceError, Machine, MachineInfo, Program};
+use indexmap::IndexMap;
+use ir::{Name, Target};
 
-use codegen::device::{CpuMachine, CudaMachine, DeviceError, Machine, MachineInfo};
-
-use super::{
-    Device,
-    maker::{misunderstood, runs},
-};
+use super::Device;
 use crate::{
-    Bench, BenchError,
+    Bench, BenchError, Tensor,
+    bench::{self, Kept, error_of},
     build::Problem,
     log::{ErrorKind, Stage, TrialError},
-    protocol::{Outcome, ProblemText, Task},
+    protocol::{Binary, MessageError, Outcome, ProblemText, Task},
 };
 
-type Answer = Result<Outcome, TrialError>;
-
-/// The thread that has the machine.
+/// A machine and what is on it.
 pub(super) struct Measurer {
-    tasks: SyncSender<Task>,
-    answers: Receiver<Answer>,
-    thread: JoinHandle<()>,
+    machine: Box<dyn Machine>,
+    site: Option<Site>,
 }
 
-/// What opening a device comes to.
-pub(super) enum Opened {
-    Ready(Measurer, MachineInfo),
-    /// And why.
-    Failed(String),
+/// A problem whose inputs are on the machine.
+struct Site {
+    text: ProblemText,
+    problem: Problem,
+    inputs: IndexMap<Name, Tensor>,
+    /// Absent before the first job, and after one that panicked.
+    kept: Option<Kept>,
 }
 
 impl Measurer {
-    /// Starts the thread and opens the device on it.
-    pub(super) fn open(device: Device) -> Opened {
-        let (tasks, orders) = mpsc::sync_channel(0);
-        let (results, answers) = mpsc::sync_channel(0);
-        let (opened, info) = mpsc::sync_channel(0);
-        let thread = thread::spawn(move || match machine(device) {
-            Ok(mut machine) => {
-                let _ = opened.send(Ok(machine.info().clone()));
-                drop(opened);
-                work(&mut *machine, &orders, &results);
-            }
-            Err(err) => {
-                let help = err.help().map(|it| format!("; {it}")).unwrap_or_default();
-                let _ = opened.send(Err(format!("{err}{help}")));
-            }
-        });
-        match info.recv() {
-            Ok(Ok(info)) => Opened::Ready(Measurer { tasks, answers, thread }, info),
-            Ok(Err(why)) => Opened::Failed(why),
-            Err(_) => Opened::Failed("opening the device panicked".into()),
-        }
-    }
-
-    /// Has a job done; none if the thread has panicked.
-    pub(super) fn perform(&mut self, task: &Task) -> Option<Answer> {
-        self.tasks.send(task.clone()).ok()?;
-        self.answers.recv().ok()
-    }
-
-    /// Why the thread is gone.
-    pub(super) fn last_words(self) -> Option<Box<dyn Any + Send>> {
-        self.thread.join().err()
-    }
-}
-
-fn machine(device: Device) -> Result<Box<dyn Machine>, DeviceError> {
-    match device {
-        Device::None => Err(DeviceError::Unsupported("this worker has no device".into())),
-        Device::Cpu => Ok(Box::new(CpuMachine::open()?)),
-        Device::Cuda(number) => Ok(Box::new(CudaMachine::open(number)?)),
-    }
-}
-
-/// Does jobs, problem by problem.
-fn work(machine: &mut dyn Machine, tasks: &Receiver<Task>, answers: &SyncSender<Answer>) {
-    let mut next = tasks.recv().ok();
-    while let Some(task) = next {
-        next = match stay(machine, task, tasks, answers) {
-            Ok(next) => next,
-            Err(error) => {
-                if answers.send(Err(error)).is_err() {
-                    return;
-                }
-                tasks.recv().ok()
-            }
+    /// Opens a device.
+    pub(super) fn open(device: Device) -> Result<Measurer, DeviceError> {
+        let machine: Box<dyn Machine> = match device {
+            Device::None => return Err(DeviceError::Unsupported("this worker has no device".into())),
+            Device::Cpu => Box::new(CpuMachine::open()?),
+            Device::Cuda(number) => Box::new(CudaMachine::open(number)?),
         };
+        Ok(Measurer { machine, site: None })
+    }
+
+    pub(super) fn info(&self) -> &MachineInfo {
+        self.machine.info()
+    }
+
+    /// Does a job of measurement.
+    pub(super) fn perform(&mut self, task: &Task) -> Result<Outcome, TrialError> {
+        match task {
+            Task::Compile { .. } => Err(internal("a compilation is not a measurement")),
+            Task::Screen { problem, program, how } => {
+                let program = program_of(program)?;
+                self.at(problem, |bench| bench::screen(bench, &program, how)).map(Outcome::Measured)
+            }
+            Task::Finals { problem, programs, how } => {
+                let programs = programs.iter().map(program_of).collect::<Result<Vec<_>, _>>()?;
+                self.at(problem, |bench| bench::finals(bench, &programs, how)).map(Outcome::Finals)
+            }
+        }
+    }
+
+    /// Does something on the bench of a problem, which is kept for the next job.
+    fn at<T>(
+        &mut self,
+        text: &ProblemText,
+        work: impl FnOnce(&mut Bench<'_>) -> Result<T, TrialError>,
+    ) -> Result<T, TrialError> {
+        if self.site.as_ref().is_none_or(|it| it.text != *text) {
+            self.leave_site();
+            self.site = Some(Site::new(text, self.machine.info())?);
+        }
+        let site = self.site.as_mut().ok_or_else(|| internal("there is no problem"))?;
+        let (case, inputs) = (&site.problem.case, &site.inputs);
+        let mut reference = case.reference(inputs).map_err(|err| internal(&err.to_string()))?;
+        let mut bench = match site.kept.take() {
+            Some(kept) => Bench::again(&mut *self.machine, case, inputs, &mut reference, kept),
+            None => Bench::new(&mut *self.machine, case, inputs, &mut reference).map_err(no_bench)?,
+        };
+        let result = work(&mut bench);
+        site.kept = Some(bench.keep());
+        result
+    }
+
+    /// Gives back what the last problem has on the machine.
+    fn leave_site(&mut self) {
+        let Some(Site { problem, inputs, kept: Some(kept), .. }) = self.site.take() else { return };
+        if let Ok(mut reference) = problem.case.reference(&inputs) {
+            drop(Bench::again(&mut *self.machine, &problem.case, &inputs, &mut reference, kept));
+        }
     }
 }
 
-/// Does jobs of one problem, and gives the first of another.
-fn stay(
-    machine: &mut dyn Machine,
-    first: Task,
-    tasks: &Receiver<Task>,
-    answers: &SyncSender<Answer>,
-) -> Result<Option<Task>, TrialError> {
-    let failed = |kind, words: &str| TrialError::new(Stage::Run, kind, words);
-    let text = problem_of(&first).clone();
-    let Problem { case, target } = text.problem().map_err(|err| misunderstood(&err))?;
-    let arch = &machine.info().arch;
-    if !runs(arch, &target) {
-        let words = format!("the job is for `{}`, and this worker measures on `{arch}`", text.target);
-        return Err(failed(ErrorKind::Protocol, &words));
-    }
-    let inputs = case.inputs();
-    let mut reference =
-        case.reference(&inputs).map_err(|err| failed(ErrorKind::Internal, &err.to_string()))?;
-    let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(|err| no_bench(&err))?;
-    let mut task = first;
-    loop {
-        let answer = measure(&mut bench, &task);
-        if answers.send(answer).is_err() {
-            return Ok(None);
+impl Site {
+    fn new(text: &ProblemText, machine: &MachineInfo) -> Result<Site, TrialError> {
+        let problem = text.problem().map_err(|err| misunderstood(&err))?;
+        let runs = match problem.target {
+            Target::Cpu => machine.arch == "cpu",
+            Target::Cuda(_) => machine.arch != "cpu",
+        };
+        if !runs {
+            let words =
+                format!("the job is for `{}`, and this worker measures on `{}`", text.target, machine.arch);
+            return Err(TrialError::new(Stage::Run, ErrorKind::Protocol, &words));
         }
-        match tasks.recv() {
-            Ok(next) if *problem_of(&next) == text => task = next,
-            Ok(next) => return Ok(Some(next)),
-            Err(_) => return Ok(None),
-        }
+        let inputs = problem.case.inputs();
+        Ok(Site { text: text.clone(), problem, inputs, kept: None })
     }
 }
 
-fn problem_of(task: &Task) -> &ProblemText {
-    match task {
-        Task::Compile { problem, .. } | Task::Screen { problem, .. } | Task::Finals { problem, .. } => {
-            problem
-        }
+fn program_of(binary: &Binary) -> Result<Program, TrialError> {
+    binary.program().map_err(|err| misunderstood(&err))
+}
+
+/// The error of a job that cannot be read.
+pub(super) fn misunderstood(err: &MessageError) -> TrialError {
+    TrialError::new(Stage::Generate, ErrorKind::Protocol, &err.to_string())
+}
+
+fn no_bench(err: BenchError) -> TrialError {
+    match err {
+        BenchError::Device(err) => error_of(err, Stage::Run),
+        BenchError::Reference(err) => internal(&err.to_string()),
     }
 }
 
-/// Does a job of measurement.
-fn measure(_bench: &mut Bench<'_>, _task: &Task) -> Answer {
-    Err(TrialError::new(Stage::Run, ErrorKind::Internal, "this version of the worker only compiles"))
-}
-
-fn no_bench(err: &BenchError) -> TrialError {
-    let (kind, sticky) = match err {
-        BenchError::Device(DeviceError::Lost { .. } | DeviceError::Hang { .. }) => {
-            (ErrorKind::DeviceLost, true)
-        }
-        BenchError::Device(_) => (ErrorKind::OutOfMemory, false),
-        BenchError::Reference(_) => (ErrorKind::Internal, false),
-    };
-    TrialError { sticky, ..TrialError::new(Stage::Run, kind, &err.to_string()) }
+fn internal(words: &str) -> TrialError {
+    TrialError::new(Stage::Run, ErrorKind::Internal, words)
 }

@@ -76,8 +76,7 @@ pub fn serve(
     output: &mut dyn Write,
     hands: &mut dyn Hands,
 ) -> Result<(), ServeError> {
-    // The hello is something to do.
-    let busy = Arc::new(AtomicUsize::new(1));
+    let busy = Arc::new(AtomicUsize::new(0));
     let (sender, orders) = mpsc::channel();
     let seen = Arc::clone(&busy);
     thread::spawn(move || {
@@ -91,7 +90,6 @@ pub fn serve(
     });
     let hello = hands.hello();
     say(output, &FromWorker::Hello(hello))?;
-    busy.fetch_sub(1, Ordering::SeqCst);
     for order in orders {
         let begin = Instant::now();
         let (id, outcome) = match order {
@@ -151,7 +149,7 @@ fn perform(hands: &mut dyn Hands, task: &Task) -> Result<Outcome, TrialError> {
 }
 
 /// The error of a job that panicked.
-pub(super) fn panicked(task: &Task, payload: &(dyn Any + Send)) -> TrialError {
+fn panicked(task: &Task, payload: &(dyn Any + Send)) -> TrialError {
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no words");
     let stage = match task {

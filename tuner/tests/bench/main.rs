@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 #![expect(clippy::cast_possible_truncation, reason = "the sizes are small")]
 
+mod cpu;
 #[path = "../fake/mod.rs"]
 mod fake;
+mod finals;
 mod screen;
 
 use std::time::Duration;

@@ -16,6 +16,11 @@ pub(crate) fn matmul(params: &IndexMap<String, Param>) -> Problem {
     Problem::new(func, IndexMap::new(), 1, hopper()).unwrap()
 }
 
+/// The value of every parameter.
+pub(crate) fn complete(params: &IndexMap<String, Param>) -> IndexMap<String, Param> {
+    schedule::workload::parse(MATMUL).unwrap().complete(params).unwrap()
+}
+
 pub(crate) fn steps(texts: &[&str]) -> Vec<Step> {
     texts.iter().map(|it| Step::from_ron(it).unwrap()).collect()
 }

@@ -6,6 +6,9 @@
 mod common;
 mod evolution;
 mod filter;
+mod roofline;
+mod rule;
+mod scripts;
 mod simulation;
 mod strategies;
 mod synthetic;

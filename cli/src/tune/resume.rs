@@ -1,0 +1,133 @@
+//! `tilewright resume`.
+
+use std::path::PathBuf;
+
+use schedule::{script::Script, workload::Param};
+use tuner::{
+    Space,
+    build::Problem,
+    log::{Entry, Event, Happening, Log, Run, RunLog, Writer},
+    pool::Pool,
+    protocol::ProblemText,
+};
+
+use super::{
+    now,
+    start::{Start, Workers, log_error},
+};
+use crate::{report::Report, shell::Shell};
+
+/// Go on with a run that was stopped: no trial is repeated, and the stream of candidates is the same
+#[derive(Debug, clap::Args)]
+pub(crate) struct Resume {
+    /// The folder of the log
+    log: PathBuf,
+    /// Which run, if the folder has several; by default the latest that is not finished
+    #[arg(long)]
+    run: Option<String>,
+    /// How many trials there are to be in all, instead of what was asked for then
+    #[arg(long)]
+    trials: Option<u64>,
+    #[command(flatten)]
+    workers: Workers,
+}
+
+impl Resume {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
+        let (name, segment) = self.pick()?;
+        // From here on the segment is ours, so what it holds is read after this.
+        let (mut writer, recovered) =
+            Writer::reopen(&segment, &now()).map_err(|err| log_error(&segment, &err))?;
+        if recovered.cut > 0 {
+            shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
+        }
+        let mut log = self.read()?.runs.swap_remove(&name).ok_or_else(|| self.no_run(&name))?;
+        let mut head = log.head().map_err(|err| log_error(&segment, &err))?.clone();
+        if let Some(trials) = self.trials {
+            head.plan.trials = trials;
+            // More trials make other finals.
+            if trials > log.trials.len() as u64 {
+                log.finals.clear();
+            }
+        }
+        let damaged = |what: String| Report::failed(format!("run {name}: {what}"));
+        let problem = problem_of(&head).map_err(damaged)?;
+        let space = space_of(&head).map_err(damaged)?;
+        shell.progress("starting workers");
+        let pool = self.workers.start(&problem.target)?;
+        same_machine(&head, &pool)?;
+        let detail = format!("after {} trials", log.trials.len());
+        let event = Event {
+            run: name,
+            what: Happening::Resumed,
+            detail,
+            rejected: indexmap::IndexMap::new(),
+            time: now(),
+            other: indexmap::IndexMap::new(),
+        };
+        writer.append(&Entry::Event(event)).map_err(|err| log_error(&segment, &err))?;
+        Start { problem, space, head, folder: self.log.clone(), writer, log, pool }.run(shell)
+    }
+
+    fn read(&self) -> Result<Log, Report> {
+        tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))
+    }
+
+    /// The run to go on with: its name and its segment.
+    fn pick(&self) -> Result<(String, PathBuf), Report> {
+        let runs = self.read()?.runs;
+        let is_open = |it: &RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
+        let found = match &self.run {
+            Some(name) => runs.get_key_value(name),
+            None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
+        };
+        found.map(|(name, it)| (name.clone(), it.segment.clone())).ok_or_else(|| {
+            let names: Vec<_> = runs.keys().cloned().collect();
+            let help = (!names.is_empty()).then(|| format!("there is {}", names.join(", ")));
+            self.no_run(self.run.as_deref().unwrap_or_default()).help(help)
+        })
+    }
+
+    fn no_run(&self, name: &str) -> Report {
+        match name {
+            "" => Report::usage(format!("{} has no run", self.log.display())),
+            name => Report::usage(format!("{} has no run `{name}`", self.log.display())),
+        }
+    }
+}
+
+/// Refuses to mix the results of two machines.
+fn same_machine(head: &Run, pool: &Pool) -> Result<(), Report> {
+    let then = &head.machine;
+    match pool.machine() {
+        Some(here) if (&here.name, &here.arch) != (&then.name, &then.arch) => {
+            let title = format!("the run was on {} ({}), and this is {}", then.name, then.arch, here.name);
+            let help = "results of different machines do not mix: start a run of its own".to_owned();
+            Err(Report::failed(title).help(help))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The problem of a run, read from its head.
+pub(crate) fn problem_of(head: &Run) -> Result<Problem, String> {
+    let text = ProblemText {
+        program: head.workload.program.clone(),
+        dims: head.workload.dims.clone(),
+        seed: head.seed,
+        target: head.target.clone(),
+    };
+    text.problem().map_err(|err| err.to_string())
+}
+
+/// The space of a run as it was: that of its script, with the choices that its head names.
+pub(crate) fn space_of(head: &Run) -> Result<Space, String> {
+    let script = Script::parse(&head.script.text).map_err(|err| err.to_string())?;
+    let params = head.script.params.iter().map(|(name, it)| {
+        let value: Param = serde_json::from_value(it.clone()).map_err(|err| format!("`{name}`: {err}"))?;
+        Ok((name.clone(), value))
+    });
+    let params = params.collect::<Result<_, String>>()?;
+    let space = Space::of(&script, &params).map_err(|err| err.to_string())?;
+    space.with_choices(&head.script.knobs).map_err(|err| err.to_string())
+}

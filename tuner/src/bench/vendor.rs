@@ -1,0 +1,165 @@
+//! The vendor's library at its best.
+//!
+//! The library is asked for its ways to compute the product, its own first choice, the *heuristic*, first. Each is
+//! verified and timed ten times in shuffled rounds. Another one takes the place of the heuristic only if it is more than
+//! 2 % faster, so that noise among eight of them does not pass for speed.
+
+use std::time::Duration;
+
+use codegen::device::MachineInfo;
+
+use super::{Bench, Loaded, compare::Runner, error_of, fault::is_sticky, finals::error_of_runner};
+use crate::{
+    Failure, Regime, Settings,
+    baseline::gemm_of,
+    bootstrap::median,
+    log::{Stage, TrialError},
+};
+
+/// How many of the library's ways are tried.
+const MOST: usize = 8;
+/// How often each is timed.
+const RUNS: usize = 10;
+/// How much faster another than the heuristic has to be.
+const SWITCH: f64 = 1.02;
+
+/// The library's way that takes part in finals.
+pub(super) struct Vendor {
+    /// Loaded and verified.
+    pub(super) runner: Runner,
+    /// What is known of it.
+    pub(super) library: Library,
+}
+
+/// A library and how its way was chosen.
+pub(super) struct Library {
+    /// Which, with its version.
+    pub(super) name: String,
+    /// Seconds per call of its first choice, if that one is right.
+    pub(super) heuristic: Option<f64>,
+    /// How many ways were tried.
+    pub(super) tried: usize,
+}
+
+/// What is to be said about the library.
+pub(super) enum Choice {
+    /// The workload is no matrix product, or nobody asked.
+    None,
+    /// It has no way that works.
+    Fails(String),
+    /// It takes part.
+    Takes(Box<Vendor>),
+}
+
+impl Bench<'_> {
+    /// Chooses the library's best way.
+    ///
+    /// # Errors
+    /// Where the machine is lost.
+    pub(super) fn vendor(&mut self, settings: &Settings) -> Result<Choice, TrialError> {
+        let Some((gemm, names)) = gemm_of(self.case) else { return Ok(Choice::None) };
+        let programs = match self.machine.load_gemm_choices(&gemm, MOST) {
+            Ok(programs) => programs,
+            Err(err) => {
+                let words = err.to_string();
+                self.unless_lost(Some(&err.into()))?;
+                return Ok(Choice::Fails(words));
+            }
+        };
+        let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
+        let calibration = calibration(settings, self.machine.info().arch != "cpu");
+        let mut runners = Vec::new();
+        for program in programs {
+            let loaded = Loaded { program, buffers: buffers.clone(), workspace: vec![] };
+            runners.push(self.prepared("baseline", Ok(loaded), &calibration)?);
+        }
+        self.rounds(&mut runners, &calibration, false, &mut |_| {});
+        runners.iter().try_for_each(|it| self.unless_lost(it.measured.failure.as_ref()))?;
+        let time = |it: &Runner| median(&it.measured.seconds).filter(|_| it.measured.failure.is_none());
+        let times: Vec<Option<f64>> = runners.iter().map(time).collect();
+        let tried = runners.len();
+        let mut found = Choice::Fails("the library has no way to compute it".to_owned());
+        for (at, mut runner) in runners.into_iter().enumerate() {
+            let Some(loaded) = runner.loaded.take() else { continue };
+            if chosen(&times) == Some(at) {
+                let runner = self.prepared("baseline", Ok(loaded), settings)?;
+                let name = library_name(self.machine.info());
+                let library = Library { name, heuristic: times[0], tried };
+                found = Choice::Takes(Box::new(Vendor { runner, library }));
+            } else {
+                if at == 0 && chosen(&times).is_none() {
+                    found = Choice::Fails(error_of_runner(&runner).map_or_else(String::new, |it| it.message));
+                }
+                self.release(loaded);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Passes on an error that the machine does not outlive.
+    pub(super) fn unless_lost(&mut self, failure: Option<&Failure>) -> Result<(), TrialError> {
+        match failure.filter(|it| is_sticky(it)) {
+            Some(failure) => {
+                self.kept.lost = true;
+                Err(error_of(failure.clone(), Stage::Run))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// How the ways are timed: as in the rounds, but without long pauses and soaking.
+fn calibration(settings: &Settings, gpu: bool) -> Settings {
+    let regime = match settings.regime {
+        Regime::Cool | Regime::Sustained => Regime::Cool,
+        Regime::ColdL2 => Regime::ColdL2,
+    };
+    let idle = settings.idle.min(Duration::from_millis(5));
+    let usual = Settings::new(regime, gpu);
+    Settings {
+        rounds: RUNS,
+        least_rounds: RUNS,
+        idle,
+        threads: settings.threads,
+        budget: f64::INFINITY,
+        ..usual
+    }
+}
+
+/// Which of the ways takes part: the fastest, but the first unless that is clearly slower.
+fn chosen(times: &[Option<f64>]) -> Option<usize> {
+    let known = times.iter().enumerate().filter_map(|(at, time)| Some((at, (*time)?)));
+    let (best, least) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let first = times[0].is_some_and(|it| it <= SWITCH * least);
+    Some(if first { 0 } else { best })
+}
+
+/// The library that computes products on a machine, with its version where that is known.
+fn library_name(info: &MachineInfo) -> String {
+    let found = ["cuBLASLt", "cuBLAS"].iter().find_map(|name| info.versions.iter().find(|it| it.0 == *name));
+    match found {
+        Some((name, version)) => format!("{name} {version}"),
+        None if info.arch == "cpu" => "gemm".to_owned(),
+        None => "cuBLAS".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heuristic_stays_unless_another_is_clearly_faster() {
+        let cases: [(&[Option<f64>], Option<usize>); 6] = [
+            (&[Some(1.0), Some(0.99)], Some(0)),
+            (&[Some(1.0), Some(0.97), Some(0.96)], Some(2)),
+            (&[None, Some(2.0), Some(1.99)], Some(2)),
+            (&[Some(1.0), None], Some(0)),
+            (&[None, None], None),
+            (&[], None),
+        ];
+        for (times, expected) in cases {
+            assert_eq!(chosen(times), expected, "{times:?}");
+        }
+    }
+}

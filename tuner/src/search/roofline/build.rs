@@ -1,0 +1,333 @@
+//! From a kernel to the tree that is counted.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value};
+
+use super::{
+    access::{Known, Warp, holds, offsets, touched, wavefronts},
+    tree::{Buffer, Node, Totals, Work},
+};
+
+/// Cycles until data arrive from shared memory, from the first-level cache, from behind it.
+const SHARED_LATENCY: f64 = 28.0;
+const NEAR_LATENCY: f64 = 40.0;
+const FAR_LATENCY: f64 = 400.0;
+/// Issue slots that an iteration of a loop takes that stays one, and a condition.
+const ITERATION: f64 = 4.0;
+const CONDITION: f64 = 2.0;
+/// Loops over private arrays are written out up to this many iterations.
+const MAX_UNROLLED: i64 = 128;
+/// How many lines of 128 bytes a warp may touch at once so that they are still in the first-level cache when it comes by
+/// again.
+const LINES_KEPT: usize = 24;
+/// How many iterations are looked at for sectors that they have in common.
+const LOOKED_AT: i64 = 8;
+
+/// A loop around a statement.
+pub(super) struct Around<'a> {
+    it: &'a For,
+    trips: i64,
+    is_unrolled: bool,
+}
+
+/// What is known where a statement stands.
+pub(super) struct Builder<'a> {
+    pub(super) buffers: IndexMap<Name, Buffer>,
+    /// Private arrays that are indexed at run time and so are in memory.
+    pub(super) in_memory: HashSet<Name>,
+    pub(super) warps: Vec<Warp>,
+    pub(super) known: Known,
+    pub(super) loops: Vec<Around<'a>>,
+}
+
+impl<'a> Builder<'a> {
+    /// Private arrays that are indexed by something that is no constant once loops are written out.
+    pub(super) fn find_arrays_in_memory(&mut self, ops: &[Op], kept: &mut Vec<Name>) {
+        for op in ops {
+            match op {
+                Op::For(it) => {
+                    let is_loop = !self.is_unrolled(it, self.trips(it));
+                    if is_loop {
+                        kept.push(it.var.clone());
+                    }
+                    self.find_arrays_in_memory(&it.body, kept);
+                    if is_loop {
+                        kept.pop();
+                    }
+                }
+                Op::If(_, body) => self.find_arrays_in_memory(body, kept),
+                Op::Store(place, value) | Op::Copy(place, value) => {
+                    let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
+                    let mut look = |access: &Access| {
+                        let varies = |name: &Name| kept.contains(name) || lane.contains_key(name);
+                        if access.indices.iter().any(|it| it.any_var(&varies)) {
+                            self.in_memory.insert(access.buffer.clone());
+                        }
+                    };
+                    look(place);
+                    value.each_load(&mut look);
+                }
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+            }
+        }
+    }
+
+    fn trips(&self, it: &For) -> i64 {
+        it.extent.eval(&|name| self.known.get(name).copied()).unwrap_or(1).max(0)
+    }
+
+    /// Whether the compiler writes a loop out, as the printer asks it to.
+    fn is_unrolled(&self, it: &For, trips: i64) -> bool {
+        let indexes_arrays = || {
+            let mut found = false;
+            let mut look = |access: &Access| {
+                let is_array = self.buffers.get(&access.buffer).is_some_and(|it| it.scope == Scope::Local);
+                found |=
+                    is_array && access.indices.iter().any(|index| index.any_var(&|name| *name == it.var));
+            };
+            for op in &it.body {
+                op.walk(&mut |op| {
+                    if let Some((place, value)) = op.assignment() {
+                        look(place);
+                        value.each_load(&mut look);
+                    }
+                });
+            }
+            found
+        };
+        match it.kind {
+            ForKind::Unrolled | ForKind::Vectorized => true,
+            ForKind::Serial | ForKind::Parallel => trips <= MAX_UNROLLED && indexes_arrays(),
+        }
+    }
+
+    pub(super) fn ops(&mut self, ops: &'a [Op], share: f64) -> Vec<Node> {
+        let mut out = vec![];
+        for op in ops {
+            match op {
+                Op::For(it) => out.push(self.repeat(it, share)),
+                Op::If(conditions, body) => {
+                    let inside = share * self.share_of(conditions);
+                    let costs = Totals { issue: CONDITION, ..Totals::default() };
+                    out.push(Node::Work(Work { share, costs, ..Work::default() }));
+                    if inside > 0.0 {
+                        out.extend(self.ops(body, inside));
+                    }
+                }
+                Op::Store(place, value) => out.push(Node::Work(self.work(place, value, share, false))),
+                Op::Copy(place, value) => out.push(Node::Work(self.work(place, value, share, true))),
+                Op::Commit => out.push(Node::Commit),
+                Op::Wait(it) => out.push(Node::Wait(it.in_flight as usize)),
+                Op::Barrier => out.push(Node::Barrier),
+                Op::Alloc(_) | Op::Comment(_) => {}
+            }
+        }
+        out
+    }
+
+    fn repeat(&mut self, it: &'a For, share: f64) -> Node {
+        let trips = self.trips(it);
+        let is_unrolled = self.is_unrolled(it, trips);
+        // The middle of a loop is more like the rest of it than its ends.
+        let outside = self.known.insert(it.var.clone(), trips / 2);
+        self.loops.push(Around { it, trips, is_unrolled });
+        let mut body = self.ops(&it.body, share);
+        self.loops.pop();
+        match outside {
+            Some(value) => self.known.insert(it.var.clone(), value),
+            None => self.known.remove(&it.var),
+        };
+        if !is_unrolled {
+            let costs = Totals { issue: ITERATION, ..Totals::default() };
+            body.push(Node::Work(Work { share, costs, ..Work::default() }));
+        }
+        Node::Loop { trips: trips as f64, is_unrolled, body }
+    }
+
+    /// The share of warps in which a condition holds for some thread.
+    fn share_of(&self, conditions: &[Less]) -> f64 {
+        let some = |warp: &&Warp| warp.iter().any(|lane| holds(conditions, lane, &self.known));
+        self.warps.iter().filter(some).count() as f64 / self.warps.len().max(1) as f64
+    }
+
+    fn work(&self, place: &Access, value: &Value, share: f64, is_copy: bool) -> Work {
+        let mut out = Work { share, is_copy, ..Work::default() };
+        let lanes = f64::from(place.lanes);
+        out.costs.arithmetic = lanes * arithmetic(value);
+        out.is_move = out.costs.arithmetic <= 0.0;
+        value.each_load(&mut |load| {
+            let accumulates = load == place && self.is_parallel(place);
+            self.load(load, accumulates, &mut out);
+        });
+        if let Some(buffer) = self.buffers.get(&place.buffer) {
+            out.writes = buffer.number;
+            out.is_shared_store = buffer.scope == Scope::Shared;
+            self.store(place, buffer, is_copy, &mut out.costs);
+            // Double precision has half the rate at best.
+            if buffer.size == 8 {
+                out.costs.arithmetic *= 2.0;
+            }
+        }
+        out.costs.issue += out.costs.arithmetic;
+        out
+    }
+
+    /// Whether a loop that is written out goes over elements of a place, so that none has to wait for another.
+    fn is_parallel(&self, place: &Access) -> bool {
+        let over =
+            |it: &Around<'_>| place.indices.iter().any(|index| index.any_var(&|name| *name == it.it.var));
+        place.lanes > 1 || self.loops.iter().any(|it| it.is_unrolled && over(it))
+    }
+
+    fn load(&self, access: &Access, accumulates: bool, out: &mut Work) {
+        let Some(buffer) = self.buffers.get(&access.buffer) else { return };
+        let in_registers = buffer.scope == Scope::Local && !self.in_memory.contains(&access.buffer);
+        if in_registers {
+            if !accumulates {
+                out.reads.push(buffer.number);
+            }
+            return;
+        }
+        let (weight, stays) = self.weight(access, buffer);
+        let width = i64::from(access.lanes) * buffer.size;
+        let costs = &mut out.costs;
+        let mut latency = NEAR_LATENCY;
+        match buffer.scope {
+            Scope::Local => {
+                costs.issue += 1.0;
+                // 32 lanes are interleaved word by word: each byte of one is a sector of all.
+                costs.sectors += width as f64;
+            }
+            Scope::Shared => {
+                costs.issue += weight;
+                costs.shared += weight * wavefronts(&self.starts(access, buffer), width);
+                latency = SHARED_LATENCY;
+            }
+            Scope::Global => {
+                costs.issue += 2.0 * weight;
+                costs.sectors += weight * touched(&self.starts(access, buffer), width, 32).len() as f64;
+                if !stays {
+                    costs.behind += weight * self.fresh(access, buffer, width);
+                    latency = FAR_LATENCY;
+                }
+                if buffer.is_written {
+                    out.reads.push(buffer.number);
+                }
+            }
+        }
+        if weight >= 1.0 {
+            out.latency = out.latency.max(latency);
+        }
+    }
+
+    fn store(&self, place: &Access, buffer: &Buffer, is_copy: bool, costs: &mut Totals) {
+        let width = i64::from(place.lanes) * buffer.size;
+        match buffer.scope {
+            Scope::Local if !self.in_memory.contains(&place.buffer) => {}
+            Scope::Local => {
+                costs.issue += 1.0;
+                costs.sectors += width as f64;
+            }
+            Scope::Shared => {
+                costs.issue += if is_copy { 0.0 } else { 1.0 };
+                costs.shared += wavefronts(&self.starts(place, buffer), width);
+            }
+            Scope::Global => {
+                let sectors = touched(&self.starts(place, buffer), width, 32).len() as f64;
+                costs.issue += 2.0;
+                costs.sectors += sectors;
+                costs.behind += sectors;
+            }
+        }
+    }
+
+    /// How often a load is done for each time the statement runs, and whether what it loads was loaded in the
+    /// iteration before.
+    ///
+    /// A loop that does not change what is loaded has the load before it, unless loops inside do and stay loops.
+    fn weight(&self, access: &Access, buffer: &Buffer) -> (f64, bool) {
+        let mut weight = 1.0;
+        for around in self.loops.iter().rev() {
+            if access.indices.iter().any(|it| it.any_var(&|name| *name == around.it.var)) {
+                if !around.is_unrolled {
+                    return (weight, false);
+                }
+            } else if buffer.is_written && changes(&around.it.body, &access.buffer) {
+                return (weight, !around.is_unrolled);
+            } else {
+                weight /= (around.trips as f64).max(1.0);
+            }
+        }
+        (weight, false)
+    }
+
+    /// Where each lane of a warp starts, in bytes.
+    fn starts(&self, access: &Access, buffer: &Buffer) -> Vec<i64> {
+        let lanes: Vec<_> = self.warps.first().map(|it| it.iter().collect()).unwrap_or_default();
+        let Some(index) = access.indices.first() else { return vec![] };
+        offsets(index, &lanes, &self.known).iter().map(|it| it.wrapping_mul(buffer.size)).collect()
+    }
+
+    /// The sectors that a load touches and the iterations before have not.
+    fn fresh(&self, access: &Access, buffer: &Buffer, width: i64) -> f64 {
+        let now = touched(&self.starts(access, buffer), width, 32);
+        let over =
+            |it: &&Around<'_>| access.indices.iter().any(|index| index.any_var(&|name| *name == it.it.var));
+        let around = self.loops.iter().rev().find(over);
+        let lines = touched(&self.starts(access, buffer), width, 128).len();
+        let Some(around) = around.filter(|it| it.trips > 1 && lines <= LINES_KEPT) else {
+            return now.len() as f64;
+        };
+        let count = around.trips.min(LOOKED_AT);
+        let warp: Vec<_> = self.warps.first().map(|it| it.iter().collect()).unwrap_or_default();
+        let mut known = self.known.clone();
+        let mut all = HashSet::new();
+        for value in 0..count {
+            known.insert(around.it.var.clone(), value);
+            let Some(index) = access.indices.first() else { break };
+            let starts = offsets(index, &warp, &known);
+            let starts: Vec<i64> = starts.iter().map(|it| it.wrapping_mul(buffer.size)).collect();
+            all.extend(touched(&starts, width, 32));
+        }
+        all.len() as f64 / count as f64
+    }
+}
+
+/// Whether statements write a buffer, or threads meet there, who may.
+fn changes(ops: &[Op], buffer: &Name) -> bool {
+    let mut found = false;
+    for op in ops {
+        op.walk(&mut |op| {
+            found |= match op {
+                Op::Store(place, _) | Op::Copy(place, _) => place.buffer == *buffer,
+                Op::Barrier | Op::Wait(_) => true,
+                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Commit | Op::Comment(_) => false,
+            }
+        });
+    }
+    found
+}
+
+/// Issue slots of the arithmetic pipe that an element takes.
+fn arithmetic(value: &Value) -> f64 {
+    match value {
+        Value::Const(_) | Value::Load(_) => 0.0,
+        Value::Index(..) => 1.0,
+        // Signs are part of the instruction that takes the operand.
+        Value::Cast(DType::F32 | DType::Tf32, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => {
+            arithmetic(a)
+        }
+        Value::Cast(_, a) => 1.0 + arithmetic(a),
+        Value::Unary(_, a) => 8.0 + arithmetic(a),
+        Value::Binary(BinaryOp::Div, a, b) => 8.0 + arithmetic(a) + arithmetic(b),
+        // A product that is added is one instruction with the sum.
+        Value::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
+            let fused = [a, b].iter().any(|it| matches!(&***it, Value::Binary(BinaryOp::Mul, ..)));
+            (if fused { 0.0 } else { 1.0 }) + arithmetic(a) + arithmetic(b)
+        }
+        Value::Binary(_, a, b) => 1.0 + arithmetic(a) + arithmetic(b),
+        Value::Select(conditions, a, b) => conditions.len() as f64 + arithmetic(a) + arithmetic(b),
+    }
+}

@@ -1,0 +1,80 @@
+//! Asking workers for several things and waiting for all answers.
+
+use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
+
+use super::{Seen, Summary, TuneError, Tuning};
+use crate::{
+    log::{ErrorKind, Happening, Stage, TrialError},
+    pool::{Pool, PoolEvent, Role},
+    protocol::{Outcome, Task},
+};
+
+/// The answer to a task, and the milliseconds that it took.
+pub(crate) type Answered = (Result<Outcome, TrialError>, f64);
+
+/// Has tasks done, in any order; the answers are in the order of the tasks. `going` is asked every now and then, and
+/// told what happened to the workers; nothing comes back if it says that there is no need to go on.
+pub(crate) fn ask<E>(
+    pool: &mut Pool,
+    role: Role,
+    tasks: Vec<(Task, Duration)>,
+    going: &mut dyn FnMut(Option<(Happening, String)>) -> Result<bool, E>,
+) -> Result<Option<Vec<Answered>>, E> {
+    let mut answers: Vec<Option<Answered>> = vec![None; tasks.len()];
+    let mut waiting = tasks.into_iter().enumerate();
+    let mut asked = HashMap::new();
+    while answers.iter().any(Option::is_none) {
+        if !going(None)? {
+            return Ok(None);
+        }
+        while pool.idle(role) > 0
+            && let Some((at, (task, deadline))) = waiting.next()
+        {
+            asked.insert(pool.submit(role, task, deadline), at);
+        }
+        match pool.wait(Duration::from_millis(100)) {
+            Some(PoolEvent::Done { job, outcome, ms, worker: _ }) => {
+                if let Some(at) = asked.remove(&job) {
+                    answers[at] = Some((outcome, ms));
+                }
+            }
+            Some(PoolEvent::Happened { what, detail }) => {
+                going(Some((what, detail)))?;
+            }
+            Some(PoolEvent::Dead { role: dead }) if dead == role => {
+                answers.iter_mut().filter(|it| it.is_none()).for_each(|it| *it = Some(nobody(role)));
+            }
+            Some(PoolEvent::Dead { .. }) | None => {}
+        }
+    }
+    Ok(Some(answers.into_iter().flatten().collect()))
+}
+
+impl Tuning<'_> {
+    /// As [`ask`], with what happens in the log and on the progress line; a run that is to end asks no more.
+    pub(super) fn ask(
+        &mut self,
+        role: Role,
+        tasks: Vec<(Task, Duration)>,
+        what: &str,
+        summary: &Summary,
+    ) -> Result<Option<Vec<Answered>>, TuneError> {
+        // The pool is lent out, so what happens is kept until it is back.
+        let mut happened = vec![];
+        let (stop, seen) = (self.stop, &mut *self.seen);
+        let answers = ask::<TuneError>(&mut self.pool, role, tasks, &mut |event| {
+            happened.extend(event);
+            seen(Seen::Doing(what, summary));
+            Ok(!stop.load(Ordering::Relaxed))
+        })?;
+        for (what, detail) in happened {
+            self.happened(what, detail, summary)?;
+        }
+        Ok(answers)
+    }
+}
+
+fn nobody(role: Role) -> Answered {
+    let message = format!("no worker {} is left", role.words());
+    (Err(TrialError { stage: Stage::Run, kind: ErrorKind::WorkerDied, message, sticky: false }), 0.0)
+}

@@ -1,0 +1,306 @@
+//! The search: candidates out, results in.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::{
+    Ended, Seen, Summary, TuneError, Tuning,
+    candidates::{Candidates, Compiled},
+    feed::{Candidate, Fed, Feed},
+    history::{History, score},
+};
+use crate::{
+    filter,
+    log::{Entry, Event, Happening, Stage, Times, Trial, TrialError},
+    pool::{PoolEvent, Role},
+    protocol::{Outcome, ProblemText, Screen, Task},
+    search,
+};
+
+/// How long a compiler may take.
+pub(super) const COMPILE: Duration = Duration::from_mins(1);
+/// How long to wait for a worker before looking around.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// A search under way.
+struct Search<'a, 'b> {
+    tuning: &'b mut Tuning<'a>,
+    feed: Feed<'a>,
+    history: History,
+    summary: Summary,
+    text: ProblemText,
+    /// The candidates with a compiler, by job.
+    compiling: HashMap<u64, Candidate>,
+    /// The candidates that wait for a device.
+    ready: VecDeque<Compiled>,
+    /// The candidates on a device, by job.
+    measuring: HashMap<u64, Compiled>,
+    /// Whether the strategy has nothing more.
+    exhausted: bool,
+    began: Instant,
+    /// Why the search ends early.
+    stopped: Option<String>,
+}
+
+impl Tuning<'_> {
+    /// Searches, holds the finals, measures the steps.
+    ///
+    /// # Errors
+    /// Where the log cannot be written, or is not of this stream of candidates. All other failures are entries of the
+    /// log.
+    pub fn run(mut self) -> Result<Ended, TuneError> {
+        let (summary, stopped) = self.search()?;
+        let finals = match (&stopped, self.log.finals.last()) {
+            (Some(_), _) => None,
+            (None, Some(held)) => Some(held.clone()),
+            (None, None) => self.finals(&summary)?,
+        };
+        let best = summary.best.as_ref().map(|it| it.n);
+        let winner = finals.as_ref().map_or(best, |it| it.finalists.first().and_then(|it| it.n));
+        if self.plan.per_step && stopped.is_none() && self.log.steps.is_empty() {
+            // Where the incumbent stays ahead, the best trial is still worth a look.
+            if let Some(n) = winner.or(best) {
+                self.per_step(n, &summary)?;
+            }
+        }
+        let (what, detail) = match &stopped {
+            Some(why) => (Happening::Stopped, why.clone()),
+            None => (Happening::Finished, format!("{} trials", summary.trials)),
+        };
+        self.happened(what, detail, &summary)?;
+        let winner = winner.and_then(|n| self.log.trials.remove(&n));
+        Ok(Ended { summary, stopped, finals, winner, steps: self.log.steps })
+    }
+
+    fn search(&mut self) -> Result<(Summary, Option<String>), TuneError> {
+        let strategy = search::strategy(self.head, self.problem, self.space);
+        let mut summary = Summary::default();
+        self.log.trials.values().for_each(|it| summary.add(it));
+        let mut search = Search {
+            feed: Feed::new(self.problem, self.space, strategy),
+            history: History::of(&self.log.trials),
+            summary,
+            text: ProblemText::of(self.problem),
+            compiling: HashMap::new(),
+            ready: VecDeque::new(),
+            measuring: HashMap::new(),
+            exhausted: false,
+            began: Instant::now(),
+            stopped: None,
+            tuning: self,
+        };
+        search.run()?;
+        Ok((search.summary, search.stopped))
+    }
+
+    /// Writes an entry, and tells of it once it is on the disk.
+    pub(super) fn write(&mut self, entry: &Entry, summary: &Summary) -> Result<(), TuneError> {
+        self.writer.append(entry)?;
+        (self.seen)(Seen::Entry(entry, summary));
+        Ok(())
+    }
+
+    pub(super) fn happened(
+        &mut self,
+        what: Happening,
+        detail: String,
+        summary: &Summary,
+    ) -> Result<(), TuneError> {
+        let rejected = summary.rejected.iter().map(|(reason, it)| (reason.clone(), it.count)).collect();
+        let (run, time) = (self.head.run.clone(), (self.now)());
+        let event = Event { run, what, detail, rejected, time, other: indexmap::IndexMap::new() };
+        self.write(&Entry::Event(event), summary)
+    }
+
+    /// How long a measurement may take before its worker is killed: what it needs to draw inputs and evaluate the
+    /// reference, and what the candidate needs if it is just bearable.
+    pub(super) fn patience(&self, call: f64, calls: f64) -> Duration {
+        let set_up = 15.0 + self.problem.case.work.bytes / 50e6;
+        Duration::from_secs_f64((set_up + call * calls).min(3600.0))
+    }
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self) -> Result<(), TuneError> {
+        while !self.is_over() {
+            self.look_at_time();
+            let fed = self.feed()?;
+            self.dispatch();
+            // Where there is more to feed, the workers' answers are taken without waiting for them.
+            let wait = if fed { Duration::ZERO } else { GLANCE };
+            let mut event = self.tuning.pool.wait(wait);
+            while let Some(it) = event {
+                self.hear(it)?;
+                event = self.tuning.pool.wait(Duration::ZERO);
+            }
+            if !fed {
+                (self.tuning.seen)(Seen::Doing("searching", &self.summary));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let idle = self.compiling.is_empty() && self.measuring.is_empty();
+        let nothing_more = self.exhausted || self.feed.fed() >= self.tuning.plan.trials;
+        if self.stopped.is_some() {
+            self.measuring.is_empty()
+        } else {
+            idle && self.ready.is_empty() && nothing_more
+        }
+    }
+
+    fn look_at_time(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
+        if self.tuning.stop.load(Ordering::Relaxed) {
+            self.stopped = Some("stopped by the user".to_owned());
+        } else if self.tuning.plan.seconds.is_some_and(|it| self.began.elapsed().as_secs_f64() >= it) {
+            // What is under way comes to its end, so that the numbers of trials have no gaps.
+            self.exhausted = true;
+        }
+    }
+
+    /// Makes one candidate, if a compiler is free for it. Whether to ask again at once.
+    fn feed(&mut self) -> Result<bool, TuneError> {
+        let ahead = self.compiling.len() + self.ready.len();
+        let busy = self.tuning.plan.exclusive && !self.measuring.is_empty();
+        let is_full = self.tuning.pool.idle(Role::Compile) == 0 || ahead >= self.most_ahead();
+        if self.stopped.is_some() || self.exhausted || busy || is_full {
+            return Ok(false);
+        }
+        if self.feed.fed() >= self.tuning.plan.trials {
+            return Ok(false);
+        }
+        let candidate = match self.feed.next(&self.history, &mut self.summary)? {
+            Fed::Candidate(it) => *it,
+            Fed::Known | Fed::Rejected => return Ok(true),
+            Fed::Wait => return Ok(false),
+            Fed::Done => {
+                self.exhausted = true;
+                return Ok(false);
+            }
+        };
+        let task = Task::Compile {
+            problem: self.text.clone(),
+            steps: candidate.steps.clone(),
+            source_sha256: candidate.source.clone(),
+        };
+        let job = self.tuning.pool.submit(Role::Compile, task, COMPILE);
+        self.compiling.insert(job, candidate);
+        Ok(true)
+    }
+
+    /// How many candidates may be on their way to a device.
+    fn most_ahead(&self) -> usize {
+        2 * self.tuning.pool.size(Role::Compile).max(2)
+    }
+
+    /// Gives compiled candidates to idle devices.
+    fn dispatch(&mut self) {
+        let resting = !self.tuning.plan.exclusive || self.compiling.is_empty();
+        while self.stopped.is_none() && resting && self.tuning.pool.idle(Role::Measure) > 0 {
+            let Some(compiled) = self.ready.pop_front() else { return };
+            let best = self.summary.best.as_ref().map(|it| it.seconds);
+            let deadline = best.map_or(60.0, |it| (50.0 * it).clamp(2.0, 60.0));
+            let how = Screen { best, deadline, threads: self.tuning.plan.threads };
+            let task = Task::Screen { problem: self.text.clone(), program: compiled.program.clone(), how };
+            let patience = self.tuning.patience(deadline, 4.0);
+            let job = self.tuning.pool.submit(Role::Measure, task, patience);
+            self.measuring.insert(job, compiled);
+        }
+    }
+
+    fn hear(&mut self, event: PoolEvent) -> Result<(), TuneError> {
+        match event {
+            PoolEvent::Done { job, worker, outcome, ms } => {
+                if let Some(candidate) = self.compiling.remove(&job) {
+                    self.compiled(candidate, outcome, &worker, ms)?;
+                } else if let Some(compiled) = self.measuring.remove(&job) {
+                    self.measured(compiled, outcome, &worker, ms)?;
+                }
+                Ok(())
+            }
+            PoolEvent::Happened { what, detail } => self.tuning.happened(what, detail, &self.summary),
+            PoolEvent::Dead { role } => {
+                self.stopped = Some(format!("no worker {} is left", role.words()));
+                self.compiling.clear();
+                self.measuring.clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn compiled(
+        &mut self,
+        candidate: Candidate,
+        outcome: Result<Outcome, TrialError>,
+        worker: &str,
+        ms: f64,
+    ) -> Result<(), TuneError> {
+        let compiled = match Candidates::compiled(candidate, outcome, ms) {
+            Ok(compiled) => compiled,
+            Err((compiled, error)) => return self.conclude(*compiled, Err(error), worker, None),
+        };
+        let (launches, limits) = (&compiled.program.launches, filter::Limits::default());
+        match filter::after_compiling(launches, &compiled.resources, &self.tuning.problem.target, &limits) {
+            Ok(()) => {
+                self.ready.push_back(compiled);
+                Ok(())
+            }
+            Err(it) => self.conclude(compiled, Err(it.error(Stage::Compile)), worker, None),
+        }
+    }
+
+    fn measured(
+        &mut self,
+        compiled: Compiled,
+        outcome: Result<Outcome, TrialError>,
+        worker: &str,
+        ms: f64,
+    ) -> Result<(), TuneError> {
+        self.conclude(compiled, outcome.and_then(Candidates::measurement), worker, Some(ms))
+    }
+
+    /// Writes the trial down and tells the strategy.
+    fn conclude(
+        &mut self,
+        it: Compiled,
+        result: Result<crate::log::Measurement, TrialError>,
+        worker: &str,
+        measure: Option<f64>,
+    ) -> Result<(), TuneError> {
+        let Compiled { candidate, program, resources, binary, compile } = it;
+        let (result, error) = match result {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        let trial = Trial {
+            run: self.tuning.head.run.clone(),
+            n: candidate.n,
+            id: candidate.id,
+            decisions: candidate.decisions,
+            origin: candidate.origin,
+            src: candidate.source,
+            bin: binary,
+            launches: program.launches,
+            res: resources,
+            t: Times { generate: candidate.milliseconds, compile, measure: measure.unwrap_or(0.0) },
+            result,
+            error,
+            worker: worker.to_owned(),
+            time: (self.tuning.now)(),
+            other: indexmap::IndexMap::new(),
+        };
+        self.summary.add(&trial);
+        let seconds = score(&trial);
+        self.tuning.log.trials.insert(trial.n, trial.clone());
+        self.tuning.write(&Entry::Trial(trial), &self.summary)?;
+        self.feed.tell(candidate.index, candidate.n, seconds);
+        Ok(())
+    }
+}

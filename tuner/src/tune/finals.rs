@@ -1,0 +1,150 @@
+//! The finals: the best of the search, a schedule that they have to beat, and the vendor's library, timed against each
+//! other in one process. The search itself times candidates minutes apart, which is worth a few per cent of error.
+
+use super::{
+    Summary, TuneError, Tuning,
+    candidates::{Candidates, Compiled},
+    feed::Candidate,
+    history::score,
+};
+use crate::{
+    bench,
+    build::generate,
+    log::{Entry, ErrorKind, Finals, Incumbent, Origin, Stage, Trial, TrialError},
+    pool::Role,
+    protocol::{Final, Outcome, ProblemText, Task},
+    sha256,
+};
+
+impl Tuning<'_> {
+    /// Holds the finals, unless there is nobody to take part.
+    pub(super) fn finals(&mut self, summary: &Summary) -> Result<Option<Finals>, TuneError> {
+        let mut candidates = self.best_trials();
+        if let Some(it) = self.plan.incumbent.clone() {
+            candidates.push(self.incumbent(it)?);
+        }
+        if candidates.is_empty() || self.plan.finalists == 0 {
+            return Ok(None);
+        }
+        let text = ProblemText::of(self.problem);
+        let Some(compiled) = self.compile_finalists(&text, candidates, summary)? else { return Ok(None) };
+        if compiled.is_empty() {
+            return Ok(None);
+        }
+        let slowest = self.log.trials.values().filter_map(score).fold(0.001, f64::max);
+        let how = Final {
+            regime: self.plan.regime,
+            rounds: self.plan.rounds,
+            baseline: self.plan.baseline,
+            threads: self.plan.threads,
+        };
+        let programs = compiled.iter().map(|it| it.program.clone()).collect();
+        let task = Task::Finals { problem: text, programs, how };
+        let samples = (self.plan.rounds * (compiled.len() + 2)) as f64;
+        let patience = self.patience(slowest.min(5.0) + 0.3, 2.0 * samples);
+        let Some(mut answers) = self.ask(Role::Measure, vec![(task, patience)], "finals", summary)? else {
+            return Ok(None);
+        };
+        match answers.pop().map(|it| it.0) {
+            Some(Ok(Outcome::Finals(finals))) => self.conclude(finals, &compiled, summary).map(Some),
+            Some(Ok(Outcome::Program { .. } | Outcome::Measured(_))) | None => Ok(None),
+            Some(Err(error)) => {
+                let words = format!("the finals failed: {error}");
+                self.happened(crate::log::Happening::Other, words, summary)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Names the finalists, ranks them, and writes the finals down.
+    fn conclude(
+        &mut self,
+        mut finals: Finals,
+        compiled: &[Compiled],
+        summary: &Summary,
+    ) -> Result<Finals, TuneError> {
+        for (finalist, it) in finals.finalists.iter_mut().zip(compiled) {
+            finalist.n = (it.candidate.n != INCUMBENT).then_some(it.candidate.n);
+            finalist.id.clone_from(&it.candidate.id);
+        }
+        // Of two that cannot be told apart the one with fewer registers and less shared memory is the better kernel.
+        bench::rank(&mut finals, |finalist| {
+            let it = compiled.iter().find(|it| it.candidate.id == finalist.id);
+            let registers = it.map_or(0, |it| it.resources.iter().map(|it| it.registers).max().unwrap_or(0));
+            let shared =
+                it.map_or(0, |it| it.program.launches.iter().map(|it| it.shared_bytes).max().unwrap_or(0));
+            (registers, shared)
+        });
+        finals.run.clone_from(&self.head.run);
+        finals.time = (self.now)();
+        self.write(&Entry::Finals(finals.clone()), summary)?;
+        Ok(finals)
+    }
+
+    /// The best trials of the search as candidates, the best first.
+    fn best_trials(&self) -> Vec<Candidate> {
+        let mut trials: Vec<(f64, &Trial)> =
+            self.log.trials.values().filter_map(|it| Some((score(it)?, it))).collect();
+        trials.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.n.cmp(&b.1.n)));
+        trials.iter().take(self.plan.finalists).filter_map(|(_, it)| self.candidate_of(it)).collect()
+    }
+
+    /// A trial of the log as a candidate again.
+    pub(super) fn candidate_of(&self, trial: &Trial) -> Option<Candidate> {
+        let index = self.space.index_of(&trial.decisions)?;
+        let steps = self.space.steps(index).ok()?;
+        Some(Candidate {
+            n: trial.n,
+            index,
+            decisions: trial.decisions.clone(),
+            origin: trial.origin.clone(),
+            id: trial.id.clone(),
+            steps,
+            source: trial.src.clone(),
+            milliseconds: trial.t.generate,
+        })
+    }
+
+    fn incumbent(&self, it: Incumbent) -> Result<Candidate, TuneError> {
+        let made = generate(self.problem, &it.steps).map_err(TuneError::Incumbent)?;
+        Ok(Candidate {
+            n: INCUMBENT,
+            index: 0,
+            decisions: schedule::Decisions::new(),
+            origin: Origin::Default,
+            id: self.problem.candidate_id(&self.problem.workload_id(), &it.steps),
+            steps: it.steps,
+            source: sha256(&made.source),
+            milliseconds: made.milliseconds,
+        })
+    }
+
+    /// Compiles candidates again; the log has no machine code. Nothing if the run is to end before.
+    fn compile_finalists(
+        &mut self,
+        text: &ProblemText,
+        candidates: Vec<Candidate>,
+        summary: &Summary,
+    ) -> Result<Option<Vec<Compiled>>, TuneError> {
+        let task = |it: &Candidate| Task::Compile {
+            problem: text.clone(),
+            steps: it.steps.clone(),
+            source_sha256: it.source.clone(),
+        };
+        let tasks = candidates.iter().map(|it| (task(it), super::drive::COMPILE)).collect();
+        let Some(answers) = self.ask(Role::Compile, tasks, "compiling the finalists", summary)? else {
+            return Ok(None);
+        };
+        let made = candidates.into_iter().zip(answers);
+        let made = made.map(|(it, (outcome, ms))| Candidates::compiled(it, outcome, ms));
+        Ok(Some(made.filter_map(Result::ok).collect()))
+    }
+}
+
+/// The number of a finalist that is no trial.
+const INCUMBENT: u64 = u64::MAX;
+
+/// The error of a part of a run that was not asked for any more.
+pub(super) fn too_slow(message: String) -> TrialError {
+    TrialError { stage: Stage::Run, kind: ErrorKind::Cancelled, message, sticky: false }
+}

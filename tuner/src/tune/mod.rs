@@ -1,0 +1,98 @@
+//! A run of the tuner.
+//!
+//! ```text
+//! strategy ─► Feed: schedule, lower, print, refuse, number ─► compile workers ─► measuring workers: screen ─► log
+//!     ▲                                                                                                      │
+//!     └──────────────────────────────────── what became of each trial ◄──────────────────────────────────────┘
+//! ```
+//!
+//! then the finals of the best, and on request each prefix of the winner's schedule. This process keeps the log and
+//! loads neither CUDA nor any candidate. A trial counts once its line is on the disk; only then is it told to anyone.
+
+mod ask;
+mod candidates;
+mod drive;
+mod feed;
+mod finals;
+mod history;
+mod steps;
+mod summary;
+
+use std::sync::atomic::AtomicBool;
+
+use crate::{
+    Space,
+    build::{BuildError, Problem},
+    log::{Entry, Finals, LogError, Plan, Run, RunLog, StepResult, Trial, Writer},
+    pool::Pool,
+};
+
+pub(crate) use ask::ask;
+pub use summary::{Best, Rejected, Summary};
+
+/// All that a run needs.
+pub struct Tuning<'a> {
+    /// What is tuned.
+    pub problem: &'a Problem,
+    /// What may be chosen.
+    pub space: &'a Space,
+    /// The head of its segment, already written.
+    pub head: &'a Run,
+    /// The segment.
+    pub writer: &'a mut Writer,
+    /// What the segment holds already.
+    pub log: RunLog,
+    /// The workers.
+    pub pool: Pool,
+    /// How far to go.
+    pub plan: Plan,
+    /// The calendar.
+    pub now: &'a dyn Fn() -> String,
+    /// Set by whoever wants the run to end soon.
+    pub stop: &'a AtomicBool,
+    /// Who wants to know what happens.
+    pub seen: &'a mut dyn FnMut(Seen<'_>),
+}
+
+/// What happens in a run. Entries are in the log by then.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'a> {
+    /// A line was written.
+    Entry(&'a Entry, &'a Summary),
+    /// Something goes on: searching, compiling the finalists, measuring a step.
+    Doing(&'a str, &'a Summary),
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ended {
+    /// Where it stands.
+    pub summary: Summary,
+    /// Why it ended before all was done, if it did: words to go before `resume`.
+    pub stopped: Option<String>,
+    /// The finals, if there were any.
+    pub finals: Option<Finals>,
+    /// The winner: by the finals, or by the search where there were none. None if that is the incumbent.
+    pub winner: Option<Trial>,
+    /// The winner step by step, if that was asked for.
+    pub steps: Vec<StepResult>,
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The log cannot be written. What is in it stays valid.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A schedule that was given does not make a program.
+    #[error("the incumbent: {0}")]
+    Incumbent(#[source] BuildError),
+    /// The stream of candidates is not the one of the log.
+    #[error(
+        "trial {n} of the log is another candidate than this build makes of the same seed; start a run of its own"
+    )]
+    Diverged {
+        /// The trial.
+        n: u64,
+    },
+}
