@@ -26,7 +26,7 @@ pub(crate) fn show(plan: &Plan, shell: &mut Shell<'_>) -> Result<(), Report> {
     }
     if !pruning.constraints.is_empty() {
         writeln!(shell.out)?;
-        let mut table = Table::new(["constraint", "refuses", "alone"]);
+        let mut table = Table::new(["constraint", "refuses", "only it"]);
         for (expr, it) in space.script().constraints.iter().zip(&pruning.constraints) {
             let about = |it| about(it, &pruning);
             table.row([expr.text().to_owned(), about(it.alone), about(it.only)]);
@@ -88,7 +88,7 @@ fn words(choices: &[Choice]) -> String {
 fn data(space: &Space, pruning: &Pruning) -> serde_json::Value {
     // Sizes may leave the range in which readers of JSON keep numbers exact, so they are texts.
     let constraints = space.script().constraints.iter().zip(&pruning.constraints).map(|(expr, it)| {
-        json!({"text": expr.text(), "refuses": it.alone.to_string(), "alone": it.only.to_string()})
+        json!({"text": expr.text(), "refuses": it.alone.to_string(), "only": it.only.to_string()})
     });
     json!({
         "ok": true,

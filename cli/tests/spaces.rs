@@ -49,15 +49,15 @@ fn most_admitted_points_are_legal() {
         for shape in shapes {
             let (space, problem) = open(shipped.text, &shape);
             let mut refused = vec![];
-            let points: Vec<u128> = Stream::new(&space, at as u64).take(15).collect();
+            let points: Vec<u128> = Stream::new(&space, at as u64).take(40).collect();
             for index in &points {
                 let steps = space.steps(*index).unwrap();
                 if let Err(err) = generate(&problem, &steps) {
                     refused.push(format!("{:?}: {err}", space.decisions(*index)));
                 }
             }
-            assert_eq!(points.len(), 15);
-            assert!(refused.len() <= 4, "{} {shape:?}: {refused:#?}", shipped.name);
+            assert_eq!(points.len(), 40);
+            assert!(refused.len() <= 10, "{} {shape:?}: {refused:#?}", shipped.name);
         }
         // Without a tuner, the first choice of each knob.
         let (space, problem) = open(shipped.text, &[]);
@@ -125,7 +125,7 @@ fn spaces_are_shown() {
         &["show", "cpu.ron", "--emit", "space", "--json"],
         &["show", "fixed.ron", "--emit", "space"],
         &["show", "tiles.ron", "--emit", "space"],
-        &["show", "tiles.ron", "--emit", "space", "--param", "m=1000000000"],
+        &["show", "tiles.ron", "--emit", "space", "--param", "m=999983"],
         &["check", "tiles.ron", "--param", "ti=8x8x4x4", "--param", "deep=1"],
         &["check", "tiles.ron", "--param", "ti=8x8"],
         &["check", "tiles.ron", "--param", "ti=8x8xx"],
@@ -134,7 +134,7 @@ fn spaces_are_shown() {
         &["explain", "choose"],
     ] {
         let out = common::tilewright(folder.path(), arguments);
-        printed += &format!("$ tilewright {}\n{out}\n\n", arguments.join(" "));
+        printed.extend(["$ tilewright ", &arguments.join(" "), "\n", &out, "\n\n"]);
     }
     insta::assert_snapshot!(printed);
 }

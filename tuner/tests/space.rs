@@ -1,6 +1,7 @@
 //! Spaces of scripts: points, what is admitted, and streams over all of it.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
+#![expect(clippy::format_collect, reason = "short texts of scripts")]
 
 use std::collections::BTreeSet;
 
