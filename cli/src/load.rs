@@ -96,10 +96,7 @@ impl Plan {
 
     /// The space that the script spans, with the knobs fixed that the user has decided.
     pub(crate) fn space(&self) -> Result<Space, Report> {
-        let refused = |err: ScriptError| {
-            Report::failed(&err.message).at(&self.path, &self.text, err.span).help(err.help)
-        };
-        let space = Space::of(&self.script, &self.all_params).map_err(refused)?;
+        let space = Space::of(&self.script, &self.all_params).map_err(|err| self.wrong(err))?;
         let decided = self.decisions.iter().map(|(name, it)| (name.clone(), vec![it.clone()])).collect();
         space.with_choices(&decided).map_err(|err| Report::usage(err.message))
     }
@@ -146,7 +143,7 @@ impl Plan {
     }
 
     /// What is wrong in the text of the script.
-    pub(crate) fn wrong(&self, err: ScriptError) -> Report {
+    fn wrong(&self, err: ScriptError) -> Report {
         Report::failed(&err.message).at(&self.path, &self.text, err.span).help(err.help)
     }
 

@@ -10,7 +10,7 @@ use crate::{load::Plan, report::Report, shell::Shell, table::Table};
 const SHOWN: usize = 12;
 
 pub(crate) fn show(plan: &Plan, shell: &mut Shell<'_>) -> Result<(), Report> {
-    let space = Space::of(&plan.script, &plan.all_params).map_err(|err| plan.wrong(err))?;
+    let space = plan.space()?;
     let pruning = space.pruning();
     if shell.json {
         return shell.json(&data(&space, &pruning));

@@ -199,7 +199,7 @@ fn script(plan: &load::Plan, space: &Space) -> SpaceScript {
         name: plan.path.display().to_string(),
         text: plan.text.clone(),
         sha256: sha256(format!("{}\n{spanned}", plan.text)),
-        params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
+        params: plan.all_params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
         knobs,
         size: space.size().to_string(),
     }
