@@ -136,10 +136,10 @@ impl<'a> View<'a> {
 
     /// What a finalist is called: its trial, or the incumbent by its name.
     pub(super) fn finalist_words(&self, it: &Finalist) -> String {
-        let incumbent = || self.head.and_then(|it| it.plan.incumbent.as_ref());
-        match it.n {
-            Some(n) => format!("trial {n}"),
-            None => incumbent().map_or("the incumbent".to_owned(), |it| it.name.clone()),
+        match (it.n, &it.name) {
+            (Some(n), _) => format!("trial {n}"),
+            (None, Some(name)) => name.clone(),
+            (None, None) => "the incumbent".to_owned(),
         }
     }
 

@@ -75,9 +75,9 @@ pub(crate) struct Tune {
     /// Leave the vendor's library out of the finals
     #[arg(long)]
     no_baseline: bool,
-    /// A schedule of the same workload that the best have to beat in the finals
+    /// A schedule of the same workload that the best have to beat in the finals; may be given several times
     #[arg(long, value_name = "SCRIPT")]
-    incumbent: Option<PathBuf>,
+    incumbent: Vec<PathBuf>,
     /// Measure and record each prefix of the winner's schedule that can run
     #[arg(long)]
     per_step: bool,
@@ -91,7 +91,7 @@ impl Tune {
         plan.dims = self.dims.iter().cloned().collect();
         plan.expect_dims()?;
         let space = plan.space()?;
-        let incumbent = self.incumbent.as_deref().map(|it| incumbent(it, &plan)).transpose()?;
+        let incumbents = self.incumbent.iter().map(|it| incumbent(it, &plan)).collect::<Result<_, _>>()?;
         shell.progress("starting workers");
         let pool = self.workers.start(&plan.target(self.target.as_ref(), None))?;
         let target = plan.target(self.target.as_ref(), start::arch_of(&pool));
@@ -102,7 +102,7 @@ impl Tune {
             regime: self.regime,
             rounds: self.rounds.try_into().unwrap_or(usize::MAX),
             baseline: !self.no_baseline,
-            incumbent,
+            incumbents,
             per_step: self.per_step,
             threads: self.threads,
             exclusive: target == ir::Target::Cpu,

@@ -91,7 +91,8 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Repo
     )?;
     let mut table = Table::new(["trial", "GFLOPS", "against the first", &format!("against {library}")]);
     for finalist in &it.finalists {
-        let name = finalist.n.map_or_else(|| "incumbent".to_owned(), |it| it.to_string());
+        let name = finalist.n.map(|it| it.to_string()).or_else(|| finalist.name.clone());
+        let name = name.unwrap_or_else(|| "incumbent".to_owned());
         let ratio = |it: Option<Interval>| it.map_or_else(|| "—".to_owned(), interval_words);
         let gflops = match (&finalist.result, &finalist.error) {
             (Some(result), _) => gflops_words(result.gflops),
@@ -117,7 +118,7 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Repor
     let first = it.finals.as_ref().and_then(|it| it.finalists.first());
     let Some(winner) = &it.winner else {
         if first.is_some_and(|it| it.n.is_none()) {
-            writeln!(out, "winner     the incumbent: no trial was faster")?;
+            writeln!(out, "winner     an incumbent: no trial was faster")?;
         }
         return Ok(());
     };

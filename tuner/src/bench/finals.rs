@@ -221,7 +221,7 @@ fn finalist(
     };
     let versus = |ours: &Measurement| -> Option<Interval> { pairs.versus(ours, theirs?).interval };
     let versus_baseline = result.as_ref().filter(|it| !it.suspicious).and_then(versus);
-    Finalist { n: None, id: String::new(), result, error, versus_winner: None, versus_baseline }
+    Finalist { n: None, name: None, id: String::new(), result, error, versus_winner: None, versus_baseline }
 }
 
 fn baseline(library: Library, result: Measurement) -> Baseline {

@@ -59,8 +59,11 @@ pub struct Finals {
 /// A participant of the finals.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finalist {
-    /// The trial; none for an incumbent of another run.
+    /// The trial; none for an incumbent.
     pub n: Option<u64>,
+    /// What an incumbent is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The candidate.
     pub id: String,
     /// What came out.

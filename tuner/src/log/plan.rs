@@ -20,8 +20,9 @@ pub struct Plan {
     pub rounds: usize,
     /// Whether the vendor's library takes part.
     pub baseline: bool,
-    /// A schedule that the best have to beat.
-    pub incumbent: Option<Incumbent>,
+    /// Schedules that the best have to beat.
+    #[serde(default)]
+    pub incumbents: Vec<Incumbent>,
     /// Whether each prefix of the winner's schedule is measured.
     pub per_step: bool,
     /// CPU threads that programs use, 0 for all.

@@ -20,8 +20,8 @@ impl Tuning<'_> {
     /// Holds the finals, unless there is nobody to take part.
     pub(super) fn finals(&mut self, summary: &Summary) -> Result<Option<Finals>, TuneError> {
         let mut candidates = self.best_trials();
-        if let Some(it) = self.plan.incumbent.clone() {
-            candidates.push(self.incumbent(it)?);
+        for (number, it) in (INCUMBENTS..).zip(self.plan.incumbents.clone()) {
+            candidates.push(self.incumbent(number, it)?);
         }
         if candidates.is_empty() || self.plan.finalists == 0 {
             return Ok(None);
@@ -64,7 +64,10 @@ impl Tuning<'_> {
         summary: &Summary,
     ) -> Result<Finals, TuneError> {
         for (finalist, it) in finals.finalists.iter_mut().zip(compiled) {
-            finalist.n = (it.candidate.n != INCUMBENT).then_some(it.candidate.n);
+            let number = it.candidate.n;
+            finalist.n = (number < INCUMBENTS).then_some(number);
+            let incumbents = (INCUMBENTS..).zip(&self.plan.incumbents);
+            finalist.name = incumbents.filter(|it| it.0 == number).map(|it| it.1.name.clone()).next();
             finalist.id.clone_from(&it.candidate.id);
         }
         // Of two that cannot be told apart the one with fewer registers and less shared memory is the better kernel.
@@ -105,10 +108,10 @@ impl Tuning<'_> {
         })
     }
 
-    fn incumbent(&self, it: Incumbent) -> Result<Candidate, TuneError> {
+    fn incumbent(&self, n: u64, it: Incumbent) -> Result<Candidate, TuneError> {
         let made = generate(self.problem, &it.steps).map_err(TuneError::Incumbent)?;
         Ok(Candidate {
-            n: INCUMBENT,
+            n,
             index: 0,
             decisions: schedule::Decisions::new(),
             origin: Origin::Default,
@@ -141,8 +144,8 @@ impl Tuning<'_> {
     }
 }
 
-/// The number of a finalist that is no trial.
-const INCUMBENT: u64 = u64::MAX;
+/// The numbers of finalists that are no trials begin here.
+const INCUMBENTS: u64 = 1 << 63;
 
 /// The error of a part of a run that was not asked for any more.
 pub(super) fn too_slow(message: String) -> TrialError {

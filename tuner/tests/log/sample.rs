@@ -37,7 +37,7 @@ pub(crate) fn head(run: &str) -> Run {
         },
         "plan": {
             "trials": 6, "seconds": null, "finalists": 2, "regime": "cool", "rounds": 31, "baseline": true,
-            "incumbent": null, "per_step": false, "threads": 0, "exclusive": false,
+            "incumbents": [], "per_step": false, "threads": 0, "exclusive": false,
         },
         "roofline": {"compute": 1e-6, "memory": null},
     }))
