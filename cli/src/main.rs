@@ -9,17 +9,22 @@ mod climb;
 mod clock;
 mod doctor;
 mod explain;
+mod html;
 mod inspect;
 mod ladder;
 mod load;
+mod log;
+mod markup;
 mod measure;
 mod replay;
 mod report;
 mod run;
 mod shell;
 mod show;
+mod space;
 mod table;
 mod timeline;
+mod top;
 mod tune;
 mod tutorial;
 mod worker;
@@ -53,10 +58,13 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
-    #[command(hide = true)]
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
+    Top(top::Top),
+    Log(log::Log),
+    Report(html::Report),
+    #[command(hide = true)]
     Worker(worker::Worker),
 }
 
@@ -93,9 +101,12 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Top(it) => it.run(shell),
+            Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
+            Command::Report(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

@@ -7,6 +7,7 @@ use codegen::{device::DeviceError, lower::LowerError};
 use ir::{Func, Name};
 use schedule::{ScheduleError, workload::WorkloadError};
 use serde_json::{Value, json};
+use tuner::log::LogError;
 
 /// An error on its way to the user.
 #[derive(Debug)]
@@ -105,6 +106,25 @@ impl Report {
             _ => err.to_string(),
         };
         Report::usage(format!("{}: {reason}", path.display()))
+    }
+
+    /// A tuning log that cannot be read or written.
+    pub(crate) fn log(err: &LogError) -> Report {
+        let report = match err {
+            LogError::Io { path, source } => Report::io(path, source),
+            LogError::Different { .. } => Report::failed(err.to_string()),
+            LogError::Write { .. }
+            | LogError::Entry(_)
+            | LogError::Locked(_)
+            | LogError::Exists(_)
+            | LogError::Name(_)
+            | LogError::Newer { .. }
+            | LogError::NoHead(_)
+            | LogError::Packed(_)
+            | LogError::Empty(_)
+            | LogError::Foreign(_) => Report::usage(err.to_string()),
+        };
+        report.help(err.help())
     }
 
     /// A workload file that is refused.
@@ -249,6 +269,12 @@ impl From<io::Error> for Report {
     fn from(err: io::Error) -> Report {
         let fault = if err.kind() == io::ErrorKind::BrokenPipe { Fault::Closed } else { Fault::Usage };
         Report::new(fault, format!("the output cannot be written: {err}"))
+    }
+}
+
+impl From<LogError> for Report {
+    fn from(err: LogError) -> Report {
+        Report::log(&err)
     }
 }
 

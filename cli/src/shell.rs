@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde::Serialize;
+use tuner::log::{escape_controls, is_control};
 
 use crate::report::Report;
 
@@ -33,7 +34,7 @@ impl<'a> Shell<'a> {
     /// Prints a value as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Report> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
-        writeln!(self.out, "{text}")?;
+        writeln!(self.out, "{}", escape_controls(&text))?;
         Ok(())
     }
 
@@ -70,4 +71,16 @@ impl<'a> Shell<'a> {
             self.shown = false;
         }
     }
+}
+
+/// A text with what would steer a terminal as an escape, such as `\u{1b}`.
+pub(crate) fn visible(text: String) -> String {
+    if !text.contains(is_control) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for it in text.chars() {
+        if is_control(it) { out.extend(it.escape_default()) } else { out.push(it) }
+    }
+    out
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::shell::visible;
+
 /// A table under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -16,9 +18,9 @@ impl Table {
         table
     }
 
-    /// Adds a row. Rows may end early.
+    /// Adds a row. Rows may end early. What would steer a terminal is shown instead.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|it| visible(it.into())).collect());
     }
 
     /// Prints it. A column after the first is set to the right when every cell under its head starts with a digit or a sign, or

@@ -174,3 +174,21 @@ pub enum Happening {
     #[serde(other)]
     Other,
 }
+
+impl Happening {
+    /// Whether the run is complete after it; none if it says nothing of that.
+    pub const fn completes(self) -> Option<bool> {
+        match self {
+            Happening::Finished => Some(true),
+            Happening::Resumed | Happening::Stopped => Some(false),
+            Happening::WorkerStarted
+            | Happening::WorkerReplaced
+            | Happening::WorkerQuarantined
+            | Happening::StrayAnswer
+            | Happening::TailTruncated
+            | Happening::Throttled
+            | Happening::Warning
+            | Happening::Other => None,
+        }
+    }
+}

@@ -52,6 +52,14 @@ pub enum LogError {
     /// A folder without segments.
     #[error("{}: there is no log in this folder", .0.display())]
     Empty(PathBuf),
+    /// Two runs of one name.
+    #[error("{} is not the run of {}, though it has its name", theirs.display(), ours.display())]
+    Different {
+        /// What is there.
+        ours: PathBuf,
+        /// What was to be merged.
+        theirs: PathBuf,
+    },
     /// A file that is no log at all.
     #[error("{}: this is no tuning log", .0.display())]
     Foreign(PathBuf),
@@ -88,6 +96,7 @@ impl LogError {
             LogError::Empty(_) => "a log is a folder of files `run-….jsonl`, or one of them",
             LogError::NoHead(_) => "start a new run; `tilewright log cat` prints what is left of this one",
             LogError::Foreign(_) => "its lines are objects that begin with `{\"k\":` and end with a checksum",
+            LogError::Different { .. } => "neither was changed; keep them in two folders",
             LogError::Entry(_) | LogError::Exists(_) | LogError::Name(_) => return None,
         };
         Some(help.to_owned())

@@ -202,7 +202,7 @@ fn sealed(entry: &Entry) -> Result<Vec<u8>, LogError> {
 }
 
 /// Keeps other writers out as long as the process lives.
-fn lock(file: &File, path: &Path) -> Result<(), LogError> {
+pub(super) fn lock(file: &File, path: &Path) -> Result<(), LogError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(LogError::Locked(path.to_owned())),

@@ -1,5 +1,7 @@
 //! A run that might have been, entry by entry.
 
+#![allow(dead_code, reason = "each test file is a crate of its own, and not all use everything")]
+
 use super::log::{Entry, Event, Finals, Happening, Run, Trial};
 use serde_json::{Value, json};
 
