@@ -1,6 +1,7 @@
 //! Lists the data of this folder, so that adding a workload or a rung is adding a file.
 //!
-//! `<name>/<name>.ron` is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung.
+//! `<name>/<name>.ron` is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung, `<name>/spaces/<space>.ron` a space
+//! for the tuner.
 
 use std::{
     env,
@@ -14,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let mut workloads = String::new();
     let mut ladders = String::new();
+    let mut spaces = String::new();
     for folder in sorted(&here)? {
         let name = file_name(&folder)?;
         let workload = folder.join(format!("{name}.ron"));
@@ -22,6 +24,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("cargo::rerun-if-changed={}", folder.display());
         writeln!(workloads, "    {},", shipped(&name, &workload))?;
+        for space in sorted(&folder.join("spaces"))? {
+            if let Some(space_name) = file_name(&space)?.strip_suffix(".ron") {
+                let path = space.display().to_string();
+                writeln!(
+                    spaces,
+                    "    Space {{ name: {space_name:?}, workload: {name:?}, text: include_str!({path:?}) }},"
+                )?;
+            }
+        }
         for ladder in sorted(&folder.join("ladders"))? {
             println!("cargo::rerun-if-changed={}", ladder.display());
             let mut rungs = String::new();
@@ -36,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("cargo::rerun-if-changed={}", here.display());
     let table = format!(
-        "static WORKLOADS: &[Shipped] = &[\n{workloads}];\n\nstatic LADDERS: &[Ladder] = &[\n{ladders}];\n"
+        "static WORKLOADS: &[Shipped] = &[\n{workloads}];\n\nstatic LADDERS: &[Ladder] = &[\n{ladders}];\n\n\
+         static SPACES: &[Space] = &[\n{spaces}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("table.rs"), table)?;
     Ok(())

@@ -23,7 +23,7 @@ impl Explain {
 
 fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Report> {
     let Some(text) = primitive::explain(name) else {
-        let near = schedule::nearest(name, primitive::names());
+        let near = schedule::nearest(name, primitive::names().chain(["choose"]));
         let help = near.map(|it| format!("did you mean `{it}`?"));
         let all = "`tilewright explain` lists all of them".to_owned();
         return Err(Report::usage(format!("there is no primitive `{name}`")).help(help.unwrap_or(all)));
@@ -42,7 +42,7 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Report> {
         let lines = text.lines().take_while(|it| !it.trim().is_empty());
         lines.collect::<Vec<_>>().join(" ")
     };
-    let entries = primitive::names().map(|it| (it, summary(it)));
+    let entries = primitive::names().chain(["choose"]).map(|it| (it, summary(it)));
     if shell.json {
         let entries = entries.map(|(name, summary)| json!({"primitive": name, "summary": summary}));
         return shell.json(&json!({"ok": true, "primitives": entries.collect::<Vec<_>>()}));

@@ -145,6 +145,11 @@ impl Plan {
         Ok(session)
     }
 
+    /// What is wrong in the text of the script.
+    pub(crate) fn wrong(&self, err: ScriptError) -> Report {
+        Report::failed(&err.message).at(&self.path, &self.text, err.span).help(err.help)
+    }
+
     fn refused(
         &self,
         span: &Range<usize>,

@@ -9,16 +9,19 @@ mod climb;
 mod clock;
 mod doctor;
 mod explain;
+mod html;
 mod inspect;
 mod ladder;
 mod load;
 mod log;
+mod markup;
 mod measure;
 mod replay;
 mod report;
 mod run;
 mod shell;
 mod show;
+mod space;
 mod table;
 mod timeline;
 mod top;
@@ -60,6 +63,7 @@ enum Command {
     Replay(replay::Replay),
     Top(top::Top),
     Log(log::Log),
+    Report(html::Report),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -102,6 +106,7 @@ impl Command {
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
+            Command::Report(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

@@ -12,6 +12,7 @@ use crate::{
     load::{Plan, parse_arch, parse_param},
     report::Report,
     shell::Shell,
+    space,
     table::Table,
     timeline,
 };
@@ -56,6 +57,8 @@ enum Emit {
     Ptx,
     /// Registers, spills, shared memory and occupancy of each kernel, through NVRTC
     Resources,
+    /// The knobs of the script, its constraints, and how many points they leave
+    Space,
 }
 
 impl Show {
@@ -64,13 +67,16 @@ impl Show {
             return Err(Report::usage("only `--emit pipeline` draws an SVG"));
         }
         let plan = Plan::load(&self.script, &self.params)?;
+        if self.emit == Emit::Space {
+            return space::show(&plan, shell);
+        }
         let target = self.target(&plan);
         if self.emit == Emit::Diff {
             return self.diffs(&plan, &target, shell);
         }
         let session = plan.schedule(&target, self.until)?;
         let (text, notes) = match self.emit {
-            Emit::Ir | Emit::Diff => (ir::text::print(session.func()).text, vec![]),
+            Emit::Ir | Emit::Diff | Emit::Space => (ir::text::print(session.func()).text, vec![]),
             Emit::Kernel => {
                 let (module, notes) = lower(session.func(), &target)?;
                 (module.to_string(), notes)
@@ -104,7 +110,7 @@ impl Show {
         let script = plan.script.target.as_ref().map(|it| &it.value);
         let asked = match (self.emit, &self.arch, script) {
             (Emit::C, _, _) => Some(ScriptTarget::Cpu),
-            (Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline, None, _)
+            (Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline | Emit::Space, None, _)
             | (_, None, Some(ScriptTarget::Cuda(_))) => None,
             (Emit::Cuda | Emit::Ptx | Emit::Resources, None, Some(ScriptTarget::Cpu) | None)
             | (
@@ -114,7 +120,8 @@ impl Show {
                 | Emit::Cuda
                 | Emit::Pipeline
                 | Emit::Ptx
-                | Emit::Resources,
+                | Emit::Resources
+                | Emit::Space,
                 Some(_),
                 _,
             ) => Some(cuda),

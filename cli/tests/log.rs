@@ -17,7 +17,9 @@ use tuner::log::{self, Entry, Happening, Reason, Writer};
 
 fn write(folder: &Path, run: &str, entries: &[Entry]) -> PathBuf {
     let mut writer = Writer::create(folder, &sample::head(run)).unwrap();
-    entries.iter().for_each(|it| writer.append(it).unwrap());
+    for it in entries {
+        writer.append(it).unwrap();
+    }
     writer.path().to_owned()
 }
 
@@ -33,7 +35,7 @@ fn session(folder: &Path, lines: &[&str]) -> String {
     let mut out = String::new();
     for line in lines {
         let words: Vec<_> = line.split(' ').collect();
-        out += &format!("$ tilewright {line}\n{}\n\n", tilewright(folder, &words));
+        out.extend([format!("$ tilewright {line}\n{}\n\n", tilewright(folder, &words))]);
     }
     out
 }

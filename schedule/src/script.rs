@@ -11,7 +11,8 @@
 //!         "ti": perfect_tile(of: "m", parts: 3, innermost: 16),   // every way to write m as a product of 3 factors
 //!         "wide": boolean,                                        // 0, 1
 //!     },
-//!     constraints: ["bm * bk <= 2048", "m % bm == 0"],
+//!     values: {"tile": "bm * bk"},                                // a name for an expression
+//!     constraints: ["tile <= 2048", "m % bm == 0"],
 //!     steps: [
 //!         split(loop: "k", into: {"ko": None, "ki": "bk"}),
 //!         split(loop: "i", into: {"io": None, "im": "ti[1]", "ii": "select(wide, 8, 4)"}),
@@ -41,7 +42,7 @@ use crate::{
     space::{
         Choose, Item, Knob,
         item::{self, CHOOSE},
-        knob,
+        knob, values,
     },
     workload::Param,
 };
@@ -60,6 +61,8 @@ pub struct Script {
     pub params: Placed<IndexMap<String, Param>>,
     /// What may be chosen, those knobs included that only `choose` names; each with the place of its name.
     pub knobs: IndexMap<Name, Placed<Knob>>,
+    /// Names for expressions, already put in place of them in all others.
+    pub values: IndexMap<Name, Expr>,
     /// What choices of several knobs have to fulfil together.
     pub constraints: Vec<Expr>,
     /// The steps, knobs, alternatives and all.
@@ -116,6 +119,8 @@ struct Raw<'a> {
     #[serde(borrow, default)]
     knobs: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    values: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     constraints: Vec<&'a RawValue>,
     #[serde(borrow)]
     steps: Vec<&'a RawValue>,
@@ -135,13 +140,18 @@ impl Script {
                 None => Placed { value: IndexMap::new(), span: 0..0 },
             },
             knobs: raw.knobs.map(|it| knob::read(text, it)).transpose()?.unwrap_or_default(),
+            values: raw.values.map(|it| values::read(text, it)).transpose()?.unwrap_or_default(),
             constraints: raw
                 .constraints
                 .into_iter()
-                .map(|it| constraint(text, it))
+                .map(|it| read_expr(text, it))
                 .collect::<Result<_, _>>()?,
             items: item::read(text, &raw.steps)?,
         };
+        for it in &mut script.constraints {
+            *it = values::expanded(it, &script.values)?;
+        }
+        values::expand(&mut script.items, &script.values)?;
         item::declare(&script.items, &mut script.knobs)?;
         Ok(script)
     }
@@ -236,7 +246,8 @@ fn literal(text: &str, within: &Range<usize>, word: &str) -> Option<Range<usize>
     places.filter(|at| !is_key(at)).map(|at| at + 1..at + 1 + word.len()).next()
 }
 
-fn constraint(text: &str, raw: &RawValue) -> Result<Expr, ScriptError> {
+/// An expression that stands alone.
+pub(crate) fn read_expr(text: &str, raw: &RawValue) -> Result<Expr, ScriptError> {
     let it: Placed<String> = placed(text, raw)?;
     let place = literal(text, &it.span, &it.value).unwrap_or(it.span.clone());
     let expr = Expr::parse(&it.value).map_err(|err| {

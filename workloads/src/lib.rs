@@ -1,7 +1,8 @@
-//! The workloads and ladders that ship with tilewright.
+//! The workloads, ladders and spaces that ship with tilewright.
 //!
 //! They are data: `<name>/<name>.ron` in this folder is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung of a
-//! ladder, a schedule with an `about` text. The build lists them; adding one is adding a file.
+//! ladder, a schedule with an `about` text, and `<name>/spaces/<space>.ron` a schedule with knobs for the tuner. The
+//! build lists them; adding one is adding a file.
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
@@ -25,6 +26,17 @@ pub struct Ladder {
     pub rungs: &'static [Shipped],
 }
 
+/// A schedule of a workload with knobs and constraints, of which the tuner looks for the best point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Its name.
+    pub name: &'static str,
+    /// The workload in whose folder it lies.
+    pub workload: &'static str,
+    /// What it says.
+    pub text: &'static str,
+}
+
 /// The text of the workload of a name.
 pub fn find(name: &str) -> Option<&'static str> {
     WORKLOADS.iter().find(|it| it.name == name).map(|it| it.text)
@@ -43,4 +55,14 @@ pub fn ladders() -> &'static [Ladder] {
 /// The ladder of a name.
 pub fn find_ladder(name: &str) -> Option<&'static Ladder> {
     LADDERS.iter().find(|it| it.name == name)
+}
+
+/// Every space, in the order of workloads and names.
+pub fn spaces() -> &'static [Space] {
+    SPACES
+}
+
+/// The space of a name.
+pub fn find_space(name: &str) -> Option<&'static Space> {
+    SPACES.iter().find(|it| it.name == name)
 }

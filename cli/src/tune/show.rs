@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use schedule::Decisions;
 use serde_json::json;
 use tuner::{
-    log::{Finals, Interval, Run},
+    log::{Finals, Interval, Run, StepResult},
     tune::{Ended, Summary},
 };
 
@@ -27,6 +27,7 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
             "log": folder,
             "trials": it.summary.trials,
             "best": best.map(|it| json!({"n": it.n, "gflops": it.gflops, "decisions": it.decisions})),
+            "winner": it.winner.as_ref().map(|it| json!({"n": it.n, "id": it.id, "decisions": it.decisions})),
             "stopped": it.stopped,
             "resume": it.stopped.as_ref().map(|_| &resume),
         }))?;
@@ -36,6 +37,8 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
         if let Some(finals) = &it.finals {
             print_finals(head, finals, out)?;
         }
+        print_winner(head, it, out)?;
+        print_steps(&it.steps, out)?;
     }
     if let Some(why) = &it.stopped {
         shell.note(&format!("{why}; go on with: {resume}"));
@@ -70,18 +73,6 @@ fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Resu
     }
     for (reason, it) in &it.rejected {
         writeln!(out, "refused    {} × {reason}; the first: {}", it.count, first_line(&it.example))?;
-    }
-    if let Some(best) = &it.best {
-        let part = head.roofline.part(best.seconds);
-        let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
-        writeln!(
-            out,
-            "best       trial {}: {} GFLOPS, {}{part}",
-            best.n,
-            gflops_words(best.gflops),
-            time_words(best.seconds)
-        )?;
-        writeln!(out, "           {}", decision_words(&best.decisions))?;
     }
     writeln!(out, "log        {} ({})", folder.display(), head.run)?;
     Ok(())
@@ -119,6 +110,52 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Repo
             baseline.tried
         )?;
     }
+    Ok(())
+}
+
+fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Report> {
+    let first = it.finals.as_ref().and_then(|it| it.finalists.first());
+    let Some(winner) = &it.winner else {
+        if first.is_some_and(|it| it.n.is_none()) {
+            writeln!(out, "winner     the incumbent: no trial was faster")?;
+        }
+        return Ok(());
+    };
+    let result = first.and_then(|it| it.result.as_ref()).or(winner.result.as_ref());
+    let Some(result) = result else { return Ok(()) };
+    let part = head.roofline.part(result.stats.median);
+    let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
+    let (gflops, time) = (gflops_words(result.gflops), time_words(result.stats.median));
+    writeln!(out, "winner     trial {}: {gflops} GFLOPS, {time}{part}", winner.n)?;
+    writeln!(out, "           {}", decision_words(&winner.decisions))?;
+    Ok(())
+}
+
+/// What each step of the winner's schedule is worth.
+fn print_steps(steps: &[StepResult], out: &mut dyn Write) -> Result<(), Report> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(["GFLOPS", "change", "after the step"]);
+    let mut before: Option<f64> = None;
+    for it in steps {
+        let gflops = it.result.as_ref().map(|it| it.gflops);
+        let change = match (it.no_effect, gflops.zip(before)) {
+            (true, _) => "no effect".to_owned(),
+            (false, Some((now, before))) => format!("{:+.0} %", 100.0 * (now / before - 1.0)),
+            (false, None) => String::new(),
+        };
+        let value = match (gflops, &it.error) {
+            (Some(gflops), _) => gflops_words(gflops),
+            (None, Some(error)) => error.kind.to_string(),
+            (None, None) => "—".to_owned(),
+        };
+        let step = if it.step.is_empty() { "(none: the workload as it is)" } else { &it.step };
+        table.row([value, change, step.to_owned()]);
+        before = gflops.or(before);
+    }
+    table.print(out)?;
     Ok(())
 }
 

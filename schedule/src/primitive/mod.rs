@@ -53,7 +53,9 @@ use std::sync::Arc;
 use ir::{Annotation, Block, Loop, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
+use crate::{
+    Number, ScheduleError, ScheduleState, check::independent::expect_independent, space::item::CHOOSE,
+};
 
 /// A checked rewrite.
 pub trait Primitive {
@@ -224,9 +226,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The manual of a primitive: the doc comment of its type, as Markdown. Its first ```` ```text ```` block is the
-/// rewrite rule.
+/// rewrite rule. There is one of `choose`, too, which stands among steps and is none.
 pub fn explain(name: &str) -> Option<String> {
-    let (_, source) = SOURCES.iter().find(|(it, _)| *it == name)?;
+    let found = SOURCES.iter().find(|(it, _)| *it == name).map(|(_, source)| *source);
+    let source = found.or((name == CHOOSE).then_some(include_str!("../space/item.rs")))?;
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))

@@ -113,6 +113,11 @@ impl Expr {
         self.place.clone()
     }
 
+    /// The same text, which says more by the values that it names.
+    pub(crate) fn with(&self, tree: Arc<Tree<Ref>>) -> Expr {
+        Expr { tree, ..self.clone() }
+    }
+
     /// The same expression at a place in a script.
     pub(crate) fn at(self, place: Range<usize>) -> Expr {
         Expr { place, ..self }
@@ -162,15 +167,31 @@ impl<V> Tree<V> {
         self.eval(&|it| Ok::<_, EvalError>(of(it))).is_ok_and(|it| it != 0)
     }
 
+    /// How many numbers, variables and operators it has.
+    pub fn nodes(&self) -> usize {
+        1 + self.parts().iter().map(Tree::nodes).sum::<usize>()
+    }
+
+    /// How many of them lie within each other.
+    pub fn depth(&self) -> usize {
+        1 + self.parts().iter().map(Tree::depth).max().unwrap_or(0)
+    }
+
+    fn parts(&self) -> &[Tree<V>] {
+        match self {
+            Tree::Int(_) | Tree::Var(_) => &[],
+            Tree::Neg(it) | Tree::Not(it) => std::slice::from_ref(it),
+            Tree::Binary(_, both) => &**both,
+            Tree::Select(all) => &**all,
+        }
+    }
+
     /// Calls `seen` for each variable, from left to right.
     pub fn each_var<'a>(&'a self, seen: &mut impl FnMut(&'a V)) {
-        match self {
-            Tree::Int(_) => {}
-            Tree::Var(it) => seen(it),
-            Tree::Neg(it) | Tree::Not(it) => it.each_var(seen),
-            Tree::Binary(_, both) => both.iter().for_each(|it| it.each_var(seen)),
-            Tree::Select(all) => all.iter().for_each(|it| it.each_var(seen)),
+        if let Tree::Var(it) = self {
+            seen(it);
         }
+        self.parts().iter().for_each(|it| it.each_var(seen));
     }
 
     /// The same expression with something else for each variable.

@@ -14,15 +14,6 @@ use crate::{
     script::{Placed, ScriptError, quoted, read_step},
 };
 
-/// A step of a script, or alternatives of which one is taken.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Item {
-    /// A step.
-    Step(Placed<Step>),
-    /// Alternatives.
-    Choose(Choose),
-}
-
 /// Takes one of several lists of steps.
 ///
 /// ```text
@@ -44,6 +35,15 @@ pub struct Choose {
     pub one_of: Vec<Vec<Item>>,
     /// Where the name of the knob stands in the script.
     pub span: Range<usize>,
+}
+
+/// A step of a script, or alternatives of which one is taken.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Item {
+    /// A step.
+    Step(Placed<Step>),
+    /// Alternatives.
+    Choose(Choose),
 }
 
 /// The word in scripts.
@@ -70,7 +70,7 @@ fn read_one(text: &str, raw: &RawValue) -> Result<Item, ScriptError> {
     }
     let Raw { knob, one_of } = parse_raw(text, raw)?;
     let place = quoted(text, &span, &knob).unwrap_or(span);
-    check_name(&knob, &place)?;
+    check_name("knob", &knob, &place)?;
     if one_of.is_empty() {
         let message = format!("`{CHOOSE}` by the knob `{knob}` has no alternatives");
         return Err(ScriptError { message, span: place, help: None });

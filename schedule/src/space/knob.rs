@@ -203,18 +203,18 @@ pub(crate) fn read(text: &str, raw: &RawValue) -> Result<IndexMap<Name, Placed<K
         // The name stands before the choices, and the same word may stand in choices of another knob.
         let key = text[..span.start].rfind(&format!("\"{name}\"")).filter(|at| *at >= whole.start);
         let key = key.map_or(span, |at| at..at + name.as_str().len() + 2);
-        check_name(&name, &key)?;
+        check_name("knob", &name, &key)?;
         out.insert(name, Placed { value: knob, span: key });
     }
     Ok(out)
 }
 
 /// Refuses what no expression could name.
-pub(super) fn check_name(name: &Name, span: &Range<usize>) -> Result<(), ScriptError> {
+pub(super) fn check_name(what: &str, name: &Name, span: &Range<usize>) -> Result<(), ScriptError> {
     let problem = match name.is_valid() {
         false => "is not a name",
         true if is_function(name.as_str()) => "has the name of a function",
         true => return Ok(()),
     };
-    Err(ScriptError { message: format!("the knob `{name}` {problem}"), span: span.clone(), help: None })
+    Err(ScriptError { message: format!("the {what} `{name}` {problem}"), span: span.clone(), help: None })
 }

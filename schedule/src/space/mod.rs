@@ -10,6 +10,7 @@ pub(crate) mod item;
 pub(crate) mod knob;
 mod parse;
 mod resolve;
+pub(crate) mod values;
 
 pub use choice::{Choice, Decisions};
 pub use expr::{EvalError, Expr, Op, Ref, Tree};

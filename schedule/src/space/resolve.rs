@@ -29,8 +29,13 @@ impl Script {
         let mut axes = IndexMap::new();
         for (name, knob) in &self.knobs {
             let wrong = |message| ScriptError { message, span: knob.span.clone(), help: None };
-            if params.contains_key(name.as_str()) {
-                return Err(wrong(format!("the knob `{name}` has the name of a parameter of the workload")));
+            let taken = match (params.contains_key(name.as_str()), self.values.contains_key(name)) {
+                (true, _) => Some("a parameter of the workload"),
+                (false, true) => Some("a value"),
+                (false, false) => None,
+            };
+            if let Some(taken) = taken {
+                return Err(wrong(format!("the knob `{name}` has the name of {taken}")));
             }
             let choices = knob.value.choices(&outside).map_err(|problem| match problem {
                 Problem::Expression(err) => err,
@@ -47,6 +52,7 @@ impl Script {
                 result = checked;
             }
         };
+        self.values.values().for_each(&mut check);
         self.steps().iter().for_each(|it| item::each_expr(&it.value, &mut check));
         self.constraints.iter().for_each(check);
         result.map(|()| axes)

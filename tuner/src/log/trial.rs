@@ -52,6 +52,14 @@ pub struct Trial {
     pub other: IndexMap<String, Value>,
 }
 
+impl Trial {
+    /// Seconds per call, if its numbers are right and it is not faster than the machine can be.
+    pub fn seconds(&self) -> Option<f64> {
+        let result = self.result.as_ref().filter(|it| self.error.is_none() && !it.suspicious)?;
+        (result.before.is_ok() && result.after.is_ok()).then_some(result.stats.median)
+    }
+}
+
 /// Where a candidate comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]

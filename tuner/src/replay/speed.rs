@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::{
-    bench::{Verdict, verdict},
+    bench::Verdict,
     log::{Finalist, Finals, Interval, RunLog, Trial},
 };
 
@@ -76,15 +76,29 @@ pub fn speeds(log: &RunLog, now: &Finals, elsewhere: bool) -> Vec<Speed> {
     now.finalists.iter().filter_map(speed).collect()
 }
 
-/// The verdict on a ratio that was `then` and is `now`: on the quotient of the two, whose interval is as wide as both.
+/// How far the same program is from itself in two processes on one device: memory lies elsewhere, and clocks are
+/// others. Seen on an H200: up to 0.5 %.
+const SESSIONS: f64 = 0.01;
+
+/// How wide the interval of a change may be to be told: wider, it says nothing.
+const TOO_WIDE: f64 = 0.05;
+
+/// The verdict on a ratio that was `then` and is `now`: that they are the same if their intervals overlap or their
+/// difference is no larger than what a program differs from itself.
 fn changed(then: Interval, now: Interval, floor: Option<Interval>) -> Verdict {
-    let quotient = Interval {
-        median: now.median / then.median,
-        low: now.low / then.high,
-        high: now.high / then.low,
-        rounds: now.rounds.min(then.rounds),
-    };
-    verdict(Some(quotient), floor)
+    let (low, high) = (now.low / then.high, now.high / then.low);
+    let floor = floor.map_or(SESSIONS, |it| SESSIONS.max(it.high - 1.0).max(1.0 - it.low));
+    let change = now.median / then.median - 1.0;
+    let overlap = low <= 1.0 && high >= 1.0;
+    if high - low > TOO_WIDE.max(2.0 * change.abs()) {
+        Verdict::Ambiguous
+    } else if overlap || change.abs() <= floor {
+        Verdict::Same
+    } else if change > 0.0 {
+        Verdict::Faster
+    } else {
+        Verdict::Slower
+    }
 }
 
 fn width(it: Interval) -> f64 {
@@ -100,4 +114,22 @@ pub fn ranking(speeds: &[Speed]) -> Option<String> {
     let tau = signs.iter().sum::<f64>() / signs.len() as f64;
     (!signs.is_empty())
         .then(|| format!("the order of these trials agrees with that of the log to τ = {tau:.2}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_where_it_can_be() {
+        let at =
+            |median: f64, half: f64| Interval { median, low: median - half, high: median + half, rounds: 31 };
+        let verdict = |then, now| changed(then, now, Some(at(1.0, 0.002)));
+        // As measured twice on an H200.
+        assert_eq!(verdict(at(0.994, 0.001), at(0.990, 0.001)), Verdict::Same);
+        assert_eq!(verdict(at(0.994, 0.001), at(0.960, 0.001)), Verdict::Slower);
+        assert_eq!(verdict(at(0.994, 0.001), at(1.100, 0.001)), Verdict::Faster);
+        assert_eq!(verdict(at(2.2, 0.3), at(2.1, 0.4)), Verdict::Ambiguous);
+        assert_eq!(verdict(at(2.2, 0.1), at(1.1, 0.1)), Verdict::Slower);
+    }
 }

@@ -107,6 +107,9 @@ struct Stock {
 /// How many children are thrown away, for being known or not admitted, before a random point takes their place.
 const ATTEMPTS: usize = 64;
 
+/// Knobs with more choices than this get one next to the old the more often, the more they have.
+const FEW_CHOICES: f64 = 8.0;
+
 impl Evolution {
     /// Over a space.
     pub fn new(points: Arc<dyn Points>, seed: u64, breeding: Breeding) -> Evolution {
@@ -215,8 +218,10 @@ impl Evolution {
         }
         loop {
             let knob = open[below(&mut self.rng, open.len())];
-            let near =
-                if self.chance(self.breeding.near) { self.points.near(knob, out[knob]) } else { vec![] };
+            // Of many choices few are any good, and those next to a good one are more often than most.
+            let few = (FEW_CHOICES / self.points.radices()[knob] as f64).min(1.0);
+            let is_far = self.chance((1.0 - self.breeding.near) * few);
+            let near = if is_far { vec![] } else { self.points.near(knob, out[knob]) };
             out[knob] = if near.is_empty() {
                 // Any but the one it has.
                 let any = below(&mut self.rng, self.points.radices()[knob] - 1);

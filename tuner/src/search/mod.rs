@@ -16,7 +16,6 @@ pub mod roofline;
 pub mod rule;
 mod seeded;
 pub mod simulate;
-mod space_points;
 
 pub use evolution::{Breeding, Evolution};
 pub use knobs::Knobs;
@@ -26,7 +25,22 @@ pub use seeded::Seeded;
 
 use std::sync::Arc;
 
-use crate::{Space, build::Problem, log::Origin};
+use roofline::Gpu;
+use rule::{Look, picks, seeds};
+
+use crate::{
+    Space,
+    build::Problem,
+    filter::Limits,
+    log::{Origin, Run},
+};
+
+/// The name of the strategy that learns from results.
+pub const EVOLUTION: &str = "evolution";
+
+/// How many points the roofline rule looks at, and how many of them an evolution starts from.
+const LOOK: usize = 512;
+const SEEDS: usize = 8;
 
 /// What chooses the points to try.
 pub trait Strategy: Send {
@@ -42,6 +56,24 @@ pub trait Strategy: Send {
 
     /// Its name and its numbers, for the head of a log.
     fn describe(&self) -> crate::log::Strategy;
+}
+
+impl<S: Strategy + ?Sized> Strategy for Box<S> {
+    fn next(&mut self) -> Next {
+        (**self).next()
+    }
+
+    fn tell(&mut self, told: Told) {
+        (**self).tell(told);
+    }
+
+    fn adopt(&mut self, index: u128) {
+        (**self).adopt(index);
+    }
+
+    fn describe(&self) -> crate::log::Strategy {
+        (**self).describe()
+    }
 }
 
 /// What to do next.
@@ -75,18 +107,16 @@ pub struct Told {
     pub seconds: Option<f64>,
 }
 
-/// The strategy that the head of a log describes.
-pub fn strategy(
-    described: &crate::log::Strategy,
-    _problem: &Problem,
-    space: &Space,
-    seed: u64,
-) -> Box<dyn Strategy> {
-    let points: Arc<dyn Points> = Arc::new(space_points::SpacePoints::new(space));
-    if described.name != "evolution" {
-        return Box::new(Random::new(&*points, seed));
+/// The strategy that the head of a log describes. Evolution starts from the defaults of the script and, on a GPU, from
+/// what the roofline rule likes best.
+pub fn strategy(head: &Run, problem: &Problem, space: &Space) -> Box<dyn Strategy> {
+    let points = Knobs::new(space);
+    if head.strategy.name != EVOLUTION {
+        return Box::new(Random::new(&points, head.seed));
     }
-    let default = space.admits(0).is_ok().then_some(Proposal { index: 0, origin: Origin::Default });
-    let inner = Evolution::new(points, seed, Breeding::default());
-    Box::new(Seeded::new(default.into_iter().collect(), inner))
+    let look = Look { points: LOOK, take: SEEDS, seed: head.seed, limits: Limits::default() };
+    let gpu = Gpu::of(&head.machine);
+    let picks = gpu.map(|gpu| picks(problem, space, &gpu, &look)).unwrap_or_default();
+    let evolution = Evolution::new(Arc::new(points), head.seed, Breeding::default());
+    Box::new(Seeded::new(seeds(space, &picks), evolution))
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Next, Strategy, Told};
+use crate::{Space, log::Trial};
 
 /// What came of each point of a space.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -36,6 +37,12 @@ impl FromIterator<(u128, Option<f64>)> for Table {
 }
 
 impl Table {
+    /// What the trials of a run over a space found; those of other spaces are left out.
+    pub fn of<'a>(space: &Space, trials: impl IntoIterator<Item = &'a Trial>) -> Table {
+        let result = |it: &Trial| Some((space.index_of(&it.decisions)?, it.seconds()));
+        trials.into_iter().filter_map(result).collect()
+    }
+
     /// How many points it has.
     pub fn len(&self) -> usize {
         self.results.len()

@@ -58,9 +58,11 @@ impl Tuning<'_> {
             (None, Some(held)) => Some(held.clone()),
             (None, None) => self.finals(&summary)?,
         };
+        let best = summary.best.as_ref().map(|it| it.n);
+        let winner = finals.as_ref().map_or(best, |it| it.finalists.first().and_then(|it| it.n));
         if self.plan.per_step && stopped.is_none() && self.log.steps.is_empty() {
-            let winner = finals.as_ref().and_then(|it| it.finalists.iter().find_map(|it| it.n));
-            if let Some(n) = winner.or(summary.best.as_ref().map(|it| it.n)) {
+            // Where the incumbent stays ahead, the best trial is still worth a look.
+            if let Some(n) = winner.or(best) {
                 self.per_step(n, &summary)?;
             }
         }
@@ -69,11 +71,12 @@ impl Tuning<'_> {
             None => (Happening::Finished, format!("{} trials", summary.trials)),
         };
         self.happened(what, detail, &summary)?;
-        Ok(Ended { summary, stopped, finals })
+        let winner = winner.and_then(|n| self.log.trials.remove(&n));
+        Ok(Ended { summary, stopped, finals, winner, steps: self.log.steps })
     }
 
     fn search(&mut self) -> Result<(Summary, Option<String>), TuneError> {
-        let strategy = search::strategy(&self.head.strategy, self.problem, self.space, self.head.seed);
+        let strategy = search::strategy(self.head, self.problem, self.space);
         let mut summary = Summary::default();
         self.log.trials.values().for_each(|it| summary.add(it));
         let mut search = Search {

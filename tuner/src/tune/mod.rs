@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use crate::{
     Space,
     build::{BuildError, Problem},
-    log::{Entry, Finals, LogError, Plan, Run, RunLog, Writer},
+    log::{Entry, Finals, LogError, Plan, Run, RunLog, StepResult, Trial, Writer},
     pool::Pool,
 };
 
@@ -72,6 +72,10 @@ pub struct Ended {
     pub stopped: Option<String>,
     /// The finals, if there were any.
     pub finals: Option<Finals>,
+    /// The winner: by the finals, or by the search where there were none. None if that is the incumbent.
+    pub winner: Option<Trial>,
+    /// The winner step by step, if that was asked for.
+    pub steps: Vec<StepResult>,
 }
 
 /// Why a run cannot go on.

@@ -38,6 +38,7 @@ impl Tuning<'_> {
                 return Ok(());
             };
             self.write(&Entry::Step(it.clone()), summary)?;
+            self.log.steps.push(it.clone());
             before = Some(it);
         }
         Ok(())

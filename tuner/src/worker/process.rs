@@ -4,6 +4,7 @@ use std::{
     env,
     fs::{File, OpenOptions, TryLockError},
     io, thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -73,6 +74,9 @@ pub(super) fn leave() -> ! {
     std::process::abort()
 }
 
+/// How long a process that was killed may take to leave its device: a driver has to end what runs there first.
+const LEAVING: Duration = Duration::from_secs(2);
+
 /// A lock on a device among all users of this machine, as long as it lives. It is advice: an error says that another
 /// process has it, `None` that locks do not work here.
 pub(super) fn lock_device(word: &str) -> Result<Option<File>, String> {
@@ -81,11 +85,17 @@ pub(super) fn lock_device(word: &str) -> Result<Option<File>, String> {
     let file =
         File::open(&path).or_else(|_| OpenOptions::new().read(true).append(true).create(true).open(&path));
     let Ok(file) = file else { return Ok(None) };
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => {
-            Err(format!("another tilewright measures on the same device ({word}): times disturb each other"))
+    let until = Instant::now() + LEAVING;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LEAVING / 40),
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "another tilewright measures on the same device ({word}): times disturb each other"
+                ));
+            }
+            Err(TryLockError::Error(_)) => return Ok(None),
         }
-        Err(TryLockError::Error(_)) => Ok(None),
     }
 }

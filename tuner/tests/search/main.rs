@@ -8,6 +8,7 @@ mod evolution;
 mod filter;
 mod roofline;
 mod rule;
+mod scripts;
 mod simulation;
 mod strategies;
 mod synthetic;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::markup::escaped;
+
 /// Pixels: the height of a line of text, the width of a character of it, and of a character of small text.
 pub(super) const LINE: usize = 19;
 pub(super) const CHAR: usize = 8;
@@ -114,8 +116,4 @@ impl Pen {
 /// How wide the frame of a word is.
 pub(super) fn pill_width(word: &str) -> usize {
     word.chars().count() * SMALL + 12
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

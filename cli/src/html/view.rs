@@ -1,0 +1,200 @@
+//! A run as the page sees it: what the log says, and what follows from it at once.
+
+use tuner::{
+    Bound,
+    log::{Event, Finalist, Finals, Measurement, Run, RunLog, StepResult, Trial, TrialError},
+};
+
+/// A run, borrowed from its log.
+pub(super) struct View<'a> {
+    /// The name of the run.
+    pub(super) name: &'a str,
+    /// Its head; none if that line is damaged.
+    pub(super) head: Option<&'a Run>,
+    /// Its trials, in the order of their numbers.
+    pub(super) trials: Vec<&'a Trial>,
+    pub(super) steps: &'a [StepResult],
+    /// The last finals.
+    pub(super) finals: Option<&'a Finals>,
+    pub(super) events: &'a [Event],
+}
+
+/// What became of a trial.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate<'a> {
+    /// It has a result.
+    Timed(&'a Measurement),
+    /// Its result is no result, and why.
+    Doubtful(&'a Measurement, &'static str),
+    /// It failed.
+    Failed(Option<&'a TrialError>),
+}
+
+/// The result of a trial, for charts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) gflops: f64,
+    /// Whether it was left after the screen.
+    pub(super) screened: bool,
+}
+
+/// More GFLOPS than any machine has: not a number to draw.
+const MOST: f64 = 1e13;
+
+impl<'a> View<'a> {
+    /// A run of a log.
+    pub(super) fn of((name, it): (&'a str, &'a RunLog)) -> View<'a> {
+        View {
+            name,
+            head: it.head.as_ref(),
+            trials: it.trials.values().collect(),
+            steps: &it.steps,
+            finals: it.finals.last(),
+            events: &it.events,
+        }
+    }
+
+    pub(super) fn fate(trial: &'a Trial) -> Fate<'a> {
+        let (Some(it), None) = (&trial.result, &trial.error) else {
+            return Fate::Failed(trial.error.as_ref());
+        };
+        if it.suspicious {
+            Fate::Doubtful(it, "faster than the machine can be")
+        } else if !(it.before.is_ok() && it.after.is_ok()) {
+            Fate::Doubtful(it, "its numbers are wrong, though it is logged as a result")
+        } else if !(it.gflops > 0.0 && it.gflops < MOST) {
+            Fate::Doubtful(it, "its GFLOPS are not to be believed")
+        } else {
+            Fate::Timed(it)
+        }
+    }
+
+    /// The trials with results.
+    pub(super) fn points(&self) -> Vec<Point<'a>> {
+        let point = |trial: &&'a Trial| match View::fate(trial) {
+            Fate::Timed(it) => Some(Point { trial, gflops: it.gflops, screened: it.screened }),
+            Fate::Doubtful(..) | Fate::Failed(_) => None,
+        };
+        self.trials.iter().filter_map(point).collect()
+    }
+
+    /// The trials without, with their errors where they have one.
+    pub(super) fn failed(&self) -> Vec<(&'a Trial, Option<&'a TrialError>)> {
+        let failed = |trial: &&'a Trial| match View::fate(trial) {
+            Fate::Failed(error) => Some((*trial, error)),
+            Fate::Timed(_) | Fate::Doubtful(..) => None,
+        };
+        self.trials.iter().filter_map(failed).collect()
+    }
+
+    pub(super) fn doubtful(&self) -> Vec<(&'a Trial, &'a Measurement, &'static str)> {
+        let doubtful = |trial: &&'a Trial| match View::fate(trial) {
+            Fate::Doubtful(it, why) => Some((*trial, it, why)),
+            Fate::Timed(_) | Fate::Failed(_) => None,
+        };
+        self.trials.iter().filter_map(doubtful).collect()
+    }
+
+    /// The results, the fastest first; of equals the earlier.
+    pub(super) fn ranked(&self) -> Vec<Point<'a>> {
+        let mut points = self.points();
+        points.sort_by(|a, b| b.gflops.total_cmp(&a.gflops).then(a.trial.n.cmp(&b.trial.n)));
+        points
+    }
+
+    /// The first of the finals, if it has a result there.
+    pub(super) fn champion(&self) -> Option<&'a Finalist> {
+        self.finals?.finalists.first().filter(|it| it.result.is_some())
+    }
+
+    /// The trial that won: by the finals, else by the search. None where an incumbent won or nothing has a result.
+    pub(super) fn winner(&self) -> Option<&'a Trial> {
+        match self.champion() {
+            Some(it) => self.trial(it.n?),
+            None => self.ranked().first().map(|it| it.trial),
+        }
+    }
+
+    pub(super) fn trial(&self, n: u64) -> Option<&'a Trial> {
+        self.trials.iter().find(|it| it.n == n).copied()
+    }
+
+    /// What the winner did: in the finals if there were some, else in the search.
+    pub(super) fn best(&self) -> Option<&'a Measurement> {
+        match self.champion() {
+            Some(it) => it.result.as_ref(),
+            None => self.ranked().first().and_then(|it| it.trial.result.as_ref()),
+        }
+    }
+
+    /// The name of the vendor's library and its GFLOPS, if it took part.
+    pub(super) fn library(&self) -> Option<(&'a str, f64)> {
+        let it = self.finals?.baseline.as_ref()?;
+        (it.gflops > 0.0 && it.gflops < MOST).then_some((&*it.name, it.gflops))
+    }
+
+    /// What a finalist is called: its trial, or the incumbent by its name.
+    pub(super) fn finalist_words(&self, it: &Finalist) -> String {
+        let incumbent = || self.head.and_then(|it| it.plan.incumbent.as_ref());
+        match it.n {
+            Some(n) => format!("trial {n}"),
+            None => incumbent().map_or("the incumbent".to_owned(), |it| it.name.clone()),
+        }
+    }
+
+    /// GFLOPS at the least time that the machine allows, and the limit that sets it.
+    pub(super) fn roof(&self) -> Option<(f64, Bound)> {
+        let head = self.head?;
+        let (seconds, bound) = head.roofline.seconds()?;
+        let gflops = head.workload.flops / seconds / 1e9;
+        (gflops > 0.0 && gflops < MOST).then_some((gflops, bound))
+    }
+
+    /// Seconds from the head to the last line, where the times can be read.
+    pub(super) fn wall(&self) -> Option<f64> {
+        let start = instant(&self.head?.time)?;
+        let trials = self.trials.iter().map(|it| &it.time);
+        let others = self.events.iter().map(|it| &it.time).chain(self.steps.iter().map(|it| &it.time));
+        let all = trials.chain(others).chain(self.finals.iter().map(|it| &it.time));
+        let last = all.filter_map(|it| instant(it)).max()?;
+        u32::try_from(last.checked_sub(start)?).ok().map(f64::from)
+    }
+}
+
+/// Seconds of a time like `2026-11-21T10:00:00Z`, from a day far back; None for anything else.
+fn instant(text: &str) -> Option<i64> {
+    let number = |at: std::ops::Range<usize>| {
+        text.get(at).filter(|it| it.bytes().all(|it| it.is_ascii_digit()))?.parse::<i64>().ok()
+    };
+    let signs = [(4, '-'), (7, '-'), (10, 'T'), (13, ':'), (16, ':')];
+    if !text.ends_with('Z') || signs.iter().any(|(at, it)| text[..].chars().nth(*at) != Some(*it)) {
+        return None;
+    }
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Years begin in March, so that the leap day is the last of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + (153 * month + 2) / 5
+        + day;
+    Some(((days * 24 + number(11..13)?) * 60 + number(14..16)?) * 60 + number(17..19)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::instant;
+
+    #[test]
+    fn times_are_read() {
+        let gap = |a: &str, b: &str| Some(instant(b)? - instant(a)?);
+        assert_eq!(gap("2026-11-21T19:13:00Z", "2026-11-21T19:19:05Z"), Some(365));
+        assert_eq!(gap("2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z"), Some(2 * 86_400));
+        assert_eq!(gap("2026-12-31T23:59:59Z", "2027-01-01T00:00:00.250Z"), Some(1));
+        for text in
+            ["", "yesterday", "2026-11-21 19:13:00Z", "2026-11-21T19:13:00+01:00", "é026-11-21T19:13:00Z"]
+        {
+            assert_eq!(instant(text), None, "{text}");
+        }
+    }
+}

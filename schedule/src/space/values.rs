@@ -1,0 +1,74 @@
+//! Named expressions of a script, which stand for themselves in other expressions.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ir::Name;
+use ron::value::RawValue;
+
+use super::{
+    expr::{Expr, Ref, Tree},
+    item::Item,
+    knob::check_name,
+};
+use crate::{
+    Number,
+    ron_text::{Unique, parse_raw, range_of},
+    script::{Placed, ScriptError, read_expr},
+};
+
+/// Names of values whose names stand in each other double an expression each: this many nodes are enough.
+const MAX_NODES: usize = 4096;
+
+/// The named expressions of a script in order. Each may name those before it.
+pub(crate) fn read(text: &str, raw: &RawValue) -> Result<IndexMap<Name, Expr>, ScriptError> {
+    let all: Unique<Name, &RawValue> = parse_raw(text, raw)?;
+    let mut out = IndexMap::new();
+    for (name, raw) in all.0 {
+        check_name("value", &name, &range_of(text, raw))?;
+        let expr = expanded(&read_expr(text, raw)?, &out)?;
+        out.insert(name, expr);
+    }
+    Ok(out)
+}
+
+/// The expression with that of a value in place of each name of one.
+pub(crate) fn expanded(expr: &Expr, values: &IndexMap<Name, Expr>) -> Result<Expr, ScriptError> {
+    let mut nodes = 0usize;
+    let mut put = |it: &Ref| -> Result<Tree<Ref>, ScriptError> {
+        let Some(value) = values.get(&it.name) else { return Ok(Tree::Var(it.clone())) };
+        let wrong = |message| Err(ScriptError { message, span: expr.place_of(&it.at), help: None });
+        if it.part.is_some() {
+            return wrong(format!("`{}` is a value and has no parts", it.name));
+        }
+        nodes = nodes.saturating_add(value.tree().nodes());
+        if nodes > MAX_NODES {
+            return wrong(format!("the values in the expression have more than {MAX_NODES} parts"));
+        }
+        let at = &it.at;
+        value.tree().try_map(&mut |it: &Ref| Ok(Tree::Var(Ref { at: at.clone(), ..it.clone() })))
+    };
+    let tree = expr.tree().try_map(&mut put)?;
+    if tree.depth() > super::MAX_EXPRESSION_DEPTH * 2 {
+        let message = "the values in the expression nest too deep".to_owned();
+        return Err(ScriptError { message, span: expr.place(), help: None });
+    }
+    Ok(expr.with(Arc::new(tree)))
+}
+
+/// The same for every number of the steps.
+pub(crate) fn expand(items: &mut [Item], values: &IndexMap<Name, Expr>) -> Result<(), ScriptError> {
+    for item in items {
+        match item {
+            Item::Step(Placed { value, .. }) => {
+                for number in value.get_mut().numbers() {
+                    if let Number::Expr(it) = number {
+                        *it = expanded(it, values)?;
+                    }
+                }
+            }
+            Item::Choose(it) => it.one_of.iter_mut().try_for_each(|it| expand(it, values))?,
+        }
+    }
+    Ok(())
+}
