@@ -265,11 +265,16 @@ impl Export {
     fn text(&self, log: &log::Log) -> Result<String, ExportError> {
         let run = self.run.as_deref();
         match self.to {
-            Format::KernelTuner => Ok(log::kernel_tuner(&Table::of(log, run)?) + "\n"),
-            Format::T4 => Ok(log::t4(&Table::of(log, run)?) + "\n"),
+            Format::KernelTuner => Ok(shown(&log::kernel_tuner(&Table::of(log, run)?))),
+            Format::T4 => Ok(shown(&log::t4(&Table::of(log, run)?))),
             Format::Csv => log::csv(log, run),
         }
     }
+}
+
+/// JSON on several lines, with what a terminal would obey as escapes.
+fn shown(json: &str) -> String {
+    json.lines().flat_map(|it| [escape_controls(it), "\n".into()]).collect()
 }
 
 fn counted(n: u64, word: &str) -> String {

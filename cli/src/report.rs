@@ -9,6 +9,8 @@ use schedule::{ScheduleError, workload::WorkloadError};
 use serde_json::{Value, json};
 use tuner::log::LogError;
 
+use crate::shell::visible;
+
 /// An error on its way to the user.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -70,7 +72,9 @@ impl Report {
 
     /// With what to try instead, if there is something.
     pub(crate) fn help(self, help: impl Into<Option<String>>) -> Report {
-        Report { help: help.into(), ..self }
+        // Unlike titles, the renderer takes these as they are.
+        let shown = |it: String| it.lines().map(|it| visible(it.to_owned())).collect::<Vec<_>>().join("\n");
+        Report { help: help.into().map(shown), ..self }
     }
 
     /// With a place in a file.

@@ -80,8 +80,9 @@ pub fn serve(
     let (sender, orders) = mpsc::channel();
     let seen = Arc::clone(&busy);
     thread::spawn(move || {
-        read(input, &sender, &seen);
-        if seen.load(Ordering::SeqCst) > 0 {
+        // What is wrong with a line is worth a word before the end.
+        let has_ended = read(input, &sender, &seen);
+        if has_ended && seen.load(Ordering::SeqCst) > 0 {
             leave();
         }
         drop(sender);
@@ -107,8 +108,9 @@ pub fn serve(
     Ok(())
 }
 
-/// Reads jobs until the input ends. A last line without an end was cut off with its writer: it is no job.
-fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) {
+/// Reads jobs until the input ends, or until a line is none, and says which. A last line without an end was cut off
+/// with its writer: it is no job.
+fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) -> bool {
     let mut input = BufReader::with_capacity(1 << 16, input);
     for number in 1.. {
         let mut line = Vec::new();
@@ -116,7 +118,7 @@ fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) {
         let read = input.by_ref().take(most).read_until(b'\n', &mut line);
         let too_long = line.len() > MAX_LINE;
         if read.is_err() || (line.last() != Some(&b'\n') && !too_long) {
-            return;
+            return true;
         }
         let order = if too_long {
             Order::Bad(ServeError::NoJob { line: number, why: "it is too long".into() })
@@ -126,9 +128,10 @@ fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) {
         let is_bad = matches!(order, Order::Bad(_));
         busy.fetch_add(1, Ordering::SeqCst);
         if orders.send(order).is_err() || is_bad {
-            return;
+            return !is_bad;
         }
     }
+    true
 }
 
 fn order(number: usize, line: &[u8]) -> Order {
