@@ -14,7 +14,7 @@ use crate::{
     report::Report,
     shell::Shell,
     table::Table,
-    tune::{Workers, interval_words, log_error, problem_of, space_of},
+    tune::{Workers, interval_words, problem_of, space_of},
 };
 
 /// Make the trials of a log again and compare
@@ -67,7 +67,7 @@ struct Replayed {
 
 impl Replay {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        let log = tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))?;
+        let log = tuner::log::read(&self.log).map_err(|err| Report::log(&err))?;
         for damage in &log.damage {
             shell.note(&damage.to_string());
         }
@@ -78,7 +78,7 @@ impl Replay {
         }
         let mut different = 0;
         for it in runs {
-            let head = it.head().map_err(|err| log_error(&it.segment, &err))?;
+            let head = it.head().map_err(|err| Report::log(&err))?;
             let replayed = self.replay(head, it, shell)?;
             shell.done();
             different += replayed.differences.len();

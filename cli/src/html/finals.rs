@@ -26,7 +26,7 @@ pub(super) fn table(view: &View<'_>, finals: &Finals) -> String {
     let mut rows: Vec<(f64, String)> = vec![];
     for (at, it) in finals.finalists.iter().enumerate() {
         let speed = it.result.as_ref().map_or(0.0, |it| it.gflops);
-        rows.push((speed, row(view, it, at == 0)));
+        rows.push((speed, row(it, at == 0)));
     }
     if let Some(it) = &finals.baseline {
         let place = rows.iter().position(|row| row.0 < it.gflops).unwrap_or(rows.len());
@@ -49,8 +49,8 @@ pub(super) fn table(view: &View<'_>, finals: &Finals) -> String {
     out + "</tbody></table></div>\n"
 }
 
-fn row(view: &View<'_>, it: &Finalist, is_first: bool) -> String {
-    let name = escaped(&shortened(&view.finalist_words(it), 60));
+fn row(it: &Finalist, is_first: bool) -> String {
+    let name = escaped(&shortened(&View::finalist_words(it), 60));
     let Some(result) = it.result.as_ref().filter(|_| it.error.is_none()) else {
         let why = it.error.as_ref().map_or("no result".to_owned(), ToString::to_string);
         return format!("<tr><td>{name}</td><td colspan=\"5\" class=\"bad\">{}</td></tr>\n", escaped(&why));
@@ -131,7 +131,7 @@ pub(super) fn chart(view: &View<'_>, finals: &Finals) -> Option<Figure> {
     let mut rows: Vec<(String, Interval, &str)> = vec![];
     for it in &finals.finalists {
         if let Some(ratio) = it.versus_winner.filter(sane) {
-            rows.push((view.finalist_words(it), ratio, "interval"));
+            rows.push((View::finalist_words(it), ratio, "interval"));
         }
     }
     // The library against the winner is the winner against the library turned over.

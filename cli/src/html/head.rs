@@ -170,7 +170,7 @@ pub(super) fn winner(view: &View<'_>) -> String {
     let Some(trial) = view.winner() else {
         return match view.champion() {
             Some(it) => {
-                let name = escaped(&view.finalist_words(it));
+                let name = escaped(&View::finalist_words(it));
                 format!("<p><b>{name}</b> won: no trial of this run is faster than the incumbent.</p>\n")
             }
             None => "<p>There is no winner: no trial has a result.</p>\n".to_owned(),

@@ -135,7 +135,7 @@ impl<'a> View<'a> {
     }
 
     /// What a finalist is called: its trial, or the incumbent by its name.
-    pub(super) fn finalist_words(&self, it: &Finalist) -> String {
+    pub(super) fn finalist_words(it: &Finalist) -> String {
         match (it.n, &it.name) {
             (Some(n), _) => format!("trial {n}"),
             (None, Some(name)) => name.clone(),

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) use resume::{Resume, problem_of, space_of};
 pub(crate) use show::interval_words;
 use start::Start;
-pub(crate) use start::{Workers, log_error};
+pub(crate) use start::Workers;
 
 /// Search a space of schedules for the fastest
 ///
@@ -111,7 +111,7 @@ impl Tune {
         let problem = start::problem(&plan, self.seed, target)?;
         let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
         let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
-        let writer = Writer::create(&folder, &head).map_err(|err| start::log_error(&folder, &err))?;
+        let writer = Writer::create(&folder, &head).map_err(|err| start::Report::log(&err))?;
         let log = tuner::log::RunLog::empty(writer.path());
         Start { problem, space, head, folder, writer, log, pool }.run(shell)
     }

@@ -13,7 +13,7 @@ use tuner::{
 
 use super::{
     now,
-    start::{Start, Workers, log_error},
+    start::{Start, Workers},
 };
 use crate::{report::Report, shell::Shell};
 
@@ -36,13 +36,12 @@ impl Resume {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
         let (name, segment) = self.pick()?;
         // From here on the segment is ours, so what it holds is read after this.
-        let (mut writer, recovered) =
-            Writer::reopen(&segment, &now()).map_err(|err| log_error(&segment, &err))?;
+        let (mut writer, recovered) = Writer::reopen(&segment, &now()).map_err(|err| Report::log(&err))?;
         if recovered.cut > 0 {
             shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
         }
         let mut log = self.read()?.runs.swap_remove(&name).ok_or_else(|| self.no_run(&name))?;
-        let mut head = log.head().map_err(|err| log_error(&segment, &err))?.clone();
+        let mut head = log.head().map_err(|err| Report::log(&err))?.clone();
         if let Some(trials) = self.trials {
             head.plan.trials = trials;
             // More trials make other finals.
@@ -65,12 +64,12 @@ impl Resume {
             time: now(),
             other: indexmap::IndexMap::new(),
         };
-        writer.append(&Entry::Event(event)).map_err(|err| log_error(&segment, &err))?;
+        writer.append(&Entry::Event(event)).map_err(|err| Report::log(&err))?;
         Start { problem, space, head, folder: self.log.clone(), writer, log, pool }.run(shell)
     }
 
     fn read(&self) -> Result<Log, Report> {
-        tuner::log::read(&self.log).map_err(|err| log_error(&self.log, &err))
+        tuner::log::read(&self.log).map_err(|err| Report::log(&err))
     }
 
     /// The run to go on with: its name and its segment.

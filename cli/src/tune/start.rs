@@ -15,10 +15,10 @@ use ir::{Arch, Target};
 use tuner::{
     Case, Regime, Roofline, Space,
     build::{Problem, target_word},
-    log::{self, LogError, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
+    log::{self, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
     pool::{Deadlines, Pool, Role, WorkerSpec},
     sha256,
-    tune::Tuning,
+    tune::{TuneError, Tuning},
 };
 
 use super::{now, progress::Progress, show};
@@ -117,7 +117,10 @@ impl Start {
         };
         let ended = tuning.run();
         let printed = progress.end();
-        let ended = ended.map_err(|err| Report::usage(format!("{}: {err}", self.folder.display())))?;
+        let ended = ended.map_err(|err| match err {
+            TuneError::Log(err) => Report::log(&err),
+            TuneError::Incumbent(_) | TuneError::Diverged { .. } => Report::failed(err.to_string()),
+        })?;
         printed?;
         show::ended(head, &self.folder, &ended, shell)
     }
@@ -213,9 +216,4 @@ fn protocol(regime: Regime, threads: usize) -> Protocol {
         data: "normal".to_owned(),
         threads,
     }
-}
-
-/// A log that cannot be read or written.
-pub(crate) fn log_error(path: &Path, err: &LogError) -> Report {
-    Report::usage(format!("{}: {err}", path.display()))
 }
