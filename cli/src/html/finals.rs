@@ -22,7 +22,7 @@ const RIGHT: f64 = WIDTH - 24.0;
 const TOP: f64 = 30.0;
 
 /// The table, with the library's row where it belongs by its speed.
-pub(super) fn table(view: &View<'_>, finals: &Finals) -> String {
+pub(super) fn table(finals: &Finals) -> String {
     let mut rows: Vec<(f64, String)> = vec![];
     for (at, it) in finals.finalists.iter().enumerate() {
         let speed = it.result.as_ref().map_or(0.0, |it| it.gflops);

@@ -116,7 +116,7 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
         let words: Vec<_> = finals::words(view, it).iter().map(|it| escaped(it)).collect();
         let words = words.join("</p>\n<p>");
         let chart = finals::chart(view, it).map_or(String::new(), |it| it.html());
-        let table = finals::table(view, it);
+        let table = finals::table(it);
         let body = format!("{table}<div class=\"charts\">\n{chart}<div><p>{words}</p></div>\n</div>\n");
         part(&mut out, "The finals", &body);
     }

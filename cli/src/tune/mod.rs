@@ -111,7 +111,7 @@ impl Tune {
         let problem = start::problem(&plan, self.seed, target)?;
         let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
         let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
-        let writer = Writer::create(&folder, &head).map_err(|err| start::Report::log(&err))?;
+        let writer = Writer::create(&folder, &head).map_err(|err| Report::log(&err))?;
         let log = tuner::log::RunLog::empty(writer.path());
         Start { problem, space, head, folder, writer, log, pool }.run(shell)
     }
