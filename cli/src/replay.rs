@@ -7,14 +7,14 @@ use tuner::{
     bench::Verdict,
     build::Problem,
     log::{Run, RunLog, Trial},
-    replay::{self, Again, Compiled, Difference},
+    replay::{self, Again, Compiled, Difference, HeadError},
 };
 
 use crate::{
     report::Report,
     shell::Shell,
     table::Table,
-    tune::{Workers, interval_words, problem_of, space_of},
+    tune::{Workers, interval_words},
 };
 
 /// Make the trials of a log again and compare
@@ -92,9 +92,9 @@ impl Replay {
     }
 
     fn replay(&self, head: &Run, log: &RunLog, shell: &mut Shell<'_>) -> Result<Replayed, Report> {
-        let damaged = |what: String| Report::failed(format!("run {}: {what}", head.run));
-        let problem = problem_of(head).map_err(damaged)?;
-        let space = space_of(head).map_err(damaged)?;
+        let damaged = |err: HeadError| Report::failed(format!("run {}: {err}", head.run));
+        let problem = head.problem().map_err(damaged)?;
+        let space = head.space().map_err(damaged)?;
         let trials = self.chosen(head, log)?;
         let mut it = Replayed {
             asked: trials.len(),

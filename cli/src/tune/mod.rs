@@ -22,7 +22,7 @@ use crate::{
     shell::Shell,
 };
 
-pub(crate) use resume::{Resume, problem_of, space_of};
+pub(crate) use resume::Resume;
 pub(crate) use show::interval_words;
 use start::Start;
 pub(crate) use start::Workers;

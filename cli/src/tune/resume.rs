@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use schedule::{script::Script, workload::Param};
 use tuner::{
-    Space,
-    build::Problem,
     log::{Entry, Event, Happening, Log, Run, RunLog, Writer},
     pool::Pool,
-    protocol::ProblemText,
+    replay::HeadError,
 };
 
 use super::{
@@ -49,9 +46,9 @@ impl Resume {
                 log.finals.clear();
             }
         }
-        let damaged = |what: String| Report::failed(format!("run {name}: {what}"));
-        let problem = problem_of(&head).map_err(damaged)?;
-        let space = space_of(&head).map_err(damaged)?;
+        let damaged = |err: HeadError| Report::failed(format!("run {name}: {err}"));
+        let problem = head.problem().map_err(damaged)?;
+        let space = head.space().map_err(damaged)?;
         shell.progress("starting workers");
         let pool = self.workers.start(&problem.target)?;
         same_machine(&head, &pool)?;
@@ -106,27 +103,4 @@ fn same_machine(head: &Run, pool: &Pool) -> Result<(), Report> {
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// The problem of a run, read from its head.
-pub(crate) fn problem_of(head: &Run) -> Result<Problem, String> {
-    let text = ProblemText {
-        program: head.workload.program.clone(),
-        dims: head.workload.dims.clone(),
-        seed: head.seed,
-        target: head.target.clone(),
-    };
-    text.problem().map_err(|err| err.to_string())
-}
-
-/// The space of a run as it was: that of its script, with the choices that its head names.
-pub(crate) fn space_of(head: &Run) -> Result<Space, String> {
-    let script = Script::parse(&head.script.text).map_err(|err| err.to_string())?;
-    let params = head.script.params.iter().map(|(name, it)| {
-        let value: Param = serde_json::from_value(it.clone()).map_err(|err| format!("`{name}`: {err}"))?;
-        Ok((name.clone(), value))
-    });
-    let params = params.collect::<Result<_, String>>()?;
-    let space = Space::of(&script, &params).map_err(|err| err.to_string())?;
-    space.with_choices(&head.script.knobs).map_err(|err| err.to_string())
 }

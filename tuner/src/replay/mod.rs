@@ -4,6 +4,7 @@
 //! The levels, each with all before it: the source is the same; the machine code is the same, or the compiler is
 //! another; the numbers are right; the speed is the same.
 
+mod head;
 mod speed;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use codegen::device::{cc, nvrtc};
 use ir::Target;
 use schedule::Step;
 
+pub use head::HeadError;
 pub use speed::{Speed, best, ranking, speeds};
 
 use crate::{

@@ -6,6 +6,7 @@
 mod common;
 mod evolution;
 mod filter;
+mod recorded;
 mod roofline;
 mod rule;
 mod scripts;
