@@ -1,12 +1,14 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, cc, nvrtc, occupancy},
+    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, nvrtc, occupancy},
     emit::emit,
     lower::{lower_explained, no_effect},
 };
 use indexmap::IndexMap;
 use ir::{Arch, Func, Module, Name, Target};
+
+use tuner::build::machine_code;
 
 use crate::report::Report;
 
@@ -40,13 +42,7 @@ pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Report>
 pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Report> {
     let (module, notes) = lower(func, target)?;
     let source = source(&module, target)?;
-    let (binary, resources) = match target {
-        Target::Cpu => (cc::find()?.compile(&source)?, vec![]),
-        Target::Cuda(arch) => {
-            let compiled = compile_cuda(&source, func, arch)?;
-            (compiled.cubin, compiled.resources)
-        }
-    };
+    let (binary, resources) = machine_code(&source, &func.name, target)?;
     let program = codegen::program(&module, dims, binary).map_err(|err| Report::failed(err.to_string()))?;
     Ok(Built { func: func.clone(), source, program, resources, notes })
 }

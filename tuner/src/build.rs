@@ -158,13 +158,22 @@ pub fn generate(problem: &Problem, steps: &[Step]) -> Result<Generated, BuildErr
 impl Generated {
     /// Calls the compiler.
     pub fn compile(&self, target: &Target) -> Result<Made, BuildError> {
-        let (binary, resources) = match target {
-            Target::Cpu => (cc::find()?.compile(&self.source)?, vec![]),
-            Target::Cuda(arch) => {
-                let compiled = nvrtc::compile(&self.source, &format!("{}.cu", self.func.name), arch, &[])?;
-                (compiled.cubin, compiled.resources)
-            }
-        };
+        let (binary, resources) = machine_code(&self.source, &self.func.name, target)?;
         Ok(Made { program: Program { binary, ..self.program.clone() }, resources })
+    }
+}
+
+/// Compiles an emitted source: machine code, and what each kernel needs where the compiler tells.
+pub fn machine_code(
+    source: &str,
+    name: &Name,
+    target: &Target,
+) -> Result<(Vec<u8>, Vec<Resources>), DeviceError> {
+    match target {
+        Target::Cpu => Ok((cc::find()?.compile(source)?, vec![])),
+        Target::Cuda(arch) => {
+            let compiled = nvrtc::compile(source, &format!("{name}.cu"), arch, &[])?;
+            Ok((compiled.cubin, compiled.resources))
+        }
     }
 }

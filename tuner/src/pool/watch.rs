@@ -177,7 +177,7 @@ impl Pool {
             }
             Err(err) if err.sticky => {
                 slot.end(None, true, Instant::now());
-                let words = format!("{worker}: after job {id} ({})", err.kind);
+                let words = format!("{worker}: replaced after job {id} ({})", err.kind);
                 self.happened(Happening::WorkerReplaced, words);
             }
             Ok(_) | Err(_) => slot.failures = 0,
