@@ -128,7 +128,9 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Repor
     let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
     let (gflops, time) = (gflops_words(result.gflops), time_words(result.stats.median));
     writeln!(out, "winner     trial {}: {gflops} GFLOPS, {time}{part}", winner.n)?;
-    writeln!(out, "           {}", decision_words(&winner.decisions))?;
+    if !winner.decisions.is_empty() {
+        writeln!(out, "           {}", decision_words(&winner.decisions))?;
+    }
     Ok(())
 }
 
