@@ -4,7 +4,12 @@ use schedule::Choice;
 use serde_json::json;
 use tuner::{Pruning, Space};
 
-use crate::{load::Plan, report::Report, shell::Shell, table::Table};
+use crate::{
+    load::Plan,
+    report::Report,
+    shell::Shell,
+    table::{Table, grouped},
+};
 
 /// How many choices of a knob are written out; the rest is counted.
 const SHOWN: usize = 12;
@@ -59,22 +64,6 @@ fn about(count: u128, of: &Pruning) -> String {
 fn share(part: u128, whole: u128) -> String {
     let percent = part as f64 / whole as f64 * 100.0;
     if percent > 0.0 && percent < 0.1 { format!("{percent:.1e} %") } else { format!("{percent:.1} %") }
-}
-
-/// A number with commas; one of more than 18 digits in powers of ten.
-fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    if digits.len() > 18 {
-        return format!("{:.1e}", number as f64);
-    }
-    let mut out = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 fn words(choices: &[Choice]) -> String {

@@ -50,6 +50,23 @@ fn is_number(cell: &str) -> bool {
     head.is_none_or(|it| it.is_ascii_digit() || it == '—')
 }
 
+/// A number with commas; one of more than 18 digits in powers of ten.
+pub(crate) fn grouped(number: impl Into<u128>) -> String {
+    let number = number.into();
+    let digits = number.to_string();
+    if digits.len() > 18 {
+        return format!("{:.1e}", number as f64);
+    }
+    let mut out = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::Table;

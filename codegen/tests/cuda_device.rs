@@ -218,19 +218,21 @@ fn decode(dtype: DType, raw: &[u8]) -> Vec<f64> {
     }
 }
 
+/// The types of the inputs and the output of products that the vendor's libraries have, and how exact they are.
+const PRODUCTS: [(DType, DType, f64); 6] = [
+    (DType::F32, DType::F32, 1e-5),
+    (DType::F64, DType::F64, 1e-13),
+    (DType::F16, DType::F32, 1e-5),
+    (DType::F16, DType::F16, 1e-2),
+    (DType::Bf16, DType::F32, 1e-5),
+    (DType::Bf16, DType::Bf16, 1e-1),
+];
+
 #[test]
 fn cublas_is_right_in_every_type_and_layout() {
     let Some(mut machine) = machine("cublas_is_right_in_every_type_and_layout") else { return };
     let (m, n, k) = (67, 45, 133);
-    let pairs = [
-        (DType::F32, DType::F32, 1e-5),
-        (DType::F64, DType::F64, 1e-13),
-        (DType::F16, DType::F32, 1e-5),
-        (DType::F16, DType::F16, 1e-2),
-        (DType::Bf16, DType::F32, 1e-5),
-        (DType::Bf16, DType::Bf16, 1e-1),
-    ];
-    for (input, output, tolerance) in pairs {
+    for (input, output, tolerance) in PRODUCTS {
         for (batch, b_transposed) in [(1, false), (1, true), (3, false), (3, true)] {
             let gemm = Gemm { batch, m, n, k, input, output, b_transposed };
             let program = match machine.load_gemm(&gemm) {

@@ -8,7 +8,11 @@ use std::{
 use codegen::vgpu::{Access, Counters, Direction, Found, Traffic};
 use ir::{Arch, Module, Target};
 
-use crate::{load::Plan, report::Report, table::Table};
+use crate::{
+    load::Plan,
+    report::Report,
+    table::{Table, grouped},
+};
 
 /// Over the columns of a table of several programs.
 pub(super) const HEADS: [&str; 7] =
@@ -138,17 +142,4 @@ fn shortened(text: &str) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(60).collect();
     if chars.next().is_some() { format!("{head}…") } else { head }
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

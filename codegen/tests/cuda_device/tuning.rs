@@ -13,7 +13,7 @@ use tilewright_codegen::device::{
     BufferId, CudaMachine, DeviceError, Gemm, Machine, Program, ProgramId, nvrtc,
 };
 
-use super::{SOURCE, arch, check_gemm, download_f32, launch, machine, upload, upload_f32};
+use super::{PRODUCTS, SOURCE, arch, check_gemm, download_f32, launch, machine, upload, upload_f32};
 
 /// Saxpy over so many elements, loaded, with its two buffers.
 fn saxpy(machine: &mut CudaMachine, count: usize) -> (ProgramId, [BufferId; 2]) {
@@ -156,15 +156,7 @@ fn the_clock_is_read() {
 #[test]
 fn every_choice_of_cublas_lt_is_right() {
     let Some(mut machine) = machine("every_choice_of_cublas_lt_is_right") else { return };
-    let pairs = [
-        (DType::F32, DType::F32, 1e-5),
-        (DType::F64, DType::F64, 1e-13),
-        (DType::F16, DType::F32, 1e-5),
-        (DType::F16, DType::F16, 1e-2),
-        (DType::Bf16, DType::F32, 1e-5),
-        (DType::Bf16, DType::Bf16, 1e-1),
-    ];
-    for (input, output, tolerance) in pairs {
+    for (input, output, tolerance) in PRODUCTS {
         for (batch, b_transposed) in [(1, false), (1, true), (3, false), (3, true)] {
             // The library wants rows of whole 16 bytes for some of its algorithms, and takes any for the others.
             for [m, n, k] in [[67, 45, 133], [128, 64, 96]] {

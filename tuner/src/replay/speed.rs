@@ -37,10 +37,7 @@ pub fn best(log: &RunLog) -> Vec<&Trial> {
     let mut trials: Vec<(usize, f64, &Trial)> = log
         .trials
         .values()
-        .filter_map(|it| {
-            let result = it.result.as_ref().filter(|it| !it.suspicious)?;
-            Some((place(it.n).unwrap_or(usize::MAX), result.stats.median, it))
-        })
+        .filter_map(|it| Some((place(it.n).unwrap_or(usize::MAX), it.seconds()?, it)))
         .collect();
     trials.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.n.cmp(&b.2.n)));
     trials.into_iter().map(|it| it.2).collect()

@@ -10,7 +10,7 @@ use super::{
     Ended, Seen, Summary, TuneError, Tuning,
     candidates::{Candidates, Compiled},
     feed::{Candidate, Fed, Feed},
-    history::{History, score},
+    history::History,
 };
 use crate::{
     filter,
@@ -297,7 +297,7 @@ impl Search<'_, '_> {
             other: indexmap::IndexMap::new(),
         };
         self.summary.add(&trial);
-        let seconds = score(&trial);
+        let seconds = trial.seconds();
         self.tuning.log.trials.insert(trial.n, trial.clone());
         self.tuning.write(&Entry::Trial(trial), &self.summary)?;
         self.feed.tell(candidate.index, candidate.n, seconds);

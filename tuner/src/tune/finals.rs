@@ -5,7 +5,6 @@ use super::{
     Summary, TuneError, Tuning,
     candidates::{Candidates, Compiled},
     feed::Candidate,
-    history::score,
 };
 use crate::{
     bench,
@@ -31,7 +30,7 @@ impl Tuning<'_> {
         if compiled.is_empty() {
             return Ok(None);
         }
-        let slowest = self.log.trials.values().filter_map(score).fold(0.001, f64::max);
+        let slowest = self.log.trials.values().filter_map(Trial::seconds).fold(0.001, f64::max);
         let how = Final {
             regime: self.plan.regime,
             rounds: self.plan.rounds,
@@ -87,7 +86,7 @@ impl Tuning<'_> {
     /// The best trials of the search as candidates, the best first.
     fn best_trials(&self) -> Vec<Candidate> {
         let mut trials: Vec<(f64, &Trial)> =
-            self.log.trials.values().filter_map(|it| Some((score(it)?, it))).collect();
+            self.log.trials.values().filter_map(|it| Some((it.seconds()?, it))).collect();
         trials.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.n.cmp(&b.1.n)));
         trials.iter().take(self.plan.finalists).filter_map(|(_, it)| self.candidate_of(it)).collect()
     }

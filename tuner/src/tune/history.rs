@@ -23,17 +23,11 @@ pub(super) struct Known {
 
 impl History {
     pub(super) fn of(trials: &BTreeMap<u64, Trial>) -> History {
-        let known = |it: &Trial| Known { id: it.id.clone(), source: it.src.clone(), seconds: score(it) };
+        let known = |it: &Trial| Known { id: it.id.clone(), source: it.src.clone(), seconds: it.seconds() };
         History { trials: trials.values().map(|it| (it.n, known(it))).collect() }
     }
 
     pub(super) fn trial(&self, n: u64) -> Option<&Known> {
         self.trials.get(&n)
     }
-}
-
-/// What a search may believe: seconds per call of a trial that is right and not faster than the machine.
-pub(super) fn score(trial: &Trial) -> Option<f64> {
-    let result = trial.result.as_ref().filter(|it| !it.suspicious)?;
-    Some(result.stats.median)
 }
