@@ -37,8 +37,6 @@ pub mod script;
 mod session;
 mod space;
 mod state;
-mod tile;
-mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
@@ -56,4 +54,3 @@ pub use space::{
     Ref, SyntaxError, Tree,
 };
 pub use state::ScheduleState;
-pub use tile_error::TileError;
