@@ -18,6 +18,7 @@ pub enum Thing {
     Knob,
     Style,
     Mechanism,
+    Intrinsic,
 }
 
 impl Thing {
@@ -34,6 +35,7 @@ impl Thing {
             Thing::Knob => "knob",
             Thing::Style => "style",
             Thing::Mechanism => "mechanism",
+            Thing::Intrinsic => "intrinsic",
         }
     }
 }

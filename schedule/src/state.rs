@@ -96,7 +96,8 @@ impl ScheduleState {
             | Thing::Annotation
             | Thing::Knob
             | Thing::Style
-            | Thing::Mechanism => vec![],
+            | Thing::Mechanism
+            | Thing::Intrinsic => vec![],
         }
     }
 

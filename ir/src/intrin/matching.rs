@@ -53,6 +53,25 @@ pub enum Mismatch {
     Scope { operand: Name, needed: Scope, buffer: Name, found: Scope },
 }
 
+impl Mismatch {
+    /// What to try instead, if there is one thing to say.
+    pub const fn help(&self) -> Option<&'static str> {
+        match self {
+            Mismatch::NoBlock => Some("name the loop over the rows of the tile by `loop`"),
+            Mismatch::Init => {
+                Some("decompose_reduction the block first, and tensorize its `_init` with `lanes_m16n8`")
+            }
+            Mismatch::Guard { .. } => Some("pad_einsum the block first, so that all tiles are whole"),
+            Mismatch::Loops { .. } => Some("split the loops by the extents of the instruction"),
+            Mismatch::Body { .. } => Some("`explain` shows what the intrinsic computes"),
+            Mismatch::Type { .. } | Mismatch::Types { .. } => Some("choose the intrinsic for these types"),
+            Mismatch::Scope { .. } => {
+                Some("cache_read and cache_write the operands into the scopes it needs, or set_scope them")
+            }
+        }
+    }
+}
+
 /// The numbers of iterations of a nest of loops.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extents(pub Vec<Index>);
@@ -83,14 +102,6 @@ fn nest(body: &Stmt) -> Option<(Vec<(&Name, &Index)>, &Store)> {
             Stmt::Store(it) => return Some((loops, it)),
             Stmt::Block(_) | Stmt::Seq(_) => return None,
         }
-    }
-}
-
-/// How many loops a block must have in its body to be compared with an intrinsic.
-pub fn unblocked(intrinsic: &Intrinsic) -> usize {
-    match intrinsic.instruction {
-        Instruction::Mma { .. } => 3,
-        Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 2,
     }
 }
 

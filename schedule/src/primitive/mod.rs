@@ -21,6 +21,7 @@ mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
 mod storage_align;
+mod tensorize;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -46,6 +47,7 @@ pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
+pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -102,6 +104,7 @@ pub enum Step {
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
     StorageAlign(StorageAlign),
+    Tensorize(Tensorize),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -132,6 +135,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -162,6 +166,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -192,6 +197,7 @@ impl Step {
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
+            Step::Tensorize(_) => "tensorize",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -222,6 +228,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
+    ("tensorize", include_str!("tensorize.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),
