@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::{Index, Name, ThreadAxis};
+use ir::{DType, Index, Name, Scope, ThreadAxis};
 
 /// A kind of thing that a step names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,7 @@ pub enum Thing {
     Annotation,
     Knob,
     Style,
+    Mode,
     Mechanism,
 }
 
@@ -33,6 +34,7 @@ impl Thing {
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
             Thing::Style => "style",
+            Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
         }
     }
@@ -143,6 +145,14 @@ pub enum ScheduleError {
     AlreadyAligned { name: Name },
     #[error("a stride of buffer `{name}` cannot leave {offset} when divided by {factor}")]
     BadAlignment { name: Name, factor: i64, offset: i64 },
+    #[error("buffer `{name}` is in {scope} memory, and swizzles are for shared memory")]
+    NotShared { name: Name, scope: Scope },
+    #[error("buffer `{name}` is swizzled, and swizzles are for shared memory")]
+    Swizzled { name: Name },
+    #[error("the swizzle of buffer `{name}` needs either a mode, or all of bits, base and shift")]
+    SwizzleWhat { name: Name },
+    #[error("no swizzle of {dtype} has the bits, base and shift that are given for buffer `{name}`")]
+    BadSwizzle { name: Name, dtype: DType },
 
     // Annotations.
     #[error("annotate needs either a loop or a block")]
@@ -182,6 +192,10 @@ impl ScheduleError {
             | E::BadAlignment { name, .. }
             | E::NotAPermutation { name, .. }
             | E::AlreadyAligned { name }
+            | E::NotShared { name, .. }
+            | E::Swizzled { name }
+            | E::SwizzleWhat { name }
+            | E::BadSwizzle { name, .. }
             | E::Annotated { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
@@ -235,6 +249,12 @@ impl ScheduleError {
                 "the factor is at least 1, and the offset at least 0 and below the factor"
             }
             E::AlreadyAligned { .. } => "use transform_layout before storage_align",
+            E::NotShared { .. } => "set_scope it to shared first",
+            E::Swizzled { .. } => "swizzle it with the mode `none` first",
+            E::SwizzleWhat { .. } => "write `mode: \"128B\"`, or nothing to have it chosen",
+            E::BadSwizzle { .. } => {
+                "1 <= bits <= shift, bits + base + shift <= 20, and a chunk of 1 << base bytes holds whole elements"
+            }
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
             E::NameTaken { .. }
             | E::Reserved { .. }
