@@ -54,6 +54,8 @@ pub enum ScheduleError {
     Block(#[from] crate::BlockError),
     #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
+    #[error(transparent)]
+    Tile(#[from] crate::TileError),
 
     #[error("{step} would leave a program that breaks a rule: {message}")]
     Unsound { step: &'static str, message: String },
@@ -170,6 +172,7 @@ impl ScheduleError {
         match self {
             E::Block(it) => it.names(),
             E::Pipeline(it) => it.names(),
+            E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
             | E::NotAName { name }
@@ -217,6 +220,7 @@ impl ScheduleError {
         let help = match self {
             E::Block(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
+            E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
                 "leave one factor `None` to have it inferred"

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod bind;
+mod blockize;
 mod cache_read;
 mod cache_write;
 mod compute_at;
@@ -27,6 +28,7 @@ mod vectorize;
 
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
+pub use blockize::Blockize;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
@@ -83,6 +85,7 @@ pub trait Primitive {
 pub enum Step {
     Annotate(Annotate),
     Bind(Bind),
+    Blockize(Blockize),
     CacheRead(CacheRead),
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
@@ -113,6 +116,7 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
@@ -143,6 +147,7 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
@@ -173,6 +178,7 @@ impl Step {
         match self {
             Step::Annotate(_) => "annotate",
             Step::Bind(_) => "bind",
+            Step::Blockize(_) => "blockize",
             Step::CacheRead(_) => "cache_read",
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
@@ -203,6 +209,7 @@ impl Step {
 const SOURCES: &[(&str, &str)] = &[
     ("annotate", include_str!("annotate.rs")),
     ("bind", include_str!("bind.rs")),
+    ("blockize", include_str!("blockize.rs")),
     ("cache_read", include_str!("cache_read.rs")),
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
