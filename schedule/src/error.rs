@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::{DType, Index, Name, Scope, ThreadAxis};
+use ir::{Index, Name, ThreadAxis};
 
 /// A kind of thing that a step names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +52,8 @@ impl fmt::Display for Thing {
 pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
+    #[error(transparent)]
+    Layout(#[from] crate::LayoutError),
     #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
     #[error(transparent)]
@@ -147,14 +149,6 @@ pub enum ScheduleError {
     AlreadyAligned { name: Name },
     #[error("a stride of buffer `{name}` cannot leave {offset} when divided by {factor}")]
     BadAlignment { name: Name, factor: i64, offset: i64 },
-    #[error("buffer `{name}` is in {scope} memory, and swizzles are for shared memory")]
-    NotShared { name: Name, scope: Scope },
-    #[error("buffer `{name}` is swizzled, and swizzles are for shared memory")]
-    Swizzled { name: Name },
-    #[error("the swizzle of buffer `{name}` needs either a mode, or all of bits, base and shift")]
-    SwizzleWhat { name: Name },
-    #[error("no swizzle of {dtype} has the bits, base and shift that are given for buffer `{name}`")]
-    BadSwizzle { name: Name, dtype: DType },
 
     // Annotations.
     #[error("annotate needs either a loop or a block")]
@@ -171,6 +165,7 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Layout(it) => it.names(),
             E::Pipeline(it) => it.names(),
             E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
@@ -195,10 +190,6 @@ impl ScheduleError {
             | E::BadAlignment { name, .. }
             | E::NotAPermutation { name, .. }
             | E::AlreadyAligned { name }
-            | E::NotShared { name, .. }
-            | E::Swizzled { name }
-            | E::SwizzleWhat { name }
-            | E::BadSwizzle { name, .. }
             | E::Annotated { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
@@ -219,6 +210,7 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Layout(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
             E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
@@ -253,12 +245,6 @@ impl ScheduleError {
                 "the factor is at least 1, and the offset at least 0 and below the factor"
             }
             E::AlreadyAligned { .. } => "use transform_layout before storage_align",
-            E::NotShared { .. } => "set_scope it to shared first",
-            E::Swizzled { .. } => "swizzle it with the mode `none` first",
-            E::SwizzleWhat { .. } => "write `mode: \"128B\"`, or nothing to have it chosen",
-            E::BadSwizzle { .. } => {
-                "1 <= bits <= shift, bits + base + shift <= 20, and a chunk of 1 << base bytes holds whole elements"
-            }
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
             E::NameTaken { .. }
             | E::Reserved { .. }

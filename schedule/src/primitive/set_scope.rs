@@ -2,7 +2,7 @@ use ir::{Name, Role, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState};
+use crate::{LayoutError, ScheduleError, ScheduleState};
 
 /// Moves a temporary into another memory.
 ///
@@ -33,7 +33,7 @@ impl Primitive for SetScope {
             return Err(ScheduleError::NotTemp { name });
         }
         if buffer.layout.swizzle.is_some() && scope != Scope::Shared {
-            return Err(ScheduleError::Swizzled { name });
+            return Err(LayoutError::Swizzled { name }.into());
         }
 
         if let Some(buffer) = state.func.buffers.get_mut(&self.buffer) {

@@ -2,7 +2,7 @@ use ir::{Name, Role, Scope, Swizzle as Layout, XorSwizzle};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{Number, ScheduleError, ScheduleState, error::Thing};
+use crate::{LayoutError, Number, ScheduleError, ScheduleState, error::Thing};
 
 /// Permutes a temporary in shared memory so that rows read at once lie in different banks.
 ///
@@ -55,13 +55,13 @@ impl Primitive for Swizzle {
             return Err(ScheduleError::NotTemp { name: name() });
         }
         if buffer.scope != Scope::Shared {
-            return Err(ScheduleError::NotShared { name: name(), scope: buffer.scope });
+            return Err(LayoutError::NotShared { name: name(), scope: buffer.scope }.into());
         }
         let swizzle = self.layout()?;
         if let Some(Layout::Xor(it)) = swizzle
             && !it.is_valid(buffer.dtype.bytes_i64())
         {
-            return Err(ScheduleError::BadSwizzle { name: name(), dtype: buffer.dtype });
+            return Err(LayoutError::BadSwizzle { name: name(), dtype: buffer.dtype }.into());
         }
 
         if let Some(buffer) = state.func.buffers.get_mut(&self.buffer) {
@@ -95,7 +95,7 @@ impl Swizzle {
                 let (bits, base, shift) = (number(bits)?, number(base)?, number(shift)?);
                 Ok(Some(Layout::Xor(XorSwizzle { bits, base, shift })))
             }
-            (Some(_), ..) | (None, ..) => Err(ScheduleError::SwizzleWhat { name: name() }),
+            (Some(_) | None, ..) => Err(LayoutError::SwizzleWhat { name: name() }.into()),
         }
     }
 }
