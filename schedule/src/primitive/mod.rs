@@ -21,6 +21,7 @@ mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
 mod storage_align;
+mod swizzle;
 mod tensorize;
 mod transform_layout;
 mod unroll;
@@ -47,6 +48,7 @@ pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
+pub use swizzle::Swizzle;
 pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
@@ -104,6 +106,7 @@ pub enum Step {
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
     StorageAlign(StorageAlign),
+    Swizzle(Swizzle),
     Tensorize(Tensorize),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
@@ -135,6 +138,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
@@ -166,6 +170,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
@@ -197,6 +202,7 @@ impl Step {
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
+            Step::Swizzle(_) => "swizzle",
             Step::Tensorize(_) => "tensorize",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
@@ -228,6 +234,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
+    ("swizzle", include_str!("swizzle.rs")),
     ("tensorize", include_str!("tensorize.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
