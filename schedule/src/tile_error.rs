@@ -37,14 +37,13 @@ impl TileError {
     pub fn names(&self) -> Vec<&Name> {
         use TileError as E;
         match self {
-            E::NotOneBlock { loop_name } => vec![loop_name],
+            E::NotOneBlock { loop_name } | E::LaneTile { loop_name, map: _, found: _ } => vec![loop_name],
             E::MarkedInside { block, loop_name, kind: _ }
             | E::GuardInside { block, loop_name, guard: _ }
             | E::NotATile { block, iter: _, binding: _, loop_name } => vec![loop_name, block],
             E::NotWhole { block, iter: _, tile: _, what: _, of: _ }
             | E::Mismatch { block, intrinsic: _, mismatch: _ } => vec![block],
             E::TensorizeWhat => vec![],
-            E::LaneTile { loop_name, map: _, found: _ } => vec![loop_name],
         }
     }
 

@@ -8,7 +8,7 @@ use tilewright_schedule::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         DecomposeReduction, DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt,
         ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder,
-        SoftwarePipelineStage, Split, Stages, StorageAlign, TransformLayout, Unroll, Vectorize,
+        SoftwarePipelineStage, Split, Stages, StorageAlign, Tensorize, TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -58,7 +58,11 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             Step::Bind(Bind { target, axis: axis.into() })
         }
         9 => Step::Parallel(Parallel { target }),
-        10 => match dice.roll(2) {
+        10 => match dice.roll(3) {
+            2 => {
+                let intrin = dice.pick(&["lanes_m16n8", "mma_m16n8k16_f16_f32", "ldmatrix_x1"])?.into();
+                Step::Tensorize(Tensorize { target: Some(path[0].clone()), block: None, intrin })
+            }
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
             _ => unroll(func, target, &mut dice)?,
         },
