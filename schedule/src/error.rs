@@ -17,6 +17,7 @@ pub enum Thing {
     Annotation,
     Knob,
     Style,
+    Mode,
     Mechanism,
 }
 
@@ -33,6 +34,7 @@ impl Thing {
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
             Thing::Style => "style",
+            Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
         }
     }
@@ -50,6 +52,8 @@ impl fmt::Display for Thing {
 pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
+    #[error(transparent)]
+    Layout(#[from] crate::LayoutError),
     #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
     #[error(transparent)]
@@ -161,6 +165,7 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Layout(it) => it.names(),
             E::Pipeline(it) => it.names(),
             E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
@@ -205,6 +210,7 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Layout(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
             E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),

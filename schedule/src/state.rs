@@ -96,6 +96,7 @@ impl ScheduleState {
             | Thing::Annotation
             | Thing::Knob
             | Thing::Style
+            | Thing::Mode
             | Thing::Mechanism => vec![],
         }
     }

@@ -22,6 +22,7 @@ mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
 mod storage_align;
+mod swizzle;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -48,6 +49,7 @@ pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
+pub use swizzle::Swizzle;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -105,6 +107,7 @@ pub enum Step {
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
     StorageAlign(StorageAlign),
+    Swizzle(Swizzle),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -136,6 +139,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -167,6 +171,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -198,6 +203,7 @@ impl Step {
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
+            Step::Swizzle(_) => "swizzle",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -229,6 +235,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
+    ("swizzle", include_str!("swizzle.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),
