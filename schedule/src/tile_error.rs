@@ -30,6 +30,27 @@ pub enum TileError {
         map.tile[0], map.tile[1], map.name, Extents(found.clone())
     )]
     LaneTile { loop_name: Name, map: &'static LaneMap, found: Vec<Index> },
+
+    // Padding.
+    #[error("block `{block}` cannot be padded: {why}")]
+    NotAnEinsum { block: Name, why: &'static str },
+    #[error(
+        "block `{block}` uses `{buffer}` at `{index}`, and only iterators alone, each once, can be padded"
+    )]
+    NotAnIterator { block: Name, buffer: Name, index: Index },
+    #[error("block `{block}` reduces over `{iter}`, and zeros beyond its end would change the result: {why}")]
+    NotNeutral { block: Name, iter: Name, why: &'static str },
+    #[error(
+        "iterator `{iter}` of block `{block}` is `{binding}`, and each has to be a loop of its own, through all of its values"
+    )]
+    NotALoop { block: Name, iter: Name, binding: Index },
+    #[error("{given} paddings are given for the {iters} iterators of block `{block}`")]
+    PaddingCount { block: Name, given: usize, iters: usize },
+    #[error(
+        "the padding of iterator `{iter}` of block `{block}` is {padding}, which is not within 1..={}",
+        i32::MAX
+    )]
+    PaddingRange { block: Name, iter: Name, padding: i64 },
 }
 
 impl TileError {
@@ -42,7 +63,13 @@ impl TileError {
             | E::GuardInside { block, loop_name, guard: _ }
             | E::NotATile { block, iter: _, binding: _, loop_name } => vec![loop_name, block],
             E::NotWhole { block, iter: _, tile: _, what: _, of: _ }
-            | E::Mismatch { block, intrinsic: _, mismatch: _ } => vec![block],
+            | E::Mismatch { block, intrinsic: _, mismatch: _ }
+            | E::NotAnEinsum { block, why: _ }
+            | E::PaddingCount { block, given: _, iters: _ } => vec![block],
+            E::NotAnIterator { block, buffer, index: _ } => vec![block, buffer],
+            E::NotNeutral { block, iter, why: _ }
+            | E::NotALoop { block, iter, binding: _ }
+            | E::PaddingRange { block, iter, padding: _ } => vec![iter, block],
             E::TensorizeWhat => vec![],
         }
     }
@@ -66,6 +93,13 @@ impl TileError {
             E::NotATile { .. } => {
                 "split each loop by the size of the tile, and reorder the inner loops to be the innermost ones"
             }
+            E::NotNeutral { .. } => {
+                "pad its other iterators only, or write the reduction as a sum of products"
+            }
+            E::NotALoop { .. } => "pad the block first, before its loops are split, fused or shared",
+            E::PaddingCount { .. } => "give one number for each iterator, or a map from some of them",
+            E::PaddingRange { .. } => "the extent becomes a multiple of it; 1 leaves it as it is",
+            E::NotAnEinsum { .. } | E::NotAnIterator { .. } => return None,
         };
         Some(help.to_owned())
     }

@@ -10,6 +10,7 @@ mod compute_inline;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
+mod pad_einsum;
 mod parallel;
 mod reorder;
 mod reverse_compute_at;
@@ -37,6 +38,7 @@ pub use compute_inline::ComputeInline;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
+pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -95,6 +97,7 @@ pub enum Step {
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
+    PadEinsum(PadEinsum),
     Parallel(Parallel),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -127,6 +130,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -159,6 +163,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -191,6 +196,7 @@ impl Step {
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
+            Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -223,6 +229,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
+    ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
