@@ -60,10 +60,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         }
         9 => Step::Parallel(Parallel { target }),
         10 => match dice.roll(3) {
-            2 => {
-                let intrin = dice.pick(&["lanes_m16n8", "mma_m16n8k16_f16_f32", "ldmatrix_x1"])?.into();
-                Step::Tensorize(Tensorize { target: Some(path[0].clone()), block: None, intrin })
-            }
+            2 => tensorize(path[0].clone(), &mut dice)?,
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
             _ => unroll(func, target, &mut dice)?,
         },
@@ -117,6 +114,11 @@ fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
     let around = func.path_to_loop(&target)?.into_iter().rev().nth(1 + dice.roll(2));
     let serpentine = around.filter(|_| dice.roll(2) == 0).map(|it| it.var.clone());
     Some(Step::Unroll(Unroll { target, serpentine }))
+}
+
+fn tensorize(target: Name, dice: &mut Dice) -> Option<Step> {
+    let intrin = dice.pick(&["lanes_m16n8", "mma_m16n8k16_f16_f32", "ldmatrix_x1"])?.into();
+    Some(Step::Tensorize(Tensorize { target: Some(target), block: None, intrin }))
 }
 
 fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
