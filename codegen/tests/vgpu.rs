@@ -51,6 +51,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         "missing wait",
         "out of bounds",
         "output not written",
+        "part of a warp",
         "uninitialised read",
     ];
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);
