@@ -17,6 +17,7 @@ pub enum Thing {
     Annotation,
     Knob,
     Style,
+    Mode,
     Mechanism,
 }
 
@@ -33,6 +34,7 @@ impl Thing {
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
             Thing::Style => "style",
+            Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
         }
     }
@@ -51,7 +53,11 @@ pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
     #[error(transparent)]
+    Layout(#[from] crate::LayoutError),
+    #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
+    #[error(transparent)]
+    Tile(#[from] crate::TileError),
 
     #[error("{step} would leave a program that breaks a rule: {message}")]
     Unsound { step: &'static str, message: String },
@@ -159,7 +165,9 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Layout(it) => it.names(),
             E::Pipeline(it) => it.names(),
+            E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
             | E::NotAName { name }
@@ -202,7 +210,9 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Layout(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
+            E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
                 "leave one factor `None` to have it inferred"

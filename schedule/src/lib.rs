@@ -25,7 +25,9 @@
 mod block_error;
 mod check;
 mod diff;
+mod einsum;
 mod error;
+mod layout_error;
 mod moved;
 mod nearest;
 mod nest;
@@ -37,12 +39,15 @@ pub mod script;
 mod session;
 mod space;
 mod state;
+mod tile;
+mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
 pub use diff::diff;
 pub use error::{ScheduleError, Thing};
 pub use ir::pipeline::PipelineError;
+pub use layout_error::LayoutError;
 pub use nearest::nearest;
 pub use number::Number;
 pub use primitive::{Primitive, Step};
@@ -54,3 +59,4 @@ pub use space::{
     Ref, SyntaxError, Tree,
 };
 pub use state::ScheduleState;
+pub use tile_error::TileError;

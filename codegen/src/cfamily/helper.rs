@@ -35,6 +35,8 @@ pub(super) enum Helper {
     CommitCopies,
     /// A wait for all but the youngest groups.
     WaitCopies(u32),
+    /// A tensor intrinsic on elements of a type.
+    Tensor(&'static str, DType),
 }
 
 /// The type in which an emulated type computes: integers have no exponential function of their own.
@@ -100,6 +102,8 @@ impl Printer<'_> {
             Helper::CopyAsync { bytes, is_bare: false } => format!("tw_copy_async_or_zero_{bytes}"),
             Helper::CommitCopies => "tw_commit_copies".to_owned(),
             Helper::WaitCopies(in_flight) => format!("tw_wait_copies_{in_flight}"),
+            Helper::Tensor(name, dtype) if name.starts_with("ldmatrix") => format!("tw_{name}_{dtype}"),
+            Helper::Tensor(name, _) => format!("tw_{name}"),
         }
     }
 
@@ -127,6 +131,10 @@ impl Printer<'_> {
             }
             Helper::CommitCopies => copy::define_commit(&self.helper_name(helper)),
             Helper::WaitCopies(in_flight) => copy::define_wait(&self.helper_name(helper), in_flight),
+            Helper::Tensor(intrinsic, dtype) => match ir::intrin::find(intrinsic) {
+                Some(it) => self.define_tensor(&self.helper_name(helper), it, dtype),
+                None => String::new(),
+            },
         }
     }
 

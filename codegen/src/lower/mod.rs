@@ -24,6 +24,7 @@ mod ledger;
 mod limits;
 mod live;
 mod lower_blocks;
+mod lower_tensors;
 pub(crate) mod marks;
 mod mechanism;
 mod merge_shared;
@@ -37,6 +38,7 @@ mod scalarize;
 mod separate;
 mod serpentine;
 mod settle_copies;
+mod settle_swizzles;
 mod simplify_indices;
 mod sites;
 mod software_pipeline;
@@ -107,6 +109,8 @@ pub(crate) struct Context {
     pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
+    /// Set by `settle_swizzles`: for each buffer with a swizzle, a sentence that tells it.
+    pub(crate) swizzles: IndexMap<Name, String>,
     /// What became of each pipeline, inner ones first.
     pub(crate) pipelines: Vec<PipelineReport>,
     /// Whether pipelines are lowered with a [`note`] before each of their statements.
@@ -123,6 +127,7 @@ impl Context {
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
+            swizzles: IndexMap::new(),
             pipelines: Vec::new(),
             notes: false,
         }
@@ -157,6 +162,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, context| Ok(compact_buffers::compact_buffers(func, context))),
     },
     Pass {
+        name: "settle_swizzles",
+        doc: "Chooses the swizzles left open by the rows of their buffers, and refuses those that rows cannot hold.",
+        run: Run::Func(settle_swizzles::settle_swizzles),
+    },
+    Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
@@ -165,6 +175,11 @@ pub const PASSES: &[Pass] = &[
         name: "serpentine",
         doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
         run: Run::Func(|func, context| Ok(serpentine::serpentine(func, context))),
+    },
+    Pass {
+        name: "lower_tensors",
+        doc: "Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.",
+        run: Run::Func(|func, context| lower_tensors::lower_tensors(func, context)),
     },
     Pass {
         name: "lower_blocks",
@@ -183,7 +198,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "flatten",
-        doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
+        doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
         run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
     },
     Pass {

@@ -42,6 +42,8 @@ pub enum Finding {
     OutOfBounds { buffer: Name, element: i64, len: i64, access: Access },
     /// Threads of a block that do not all come to the barriers under a loop or a condition; the run ends there.
     DivergentBarrier { access: Access, other: Access },
+    /// An instruction of a whole warp that not all of its lanes come to.
+    PartialWarp { intrinsic: &'static str, access: Access },
     /// An integer divided by zero.
     DivisionByZero { access: Access },
     /// An element of an output that no kernel has written at the end, the first of `count`.
@@ -102,6 +104,7 @@ impl Finding {
             Finding::Uninitialised { .. } => "uninitialised read",
             Finding::OutOfBounds { .. } => "out of bounds",
             Finding::DivergentBarrier { .. } => "divergent barrier",
+            Finding::PartialWarp { .. } => "part of a warp",
             Finding::DivisionByZero { .. } => "division by zero",
             Finding::OutputUnwritten { .. } => "output not written",
         }
@@ -143,6 +146,9 @@ impl Finding {
             Finding::DivergentBarrier { .. } => {
                 format!("{title}: not all threads of a block come to the barriers inside")
             }
+            Finding::PartialWarp { intrinsic, .. } => {
+                format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
+            }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
             Finding::OutputUnwritten { buffer, element, count } => {
                 format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
@@ -167,6 +173,7 @@ impl Finding {
             }
             Finding::Uninitialised { access, .. } => vec![("reads it", access)],
             Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
+            Finding::PartialWarp { access, .. } => vec![("is missing", access)],
             Finding::DivisionByZero { access } => vec![("divides", access)],
             Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
             Finding::OutputUnwritten { .. } => vec![],
@@ -190,6 +197,7 @@ impl Finding {
             Finding::Uninitialised { .. } => {
                 "write it first, on every path and in every thread that reads it"
             }
+            Finding::PartialWarp { .. } => "let the conditions around it be the same for all lanes",
             Finding::OutOfBounds { .. } => "a condition around the access keeps the last threads out",
             Finding::DivergentBarrier { .. } => {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"

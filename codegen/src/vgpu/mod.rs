@@ -34,6 +34,7 @@ mod index;
 mod program;
 mod random;
 mod shadow;
+mod tensor;
 mod value;
 
 use std::collections::HashMap;
@@ -139,6 +140,8 @@ pub enum VgpuError {
     UnknownBuffer { kernel: Name, buffer: Name },
     #[error("kernel `{kernel}` accesses `{buffer}` with more or less than one subscript")]
     NotFlat { kernel: Name, buffer: Name },
+    #[error("kernel `{kernel}` gives `{intrinsic}` other operands than it takes")]
+    Tensor { kernel: Name, intrinsic: &'static str },
     #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
 }

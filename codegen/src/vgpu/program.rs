@@ -2,7 +2,10 @@
 
 use ir::{BinaryOp, DType, Name, Scope as Space, UnaryOp};
 
-use super::index::{IndexCode, Scope};
+use super::{
+    index::{IndexCode, Scope},
+    tensor::TensorCode,
+};
 
 /// A kernel for given sizes.
 #[derive(Debug)]
@@ -77,6 +80,8 @@ pub(crate) struct ForCode {
     pub(crate) body: Vec<Code>,
     /// Whether there is a barrier inside.
     pub(crate) meets: bool,
+    /// Whether there is something inside that a warp does together.
+    pub(crate) converges: bool,
 }
 
 #[derive(Debug)]
@@ -85,6 +90,7 @@ pub(crate) struct IfCode {
     pub(crate) cond: Vec<LessCode>,
     pub(crate) body: Vec<Code>,
     pub(crate) meets: bool,
+    pub(crate) converges: bool,
 }
 
 /// What an asynchronous copy assigns.
@@ -121,6 +127,7 @@ pub(crate) enum ValueCode {
     Unary(UnaryOp, DType, Box<ValueCode>),
     Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
     Select(Vec<LessCode>, Box<[ValueCode; 2]>),
+    Tensor(TensorCode),
 }
 
 impl Program {
@@ -138,6 +145,16 @@ impl Code {
             Code::For(it) => it.meets,
             Code::If(it) => it.meets,
             Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => false,
+        }
+    }
+
+    /// Whether there is something in it that a warp does together.
+    pub(crate) fn converges(&self) -> bool {
+        match self {
+            Code::Store(_, _, value) => value.converges(),
+            Code::For(it) => it.converges,
+            Code::If(it) => it.converges,
+            Code::Alloc(_) | Code::Copy(..) | Code::Commit | Code::Wait(_) | Code::Barrier => false,
         }
     }
 }

@@ -85,10 +85,13 @@ pub fn bounds_of(func: &Func, loops: &[&Loop]) -> Bounds {
 }
 
 /// Whether all iterations of a loop around a buffer's accesses count at once, wherever the loop stands: the threads
-/// of a block see one shared buffer, so what matters is what all of them together touch.
+/// of a block see one shared buffer, and the lanes of a warp one fragment, so what matters is what all of them together
+/// touch.
 pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
     match it.kind {
-        LoopKind::Bound(axis) => buffer.scope == Scope::Shared && axis.is_thread(),
+        LoopKind::Bound(axis) => {
+            axis.is_thread() && buffer.scope != Scope::Global && buffer.scope.is_shared_along(axis)
+        }
         LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => false,
     }
 }
@@ -283,7 +286,10 @@ fn extremes(index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) ->
             Some((low.floor_div(b), high.floor_div(b)))
         }
         IndexKind::FloorMod(_, b) if !b.any_var(is_inner) => Some((Index::int(0), b - 1)),
-        IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => None,
+        IndexKind::Xor(a, b) if !a.any_var(is_inner) && !b.any_var(is_inner) => {
+            Some((index.clone(), index.clone()))
+        }
+        IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) | IndexKind::Xor(..) => None,
         IndexKind::Min(a, b) => pair(a, b).map(|(a, b)| (a.0.minimum(&b.0), a.1.minimum(&b.1))),
         IndexKind::Max(a, b) => pair(a, b).map(|(a, b)| (a.0.maximum(&b.0), a.1.maximum(&b.1))),
     }

@@ -6,7 +6,7 @@ use super::{
     MAX_DEPTH,
     lex::{Cursor, Failure, ParseErrorKind, Token},
 };
-use crate::{Access, BinaryOp, DType, Index, Less, Literal, UnaryOp, Value};
+use crate::{Access, BinaryOp, DType, Index, Less, Literal, UnaryOp, Value, intrin};
 
 /// A tree and its height: chains of operators grow as high as nested parentheses.
 struct Tall<T> {
@@ -128,7 +128,9 @@ impl Cursor<'_> {
                 self.expect(")")?;
                 Ok(a)
             }
-            Some(Token::Word(word @ ("min" | "max"))) if self.peek_second() == Some(&Token::Sign("(")) => {
+            Some(Token::Word(word @ ("min" | "max" | "xor")))
+                if self.peek_second() == Some(&Token::Sign("(")) =>
+            {
                 self.bump();
                 self.bump();
                 let a = self.nested(Self::index_sum)?;
@@ -137,7 +139,12 @@ impl Cursor<'_> {
                 self.expect(")")?;
                 let height = a.height.max(b.height);
                 let (a, b) = (a.node, b.node);
-                self.grown(if *word == "min" { a.minimum(&b) } else { a.maximum(&b) }, height)
+                let node = match *word {
+                    "min" => a.minimum(&b),
+                    "max" => a.maximum(&b),
+                    _ => a.xor(&b),
+                };
+                self.grown(node, height)
             }
             _ => self.name("an index").map(|name| Tall::leaf(Index::var(&name))),
         }
@@ -232,6 +239,12 @@ impl Cursor<'_> {
 
     /// `word(…)`: a conversion, a function or a selection.
     fn call(&mut self, word: &str) -> Result<Tall<Value>, Failure> {
+        if let Some(intrinsic) = intrin::find(word) {
+            self.bump();
+            self.bump();
+            let operands = self.list(")", Cursor::value)?;
+            return self.grown(Value::Tensor(intrinsic, operands), 1);
+        }
         let binary = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
         let unary = UnaryOp::ALL.into_iter().find(|it| it.as_str() == word);
         let cast: Result<DType, ()> = word.parse();

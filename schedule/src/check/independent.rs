@@ -5,7 +5,7 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
+    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
@@ -213,11 +213,9 @@ fn is_reduction(store: &Store) -> bool {
 /// Whether iterations of a loop of that kind each have their own copy of a buffer.
 fn is_private(func: &Func, buffer: &Name, kind: LoopKind) -> bool {
     let Some(buffer) = func.buffers.get(buffer) else { return false };
-    match (kind, buffer.scope) {
-        (LoopKind::Bound(_), Scope::Local) => true,
-        (LoopKind::Bound(axis), Scope::Shared) => !axis.is_thread(),
-        (LoopKind::Bound(_), Scope::Global)
-        | (LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled, _) => false,
+    match kind {
+        LoopKind::Bound(axis) => !buffer.scope.is_shared_along(axis),
+        LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod bind;
+mod blockize;
 mod cache_read;
 mod cache_write;
 mod compute_at;
@@ -9,6 +10,7 @@ mod compute_inline;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
+mod pad_einsum;
 mod parallel;
 mod reorder;
 mod reverse_compute_at;
@@ -20,12 +22,14 @@ mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
 mod storage_align;
+mod swizzle;
 mod transform_layout;
 mod unroll;
 mod vectorize;
 
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
+pub use blockize::Blockize;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
@@ -33,6 +37,7 @@ pub use compute_inline::ComputeInline;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
+pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -44,6 +49,7 @@ pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
+pub use swizzle::Swizzle;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -81,6 +87,7 @@ pub trait Primitive {
 pub enum Step {
     Annotate(Annotate),
     Bind(Bind),
+    Blockize(Blockize),
     CacheRead(CacheRead),
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
@@ -88,6 +95,7 @@ pub enum Step {
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
+    PadEinsum(PadEinsum),
     Parallel(Parallel),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -99,6 +107,7 @@ pub enum Step {
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
     StorageAlign(StorageAlign),
+    Swizzle(Swizzle),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -110,6 +119,7 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
@@ -117,6 +127,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -128,6 +139,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -139,6 +151,7 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
@@ -146,6 +159,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -157,6 +171,7 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -168,6 +183,7 @@ impl Step {
         match self {
             Step::Annotate(_) => "annotate",
             Step::Bind(_) => "bind",
+            Step::Blockize(_) => "blockize",
             Step::CacheRead(_) => "cache_read",
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
@@ -175,6 +191,7 @@ impl Step {
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
+            Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -186,6 +203,7 @@ impl Step {
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
+            Step::Swizzle(_) => "swizzle",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -197,6 +215,7 @@ impl Step {
 const SOURCES: &[(&str, &str)] = &[
     ("annotate", include_str!("annotate.rs")),
     ("bind", include_str!("bind.rs")),
+    ("blockize", include_str!("blockize.rs")),
     ("cache_read", include_str!("cache_read.rs")),
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
@@ -204,6 +223,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
+    ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
@@ -215,6 +235,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
+    ("swizzle", include_str!("swizzle.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),

@@ -5,10 +5,11 @@ use ir::{Func, Name};
 use tilewright_schedule::{
     Number, Step,
     primitive::{
-        Annotate, AnnotationValue, Bind, CacheRead, CacheWrite, ComputeAt, ComputeInline, DecomposeReduction,
-        DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
-        SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, TransformLayout, Unroll, Vectorize,
+        Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
+        DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding, Parallel, Reorder,
+        ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages,
+        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, TransformLayout, Unroll,
+        Vectorize,
     },
 };
 
@@ -32,7 +33,7 @@ impl Dice {
 pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
     let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
     let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(24);
+    let kind = dice.roll(26);
     let block = dice.pick(&blocks)?;
     let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
     let target = dice.pick(&path)?;
@@ -83,7 +84,9 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             0 => Step::ComputeInline(ComputeInline { block }),
             _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
         },
-        22 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
+        23 => pad_einsum(func, block, &mut dice)?,
+        24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
 }
@@ -98,6 +101,12 @@ fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
         into.insert(name, (at != inferred).then_some(Number::Int(factor)));
     }
     Split { target: target.clone(), into }
+}
+
+fn pad_einsum(func: &Func, block: Name, dice: &mut Dice) -> Option<Step> {
+    let iters = func.find_block(&block)?.iters.len();
+    let padding = (0..iters).map(|_| Number::Int(i64::try_from(1 + dice.roll(5)).unwrap()));
+    Some(Step::PadEinsum(PadEinsum { block, padding: Padding::List(padding.collect()) }))
 }
 
 fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {

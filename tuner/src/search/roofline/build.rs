@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value};
+use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value, intrin::Instruction};
 
 use super::{
     access::{Known, Warp, holds, offsets, touched, wavefronts},
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         let costs = &mut out.costs;
         let mut latency = NEAR_LATENCY;
         match buffer.scope {
-            Scope::Local => {
+            Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
                 // 32 lanes are interleaved word by word: each byte of one is a sector of all.
                 costs.sectors += width as f64;
@@ -226,7 +226,7 @@ impl<'a> Builder<'a> {
         let width = i64::from(place.lanes) * buffer.size;
         match buffer.scope {
             Scope::Local if !self.in_memory.contains(&place.buffer) => {}
-            Scope::Local => {
+            Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
                 costs.sectors += width as f64;
             }
@@ -329,5 +329,13 @@ fn arithmetic(value: &Value) -> f64 {
         }
         Value::Binary(_, a, b) => 1.0 + arithmetic(a) + arithmetic(b),
         Value::Select(conditions, a, b) => conditions.len() as f64 + arithmetic(a) + arithmetic(b),
+        Value::Tensor(it, _) => match it.instruction {
+            Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
+            Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 0.0,
+        },
     }
 }
+
+/// Issue slots for which 2048 multiplications and additions of a warp keep its tensor core busy: 8 cycles on the GPUs
+/// since sm_80, whatever the type, as far as a rule for ranking candidates needs to know.
+const MMA_SLOTS: f64 = 8.0;
