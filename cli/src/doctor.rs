@@ -49,7 +49,7 @@ fn machine<M: Machine>(machine: Result<M, DeviceError>) -> Result<String, Device
 fn machine_words(it: &MachineInfo) -> String {
     let units = if it.arch == "cpu" { "cores" } else { "multiprocessors" };
     let peak = it.peak_f32_gflops.map(|it| format!("peak {it:.0} GFLOPS in f32"));
-    let units = [DType::F16, DType::Bf16, DType::Tf32, DType::I8].map(|dtype| {
+    let products = [DType::F16, DType::Bf16, DType::Tf32, DType::I8].map(|dtype| {
         let peak = it.peak_product_gflops(dtype)?;
         Some(format!("{peak:.0} in products of {dtype}"))
     });
@@ -58,7 +58,7 @@ fn machine_words(it: &MachineInfo) -> String {
     let facts: Vec<_> = [it.arch.clone(), format!("{} {units}", it.units)]
         .into_iter()
         .chain(peak)
-        .chain(units.into_iter().flatten())
+        .chain(products.into_iter().flatten())
         .chain(memory)
         .chain([cache])
         .collect();

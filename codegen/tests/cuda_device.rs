@@ -206,6 +206,7 @@ fn encode(dtype: DType, numbers: &[f32]) -> Vec<u8> {
         DType::F16 => numbers.iter().flat_map(|it| half::f16::from_f32(*it).to_ne_bytes()).collect(),
         DType::Bf16 => numbers.iter().flat_map(|it| half::bf16::from_f32(*it).to_ne_bytes()).collect(),
         // In steps of 1/64.
+        #[expect(clippy::cast_possible_truncation, reason = "these are whole numbers below 64")]
         DType::I8 => numbers.iter().flat_map(|it| i8::to_ne_bytes((it * 64.0) as i8)).collect(),
         _ => numbers.iter().flat_map(|it| it.to_ne_bytes()).collect(),
     }
@@ -343,6 +344,8 @@ fn products_of_matrix_units_are_below_their_peak() {
         let gflops = 2.0 * (size as f64).powi(3) / seconds / 1e9;
         say!("cuBLAS {input} -> {output} by {accumulator}, {size}^3 NT: {gflops:.0} GFLOPS of {peak:.0}");
         assert!(gflops < 1.02 * peak, "faster than the matrix units");
-        [a, b, c].into_iter().for_each(|it| machine.free(it));
+        for it in [a, b, c] {
+            machine.free(it);
+        }
     }
 }

@@ -111,7 +111,9 @@ impl Bench<'_> {
             match loaded {
                 Ok(loaded) => all.push((name, loaded)),
                 Err(err) => {
-                    all.into_iter().for_each(|it| self.release(it.1));
+                    for (_, loaded) in all {
+                        self.release(loaded);
+                    }
                     return Err(err);
                 }
             }

@@ -120,7 +120,9 @@ impl Bench<'_> {
                     if !self.kept.lost {
                         products.for_each(|it| self.machine.unload(it));
                     }
-                    loaded.into_iter().for_each(|it| self.release(it));
+                    for it in loaded {
+                        self.release(it);
+                    }
                     return Err(err);
                 }
             }

@@ -1,5 +1,7 @@
 //! The elementwise kernels on the virtual GPU, which needs none.
 
+use std::fmt::Write as _;
+
 use codegen::vgpu::{self, Settings};
 use schedule::workload::{self, Param};
 
@@ -53,11 +55,11 @@ fn kernels_use_whole_vectors() {
     let mut listing = String::new();
     for grouping in [Grouping::Separate, Grouping::Together] {
         let unfused = Unfused::of(&case, grouping).unwrap();
-        listing += &format!("{}, buffers {:?}\n", unfused.name("library"), unfused.operands);
+        writeln!(listing, "{}, buffers {:?}", unfused.name("library"), unfused.operands).unwrap();
         for it in unfused.kernels {
             let kernel = Case::new(it.func.clone(), IndexMap::new(), 2).unwrap();
             let made = generate(&Problem { case: kernel, target: gpu() }, &it.steps(&gpu())).unwrap();
-            listing += &format!("\nbuffers {:?}\n{}", it.buffers, made.module);
+            write!(listing, "\nbuffers {:?}\n{}", it.buffers, made.module).unwrap();
         }
         listing += "\n";
     }
