@@ -27,6 +27,7 @@ mod check;
 mod diff;
 mod error;
 mod layout_error;
+mod layout_map;
 mod moved;
 mod nearest;
 mod nest;

@@ -199,7 +199,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
-        run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
+        run: Run::Module(|module, context| flatten::flatten(module, context)),
     },
     Pass {
         name: "check_limits",

@@ -166,7 +166,7 @@ impl Range {
     pub(super) fn xor(self, other: Range) -> Range {
         let (Some(0..), Some(0..)) = (self.lo, other.lo) else { return Range::default() };
         // Neither is negative, so that the bits of both together are a number as long as the longer one.
-        let ones = |it: i64| i64::MAX.checked_shr(it.leading_zeros() - 1).unwrap_or(0);
+        let ones = |it: i64| i64::MAX.checked_shr(it.leading_zeros().saturating_sub(1)).unwrap_or(0);
         Range { lo: Some(0), hi: self.hi.zip(other.hi).map(|(a, b)| ones(a | b)) }
     }
 

@@ -110,7 +110,7 @@ fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
 fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
     let buffer = dice.pick(&func.buffers.keys().cloned().collect::<Vec<_>>())?;
     Some(match dice.roll(3) {
-        1 => Step::TransformLayout(TransformLayout { buffer, order: vec![1, 0] }),
+        1 => Step::TransformLayout(TransformLayout { buffer, order: Some(vec![1, 0]), index_map: None }),
         0 => Step::SetScope(SetScope { buffer, scope: dice.pick(&["global", "shared", "local"])?.into() }),
         _ => Step::StorageAlign(StorageAlign { buffer, axis: -2, factor: 8.into(), offset: 1.into() }),
     })
