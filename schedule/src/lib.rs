@@ -25,6 +25,7 @@
 mod block_error;
 mod check;
 mod diff;
+mod einsum;
 mod error;
 mod layout_error;
 mod layout_map;

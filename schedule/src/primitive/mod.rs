@@ -10,6 +10,7 @@ mod compute_inline;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
+mod pad_einsum;
 mod parallel;
 mod reorder;
 mod reverse_compute_at;
@@ -22,6 +23,7 @@ mod software_pipeline_stage;
 mod split;
 mod storage_align;
 mod swizzle;
+mod tensorize;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -36,6 +38,7 @@ pub use compute_inline::ComputeInline;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
+pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -48,6 +51,7 @@ pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
 pub use swizzle::Swizzle;
+pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -93,6 +97,7 @@ pub enum Step {
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
+    PadEinsum(PadEinsum),
     Parallel(Parallel),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -105,6 +110,7 @@ pub enum Step {
     Split(Split),
     StorageAlign(StorageAlign),
     Swizzle(Swizzle),
+    Tensorize(Tensorize),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -124,6 +130,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -136,6 +143,7 @@ impl Step {
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -155,6 +163,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -167,6 +176,7 @@ impl Step {
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -186,6 +196,7 @@ impl Step {
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
+            Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -198,6 +209,7 @@ impl Step {
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
             Step::Swizzle(_) => "swizzle",
+            Step::Tensorize(_) => "tensorize",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -217,6 +229,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
+    ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
@@ -229,6 +242,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
     ("swizzle", include_str!("swizzle.rs")),
+    ("tensorize", include_str!("tensorize.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),
