@@ -89,8 +89,7 @@ fn auto_helps_rows_of_any_length_and_padded_ones() {
     for (columns, layout) in
         [(96, ""), (512, ""), (64, " align(0, 128, 0)"), (64, " align(0, 64, 32)"), (80, "")]
     {
-        let [writes, reads] =
-            wavefronts(&copy("f16", 2, columns, &format!("{layout} swizzle(auto)"))).unwrap();
+        let [_, reads] = wavefronts(&copy("f16", 2, columns, &format!("{layout} swizzle(auto)"))).unwrap();
         assert_eq!(reads.0, reads.1, "{columns} columns{layout}");
     }
 }

@@ -34,7 +34,8 @@ use crate::{LayoutError, ScheduleError, ScheduleState, layout_map::LayoutMap};
 ///
 /// The map takes every element to a place of its own and leaves no place: that is proved, or tried for all elements if
 /// they are at most a million. Subscripts have `+ - *`, `floordiv`, `mod`, `min`, `max` and `xor(a, b)`. A dimension whose
-/// size is known only when the program runs is passed on as it is.
+/// size is known only when the program runs is passed on as it is. Move the blocks of the buffer first: `compute_at` cuts
+/// a block to what is needed only where it writes at its own iterators, and after such a map it does not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransformLayout {
