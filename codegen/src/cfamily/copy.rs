@@ -59,7 +59,7 @@ impl Printer<'_> {
     ///
     /// An instruction adds a constant to an address for nothing. Said apart, the compiler sees that all copies of
     /// such a loop differ by one; within a sum of 32 bits it would add up the address of each.
-    fn address(&mut self, access: &Access) -> String {
+    pub(super) fn address(&mut self, access: &Access) -> String {
         let name = identifier(&access.buffer);
         let Some(index) = access.indices.first() else { return format!("&{name}[0]") };
         let written_out = &self.frame.written_out;

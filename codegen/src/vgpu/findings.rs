@@ -44,6 +44,8 @@ pub enum Finding {
     DivergentBarrier { access: Access, other: Access },
     /// An integer divided by zero.
     DivisionByZero { access: Access },
+    /// A block waits for a turn that no other block gives it; the run ends there.
+    Deadlock { buffer: Name, element: i64, turn: i64, counter: i64, access: Access },
     /// An element of an output that no kernel has written at the end, the first of `count`.
     OutputUnwritten { buffer: Name, element: i64, count: i64 },
 }
@@ -103,6 +105,7 @@ impl Finding {
             Finding::OutOfBounds { .. } => "out of bounds",
             Finding::DivergentBarrier { .. } => "divergent barrier",
             Finding::DivisionByZero { .. } => "division by zero",
+            Finding::Deadlock { .. } => "deadlock",
             Finding::OutputUnwritten { .. } => "output not written",
         }
     }
@@ -144,6 +147,9 @@ impl Finding {
                 format!("{title}: not all threads of a block come to the barriers inside")
             }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
+            Finding::Deadlock { buffer, element, turn, counter, .. } => format!(
+                "{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}"
+            ),
             Finding::OutputUnwritten { buffer, element, count } => {
                 format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
             }
@@ -168,6 +174,7 @@ impl Finding {
             Finding::Uninitialised { access, .. } => vec![("reads it", access)],
             Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
             Finding::DivisionByZero { access } => vec![("divides", access)],
+            Finding::Deadlock { access, .. } => vec![("waits", access)],
             Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
             Finding::OutputUnwritten { .. } => vec![],
         }
@@ -180,7 +187,7 @@ impl Finding {
                 "wait for the copy before its source is written"
             }
             Finding::DataRace { first, second, .. } if first.block != second.block => {
-                "blocks run in any order: give each elements of its own, or make two kernels of it"
+                "blocks run in any order: give each elements of its own, let them take turns, or make two kernels of it"
             }
             Finding::DataRace { .. } => "a barrier between the two orders them, whichever comes first",
             Finding::MissingWait { .. } => {
@@ -195,6 +202,7 @@ impl Finding {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"
             }
             Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
+            Finding::Deadlock { .. } => "each block has to end its turn, and the turns have to run from zero without a gap",
             Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
         }
     }

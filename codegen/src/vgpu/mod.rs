@@ -34,6 +34,7 @@ mod index;
 mod program;
 mod random;
 mod shadow;
+mod turns;
 mod value;
 
 use std::collections::HashMap;
@@ -141,6 +142,8 @@ pub enum VgpuError {
     NotFlat { kernel: Name, buffer: Name },
     #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
+    #[error("kernel `{kernel}` has threads of one block take different turns in `{buffer}`")]
+    OwnTurns { kernel: Name, buffer: Name },
 }
 
 impl Default for Settings {
@@ -277,6 +280,7 @@ fn fill(module: &Module, lens: &[usize], memory: &mut IndexMap<Name, Vec<f64>>) 
         let input = memory.get_mut(name).filter(|_| arg.role == Role::Input);
         match input {
             Some(it) => Contents { values: std::mem::take(it), written: vec![1; *len] },
+            None if arg.zeroed => Contents { values: vec![0.0; *len], written: vec![1; *len] },
             None => Contents { values: vec![f64::NAN; *len], written: vec![0; *len] },
         }
     });

@@ -58,7 +58,7 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Op::If(_, body) => self.find_arrays_in_memory(body, kept),
-                Op::Store(place, value) | Op::Copy(place, value) => {
+                Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
                     let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
                     let mut look = |access: &Access| {
                         let varies = |name: &Name| kept.contains(name) || lane.contains_key(name);
@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
                     look(place);
                     value.each_load(&mut look);
                 }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
     }
@@ -301,7 +301,7 @@ fn changes(ops: &[Op], buffer: &Name) -> bool {
     for op in ops {
         op.walk(&mut |op| {
             found |= match op {
-                Op::Store(place, _) | Op::Copy(place, _) => place.buffer == *buffer,
+                Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => place.buffer == *buffer,
                 Op::Barrier | Op::Wait(_) => true,
                 Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Commit | Op::Comment(_) => false,
             }
