@@ -47,7 +47,8 @@ fn count(stmt: &Stmt, dims: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
 
 fn operations(value: &Value) -> i64 {
     match value {
-        Value::Const(_) | Value::Load(_) | Value::Index(..) => 0,
+        // A tensor intrinsic stands in kernels only, and programs are counted before.
+        Value::Const(_) | Value::Load(_) | Value::Index(..) | Value::Tensor(..) => 0,
         Value::Cast(_, a) => operations(a),
         Value::Unary(_, a) => 1 + operations(a),
         Value::Binary(_, a, b) => 1 + operations(a) + operations(b),

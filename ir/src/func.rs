@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Block, DType, Index, Iter, Loop, Name, Stmt};
+use crate::{Block, DType, Index, Iter, Loop, Name, Stmt, ThreadAxis};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +41,9 @@ pub enum Scope {
     Global,
     /// Seen by the threads of one GPU block.
     Shared,
+    /// Registers of a warp: each lane, a thread of `threadIdx.x`, has some of the elements ([`crate::intrin`] says
+    /// which), and tensor intrinsics see them all.
+    Fragment,
     /// Private to a thread: registers, where its subscripts become constants.
     Local,
 }
@@ -74,14 +77,33 @@ pub struct StorageAlign {
 
 impl Scope {
     /// Every scope, in declaration order.
-    pub const ALL: [Scope; 3] = [Scope::Global, Scope::Shared, Scope::Local];
+    pub const ALL: [Scope; 4] = [Scope::Global, Scope::Shared, Scope::Fragment, Scope::Local];
 
     /// The word in scripts and in the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Scope::Global => "global",
             Scope::Shared => "shared",
+            Scope::Fragment => "fragment",
             Scope::Local => "local",
+        }
+    }
+
+    /// Whether the threads, or blocks, along an axis see the same memory.
+    pub const fn is_shared_along(self, axis: ThreadAxis) -> bool {
+        match self {
+            Scope::Global => true,
+            Scope::Shared => axis.is_thread(),
+            Scope::Fragment => matches!(axis, ThreadAxis::ThreadX),
+            Scope::Local => false,
+        }
+    }
+
+    /// Whether it is held in registers.
+    pub const fn is_registers(self) -> bool {
+        match self {
+            Scope::Fragment | Scope::Local => true,
+            Scope::Global | Scope::Shared => false,
         }
     }
 

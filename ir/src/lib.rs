@@ -67,6 +67,7 @@ mod dtype;
 mod func;
 mod index;
 pub mod interp;
+pub mod intrin;
 mod kept;
 mod kernel;
 mod mechanism;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{DType, Index, Less, Name};
+use crate::{DType, Index, Less, Name, intrin::Intrinsic};
 
 /// An expression over elements, evaluated in the type of its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +21,9 @@ pub enum Value {
     Binary(BinaryOp, Arc<Value>, Arc<Value>),
     /// The first value where all conditions hold, else the second; only the chosen one is evaluated.
     Select(Vec<Less>, Arc<Value>, Arc<Value>),
+    /// What a tensor intrinsic makes of its operands, all lanes of a warp together; the accumulator comes first. Only
+    /// in a `Kernel`, and only as the whole value of a store.
+    Tensor(&'static Intrinsic, Vec<Value>),
 }
 
 /// A place in a buffer.
@@ -219,6 +222,9 @@ impl Value {
             Value::Select(cond, a, b) => {
                 Value::Select(cond.clone(), Arc::new(a.map_loads(f)), Arc::new(b.map_loads(f)))
             }
+            Value::Tensor(it, operands) => {
+                Value::Tensor(it, operands.iter().map(|it| it.map_loads(f)).collect())
+            }
         }
     }
 
@@ -237,6 +243,9 @@ impl Value {
             Value::Select(cond, a, b) => {
                 let cond = cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect();
                 Value::Select(cond, Arc::new(a.map_indices(f)), Arc::new(b.map_indices(f)))
+            }
+            Value::Tensor(it, operands) => {
+                Value::Tensor(it, operands.iter().map(|it| it.map_indices(f)).collect())
             }
         }
     }
@@ -257,6 +266,7 @@ impl Value {
                 a.each_load(f);
                 b.each_load(f);
             }
+            Value::Tensor(_, operands) => operands.iter().for_each(|it| it.each_load(f)),
         }
     }
 
@@ -279,6 +289,7 @@ impl Value {
                 a.each_index(f);
                 b.each_index(f);
             }
+            Value::Tensor(_, operands) => operands.iter().for_each(|it| it.each_index(f)),
         }
     }
 
@@ -289,6 +300,7 @@ impl Value {
             Value::Load(access) => buffer(&access.buffer),
             Value::Index(dtype, _) | Value::Cast(dtype, _) => Some(*dtype),
             Value::Unary(_, a) | Value::Binary(_, a, _) | Value::Select(_, a, _) => a.dtype(buffer),
+            Value::Tensor(_, operands) => operands.first()?.dtype(buffer),
         }
     }
 }

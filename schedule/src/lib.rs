@@ -37,6 +37,8 @@ pub mod script;
 mod session;
 mod space;
 mod state;
+mod tile;
+mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
@@ -54,3 +56,4 @@ pub use space::{
     Ref, SyntaxError, Tree,
 };
 pub use state::ScheduleState;
+pub use tile_error::TileError;

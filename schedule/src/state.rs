@@ -25,7 +25,9 @@ impl ScheduleState {
         let path = self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))?;
         let inside = self.func.body.blocks().into_iter().any(|block| {
             let mut found = false;
-            block.body.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *name));
+            for stmt in block.init.iter().chain([&block.body]) {
+                stmt.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *name));
+            }
             found
         });
         if inside { Err(ScheduleError::InsideBlock { name: name.clone() }) } else { Ok(path) }

@@ -41,6 +41,8 @@ pub(super) enum Helper {
     Acquire,
     /// The end of it.
     Release,
+    /// A tensor intrinsic on elements of a type.
+    Tensor(&'static str, DType),
 }
 
 /// The type in which an emulated type computes: integers have no exponential function of their own.
@@ -109,6 +111,8 @@ impl Printer<'_> {
             Helper::AtomicAdd(dtype, lanes) => format!("tw_atomic_add_{}", suffix(dtype, lanes)),
             Helper::Acquire => "tw_acquire".to_owned(),
             Helper::Release => "tw_release".to_owned(),
+            Helper::Tensor(name, dtype) if name.starts_with("ldmatrix") => format!("tw_{name}_{dtype}"),
+            Helper::Tensor(name, _) => format!("tw_{name}"),
         }
     }
 
@@ -141,6 +145,10 @@ impl Printer<'_> {
             }
             Helper::Acquire => across::define_acquire(&self.helper_name(helper)),
             Helper::Release => across::define_release(&self.helper_name(helper)),
+            Helper::Tensor(intrinsic, dtype) => match ir::intrin::find(intrinsic) {
+                Some(it) => self.define_tensor(&self.helper_name(helper), it, dtype),
+                None => String::new(),
+            },
         }
     }
 

@@ -20,6 +20,7 @@ mod index;
 mod literal;
 mod names;
 mod stmt;
+mod tensor;
 mod types;
 mod value;
 

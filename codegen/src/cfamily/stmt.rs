@@ -55,6 +55,10 @@ impl Printer<'_> {
     }
 
     pub(super) fn store(&mut self, place: &Access, value: &Value) {
+        if let Value::Tensor(intrinsic, operands) = value {
+            self.tensor(place, intrinsic, operands);
+            return;
+        }
         let (place, value) = (self.place(place), self.value(value, place.lanes));
         self.line(&format!("{place} = {value};"));
     }

@@ -67,10 +67,10 @@ fn plan(
     let on_gpu = matches!(target, Target::Cuda(_));
     match buffer.scope {
         Scope::Global if on_gpu => return None,
-        Scope::Global | Scope::Shared | Scope::Local => {}
+        Scope::Global | Scope::Shared | Scope::Fragment | Scope::Local => {}
     }
     let parallel = |it: &&&Site<'_>| it.loops[depth..].iter().any(|it| it.kind == LoopKind::Parallel);
-    if !on_gpu && ((depth == 0 && buffer.scope != Scope::Local) || users.iter().any(|it| parallel(&it))) {
+    if !on_gpu && ((depth == 0 && !buffer.scope.is_registers()) || users.iter().any(|it| parallel(&it))) {
         return None;
     }
     let is_fixed = fixed(func, &first.loops[..depth], buffer.scope);

@@ -1,6 +1,10 @@
 //! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
 
-use ir::{Index, Name, ThreadAxis, pipeline::PipelineError};
+use ir::{
+    Arch, Index, Name, ThreadAxis,
+    intrin::{FragmentError, LdmatrixError},
+    pipeline::PipelineError,
+};
 
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -55,6 +59,34 @@ pub enum LowerError {
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
     DivergentLoop { var: Name, buffer: Name },
     #[error("{0}")]
+    Fragment(#[from] FragmentError),
+    #[error(
+        "block `{block}` is done by a warp together, and loop `{var}` around it is bound to threadIdx.x, the lanes"
+    )]
+    LaneLoop { block: Name, var: Name },
+    #[error(
+        "kernel `{kernel}` has {threads} threads on threadIdx.x, and `{intrinsic}` needs 32, the lanes of a warp"
+    )]
+    LaneCount { kernel: Name, threads: Index, intrinsic: &'static str },
+    #[error("block `{block}` uses `{intrinsic}`, which needs sm_{least} or later, and the target is {arch}")]
+    IntrinsicArch { block: Name, intrinsic: &'static str, least: u32, arch: Arch },
+    #[error(
+        "`{intrinsic}` in block `{block}` reads rows of 16 bytes from `{buffer}`, and they do not all lie in one piece, aligned to 16 bytes"
+    )]
+    RowAlignment { block: Name, buffer: Name, intrinsic: &'static str },
+    #[error("`{intrinsic}` in block `{block}` cannot fill `{buffer}`: {error}")]
+    MatrixLoad { block: Name, buffer: Name, intrinsic: &'static str, error: LdmatrixError },
+    #[error("a tile of `{buffer}` in block `{block}` starts at `{index}`, which is no multiple of {tile}")]
+    TileAlignment { block: Name, buffer: Name, index: Index, tile: i64 },
+    #[error(
+        "block `{block}` touches elements of `{buffer}` {}", if *in_lanes {
+            format!("in other lanes than have them: here lane `{owner}` has it, and not `threadIdx_x`")
+        } else {
+            "and is not spread over the lanes that have them".to_owned()
+        }
+    )]
+    OtherLane { block: Name, buffer: Name, owner: Index, in_lanes: bool },
+    #[error("{0}")]
     Pipeline(#[from] PipelineError),
 }
 
@@ -62,21 +94,29 @@ impl LowerError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
         match self {
-            LowerError::Unbound { block } => vec![block],
+            LowerError::Unbound { block } | LowerError::IntrinsicArch { block, .. } => vec![block],
             LowerError::BoundOnCpu { var, .. }
             | LowerError::ThreadExtent { var, .. }
             | LowerError::GridExtent { var, .. } => vec![var],
             LowerError::AxisTwice { outer, inner, block, .. } => vec![inner, outer, block],
             LowerError::ReservedName { name } => vec![name],
             LowerError::SpansKernels { buffer, .. } | LowerError::NotConstant { buffer, .. } => vec![buffer],
-            LowerError::TooManyThreads { .. } | LowerError::AxisTooLong { .. } => vec![],
+            LowerError::TooManyThreads { .. }
+            | LowerError::AxisTooLong { .. }
+            | LowerError::LaneCount { .. } => vec![],
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
-            LowerError::Race { block, buffer, .. } => vec![block, buffer],
             LowerError::TurnsRepeat { var, around } => vec![var, around],
             LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
                 vec![var, buffer]
             }
+            LowerError::Fragment(err) => err.names(),
+            LowerError::LaneLoop { block, var } => vec![block, var],
+            LowerError::Race { block, buffer, .. }
+            | LowerError::RowAlignment { block, buffer, .. }
+            | LowerError::MatrixLoad { block, buffer, .. }
+            | LowerError::TileAlignment { block, buffer, .. }
+            | LowerError::OtherLane { block, buffer, .. } => vec![block, buffer],
             LowerError::Pipeline(err) => err.names(),
         }
     }
@@ -105,6 +145,22 @@ impl LowerError {
             LowerError::TurnsRepeat { .. } => "bind the loop around it to a blockIdx axis, or put it inside",
             LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
+            LowerError::Fragment(err) => return err.help().map(str::to_owned),
+            LowerError::LaneLoop { .. } => "number the warps by threadIdx.y and threadIdx.z",
+            LowerError::LaneCount { .. } => {
+                "bind loops of extent 32 to threadIdx.x, and number the warps by threadIdx.y and threadIdx.z"
+            }
+            LowerError::IntrinsicArch { .. } => "choose a later target by `--target`",
+            LowerError::RowAlignment { .. } => {
+                "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
+            }
+            LowerError::MatrixLoad { .. } => {
+                "`explain` draws which lane gets what; the order of dimensions in shared memory decides on `_trans`"
+            }
+            LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",
+            LowerError::OtherLane { .. } => {
+                "tensorize its loops over a tile with `lanes_m16n8`, or whichever `lanes_` intrinsic has the fragment's map"
+            }
             LowerError::Pipeline(err) => return err.help(),
         };
         Some(help.to_owned())

@@ -133,15 +133,19 @@ impl Check<'_> {
                 }
                 continue;
             };
+            // Lanes meet in fragments by tensor intrinsics alone, which `lower_tensors` sees to.
+            if scope == Scope::Fragment && scope.is_shared_along(axis) {
+                continue;
+            }
             let private = match scope {
                 Scope::Global => !axis.is_thread(),
                 Scope::Shared => !axis.is_thread() && !other.write,
-                Scope::Local => !other.write,
+                Scope::Fragment | Scope::Local => !other.write,
             };
             if private && !apart() && !self.is_repeated(write, bound) && !self.lives_in(write, axis, scope) {
                 return Err(self.exchange(write, other, axis));
             }
-            if scope != Scope::Local && axis.is_thread() {
+            if !scope.is_registers() && axis.is_thread() {
                 self.race(write, other, users, axis, &mut apart_inside)?;
             }
         }

@@ -112,6 +112,7 @@ impl Lanes {
                     cond.iter().map(|it| self.condition(it).ok_or_else(why)).collect::<Result<_, _>>()?;
                 Value::Select(cond, Arc::new(self.value(a)?), Arc::new(self.value(b)?))
             }
+            Value::Tensor(it, _) => return Err(format!("a warp does `{}` in it together", it.name)),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Module, Op, Scope, Target};
+use ir::{Index, Kernel, Module, Op, Scope, Target, ThreadAxis, Value, intrin::WARP};
 
 use super::{Context, LowerError};
 use crate::launch::{axis_limit, shared_layout};
@@ -31,6 +31,7 @@ pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Modu
                 limit: axis_limit(axis),
             });
         }
+        check_lanes(kernel)?;
         let (bytes, limit) = (shared_layout(kernel).1, arch.max_shared_bytes());
         if bytes > limit {
             let kernel_name = kernel.name.clone();
@@ -43,6 +44,25 @@ pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Modu
         }
     }
     Ok(module)
+}
+
+/// What a warp does together needs a whole one along `threadIdx.x`.
+fn check_lanes(kernel: &Kernel) -> Result<(), LowerError> {
+    let mut used = None;
+    for op in &kernel.body {
+        op.walk(&mut |op| {
+            if let Some((_, Value::Tensor(it, _))) = op.assignment() {
+                used = used.or(Some(it.name));
+            }
+        });
+    }
+    let threads = kernel.launch.get(&ThreadAxis::ThreadX).cloned().unwrap_or_else(|| Index::int(1));
+    match used {
+        Some(intrinsic) if threads.as_int() != Some(WARP) => {
+            Err(LowerError::LaneCount { kernel: kernel.name.clone(), threads, intrinsic })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The shared buffers and their bytes, the largest first.

@@ -246,11 +246,7 @@ impl Door<'_> {
             }
         });
         let missing = self.launch.keys().filter(|axis| !at.under.contains(axis));
-        let missing = missing.filter(|axis| match scope {
-            Scope::Global => true,
-            Scope::Shared => axis.is_thread(),
-            Scope::Local => false,
-        });
+        let missing = missing.filter(|axis| scope.is_shared_along(**axis));
         missing
             .filter_map(|&axis| at.condition(&Less::new(Index::var(&axis_var(axis)), Index::int(1))))
             .collect()

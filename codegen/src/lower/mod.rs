@@ -25,6 +25,7 @@ mod ledger;
 mod limits;
 mod live;
 mod lower_blocks;
+mod lower_tensors;
 pub(crate) mod marks;
 mod mechanism;
 mod merge_shared;
@@ -169,6 +170,11 @@ pub const PASSES: &[Pass] = &[
         name: "serpentine",
         doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
         run: Run::Func(|func, context| Ok(serpentine::serpentine(func, context))),
+    },
+    Pass {
+        name: "lower_tensors",
+        doc: "Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.",
+        run: Run::Func(|func, context| lower_tensors::lower_tensors(func, context)),
     },
     Pass {
         name: "lower_blocks",

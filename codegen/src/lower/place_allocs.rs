@@ -77,18 +77,14 @@ fn starts(func: &Func, read: &Site<'_>) -> bool {
 
 /// The variables that have one value while memory of that scope is in use inside the given loops.
 ///
-/// A thread has local memory of its own, so its axes are fixed; the threads of a block share shared memory, so all
-/// of them count together; blocks share neither.
+/// A thread has local memory of its own, so its axes are fixed; the threads of a block share shared memory and the lanes
+/// of a warp its fragments, so all of them count together; blocks share neither.
 pub(crate) fn fixed<'a>(
     func: &'a Func,
     loops: &'a [&'a ir::Loop],
     scope: Scope,
 ) -> impl Fn(&Name) -> bool + 'a {
-    let axes = ir::ThreadAxis::ALL.into_iter().filter(move |axis| match scope {
-        Scope::Global => false,
-        Scope::Shared => !axis.is_thread(),
-        Scope::Local => true,
-    });
+    let axes = ir::ThreadAxis::ALL.into_iter().filter(move |axis| !scope.is_shared_along(*axis));
     let axes: Vec<_> = axes.map(axis_var).collect();
     move |name| func.dims.contains(name) || axes.contains(name) || loops.iter().any(|it| it.var == *name)
 }

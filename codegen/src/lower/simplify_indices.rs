@@ -124,6 +124,9 @@ impl Simplifier {
             Value::Unary(op, a) => Value::Unary(*op, Arc::new(self.value(a))),
             Value::Binary(op, a, b) => Value::binary(*op, self.value(a), self.value(b)),
             Value::Select(cond, a, b) => self.select(cond, a, b),
+            Value::Tensor(it, operands) => {
+                Value::Tensor(it, operands.iter().map(|it| self.value(it)).collect())
+            }
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
         let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
         match (&context.target, buffer.scope) {
             (Target::Cuda(_), Scope::Global) => {}
-            (Target::Cuda(_), Scope::Shared | Scope::Local) => {
+            (Target::Cuda(_), Scope::Shared | Scope::Fragment | Scope::Local) => {
                 one_kernel(func, &context.target, name, buffer.scope)?;
                 if let Some(axis) = constant {
                     let (buffer, scope, extent) =
@@ -39,7 +39,7 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
                 places.insert(name.clone(), at);
             }
             (Target::Cpu, _) => {
-                let private = home.is_some() || buffer.scope == Scope::Local;
+                let private = home.is_some() || buffer.scope.is_registers();
                 if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref()))
                 {
                     places.insert(name.clone(), home);

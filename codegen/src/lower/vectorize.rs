@@ -181,7 +181,7 @@ impl Vectorizer<'_> {
     fn computed_bytes(&self, value: &Value) -> usize {
         let own = value.dtype(&|name| self.types.get(name).copied()).map_or(4, DType::bytes);
         match value {
-            Value::Const(_) | Value::Load(_) | Value::Index(..) => own,
+            Value::Const(_) | Value::Load(_) | Value::Index(..) | Value::Tensor(..) => own,
             Value::Cast(_, a) => own.max(self.computed_bytes(a)),
             // The narrow floats compute in f32.
             Value::Unary(_, a) => own.max(4).max(self.computed_bytes(a)),

@@ -19,7 +19,8 @@ pub(crate) const DIVERGENT: u8 = 3;
 pub(crate) const DIVISION: u8 = 4;
 pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
-pub(crate) const DEADLOCK: u8 = 7;
+pub(crate) const DEADLOCK: u8 = 8;
+pub(crate) const PARTIAL: u8 = 7;
 const RACE: u8 = 10;
 
 impl Memory {
@@ -135,6 +136,10 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// An assignment of some lanes: first all values, then all side effects.
     pub(crate) fn store(&mut self, site: u32, place: &'p Place, value: &'p ValueCode, mask: Mask) {
+        if let ValueCode::Tensor(it) = value {
+            self.tensor(site, place, it, mask);
+            return;
+        }
         if place.lanes == 1 {
             let mut values = [0.0; WARP];
             self.value(site, value, 0, mask, &mut values);
@@ -161,7 +166,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// Assigns adjacent elements.
-    fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
+    pub(crate) fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
         let last = i64::from(place.lanes) - 1;
         if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {
             let memory = &mut self.memory[place.buffer];
@@ -215,7 +220,7 @@ impl<'p> Machine<'p, '_, '_> {
         let thread = self.base + lane;
         let memory = &mut self.memory[buffer];
         let (value, written) = match memory.space {
-            Space::Local => {
+            Space::Fragment | Space::Local => {
                 let row = thread / WARP * memory.len + at;
                 (memory.values[row * WARP + lane], memory.written[row] >> lane & 1 == 1)
             }
@@ -327,7 +332,9 @@ impl<'p> Machine<'p, '_, '_> {
     /// Other blocks do not see shared memory.
     pub(crate) fn since_of(&self, buffer: usize) -> Since {
         match self.memory[buffer].space {
-            Space::Shared | Space::Local => Since { kernel: self.since.block, ..self.since },
+            Space::Shared | Space::Fragment | Space::Local => {
+                Since { kernel: self.since.block, ..self.since }
+            }
             Space::Global => self.since,
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Turn,
-    Value, axis_var, number,
+    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Turn, Value,
+    axis_var,
+    intrin::{Instruction, Intrinsic},
+    number,
 };
 
 use super::{
@@ -15,6 +17,7 @@ use super::{
         ValueCode,
     },
     shadow::Mark,
+    tensor::TensorCode,
 };
 use crate::launch::shared_layout;
 
@@ -174,13 +177,13 @@ impl Compiler<'_> {
                 let body = self.list(&it.body)?;
                 self.loops.pop();
                 self.scope.slots.pop();
-                let meets = body.iter().any(Code::meets);
-                Code::For(Box::new(ForCode { site, slot, bits, extent, body, meets }))
+                let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
+                Code::For(Box::new(ForCode { site, slot, bits, extent, body, meets, converges }))
             }
             Op::If(cond, body) => {
                 let (cond, body) = (self.conditions(cond)?, self.list(body)?);
-                let meets = body.iter().any(Code::meets);
-                Code::If(Box::new(IfCode { site, cond, body, meets }))
+                let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
+                Code::If(Box::new(IfCode { site, cond, body, meets, converges }))
             }
             Op::Store(place, value) => Code::Store(site, self.place(place, true)?, self.value(value)?.0),
             Op::Copy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
@@ -205,7 +208,8 @@ impl Compiler<'_> {
             | Value::Index(..)
             | Value::Cast(..)
             | Value::Unary(..)
-            | Value::Binary(..) => CopyCode::Value(self.value(value)?.0),
+            | Value::Binary(..)
+            | Value::Tensor(..) => CopyCode::Value(self.value(value)?.0),
         })
     }
 
@@ -259,6 +263,33 @@ impl Compiler<'_> {
         Ok(Place { buffer, index, lanes: access.lanes, counted })
     }
 
+    /// An intrinsic, whose operands are places.
+    fn tensor(
+        &mut self,
+        intrinsic: &'static Intrinsic,
+        operands: &[Value],
+    ) -> Result<(ValueCode, DType), VgpuError> {
+        let wanted = match intrinsic.instruction {
+            Instruction::Mma { .. } => 3,
+            Instruction::Ldmatrix { .. } => 1,
+            Instruction::Lanes(_) => 0,
+        };
+        let kernel = &self.kernel.name;
+        let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: intrinsic.name };
+        let places = operands.iter().map(|it| match it {
+            Value::Load(it) => Some(it),
+            _ => None,
+        });
+        let places: Vec<&Access> = places.collect::<Option<_>>().ok_or_else(error)?;
+        if places.len() != wanted || wanted == 0 {
+            return Err(error());
+        }
+        let operands = places.into_iter().map(|it| self.place(it, false)).collect::<Result<Vec<_>, _>>()?;
+        let dtypes: Vec<_> = operands.iter().map(|it| self.buffers[it.buffer].dtype).collect();
+        let dtype = dtypes[0];
+        Ok((ValueCode::Tensor(TensorCode { intrinsic, operands, dtypes }), dtype))
+    }
+
     fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {
         Ok(match value {
             Value::Const(it) => (ValueCode::Const(number::round(it.dtype, Literal::to_f64(*it))), it.dtype),
@@ -285,6 +316,7 @@ impl Compiler<'_> {
                 let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
                 (ValueCode::Select(cond, Box::new([a, b])), dtype)
             }
+            Value::Tensor(intrinsic, operands) => self.tensor(intrinsic, operands)?,
         })
     }
 }

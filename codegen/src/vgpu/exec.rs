@@ -207,10 +207,31 @@ impl<'p> Machine<'p, '_, '_> {
                 self.list(code, all);
                 continue;
             }
+            self.apart(code, all);
+        }
+    }
+
+    /// Runs a list some lanes before the others, but for what the warp does together.
+    fn apart(&mut self, code: &'p [Code], all: Mask) {
+        let mut rest = code;
+        while !rest.is_empty() {
+            let alone = rest.iter().take_while(|it| !it.converges()).count();
             let some = all & self.run.random.bits();
-            for mask in [some, all & !some].into_iter().filter(|it| *it != 0) {
-                self.list(code, mask);
+            for mask in [some, all & !some].into_iter().filter(|it| *it != 0 && alone > 0) {
+                self.list(&rest[..alone], mask);
             }
+            match rest.get(alone) {
+                Some(Code::For(it)) => self.for_alone(it, all, &mut Self::apart),
+                Some(Code::If(it)) => {
+                    let mask = self.holds(&it.cond, all);
+                    if mask != 0 {
+                        self.apart(&it.body, mask);
+                    }
+                }
+                Some(_) => self.list(&rest[alone..=alone], all),
+                None => return,
+            }
+            rest = &rest[alone + 1..];
         }
     }
 
@@ -271,7 +292,7 @@ impl<'p> Machine<'p, '_, '_> {
         for it in code {
             match it {
                 Code::Alloc(buffer) => self.forget(*buffer, mask),
-                Code::For(it) => self.for_alone(it, mask),
+                Code::For(it) => self.for_alone(it, mask, &mut Self::list),
                 Code::If(it) => {
                     let mask = self.holds(&it.cond, mask);
                     if mask != 0 {
@@ -300,7 +321,7 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    fn for_alone(&mut self, it: &'p ForCode, mask: Mask) {
+    fn for_alone(&mut self, it: &'p ForCode, mask: Mask, run: &mut dyn FnMut(&mut Self, &'p [Code], Mask)) {
         let outside = self.stamp;
         let mut extents = [0; WARP];
         self.index(&it.extent, &mut extents);
@@ -315,7 +336,7 @@ impl<'p> Machine<'p, '_, '_> {
             }
             self.slots[it.slot] = n;
             self.stamp = push(outside, it.bits, n);
-            self.list(&it.body, mask);
+            run(self, &it.body, mask);
         }
         self.stamp = outside;
     }

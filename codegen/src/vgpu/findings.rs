@@ -42,10 +42,14 @@ pub enum Finding {
     OutOfBounds { buffer: Name, element: i64, len: i64, access: Access },
     /// Threads of a block that do not all come to the barriers under a loop or a condition; the run ends there.
     DivergentBarrier { access: Access, other: Access },
+    /// An instruction of a whole warp that not all of its lanes come to.
+    PartialWarp { intrinsic: &'static str, access: Access },
     /// An integer divided by zero.
     DivisionByZero { access: Access },
     /// A block waits for a turn that no other block gives it; the run ends there.
     Deadlock { buffer: Name, element: i64, turn: i64, counter: i64, access: Access },
+    /// A counter of turns that is not zero at the end, so that the next run would begin with another turn.
+    TurnsLeft { buffer: Name, element: i64, counter: i64 },
     /// An element of an output that no kernel has written at the end, the first of `count`.
     OutputUnwritten { buffer: Name, element: i64, count: i64 },
 }
@@ -104,8 +108,10 @@ impl Finding {
             Finding::Uninitialised { .. } => "uninitialised read",
             Finding::OutOfBounds { .. } => "out of bounds",
             Finding::DivergentBarrier { .. } => "divergent barrier",
+            Finding::PartialWarp { .. } => "part of a warp",
             Finding::DivisionByZero { .. } => "division by zero",
             Finding::Deadlock { .. } => "deadlock",
+            Finding::TurnsLeft { .. } => "turns not over",
             Finding::OutputUnwritten { .. } => "output not written",
         }
     }
@@ -146,10 +152,16 @@ impl Finding {
             Finding::DivergentBarrier { .. } => {
                 format!("{title}: not all threads of a block come to the barriers inside")
             }
+            Finding::PartialWarp { intrinsic, .. } => {
+                format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
+            }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
             Finding::Deadlock { buffer, element, turn, counter, .. } => format!(
                 "{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}"
             ),
+            Finding::TurnsLeft { buffer, element, counter } => {
+                format!("{title}: {buffer}[{element}] is {counter} at the end")
+            }
             Finding::OutputUnwritten { buffer, element, count } => {
                 format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
             }
@@ -173,10 +185,11 @@ impl Finding {
             }
             Finding::Uninitialised { access, .. } => vec![("reads it", access)],
             Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
+            Finding::PartialWarp { access, .. } => vec![("is missing", access)],
             Finding::DivisionByZero { access } => vec![("divides", access)],
             Finding::Deadlock { access, .. } => vec![("waits", access)],
             Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
-            Finding::OutputUnwritten { .. } => vec![],
+            Finding::TurnsLeft { .. } | Finding::OutputUnwritten { .. } => vec![],
         }
     }
 
@@ -197,11 +210,13 @@ impl Finding {
             Finding::Uninitialised { .. } => {
                 "write it first, on every path and in every thread that reads it"
             }
+            Finding::PartialWarp { .. } => "let the conditions around it be the same for all lanes",
             Finding::OutOfBounds { .. } => "a condition around the access keeps the last threads out",
             Finding::DivergentBarrier { .. } => {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"
             }
             Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
+            Finding::TurnsLeft { .. } => "there have to be as many turns as blocks that take one",
             Finding::Deadlock { .. } => "each block has to end its turn, and the turns have to run from zero without a gap",
             Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
         }

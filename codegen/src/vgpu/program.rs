@@ -2,7 +2,10 @@
 
 use ir::{BinaryOp, DType, Name, Scope as Space, TurnKind, UnaryOp};
 
-use super::index::{IndexCode, Scope};
+use super::{
+    index::{IndexCode, Scope},
+    tensor::TensorCode,
+};
 
 /// A kernel for given sizes.
 #[derive(Debug)]
@@ -90,6 +93,8 @@ pub(crate) struct ForCode {
     pub(crate) body: Vec<Code>,
     /// Whether there is a barrier inside.
     pub(crate) meets: bool,
+    /// Whether there is something inside that a warp does together.
+    pub(crate) converges: bool,
 }
 
 #[derive(Debug)]
@@ -98,6 +103,7 @@ pub(crate) struct IfCode {
     pub(crate) cond: Vec<LessCode>,
     pub(crate) body: Vec<Code>,
     pub(crate) meets: bool,
+    pub(crate) converges: bool,
 }
 
 /// What an asynchronous copy assigns.
@@ -134,6 +140,7 @@ pub(crate) enum ValueCode {
     Unary(UnaryOp, DType, Box<ValueCode>),
     Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
     Select(Vec<LessCode>, Box<[ValueCode; 2]>),
+    Tensor(TensorCode),
 }
 
 impl Program {
@@ -156,6 +163,22 @@ impl Code {
             | Code::AtomicAdd(..)
             | Code::Commit
             | Code::Wait(_) => false,
+        }
+    }
+
+    /// Whether there is something in it that a warp does together.
+    pub(crate) fn converges(&self) -> bool {
+        match self {
+            Code::Store(_, _, value) => value.converges(),
+            Code::For(it) => it.converges,
+            Code::If(it) => it.converges,
+            Code::Alloc(_)
+            | Code::Copy(..)
+            | Code::AtomicAdd(..)
+            | Code::Commit
+            | Code::Wait(_)
+            | Code::Barrier
+            | Code::Turn(_) => false,
         }
     }
 }

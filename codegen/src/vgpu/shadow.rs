@@ -25,8 +25,8 @@ pub(crate) struct Mark {
 pub(crate) struct Cell {
     /// The last write.
     pub(crate) write: Mark,
-    /// The last atomic addition.
-    added: Mark,
+    /// The last atomic addition, and the last one by another thread than that.
+    added: [Mark; 2],
     /// The first reader of the last epoch with one.
     reader: Mark,
     /// Another reader of the same epoch.
@@ -109,13 +109,16 @@ impl Cell {
     /// A read: the write that it races with, if any.
     pub(crate) fn read(&mut self, now: Mark, since: Since, seen: &Seen) -> Option<Mark> {
         self.remember(now, since);
-        [self.write, self.added].into_iter().find(|it| it.races_unseen(now, since, seen))
+        let [last, other] = self.added;
+        [self.write, last, other].into_iter().find(|it| it.races_unseen(now, since, seen))
     }
 
     /// A read that no write can race with; `false` if that takes a closer look.
     #[inline]
     pub(crate) fn read_quietly(&mut self, now: Mark, since: Since) -> bool {
-        if self.flights > 0 || self.write.races(now, since) || self.added.races(now, since) {
+        let [last, other] = self.added;
+        let earlier = [self.write, last, other];
+        if self.flights > 0 || earlier.into_iter().any(|it| it.races(now, since)) {
             return false;
         }
         self.remember(now, since);
@@ -126,7 +129,8 @@ impl Cell {
     #[inline]
     pub(crate) fn write_quietly(&mut self, now: Mark, since: Since) -> bool {
         let races = |it: Mark| it.races(now, since);
-        let earlier = [self.write, self.added, self.reader, self.second, self.earlier];
+        let [last, other] = self.added;
+        let earlier = [self.write, last, other, self.reader, self.second, self.earlier];
         if self.flights > 0 || earlier.into_iter().any(races) {
             return false;
         }
@@ -160,17 +164,18 @@ impl Cell {
                 return out;
             }
         }
-        out.race = if self.added.races_unseen(now, since, seen) {
-            Some((self.added, RaceKind::WriteAfterWrite))
-        } else {
-            self.reader_racing(now, since, seen)
+        let added = self.added.into_iter().find(|it| it.races_unseen(now, since, seen));
+        out.race = match added {
+            Some(it) => Some((it, RaceKind::WriteAfterWrite)),
+            None => self.reader_racing(now, since, seen),
         };
         out
     }
 
     /// An atomic addition: the access that it races with, if any, and in which way.
     pub(crate) fn add(&mut self, now: Mark, since: Since, seen: &Seen) -> Option<(Mark, RaceKind)> {
-        self.added = now;
+        let own = self.added[0].thread() == now.thread() && self.added[0].epoch >= since.block;
+        self.added = [now, self.added[if own { 1 } else { 0 }]];
         if self.write.races_unseen(now, since, seen) {
             return Some((self.write, RaceKind::WriteAfterWrite));
         }

@@ -112,6 +112,7 @@ impl Memory {
             Value::Select(cond, a, b) => {
                 self.value(if cond.iter().all(|it| self.holds(it)) { a } else { b }, lane)
             }
+            Value::Tensor(it, _) => unreachable!("`{}` is no program's of these tests", it.name),
         }
     }
 }

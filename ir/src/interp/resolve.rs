@@ -182,6 +182,9 @@ impl<'a> Resolver<'a> {
                 self.expect(dtype, other)?;
                 Ok((ValueCode::Select(conditions, Box::new([a, b])), dtype))
             }
+            Value::Tensor(it, _) => {
+                Err(InterpError::Tensor { intrinsic: it.name, block: self.block.clone() })
+            }
         }
     }
 

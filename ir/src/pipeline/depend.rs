@@ -38,9 +38,9 @@ impl Setting<'_> {
             return Meeting::Never;
         }
         let mut question = self.question(a);
-        let is_local = self.func.buffers.get(&a.buffer).is_some_and(|it| it.scope == Scope::Local);
+        let scope = self.func.buffers.get(&a.buffer).map_or(Scope::Global, |it| it.scope);
         for it in self.around {
-            if !is_local && matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread()) {
+            if matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread() && scope.is_shared_along(axis)) {
                 question.rename(&it.var, &it.extent);
             }
         }

@@ -16,7 +16,7 @@ use super::{
     materialize::{Parts, Writer, with_slots},
     private::private,
 };
-use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Scope, Stmt, StorageAlign, arith::Bounds};
+use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Stmt, StorageAlign, arith::Bounds};
 
 /// What a lowering adds to the expansion.
 pub trait Hooks {
@@ -235,8 +235,8 @@ impl<'a> Expander<'a> {
         if it.kind == LoopKind::Unrolled && it.extent.as_int().is_some() {
             return 1;
         }
-        let local = |name: &Name| self.func.buffers.get(name).is_some_and(|it| it.scope == Scope::Local);
-        slots.iter().filter(|it| local(it.0)).fold(1, |all, (_, slots)| lcm(all, slots.count()))
+        let registers = |name: &Name| self.func.buffers.get(name).is_some_and(|it| it.scope.is_registers());
+        slots.iter().filter(|it| registers(it.0)).fold(1, |all, (_, slots)| lcm(all, slots.count()))
     }
 }
 

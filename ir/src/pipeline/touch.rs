@@ -119,5 +119,6 @@ fn loads(value: &Value, chosen: &mut Vec<Less>, f: &mut dyn FnMut(&Access, &[Les
             chosen.truncate(outside);
             loads(b, chosen, f);
         }
+        Value::Tensor(_, operands) => operands.iter().for_each(|it| loads(it, chosen, f)),
     }
 }

@@ -57,7 +57,7 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
 pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) -> bool {
     let Nest { block: writer, loops, .. } = nest;
     let bounds = nest.bounds();
-    let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var);
+    let is_inner = |var: &Name| loops.iter().skip(fixed).any(|it| it.var == *var) || nest.is_inside(var);
     let is_fixed = |var: &Name| loops.iter().any(|it| it.var == *var) && !is_inner(var);
     let mixes = |it: &Sum| it.any_var(&is_fixed) && it.any_var(&is_inner);
     let is_regular = |dims: &[Sum]| {

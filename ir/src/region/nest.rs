@@ -18,6 +18,8 @@ pub struct Nest<'a> {
     func: &'a Func,
     reads: Vec<&'a Access>,
     writes: Vec<&'a Access>,
+    /// The loops in the block, with their extents over the loops around it.
+    inside: Vec<(&'a Name, Index)>,
     bounds: OnceCell<Bounds>,
     /// The subscripts of reads and of writes, over the loops and in their normal form.
     normal: [OnceCell<Vec<Vec<Sum>>>; 2],
@@ -43,6 +45,7 @@ impl<'a> Nest<'a> {
             func,
             reads: block.reads(),
             writes: block.writes(),
+            inside: inside(block),
             bounds: OnceCell::new(),
             normal: Default::default(),
         }
@@ -60,7 +63,16 @@ impl<'a> Nest<'a> {
 
     /// What is known of dimensions and loop variables in the block, guards left aside.
     pub fn bounds(&self) -> &Bounds {
-        self.bounds.get_or_init(|| bounds_of(self.func, &self.loops))
+        self.bounds.get_or_init(|| {
+            let mut bounds = bounds_of(self.func, &self.loops);
+            self.inside.iter().for_each(|(var, extent)| bounds.insert(var, extent));
+            bounds
+        })
+    }
+
+    /// Whether a variable is that of a loop in the block, whose iterations always count at once.
+    pub(super) fn is_inside(&self, var: &Name) -> bool {
+        self.inside.iter().any(|it| it.0 == var)
     }
 
     /// What the block reads or writes, as [`Block::reads`] and [`Block::writes`] have it.
@@ -109,6 +121,7 @@ impl<'a> Nest<'a> {
             && self.func.buffers.get(buffer) == other.func.buffers.get(buffer)
             && self.block.iters == other.block.iters
             && self.block.guards == other.block.guards
+            && self.inside == other.inside
             && [Way::Read, Way::Write]
                 .into_iter()
                 .all(|way| self.accesses_to(buffer, way).eq(other.accesses_to(buffer, way)))
@@ -139,10 +152,25 @@ impl<'a> Nest<'a> {
     ) -> Region {
         let accesses: Vec<&[Sum]> = self.normal_to(buffer, way).map(|it| it.1).collect();
         let is_inner = |var: &Name| {
-            self.loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)))
+            self.is_inside(var)
+                || self.loops.iter().enumerate().any(|(n, it)| it.var == *var && (n >= fixed || relaxed(it)))
         };
         touched_normal(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
     }
+}
+
+/// The loops in a block. Names are unique, so those of the init and of the body stand side by side.
+fn inside(block: &Block) -> Vec<(&Name, Index)> {
+    let binding = |name: &Name| block.find_iter(name).map(|it| it.binding.clone());
+    let mut out = Vec::new();
+    for stmt in block.init.iter().chain([&block.body]) {
+        stmt.walk(&mut |stmt| {
+            if let Stmt::Loop(it) = stmt {
+                out.push((&it.var, it.extent.subst(&binding)));
+            }
+        });
+    }
+    out
 }
 
 fn collect<'a>(func: &'a Func, stmt: &'a Stmt, around: &mut Vec<&'a Loop>, out: &mut Vec<Nest<'a>>) {

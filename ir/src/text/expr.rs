@@ -138,6 +138,11 @@ impl Display for Value {
                 value(f, b, right)
             }
             Value::Select(cond, a, b) => write!(f, "select({}, {a}, {b})", All(cond)),
+            Value::Tensor(it, operands) => {
+                write!(f, "{}(", it.name)?;
+                separated(f, ", ", operands)?;
+                f.write_str(")")
+            }
         }
     }
 }
@@ -155,7 +160,8 @@ fn value(f: &mut Formatter<'_>, it: &Value, least: Level) -> fmt::Result {
         | Value::Cast(..)
         | Value::Unary(..)
         | Value::Binary(BinaryOp::Min | BinaryOp::Max, ..)
-        | Value::Select(..) => Level::Atom,
+        | Value::Select(..)
+        | Value::Tensor(..) => Level::Atom,
     };
     if level < least { write!(f, "({it})") } else { write!(f, "{it}") }
 }

@@ -189,7 +189,7 @@ pub(super) fn scope(line: &mut Cursor<'_>) -> Result<Scope, Failure> {
         Some(Token::Word(word)) => Scope::parse(word),
         _ => None,
     };
-    let scope = scope.ok_or_else(|| line.expected("`global`, `shared` or `local`"))?;
+    let scope = scope.ok_or_else(|| line.expected("`global`, `shared`, `fragment` or `local`"))?;
     line.bump();
     Ok(scope)
 }

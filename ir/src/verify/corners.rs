@@ -195,6 +195,7 @@ impl<'a> Space<'a, '_> {
             Value::Cast(_, a) | Value::Unary(_, a) => self.value(a, point),
             Value::Binary(_, a, b) => self.value(a, point).or_else(|| self.value(b, point)),
             Value::Select(cond, a, b) => self.value(if holds(point, cond)? { a } else { b }, point),
+            Value::Tensor(_, operands) => operands.iter().find_map(|it| self.value(it, point)),
         }
     }
 

@@ -1,5 +1,6 @@
 use ir::{
     Block, Func, Index, IterKind, Name, Role, Stmt,
+    arith::Bounds,
     region::{self, Range, Way},
 };
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use crate::{
     check::independent::accumulates,
     moved,
     nest::{self, Spot},
+    tile::range_of_tiles,
 };
 
 /// Moves a producer under a loop of its readers, computing there just what they need in one iteration.
@@ -48,10 +50,10 @@ impl Primitive for ComputeAt {
         moved::expect_movable(func, &self.block, &self.target)?;
         let buffer = only_result(func, &block)?;
         let readers = self.readers(func, &buffer)?;
-        let place = write_place(&block, &buffer)?;
-
+        let fixed = region::bounds_of(func, &nest::path(func, Some(&self.target)));
         let needed = needed(func, &readers, &buffer, &self.target);
-        let ranges = iterator_ranges(&block, &place, &needed);
+        let ranges = iterator_ranges(&block, &buffer, &needed, &fixed)?;
+
         let mut new = func.clone();
         new.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         let bounds = region::bounds_of(&new, &nest::path(&new, Some(&self.target)));
@@ -105,18 +107,6 @@ fn only_result(func: &Func, block: &Block) -> Result<Name, BlockError> {
     }
 }
 
-/// The subscripts of the block's stores, if all of them are the same.
-fn write_place(block: &Block, buffer: &Name) -> Result<Vec<Index>, BlockError> {
-    let writes = block.writes();
-    let same = writes.iter().all(|it| it.buffer == *buffer && it.indices == writes[0].indices);
-    match writes.first() {
-        Some(first) if same => Ok(first.indices.clone()),
-        Some(_) | None => {
-            Err(BlockError::NotElementwise { block: block.name.clone(), buffer: buffer.clone() })
-        }
-    }
-}
-
 /// The box of the buffer that the readers touch in one iteration of the loop.
 fn needed(func: &Func, readers: &[Name], buffer: &Name, target: &Name) -> region::Region {
     let shape = &func.buffers[buffer].shape;
@@ -129,15 +119,30 @@ fn needed(func: &Func, readers: &[Name], buffer: &Name, target: &Name) -> region
     regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default()
 }
 
-/// The range of each iterator that produces the needed box: that of the dimension it indexes alone.
+/// The range of each iterator that produces the needed box: that of the dimension it indexes alone, by itself or
+/// tile by tile.
 ///
-/// Reduction iterators, and those that index in another way, run over their whole domain (`None`).
-fn iterator_ranges(block: &Block, place: &[Index], needed: &region::Region) -> Vec<Option<Range>> {
-    let range = |iter: &ir::Iter| {
-        let alone = place.iter().position(|it| it.as_var() == Some(&iter.var))?;
-        let elsewhere = place.iter().enumerate().any(|(n, it)| n != alone && it.any_var(&|v| *v == iter.var));
+/// Reduction iterators, and those that index in another way, run over their whole domain (`None`). All stores have to
+/// ask for the same.
+fn iterator_ranges(
+    block: &Block,
+    buffer: &Name,
+    needed: &region::Region,
+    bounds: &Bounds,
+) -> Result<Vec<Option<Range>>, BlockError> {
+    let range = |iter: &ir::Iter, place: &[Index]| {
+        let uses = |it: &Index| it.any_var(&|v| *v == iter.var);
+        let alone = place.iter().position(uses)?;
+        let elsewhere = place[alone + 1..].iter().any(uses);
         let whole = iter.kind == IterKind::Reduce || elsewhere;
-        if whole { None } else { needed.get(alone).cloned() }
+        if whole { None } else { range_of_tiles(block, &iter.var, &place[alone], needed.get(alone)?, bounds) }
     };
-    block.iters.iter().map(range).collect()
+    let writes = block.writes();
+    let each = writes.iter().map(|it| block.iters.iter().map(|iter| range(iter, &it.indices)).collect());
+    let mut each = each.collect::<Vec<Vec<_>>>().into_iter();
+    let first = each.next().unwrap_or_default();
+    if writes.iter().all(|it| it.buffer == *buffer) && each.all(|it| it == first) {
+        return Ok(first);
+    }
+    Err(BlockError::NotElementwise { block: block.name.clone(), buffer: buffer.clone() })
 }

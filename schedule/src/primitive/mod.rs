@@ -2,10 +2,12 @@
 
 mod annotate;
 mod bind;
+mod blockize;
 mod cache_read;
 mod cache_write;
 mod compute_at;
 mod compute_inline;
+mod cross_block_reduction;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
@@ -26,10 +28,12 @@ mod vectorize;
 
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
+pub use blockize::Blockize;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
+pub use cross_block_reduction::CrossBlockReduction;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
@@ -81,10 +85,12 @@ pub trait Primitive {
 pub enum Step {
     Annotate(Annotate),
     Bind(Bind),
+    Blockize(Blockize),
     CacheRead(CacheRead),
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
+    CrossBlockReduction(CrossBlockReduction),
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
@@ -110,10 +116,12 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
@@ -139,10 +147,12 @@ impl Step {
         match self {
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
+            Step::Blockize(it) => it,
             Step::CacheRead(it) => it,
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
@@ -168,10 +178,12 @@ impl Step {
         match self {
             Step::Annotate(_) => "annotate",
             Step::Bind(_) => "bind",
+            Step::Blockize(_) => "blockize",
             Step::CacheRead(_) => "cache_read",
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
             Step::ComputeInline(_) => "compute_inline",
+            Step::CrossBlockReduction(_) => "cross_block_reduction",
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
@@ -197,10 +209,12 @@ impl Step {
 const SOURCES: &[(&str, &str)] = &[
     ("annotate", include_str!("annotate.rs")),
     ("bind", include_str!("bind.rs")),
+    ("blockize", include_str!("blockize.rs")),
     ("cache_read", include_str!("cache_read.rs")),
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
+    ("cross_block_reduction", include_str!("cross_block_reduction.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),

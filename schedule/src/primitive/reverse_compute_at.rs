@@ -10,6 +10,7 @@ use crate::{
     check::independent::accumulates,
     moved,
     nest::{self, Spot},
+    tile::range_of_tiles,
 };
 
 /// Moves a consumer under a loop of its producers, using there just what one iteration computes.
@@ -164,18 +165,20 @@ fn is_injective(binding: &Index, bounds: &Bounds) -> bool {
 }
 
 /// The range of each iterator in one iteration of the loop: what the producers write there, where an iterator
-/// alone indexes a dimension that they wrote; else its whole domain (`None`).
+/// alone, or tile by tile, indexes a dimension that they wrote; else its whole domain (`None`).
 fn iterator_ranges(func: &Func, block: &Block, producers: &[Name], target: &Name) -> Vec<Option<Range>> {
-    let fixed = nest::path(func, Some(target)).len();
+    let fixed = nest::path(func, Some(target));
+    let (fixed, bounds) = (fixed.len(), region::bounds_of(func, &fixed));
     let mut ranges = vec![None; block.iters.len()];
     for read in block.reads() {
         let writers = func.writers(&read.buffer);
         let Some(writer) = writers.iter().rev().find(|it| producers.contains(&it.name)) else { continue };
         let region = region::touched_below(func, writer, &read.buffer, fixed, Way::Write);
         for (range, iter) in ranges.iter_mut().zip(&block.iters) {
-            let at = read.indices.iter().position(|it| it.as_var() == Some(&iter.var));
-            if let (None, Some(at)) = (&range, at) {
-                *range = region.get(at).cloned();
+            if range.is_none() {
+                let mut dims = read.indices.iter().zip(&region);
+                *range =
+                    dims.find_map(|(index, part)| range_of_tiles(block, &iter.var, index, part, &bounds));
             }
         }
     }

@@ -5,10 +5,10 @@ use ir::{Func, Name};
 use tilewright_schedule::{
     Number, Step,
     primitive::{
-        Annotate, AnnotationValue, Bind, CacheRead, CacheWrite, ComputeAt, ComputeInline, DecomposeReduction,
-        DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
-        SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, TransformLayout, Unroll, Vectorize,
+        Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
+        CrossBlockReduction, DecomposeReduction, DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt,
+        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder,
+        SoftwarePipelineStage, Split, Stages, StorageAlign, TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -32,7 +32,7 @@ impl Dice {
 pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
     let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
     let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(24);
+    let kind = dice.roll(25);
     let block = dice.pick(&blocks)?;
     let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
     let target = dice.pick(&path)?;
@@ -57,7 +57,13 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
             Step::Bind(Bind { target, axis: axis.into() })
         }
-        9 => Step::Parallel(Parallel { target }),
+        9 => match dice.roll(2) {
+            0 => Step::Parallel(Parallel { target }),
+            _ => {
+                let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
+                Step::CrossBlockReduction(CrossBlockReduction { target, mechanism })
+            }
+        },
         10 => match dice.roll(2) {
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
             _ => unroll(func, target, &mut dice)?,
@@ -83,7 +89,8 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             0 => Step::ComputeInline(ComputeInline { block }),
             _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
         },
-        22 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
+        23 => Step::DecomposeReduction(DecomposeReduction { block, target }),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
 }

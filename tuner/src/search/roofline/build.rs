@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value};
+use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value, intrin::Instruction};
 
 use super::{
     access::{Known, Warp, holds, offsets, touched, wavefronts},
@@ -120,7 +120,11 @@ impl<'a> Builder<'a> {
                 Op::Copy(place, value) => out.push(Node::Work(self.work(place, value, share, true))),
                 Op::Commit => out.push(Node::Commit),
                 Op::Wait(it) => out.push(Node::Wait(it.in_flight as usize)),
-                Op::Barrier => out.push(Node::Barrier),
+                Op::AtomicAdd(place, value) => {
+                    out.push(Node::Work(self.work(place, value, share, false)));
+                }
+                // What a block waits for others is not modelled.
+                Op::Barrier | Op::Turn(_) => out.push(Node::Barrier),
                 Op::Alloc(_) | Op::Comment(_) => {}
             }
         }
@@ -195,7 +199,7 @@ impl<'a> Builder<'a> {
         let costs = &mut out.costs;
         let mut latency = NEAR_LATENCY;
         match buffer.scope {
-            Scope::Local => {
+            Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
                 // 32 lanes are interleaved word by word: each byte of one is a sector of all.
                 costs.sectors += width as f64;
@@ -226,7 +230,7 @@ impl<'a> Builder<'a> {
         let width = i64::from(place.lanes) * buffer.size;
         match buffer.scope {
             Scope::Local if !self.in_memory.contains(&place.buffer) => {}
-            Scope::Local => {
+            Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
                 costs.sectors += width as f64;
             }
@@ -302,7 +306,7 @@ fn changes(ops: &[Op], buffer: &Name) -> bool {
         op.walk(&mut |op| {
             found |= match op {
                 Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => place.buffer == *buffer,
-                Op::Barrier | Op::Wait(_) => true,
+                Op::Barrier | Op::Turn(_) | Op::Wait(_) => true,
                 Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Commit | Op::Comment(_) => false,
             }
         });
@@ -329,5 +333,13 @@ fn arithmetic(value: &Value) -> f64 {
         }
         Value::Binary(_, a, b) => 1.0 + arithmetic(a) + arithmetic(b),
         Value::Select(conditions, a, b) => conditions.len() as f64 + arithmetic(a) + arithmetic(b),
+        Value::Tensor(it, _) => match it.instruction {
+            Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
+            Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 0.0,
+        },
     }
 }
+
+/// Issue slots for which 2048 multiplications and additions of a warp keep its tensor core busy: 8 cycles on the GPUs
+/// since sm_80, whatever the type, as far as a rule for ranking candidates needs to know.
+const MMA_SLOTS: f64 = 8.0;

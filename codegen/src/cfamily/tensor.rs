@@ -1,0 +1,109 @@
+//! Tensor intrinsics: inline PTX on the registers of a lane.
+
+use ir::{
+    Access, DType, Value,
+    intrin::{Instruction, Intrinsic, LaneMap},
+};
+
+use super::{Printer, helper::Helper, names::identifier, types};
+
+impl Printer<'_> {
+    /// A store of what an intrinsic computes: a call of a function that holds the instruction.
+    pub(super) fn tensor(&mut self, place: &Access, intrinsic: &'static Intrinsic, operands: &[Value]) {
+        let dtype = |it: &Access| self.frame.types.get(&it.buffer).copied().unwrap_or(DType::F32);
+        let loads = operands.iter().filter_map(|it| if let Value::Load(it) = it { Some(it) } else { None });
+        let loads: Vec<&Access> = loads.collect();
+        let of = loads.last().map_or(DType::F32, |it| dtype(it));
+        let name = self.require(Helper::Tensor(intrinsic.name, of));
+        let mut parameters = vec![self.element_address(place)];
+        for it in &loads {
+            let shared = matches!(intrinsic.instruction, Instruction::Ldmatrix { .. });
+            parameters.push(if shared { self.address(it) } else { self.element_address(it) });
+        }
+        self.line(&format!("{name}({});", parameters.join(", ")));
+    }
+
+    fn element_address(&mut self, access: &Access) -> String {
+        let name = identifier(&access.buffer).into_owned();
+        if self.frame.registers.contains_key(&access.buffer) {
+            return format!("&{name}");
+        }
+        let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
+        format!("&{name}[{at}]")
+    }
+
+    /// The function that holds an intrinsic's instruction; `of` is the type of its right operand.
+    pub(super) fn define_tensor(&mut self, name: &str, intrinsic: &Intrinsic, of: DType) -> String {
+        self.require(Helper::Type(of, 1));
+        let element = types::scalar(self.dialect, of);
+        match intrinsic.instruction {
+            Instruction::Ldmatrix { matrices, transposed } => {
+                define_ldmatrix(name, element, matrices as usize, transposed)
+            }
+            Instruction::Mma { opcode, c, a, b } => {
+                let accumulated = accumulator(intrinsic);
+                self.require(Helper::Type(accumulated, 1));
+                let sum = types::scalar(self.dialect, accumulated);
+                let count =
+                    |map: &LaneMap, dtype: DType| usize::try_from(map.len()).unwrap_or(0) * dtype.bytes() / 4;
+                let counts = [count(c, accumulated), count(a, of), count(b, of)];
+                define_mma(name, opcode, [sum, element], accumulated, counts)
+            }
+            Instruction::Lanes(_) => String::new(),
+        }
+    }
+}
+
+/// The type that a product is added up in.
+fn accumulator(intrinsic: &Intrinsic) -> DType {
+    let func = ir::text::parse(intrinsic.description).ok();
+    let output = func.and_then(|it| it.buffers.first().map(|it| it.1.dtype));
+    output.unwrap_or(DType::F32)
+}
+
+/// A matrix load reads shared memory, which the compiler must have written before.
+fn define_ldmatrix(name: &str, element: &str, count: usize, transposed: bool) -> String {
+    let trans = if transposed { ".trans" } else { "" };
+    let (outputs, registers) = (numbered(0, count), register_list("=r", "to", count));
+    format!(
+        "TW_INLINE void {name}({element} *out, const {element} *row) {{\n  \
+         unsigned int *to = (unsigned int *)out;\n  \
+         asm volatile(\"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{outputs}}}, [%{count}];\"\n               \
+         : {registers}\n               \
+         : \"r\"((unsigned int)__cvta_generic_to_shared(row)) : \"memory\");\n}}\n"
+    )
+}
+
+fn define_mma(
+    name: &str,
+    opcode: &str,
+    [sum, element]: [&str; 2],
+    accumulated: DType,
+    [c, a, b]: [usize; 3],
+) -> String {
+    let (of, constraint) = if accumulated == DType::F32 { ("float", "f") } else { ("unsigned int", "r") };
+    let d_list = register_list(&format!("={constraint}"), "to", c);
+    let c_list = register_list(constraint, "sum", c);
+    let (a_list, b_list) = (register_list("r", "left", a), register_list("r", "right", b));
+    let operands = [numbered(0, c), numbered(c, a), numbered(c + a, b), numbered(c + a + b, c)];
+    let operands = operands.map(|it| format!("{{{it}}}")).join(", ");
+    format!(
+        "TW_INLINE void {name}({sum} *out, const {sum} *c, const {element} *a, const {element} *b) {{\n  \
+         {of} *to = ({of} *)out;\n  \
+         const {of} *sum = (const {of} *)c;\n  \
+         const unsigned int *left = (const unsigned int *)a, *right = (const unsigned int *)b;\n  \
+         asm(\"{opcode} {operands};\"\n      \
+         : {d_list}\n      \
+         : {a_list}, {b_list}, {c_list});\n}}\n"
+    )
+}
+
+/// `%0, %1, …`.
+fn numbered(from: usize, count: usize) -> String {
+    (from..from + count).map(|it| format!("%{it}")).collect::<Vec<_>>().join(", ")
+}
+
+/// `"r"(x[0]), "r"(x[1]), …`.
+fn register_list(constraint: &str, of: &str, count: usize) -> String {
+    (0..count).map(|it| format!("\"{constraint}\"({of}[{it}])")).collect::<Vec<_>>().join(", ")
+}

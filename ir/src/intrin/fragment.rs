@@ -1,0 +1,252 @@
+//! How the elements of fragments lie in the registers of a warp, derived from the intrinsics that use them.
+
+use indexmap::IndexMap;
+
+use super::{Instruction, Intrinsic, LaneMap, Mismatch, WARP, lane_map, matched, of_block};
+use crate::{Func, Index, Name, Scope};
+
+/// How a fragment is spread over the lanes of a warp.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// The map of each tile.
+    pub map: &'static LaneMap,
+    /// Which dimensions of the buffer are the rows and the columns of the map; all others count tiles.
+    pub dims: [usize; 2],
+    /// In which of the two a lane's elements of neighbouring tiles are neighbours in its registers.
+    pub inner: usize,
+}
+
+/// Why a fragment has no place in registers.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum FragmentError {
+    #[error("block {block} no longer computes what `{intrinsic}` does: {mismatch}")]
+    Changed { block: Name, intrinsic: &'static str, mismatch: Mismatch },
+    #[error(
+        "no tensor intrinsic computes with `{buffer}`, so nothing says which lane has which of its elements"
+    )]
+    Unknown { buffer: Name },
+    #[error(
+        "`{buffer}` is {first} in block {first_block} and {second} in block {second_block}, and those spread its elements in different ways"
+    )]
+    Conflict {
+        buffer: Name,
+        first: &'static str,
+        first_block: Name,
+        second: &'static str,
+        second_block: Name,
+    },
+    #[error(
+        "`{buffer}` has {extent} elements in dimension {dim}, no multiple of the {tile} of a tile of {map}"
+    )]
+    Ragged { buffer: Name, dim: usize, extent: Index, tile: i64, map: &'static str },
+}
+
+impl FragmentError {
+    /// The names in the program that the message is about; the first is the culprit.
+    pub fn names(&self) -> Vec<&Name> {
+        match self {
+            FragmentError::Changed { block, .. } => vec![block],
+            FragmentError::Unknown { buffer } | FragmentError::Ragged { buffer, .. } => vec![buffer],
+            FragmentError::Conflict { buffer, first_block, second_block, .. } => {
+                vec![buffer, first_block, second_block]
+            }
+        }
+    }
+
+    /// What to try instead, if there is one thing to say.
+    pub const fn help(&self) -> Option<&'static str> {
+        match self {
+            FragmentError::Changed { .. } => Some("tensorize after the other steps on the block"),
+            FragmentError::Unknown { .. } => {
+                Some("tensorize the block that computes with it by an `mma_` intrinsic")
+            }
+            FragmentError::Conflict { .. } => {
+                Some("give each of the two a fragment of its own: cache_read with another `name`")
+            }
+            FragmentError::Ragged { .. } => {
+                Some("compute the buffer for whole tiles: pad_einsum, and splits by multiples")
+            }
+        }
+    }
+}
+
+/// How each fragment of a program is spread over lanes.
+pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError> {
+    let mut out: IndexMap<Name, (Fragment, Name)> = IndexMap::new();
+    for block in func.body.blocks() {
+        let Some(intrinsic) = of_block(block) else { continue };
+        let Instruction::Mma { c, a, b, .. } = intrinsic.instruction else { continue };
+        let found = matched(intrinsic, func, block).map_err(|mismatch| FragmentError::Changed {
+            block: block.name.clone(),
+            intrinsic: intrinsic.name,
+            mismatch,
+        })?;
+        for (operand, map) in found.operands.iter().zip([c, a, b]) {
+            let dims = [operand.dims[0], operand.dims[1]];
+            // The columns of B are what neighbouring instructions differ in; of A and C it matters to nobody.
+            let fragment = Fragment { map, dims, inner: dims[1] };
+            let known = out.entry(operand.buffer.clone()).or_insert((fragment.clone(), block.name.clone()));
+            if (known.0.map, known.0.dims) != (map, dims) {
+                return Err(FragmentError::Conflict {
+                    buffer: operand.buffer.clone(),
+                    first: known.0.map.name,
+                    first_block: known.1.clone(),
+                    second: map.name,
+                    second_block: block.name.clone(),
+                });
+            }
+        }
+    }
+    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Fragment) {
+        let Some((fragment, _)) = out.get(name) else {
+            return Err(FragmentError::Unknown { buffer: name.clone() });
+        };
+        for (dim, tile) in fragment.dims.into_iter().zip(fragment.map.tile) {
+            let extent = buffer.shape[dim].clone();
+            if extent.as_int().is_none_or(|it| it % tile != 0) {
+                let (buffer, map) = (name.clone(), fragment.map.name);
+                return Err(FragmentError::Ragged { buffer, dim, extent, tile, map });
+            }
+        }
+    }
+    let mut out: IndexMap<_, _> = out.into_iter().map(|(name, (it, _))| (name, it)).collect();
+    for block in func.body.blocks() {
+        prefer_inner(func, block, &mut out);
+    }
+    Ok(out)
+}
+
+/// Lets a matrix load that fills several tiles fill neighbouring registers.
+fn prefer_inner(func: &Func, block: &crate::Block, all: &mut IndexMap<Name, Fragment>) {
+    let Some(intrinsic) = of_block(block) else { return };
+    let Instruction::Ldmatrix { .. } = intrinsic.instruction else { return };
+    let Ok(found) = matched(intrinsic, func, block) else { return };
+    let to = &found.operands[0];
+    let Some(fragment) = all.get_mut(&to.buffer) else { return };
+    for (dim, size) in to.dims.iter().zip(&to.tile) {
+        let tile = fragment.dims.iter().position(|it| it == dim).map(|at| fragment.map.tile[at]);
+        if tile.is_some_and(|tile| *size > tile) {
+            fragment.inner = *dim;
+        }
+    }
+}
+
+impl Fragment {
+    /// The sizes of the register array that a lane has for a fragment of a shape: the tiles in each dimension, those
+    /// of [`Fragment::inner`] last, then the elements of a tile.
+    pub fn shape(&self, shape: &[Index]) -> Vec<Index> {
+        let tile = |dim: usize| self.dims.iter().position(|it| *it == dim).map_or(1, |at| self.map.tile[at]);
+        let count = |dim: usize| shape[dim].floor_div(&Index::int(tile(dim)));
+        let counts: Vec<Index> = (0..shape.len()).map(count).collect();
+        self.ordered(counts, Index::int(self.map.len()))
+    }
+
+    /// The lane that has an element, and the subscripts of the register that it has it in.
+    pub fn position(&self, indices: &[Index]) -> (Index, Vec<Index>) {
+        let tile = |at: usize| Index::int(self.map.tile[at]);
+        let within = [0, 1].map(|at| indices[self.dims[at]].floor_mod(&tile(at)));
+        let (lane, place) = self.map.position(&within[0], &within[1]);
+        let mut counts = indices.to_vec();
+        for at in [0, 1] {
+            counts[self.dims[at]] = indices[self.dims[at]].floor_div(&tile(at));
+        }
+        (lane, self.ordered(counts, place))
+    }
+
+    fn ordered(&self, mut counts: Vec<Index>, last: Index) -> Vec<Index> {
+        let inner = counts.remove(self.inner);
+        counts.extend([inner, last]);
+        counts
+    }
+}
+
+/// What the lanes of a matrix load address: the first element of a row each.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// For each dimension of the tile, in the operand's order, where the row of a `lane` starts.
+    pub start: [Index; 2],
+}
+
+/// Why a matrix load cannot fill a fragment.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum LdmatrixError {
+    #[error("the tile of {rows} x {columns} is not whole tiles of {} ({} x {})", map.name, map.tile[0], map.tile[1])]
+    Tile { rows: i64, columns: i64, map: &'static LaneMap },
+    #[error(
+        "lane {lane} would get other elements than {} has there{}", map.name,
+        if *transposed { ": without `_trans` it may fit" } else { ": with `_trans` it may fit" }
+    )]
+    Order { lane: i64, map: &'static LaneMap, transposed: bool },
+}
+
+/// The rows that lanes must address for a matrix load to fill whole tiles of a map.
+///
+/// Matrix `g` of the instruction goes to the `g`th 4 bytes of each lane, lane `4*r + c` getting the `c`th 4 bytes of
+/// row `r`, or with `.trans` elements `2*c` and `2*c + 1` of column `r` (PTX ISA, `ldmatrix`). `size` is the tile as
+/// rows and columns of the map, `contiguous` which of the two is contiguous in shared memory, `inner` in which of the
+/// two tiles are neighbours in registers, and an element has `bytes`.
+pub fn rows(
+    intrinsic: &Intrinsic,
+    map: &'static LaneMap,
+    size: [i64; 2],
+    contiguous: usize,
+    inner: usize,
+    bytes: i64,
+) -> Result<Rows, LdmatrixError> {
+    let Instruction::Ldmatrix { matrices, transposed } = intrinsic.instruction else {
+        return Err(LdmatrixError::Tile { rows: size[0], columns: size[1], map });
+    };
+    let tiles = [0, 1].map(|at| size[at] / map.tile[at]);
+    let whole = [0, 1].iter().all(|at| size[*at] % map.tile[*at] == 0);
+    if !whole || tiles[1 - inner] != 1 {
+        return Err(LdmatrixError::Tile { rows: size[0], columns: size[1], map });
+    }
+    let (other, each) = (1 - contiguous, 4 / bytes);
+    // The element of the tile that a lane has at a place of the registers that the load fills.
+    let element = |lane: i64, place: i64| {
+        let mut at = map.element_at(lane, place % map.len());
+        at[inner] += place / map.len() * map.tile[inner];
+        at
+    };
+    let mut starts = Vec::new();
+    for matrix in 0..i64::from(matrices) {
+        let start = element(0, matrix * each);
+        for lane in 0..WARP {
+            for v in 0..each {
+                let (row, column) = if transposed {
+                    (lane % 4 * each + v, lane / 4)
+                } else {
+                    (lane / 4, lane % 4 * each + v)
+                };
+                let mut wanted = start;
+                wanted[other] += row;
+                wanted[contiguous] += column;
+                if element(lane, matrix * each + v) != wanted {
+                    return Err(LdmatrixError::Order { lane, map, transposed });
+                }
+            }
+        }
+        starts.push(start);
+    }
+    Ok(addressed(&starts, other))
+}
+
+/// The row that each lane addresses, given where the matrices start: lane `8*g + r` has row `r` of matrix `g`.
+fn addressed(starts: &[[i64; 2]], other: usize) -> Rows {
+    let lane = Index::var(&Name::new(LANE));
+    let step = |matrix: usize, at: usize| starts.get(matrix).map_or(0, |it| it[at] - starts[0][at]);
+    let start = [0, 1].map(|at| {
+        let second = lane.floor_div(&Index::int(8)).floor_mod(&Index::int(2)) * step(1, at);
+        let fourth = lane.floor_div(&Index::int(16)) * step(2, at);
+        let row = if at == other { lane.floor_mod(&Index::int(8)) } else { Index::int(0) };
+        second + fourth + row
+    });
+    Rows { start }
+}
+
+/// The variable that stands for the lane in [`Rows`].
+pub(super) const LANE: &str = "lane";
+
+const _: () = assert!(lane_map::C_16X8.parts[0] > 0, "maps give every lane something");

@@ -1,0 +1,163 @@
+//! Lane maps: which lane of a warp has which element of a tile, and at which place among its own.
+
+use std::{collections::BTreeMap, sync::RwLock};
+
+use super::WARP;
+use crate::{Index, Name};
+
+/// How a tile of two dimensions is spread over the 32 lanes of a warp, the same number of elements to each.
+///
+/// Both directions are there, since both are needed: which element a lane has at a place, to write loops over the
+/// lanes; and where an element is, to find it. A test holds one against the other.
+#[derive(PartialEq, Eq, Debug)]
+pub struct LaneMap {
+    /// Its name, for messages.
+    pub name: &'static str,
+    /// The rows and columns of the tile.
+    pub tile: [i64; 2],
+    /// How many groups of how many elements a lane has; those of a group are neighbours in the tile.
+    pub parts: [i64; 2],
+    /// The row of the element `v` of group `h` of a `lane`.
+    pub row: &'static str,
+    /// The column of that element.
+    pub column: &'static str,
+    /// The lane that has the element of row `i` and column `j`.
+    pub lane: &'static str,
+    /// Where it has that element: `h * parts[1] + v`.
+    pub place: &'static str,
+}
+
+impl LaneMap {
+    /// How many elements a lane has.
+    pub const fn len(&self) -> i64 {
+        self.parts[0] * self.parts[1]
+    }
+
+    /// Whether a lane has no elements, which is never so.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row and the column of an element, over `lane`, `h` and `v`.
+    pub fn element(&self, lane: &Index, h: &Index, v: &Index) -> [Index; 2] {
+        let with = |name: &Name| match name.as_str() {
+            "lane" => Some(lane.clone()),
+            "h" => Some(h.clone()),
+            "v" => Some(v.clone()),
+            _ => None,
+        };
+        [self.row, self.column].map(|it| parsed(it).subst(&with))
+    }
+
+    /// The rows and columns of all elements: lane by lane, place by place.
+    pub fn table(&self) -> &'static [[usize; 2]] {
+        static KNOWN: RwLock<BTreeMap<&'static str, &'static [[usize; 2]]>> = RwLock::new(BTreeMap::new());
+        if let Some(known) = KNOWN.read().ok().and_then(|it| it.get(self.name).copied()) {
+            return known;
+        }
+        let number = |it: i64| usize::try_from(it).unwrap_or(usize::MAX);
+        let all = (0..WARP).flat_map(|lane| (0..self.len()).map(move |place| (lane, place)));
+        let all: Vec<_> = all.map(|(lane, place)| self.element_at(lane, place).map(number)).collect();
+        let all: &'static [[usize; 2]] = Vec::leak(all);
+        KNOWN.write().map_or(all, |mut it| *it.entry(self.name).or_insert(all))
+    }
+
+    /// The row and column of the element at a place of a lane.
+    pub fn element_at(&self, lane: i64, place: i64) -> [i64; 2] {
+        let (h, v) = (place.div_euclid(self.parts[1]), place.rem_euclid(self.parts[1]));
+        let [row, column] = self.element(&Index::int(lane), &Index::int(h), &Index::int(v));
+        let number = |it: &Index| it.eval(&|_| None).expect("the map is over lane, h and v only");
+        [number(&row), number(&column)]
+    }
+
+    /// The lane that has an element of the tile, and the place where it has it.
+    pub fn position(&self, row: &Index, column: &Index) -> (Index, Index) {
+        let with = |name: &Name| match name.as_str() {
+            "i" => Some(row.clone()),
+            "j" => Some(column.clone()),
+            _ => None,
+        };
+        (parsed(self.lane).subst(&with), parsed(self.place).subst(&with))
+    }
+}
+
+fn parsed(text: &str) -> Index {
+    text.parse().expect("the maps are tried by a test")
+}
+
+/// The fragment of an accumulator of `mma.m16n8`, whatever its type (PTX ISA, matrix fragments of `mma.m16n8k16`).
+pub(super) static C_16X8: LaneMap = LaneMap {
+    name: "C of m16n8",
+    tile: [16, 8],
+    parts: [2, 2],
+    row: "lane floordiv 4 + h * 8",
+    column: "lane mod 4 * 2 + v",
+    lane: "i mod 8 * 4 + j floordiv 2",
+    place: "i floordiv 8 * 2 + j mod 2",
+};
+
+/// The left factor in elements of 2 bytes.
+pub(super) static A_16X16: LaneMap = LaneMap {
+    name: "A of m16n8k16, 2 bytes",
+    tile: [16, 16],
+    parts: [4, 2],
+    row: "lane floordiv 4 + h mod 2 * 8",
+    column: "lane mod 4 * 2 + h floordiv 2 * 8 + v",
+    lane: "i mod 8 * 4 + j mod 8 floordiv 2",
+    place: "j floordiv 8 * 4 + i floordiv 8 * 2 + j mod 2",
+};
+
+/// The right factor in elements of 2 bytes, rows along `k`.
+pub(super) static B_16X8: LaneMap = LaneMap {
+    name: "B of m16n8k16, 2 bytes",
+    tile: [16, 8],
+    parts: [2, 2],
+    row: "lane mod 4 * 2 + h * 8 + v",
+    column: "lane floordiv 4",
+    lane: "j * 4 + i mod 8 floordiv 2",
+    place: "i floordiv 8 * 2 + i mod 2",
+};
+
+/// The left factor in elements of 1 byte.
+pub(super) static A_16X32: LaneMap = LaneMap {
+    name: "A of m16n8k32, 1 byte",
+    tile: [16, 32],
+    parts: [4, 4],
+    row: "lane floordiv 4 + h mod 2 * 8",
+    column: "lane mod 4 * 4 + h floordiv 2 * 16 + v",
+    lane: "i mod 8 * 4 + j mod 16 floordiv 4",
+    place: "j floordiv 16 * 8 + i floordiv 8 * 4 + j mod 4",
+};
+
+/// The right factor in elements of 1 byte, rows along `k`.
+pub(super) static B_32X8: LaneMap = LaneMap {
+    name: "B of m16n8k32, 1 byte",
+    tile: [32, 8],
+    parts: [2, 4],
+    row: "lane mod 4 * 4 + h * 16 + v",
+    column: "lane floordiv 4",
+    lane: "j * 4 + i mod 16 floordiv 4",
+    place: "i floordiv 16 * 4 + i mod 4",
+};
+
+/// The left factor in elements of 4 bytes.
+pub(super) static A_16X8: LaneMap = LaneMap {
+    name: "A of m16n8k8, 4 bytes",
+    tile: [16, 8],
+    parts: [4, 1],
+    row: "lane floordiv 4 + h mod 2 * 8",
+    column: "lane mod 4 + h floordiv 2 * 4 + v",
+    lane: "i mod 8 * 4 + j mod 4",
+    place: "j floordiv 4 * 2 + i floordiv 8",
+};
+
+/// The right factor in elements of 4 bytes, rows along `k`.
+pub(super) static B_8X8: LaneMap = LaneMap {
+    name: "B of m16n8k8, 4 bytes",
+    tile: [8, 8],
+    parts: [2, 1],
+    row: "lane mod 4 + h * 4 + v",
+    column: "lane floordiv 4",
+    lane: "j * 4 + i mod 4",
+    place: "i floordiv 4",
+};

@@ -1,0 +1,290 @@
+//! Whether a block computes what an intrinsic computes, and on which parts of which buffers.
+
+use std::fmt;
+
+use super::{Instruction, Intrinsic};
+use crate::{Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, text};
+
+/// An operand of an intrinsic, found in a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operand {
+    /// The name that the description has for it.
+    pub name: Name,
+    /// The buffer.
+    pub buffer: Name,
+    /// The first element of the tile: one subscript for each dimension of the buffer, over the iterators of the block.
+    pub base: Vec<Index>,
+    /// Which dimension of the buffer each dimension of the operand is.
+    pub dims: Vec<usize>,
+    /// The size of the tile in the operand's dimensions.
+    pub tile: Vec<i64>,
+}
+
+/// A block that computes what an intrinsic does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Matched {
+    /// The operands in the order of the description, the output first.
+    pub operands: Vec<Operand>,
+}
+
+/// Where a block differs from the description of an intrinsic.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
+pub enum Mismatch {
+    #[error("it is no statement of a block, but a way to run one in lanes")]
+    NoBlock,
+    #[error(
+        "the block still has its init, which starts a reduction: `decompose_reduction` makes it a block of its own"
+    )]
+    Init,
+    #[error(
+        "the block runs under the condition `{guard}`, and the instruction has none: `pad_einsum` makes whole tiles"
+    )]
+    Guard { guard: Less },
+    #[error("it has loops of {needed}, and the block has {found}")]
+    Loops { needed: Extents, found: Extents },
+    #[error("it computes `{needed}`, and the block `{found}`")]
+    Body { needed: String, found: String },
+    #[error("its operand {operand} is of type {needed}, and `{buffer}` of {found}")]
+    Type { operand: Name, needed: DType, buffer: Name, found: DType },
+    #[error("it is for {}, and `{buffer}` is of type {found}", types(needed))]
+    Types { needed: &'static [DType], buffer: Name, found: DType },
+    #[error("its operand {operand} is in {} memory, and `{buffer}` is in {} memory", needed.as_str(), found.as_str())]
+    Scope { operand: Name, needed: Scope, buffer: Name, found: Scope },
+}
+
+/// The numbers of iterations of a nest of loops.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Extents(pub Vec<Index>);
+
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        f.write_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x "))
+    }
+}
+
+fn types(all: &[DType]) -> String {
+    all.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The loops of a block's body and the store inside them, if it is a nest around one store.
+fn nest(body: &Stmt) -> Option<(Vec<(&Name, &Index)>, &Store)> {
+    let mut loops = Vec::new();
+    let mut at = body;
+    loop {
+        match at {
+            Stmt::Loop(it) => {
+                loops.push((&it.var, &it.extent));
+                at = &it.body;
+            }
+            Stmt::Store(it) => return Some((loops, it)),
+            Stmt::Block(_) | Stmt::Seq(_) => return None,
+        }
+    }
+}
+
+/// How many loops a block must have in its body to be compared with an intrinsic.
+pub fn unblocked(intrinsic: &Intrinsic) -> usize {
+    match intrinsic.instruction {
+        Instruction::Mma { .. } => 3,
+        Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 2,
+    }
+}
+
+/// Compares a block with the description of an intrinsic.
+///
+/// The loops may stand in another order, the factors of a product too, and a buffer may have its dimensions in
+/// another order and more of them; the types and scopes must be those of the description.
+pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Result<Matched, Mismatch> {
+    if matches!(intrinsic.instruction, Instruction::Lanes(_)) {
+        return Err(Mismatch::NoBlock);
+    }
+    if block.init.is_some() {
+        return Err(Mismatch::Init);
+    }
+    if let Some(guard) = block.guards.first() {
+        return Err(Mismatch::Guard { guard: guard.clone() });
+    }
+    let description = described(intrinsic, func, block)?;
+    let wanted = description.body.blocks();
+    let (needed, pattern) = nest(&wanted[0].body).expect("descriptions are tried by a test");
+    let extents = |all: &[(&Name, &Index)]| Extents(all.iter().map(|it| it.1.clone()).collect());
+    let Some((found, store)) = nest(&block.body) else {
+        let found = "several statements".to_owned();
+        return Err(Mismatch::Body { needed: line(pattern), found });
+    };
+    let mut fitting = permutations(&needed, &found, &description.dims);
+    if fitting.is_empty() {
+        return Err(Mismatch::Loops { needed: extents(&needed), found: extents(&found) });
+    }
+    fitting.retain(|order| size_fits(intrinsic, func, store, order));
+    if fitting.is_empty() {
+        return Err(Mismatch::Loops { needed: size_needed(intrinsic), found: extents(&found) });
+    }
+    for order in &fitting {
+        let mut unify = Unify { order, operands: vec![] };
+        if unify.access(&pattern.place, &store.place) && unify.value(&pattern.value, &store.value) {
+            check_operands(&description, func, &unify.operands)?;
+            return Ok(Matched { operands: unify.operands });
+        }
+    }
+    Err(Mismatch::Body { needed: line(pattern), found: line(store) })
+}
+
+fn line(store: &Store) -> String {
+    format!("{} = {}", store.place, store.value)
+}
+
+/// The description with `T` replaced by the type that the block's result has.
+fn described(intrinsic: &Intrinsic, func: &Func, block: &Block) -> Result<Func, Mismatch> {
+    let mut text = intrinsic.description.to_owned();
+    if let (Some(place), [_, ..]) = (block.writes().first(), intrinsic.types)
+        && let Some(found) = func.dtype_of(&place.buffer)
+    {
+        if !intrinsic.types.contains(&found) {
+            let (needed, buffer) = (intrinsic.types, place.buffer.clone());
+            return Err(Mismatch::Types { needed, buffer, found });
+        }
+        text = text.replace(": T[", &format!(": {found}["));
+    }
+    Ok(text::parse(&text).expect("descriptions are tried by a test"))
+}
+
+/// A loop of the description with the block's loop in its place, and that loop's extent.
+type Pairing = Vec<(Name, Name, Index)>;
+
+/// The ways to pair loops such that extents agree, loops in the same order first.
+fn permutations(needed: &[(&Name, &Index)], found: &[(&Name, &Index)], free: &[Name]) -> Vec<Pairing> {
+    let mut out = vec![Pairing::new()];
+    if needed.len() != found.len() {
+        return vec![];
+    }
+    for (var, extent) in needed {
+        let is_free = extent.as_var().is_some_and(|it| free.contains(it));
+        let extended = out.iter().flat_map(|known: &Pairing| {
+            let unused = found.iter().filter(|it| known.iter().all(|known| known.1 != *it.0));
+            let fits = unused.filter(|it| is_free || it.1 == *extent);
+            fits.map(|(own, extent)| {
+                known.iter().cloned().chain([((*var).clone(), (*own).clone(), (*extent).clone())]).collect()
+            })
+        });
+        out = extended.collect();
+    }
+    out
+}
+
+/// Whether the tile of a matrix load is as large as its matrices.
+fn size_fits(intrinsic: &Intrinsic, func: &Func, store: &Store, order: &Pairing) -> bool {
+    let Instruction::Ldmatrix { matrices, .. } = intrinsic.instruction else { return true };
+    let elements: Option<i64> = order.iter().map(|it| it.2.as_int()).product();
+    let bytes = func.dtype_of(&store.place.buffer).and_then(|it| i64::try_from(it.bytes()).ok());
+    matches!((elements, bytes), (Some(elements), Some(bytes)) if elements * bytes == i64::from(matrices) * 128)
+}
+
+fn size_needed(intrinsic: &Intrinsic) -> Extents {
+    match intrinsic.instruction {
+        Instruction::Ldmatrix { matrices, .. } => {
+            Extents(vec![Index::var(&Name::new(format!("(together {} bytes)", matrices * 128)))])
+        }
+        Instruction::Mma { .. } | Instruction::Lanes(_) => Extents(vec![]),
+    }
+}
+
+fn check_operands(description: &Func, func: &Func, operands: &[Operand]) -> Result<(), Mismatch> {
+    for it in operands {
+        let (needed, found) = (&description.buffers[&it.name], &func.buffers[&it.buffer]);
+        let (operand, buffer) = (it.name.clone(), it.buffer.clone());
+        if needed.dtype != found.dtype {
+            return Err(Mismatch::Type { operand, needed: needed.dtype, buffer, found: found.dtype });
+        }
+        if needed.scope != found.scope {
+            return Err(Mismatch::Scope { operand, needed: needed.scope, buffer, found: found.scope });
+        }
+    }
+    Ok(())
+}
+
+/// Compares expressions under one pairing of loops, noting what operands stand for.
+#[derive(Clone)]
+struct Unify<'a> {
+    order: &'a Pairing,
+    operands: Vec<Operand>,
+}
+
+impl Unify<'_> {
+    fn value(&mut self, pattern: &Value, value: &Value) -> bool {
+        match (pattern, value) {
+            (Value::Load(a), Value::Load(b)) => self.access(a, b),
+            (Value::Const(a), Value::Const(b)) => a == b,
+            (Value::Cast(to, a), Value::Cast(own, b)) => to == own && self.value(a, b),
+            (Value::Unary(op, a), Value::Unary(own, b)) => op == own && self.value(a, b),
+            (Value::Binary(op, a, b), Value::Binary(own, c, d)) if op == own => {
+                let before = self.clone();
+                if self.value(a, c) && self.value(b, d) {
+                    return true;
+                }
+                *self = before;
+                // Exchanging the two changes nothing, not even a bit.
+                let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul);
+                commutes && self.value(a, d) && self.value(b, c)
+            }
+            (
+                Value::Const(_)
+                | Value::Load(_)
+                | Value::Index(..)
+                | Value::Cast(..)
+                | Value::Unary(..)
+                | Value::Binary(..)
+                | Value::Select(..)
+                | Value::Tensor(..),
+                _,
+            ) => false,
+        }
+    }
+
+    fn access(&mut self, pattern: &Access, access: &Access) -> bool {
+        let Some(operand) = self.operand(pattern, access) else { return false };
+        if let Some(known) = self.operands.iter().find(|it| it.name == operand.name) {
+            return *known == operand;
+        }
+        self.operands.push(operand);
+        true
+    }
+
+    /// The tile that an access runs through: each loop of the pattern must be a term of one subscript.
+    fn operand(&self, pattern: &Access, access: &Access) -> Option<Operand> {
+        let is_inner = |name: &Name| self.order.iter().any(|it| it.1 == *name);
+        let (mut dims, mut tile) = (Vec::new(), Vec::new());
+        for subscript in &pattern.indices {
+            let var = subscript.as_var()?;
+            let (_, own, extent) = self.order.iter().find(|it| it.0 == *var)?;
+            dims.push(access.indices.iter().position(|it| it.any_var(&|name| name == own))?);
+            tile.push(extent.as_int()?);
+        }
+        let zero = |name: &Name| is_inner(name).then(|| Index::int(0));
+        let one = |name: &Name| is_inner(name).then(|| Index::int(1));
+        let mut base = Vec::new();
+        for (at, subscript) in access.indices.iter().enumerate() {
+            let inner: Vec<Name> = subscript.vars().into_iter().filter(|it| is_inner(it)).collect();
+            let expected = usize::from(dims.contains(&at));
+            if inner.len() != expected || dims.iter().filter(|it| **it == at).count() != expected {
+                return None;
+            }
+            let start = subscript.subst(&zero);
+            let bounds = crate::arith::Bounds::default();
+            let steps_by_one = match inner.first() {
+                Some(var) => bounds.linear_in(subscript, var).is_some_and(|it| it.0 == 1),
+                None => subscript.subst(&one) == start,
+            };
+            if !steps_by_one {
+                return None;
+            }
+            base.push(bounds.simplify(&start));
+        }
+        let (name, buffer) = (pattern.buffer.clone(), access.buffer.clone());
+        Some(Operand { name, buffer, base, dims, tile })
+    }
+}

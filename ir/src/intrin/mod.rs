@@ -1,0 +1,150 @@
+//! Tensor intrinsics: instructions that the 32 lanes of a warp execute together, as data.
+//!
+//! A tensorised block is an ordinary block with the annotation [`TENSORIZE`]: its body computes what the
+//! intrinsic's [`description`](Intrinsic::description) says, element by element, and means just that to whatever asks
+//! for its meaning. Only the door to kernels puts the instruction in the place of the body, after [`matched`] has
+//! compared the two once more.
+//!
+//! The elements of a fragment are spread over the lanes by a [`LaneMap`]; which one, the `mma` intrinsic says that
+//! computes with the fragment. What fills a fragment by a matrix load (`ldmatrix`) must put each element where that
+//! map wants it.
+//!
+//! To add an intrinsic, write a file that has its data, and name it in the list below.
+
+mod fragment;
+mod lane_map;
+mod matching;
+
+pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, rows};
+pub use lane_map::LaneMap;
+pub use matching::{Matched, Mismatch, Operand, matched, unblocked};
+
+use crate::{Block, DType};
+
+/// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
+pub const TENSORIZE: &str = "tensorize";
+
+/// The number of lanes of a warp.
+pub const WARP: i64 = 32;
+
+/// An instruction of a warp, or a way to spread work over its lanes.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Intrinsic {
+    /// The word in scripts and in the text of kernels.
+    pub name: &'static str,
+    /// What it is good for, in a sentence or two.
+    pub about: &'static str,
+    /// The least compute capability, times ten.
+    pub least_sm: u32,
+    /// The types that `T` of the description may stand for; none where it has no `T`.
+    pub types: &'static [DType],
+    /// What it computes: a function in the text form with a block that has no iterators. Its buffers are the
+    /// operands, the output first; their scopes are those that operands must have. Symbolic dimensions may be any
+    /// size that the instruction's own rules admit.
+    pub description: &'static str,
+    /// How it is done.
+    pub instruction: Instruction,
+}
+
+/// How an intrinsic is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Instruction {
+    /// `mma.sync`: `C = C + A·B` on fragments.
+    Mma {
+        /// The PTX opcode.
+        opcode: &'static str,
+        /// How the elements of the accumulator are spread over the lanes.
+        c: &'static LaneMap,
+        /// The same of the left factor.
+        a: &'static LaneMap,
+        /// The same of the right factor, rows along `k`.
+        b: &'static LaneMap,
+    },
+    /// `ldmatrix`: from shared memory to a fragment, 8 rows of 16 bytes a matrix.
+    Ldmatrix {
+        /// How many matrices: 1, 2 or 4.
+        matrices: u32,
+        /// Whether a lane gets elements of one column of memory (`.trans`), for types of 2 bytes only.
+        transposed: bool,
+    },
+    /// No instruction: the elements of a tile, each in the lane that has it by the map.
+    Lanes(&'static LaneMap),
+}
+
+/// Declares the modules of the intrinsics and lists what they hold.
+macro_rules! intrinsics {
+    ($($file:ident),* $(,)?) => {
+        $(mod $file;)*
+
+        /// Every intrinsic, in alphabetical order.
+        pub static ALL: &[&Intrinsic] = &[$(&$file::INTRINSIC),*];
+    };
+}
+
+intrinsics![
+    lanes_k16n8,
+    lanes_k32n8,
+    lanes_k8n8,
+    lanes_m16k16,
+    lanes_m16k32,
+    lanes_m16k8,
+    lanes_m16n8,
+    ldmatrix_x1,
+    ldmatrix_x1_trans,
+    ldmatrix_x2,
+    ldmatrix_x2_trans,
+    ldmatrix_x4,
+    ldmatrix_x4_trans,
+    mma_m16n8k16_bf16_f32,
+    mma_m16n8k16_f16_f16,
+    mma_m16n8k16_f16_f32,
+    mma_m16n8k32_s8_s32,
+    mma_m16n8k8_tf32_f32,
+];
+
+/// The intrinsic of a name.
+pub fn find(name: &str) -> Option<&'static Intrinsic> {
+    ALL.iter().copied().find(|it| it.name == name)
+}
+
+/// The intrinsic that a block is annotated with.
+pub fn of_block(block: &Block) -> Option<&'static Intrinsic> {
+    match block.annotations.get(TENSORIZE)? {
+        crate::Annotation::Text(name) => find(name),
+        crate::Annotation::Int(_) | crate::Annotation::List(_) | crate::Annotation::Map(_) => None,
+    }
+}
+
+/// What the descriptions of all matrix loads say: a copy of a tile whose size is that of the matrices.
+const LDMATRIX: &str = "\
+func ldmatrix(rows, cols)
+  out D: T[rows, cols] @fragment
+  in S: T[rows, cols] @shared
+
+  block D()
+    for i in 0..rows
+      for j in 0..cols
+        D[i, j] = S[i, j]
+";
+
+/// The types that matrix loads move.
+const LDMATRIX_TYPES: &[DType] = &[
+    DType::F16,
+    DType::Bf16,
+    DType::Tf32,
+    DType::F32,
+    DType::I8,
+    DType::U8,
+    DType::I16,
+    DType::U16,
+    DType::I32,
+    DType::U32,
+    DType::F8e4m3,
+    DType::F8e5m2,
+];
+
+/// Those of them that transposing loads can take apart.
+const LDMATRIX_TRANS_TYPES: &[DType] = &[DType::F16, DType::Bf16, DType::I16, DType::U16];
+
+#[cfg(test)]
+mod tests;
