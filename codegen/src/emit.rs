@@ -66,7 +66,14 @@ fn stack_bytes(ops: &[Op]) -> i64 {
             Op::Alloc(it) => own = own.saturating_add(bytes_of(it)),
             Op::For(it) => inner = stack_bytes(&it.body).max(inner),
             Op::If(_, body) => inner = stack_bytes(body).max(inner),
-            Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+            Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Turn(_)
+            | Op::Comment(_) => {}
         }
     }
     own.saturating_add(inner)

@@ -92,7 +92,8 @@ fn what_does_not_fit_is_refused_in_words() {
     let Some(compiler) = compiler("what_does_not_fit_is_refused_in_words") else { return };
     let binary = compiler.compile(&format!("{CPU_ABI_HEADER}{SOURCE}")).unwrap();
     let mut machine = CpuMachine::open().unwrap();
-    let program = |launches| Program { binary: binary.clone(), launches, buffers: vec![16, 16], zeroed: vec![] };
+    let program =
+        |launches| Program { binary: binary.clone(), launches, buffers: vec![16, 16], zeroed: vec![] };
     let good = machine.load(&program(vec![launch("twice", &[0, 1], &[4])])).unwrap();
     let (a, b, small) = (machine.alloc(16).unwrap(), machine.alloc(16).unwrap(), machine.alloc(8).unwrap());
 
@@ -115,12 +116,21 @@ fn what_does_not_fit_is_refused_in_words() {
         panic!("a call");
     };
     note(DeviceError::Call { call, reason: "…".into() });
-    let gemm =
-        Gemm { batch: 1, m: 2, n: 2, k: 2, input: DType::Bf16, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 2,
+        n: 2,
+        k: 2,
+        input: DType::Bf16,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     note(machine.load_gemm(&gemm).unwrap_err());
     insta::assert_snapshot!(words);
 
-    let broken = Program { binary: b"not a library".to_vec(), launches: vec![], buffers: vec![], zeroed: vec![] };
+    let broken =
+        Program { binary: b"not a library".to_vec(), launches: vec![], buffers: vec![], zeroed: vec![] };
     assert!(matches!(machine.load(&broken), Err(DeviceError::Call { .. })));
     let err = machine.alloc(usize::MAX / 4).unwrap_err();
     assert!(err.to_string().starts_with("taking "), "{err}");
@@ -132,8 +142,16 @@ fn empty_buffers_and_no_calls() {
     let empty = machine.alloc(0).unwrap();
     machine.upload(empty, &[]).unwrap();
     machine.download(empty, &mut []).unwrap();
-    let gemm =
-        Gemm { batch: 1, m: 1, n: 1, k: 1, input: DType::F32, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 1,
+        n: 1,
+        k: 1,
+        input: DType::F32,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let program = machine.load_gemm(&gemm).unwrap();
@@ -146,8 +164,16 @@ fn empty_buffers_and_no_calls() {
 #[test]
 fn unloaded_programs_are_gone_and_the_others_stay() {
     let mut machine = CpuMachine::open().unwrap();
-    let gemm =
-        Gemm { batch: 1, m: 1, n: 1, k: 1, input: DType::F32, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 1,
+        n: 1,
+        k: 1,
+        input: DType::F32,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let first = machine.load_gemm(&gemm).unwrap();
@@ -163,7 +189,12 @@ fn unloaded_programs_are_gone_and_the_others_stay() {
 
     let Some(compiler) = compiler("unloaded_programs_are_gone_and_the_others_stay") else { return };
     let binary = compiler.compile(&format!("{CPU_ABI_HEADER}{SOURCE}")).unwrap();
-    let program = Program { binary, launches: vec![launch("twice", &[0, 1], &[1])], buffers: vec![4, 4], zeroed: vec![] };
+    let program = Program {
+        binary,
+        launches: vec![launch("twice", &[0, 1], &[1])],
+        buffers: vec![4, 4],
+        zeroed: vec![],
+    };
     let loaded: Vec<_> = (0..3).map(|_| machine.load(&program).unwrap()).collect();
     machine.unload(loaded[0]);
     machine.unload(loaded[2]);
@@ -182,7 +213,16 @@ fn the_baseline_multiplies() {
     for b_transposed in [false, true] {
         for threads in [1, 0] {
             machine.set_threads(threads);
-            let gemm = Gemm { batch, m, n, k, input: DType::F32, output: DType::F32, b_transposed };
+            let gemm = Gemm {
+                batch,
+                m,
+                n,
+                k,
+                input: DType::F32,
+                accumulator: DType::F32,
+                output: DType::F32,
+                b_transposed,
+            };
             let (da, db) = (upload(&mut machine, &a), upload(&mut machine, &b));
             let dc = upload(&mut machine, &vec![f32::NAN; batch * m * n]);
             let program = machine.load_gemm(&gemm).unwrap();

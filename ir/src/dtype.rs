@@ -56,6 +56,12 @@ impl DType {
         }
     }
 
+    /// The size of one element in bytes, to compute offsets with.
+    #[expect(clippy::cast_possible_wrap, reason = "an element is a few bytes")]
+    pub const fn bytes_i64(self) -> i64 {
+        self.bytes() as i64
+    }
+
     /// Whether values of this type are floating-point numbers.
     pub const fn is_float(self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Block, DType, Index, Iter, Loop, Name, Stmt, ThreadAxis};
+use crate::{Block, DType, Index, Iter, Loop, Name, Stmt, Swizzle, ThreadAxis};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +64,8 @@ pub enum Role {
 pub struct Layout {
     /// Requests of `storage_align`, at most one a dimension.
     pub align: Vec<StorageAlign>,
+    /// The request of `swizzle`, for shared memory.
+    pub swizzle: Option<Swizzle>,
 }
 
 /// The stride of dimension `axis`, in elements, is the least one with `stride % factor == offset`.

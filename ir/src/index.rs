@@ -36,6 +36,8 @@ pub enum IndexKind {
     Min(Index, Index),
     /// The larger of two.
     Max(Index, Index),
+    /// The bitwise exclusive or, of two's complements where an operand is negative.
+    Xor(Index, Index),
 }
 
 /// The condition `lhs < rhs`: the one form of a guard.
@@ -125,6 +127,18 @@ impl Index {
         }
     }
 
+    /// The bitwise exclusive or of two.
+    #[must_use]
+    pub fn xor(&self, other: &Index) -> Index {
+        match (self.as_int(), other.as_int()) {
+            (Some(a), Some(b)) => Index::int(a ^ b),
+            (Some(0), _) => other.clone(),
+            (_, Some(0)) => self.clone(),
+            _ if self == other => Index::int(0),
+            _ => Index(Arc::new(IndexKind::Xor(self.clone(), other.clone()))),
+        }
+    }
+
     /// Minus the expression: a constant factor changes its sign, anything else is multiplied by -1.
     #[must_use]
     pub fn negated(&self) -> Index {
@@ -141,7 +155,8 @@ impl Index {
             | IndexKind::FloorDiv(..)
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
-            | IndexKind::Max(..) => None,
+            | IndexKind::Max(..)
+            | IndexKind::Xor(..) => None,
         }
         .unwrap_or_else(|| mul(self, &Index::int(-1)))
     }
@@ -158,6 +173,7 @@ impl Index {
             IndexKind::FloorMod(a, b) => a.subst(with).floor_mod(&b.subst(with)),
             IndexKind::Min(a, b) => a.subst(with).minimum(&b.subst(with)),
             IndexKind::Max(a, b) => a.subst(with).maximum(&b.subst(with)),
+            IndexKind::Xor(a, b) => a.subst(with).xor(&b.subst(with)),
         }
     }
 
@@ -171,7 +187,8 @@ impl Index {
             | IndexKind::FloorDiv(a, b)
             | IndexKind::FloorMod(a, b)
             | IndexKind::Min(a, b)
-            | IndexKind::Max(a, b) => {
+            | IndexKind::Max(a, b)
+            | IndexKind::Xor(a, b) => {
                 a.each_var(f);
                 b.each_var(f);
             }
@@ -213,6 +230,7 @@ impl Index {
             }
             IndexKind::Min(a, b) => Some(a.eval(value)?.min(b.eval(value)?)),
             IndexKind::Max(a, b) => Some(a.eval(value)?.max(b.eval(value)?)),
+            IndexKind::Xor(a, b) => Some(a.eval(value)? ^ b.eval(value)?),
         }
     }
 }

@@ -42,11 +42,11 @@
 //!
 //! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. Buffers stand
 //! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
-//! `@local`, `align(…)`). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
+//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
 //! binding`, then its guards after `if`, joined by `&&`. Annotations stand last, in `#{…}`; a key that is no
 //! identifier is quoted.
 //!
-//! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)` and the sign `-a`. `* floordiv mod` bind
+//! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`, `xor(a, b)` and the sign `-a`. `* floordiv mod` bind
 //! equally tightly and, as `+ -`, group from the left. There is no subtraction in the tree: `a - b` is the sum
 //! of `a` and [`Index::negated`] `b`.
 //!
@@ -78,6 +78,7 @@ pub mod reference;
 pub mod region;
 pub mod solve;
 mod stmt;
+mod swizzle;
 mod target;
 pub mod text;
 mod value;
@@ -93,6 +94,7 @@ pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, Turn, TurnKind, W
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
+pub use swizzle::{Swizzle, XorSwizzle};
 pub use target::{Arch, Target};
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{Example, Part, VerifyError, VerifyErrorKind, is_reserved, verify, verify_step};

@@ -58,6 +58,8 @@ pub enum BlockError {
     SeveralProducers { block: Name, first: Name, second: Name },
     #[error("`{other}` also reads `{buffer}`, and then it cannot be merged away")]
     OtherReader { block: Name, buffer: Name, other: Name },
+    #[error("block `{block}` runs for other elements of `{buffer}` than block `{producer}` computes")]
+    OtherDomain { block: Name, producer: Name, buffer: Name },
     #[error("block `{block}` does not reduce: it has no init to take out")]
     NoInit { block: Name },
     #[error("loop `{loop_name}` is not around block `{block}`")]
@@ -111,6 +113,7 @@ impl BlockError {
             }
             E::Uncovered { reader, writer, buffer } => vec![reader, writer, buffer],
             E::PartialResult { block, producer, loop_name } => vec![loop_name, block, producer],
+            E::OtherDomain { block, producer, buffer } => vec![block, producer, buffer],
             E::SeveralProducers { block, first, second } => vec![block, first, second],
             E::ReductionOutside { block, outer, loop_name } => vec![loop_name, outer, block],
         }
@@ -152,6 +155,7 @@ impl BlockError {
             | E::OverwrittenLater { .. }
             | E::SeveralProducers { .. }
             | E::OtherReader { .. }
+            | E::OtherDomain { .. }
             | E::NoInit { .. }
             | E::NotAround { .. }
             | E::MixedLoop { .. }

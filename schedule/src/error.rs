@@ -17,7 +17,9 @@ pub enum Thing {
     Annotation,
     Knob,
     Style,
+    Mode,
     Mechanism,
+    Intrinsic,
 }
 
 impl Thing {
@@ -33,7 +35,9 @@ impl Thing {
             Thing::Annotation => "annotation",
             Thing::Knob => "knob",
             Thing::Style => "style",
+            Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
+            Thing::Intrinsic => "intrinsic",
         }
     }
 }
@@ -51,7 +55,11 @@ pub enum ScheduleError {
     #[error(transparent)]
     Block(#[from] crate::BlockError),
     #[error(transparent)]
+    Layout(#[from] crate::LayoutError),
+    #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
+    #[error(transparent)]
+    CrossBlock(#[from] crate::CrossBlockError),
     #[error(transparent)]
     Tile(#[from] crate::TileError),
 
@@ -130,16 +138,6 @@ pub enum ScheduleError {
     #[error("loop `{name}` makes {count} {what}, and there can be at most {limit}")]
     TooMany { name: Name, count: i64, what: &'static str, limit: i64 },
 
-    // Reductions over blocks of threads.
-    #[error("no block reduces over loop `{name}`")]
-    NotReduced { name: Name },
-    #[error("blocks of threads reduce over loop `{name}`, and `{}` is an axis of the threads of one", axis.as_str())]
-    CrossBlockAxis { name: Name, axis: ThreadAxis },
-    #[error("block `{block}` reduces over loop `{name}` into `{buffer}`, which is not in global memory")]
-    CrossBlockScope { name: Name, block: Name, buffer: Name },
-    #[error("block `{block}` does not only add to `{buffer}` in a way that memory can do in one step")]
-    NotAtomic { block: Name, buffer: Name },
-
     // Buffers.
     #[error("`{name}` belongs to the caller")]
     NotTemp { name: Name },
@@ -171,7 +169,9 @@ impl ScheduleError {
         use ScheduleError as E;
         match self {
             E::Block(it) => it.names(),
+            E::Layout(it) => it.names(),
             E::Pipeline(it) => it.names(),
+            E::CrossBlock(it) => it.names(),
             E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
@@ -196,10 +196,7 @@ impl ScheduleError {
             | E::NotAPermutation { name, .. }
             | E::AlreadyAligned { name }
             | E::Annotated { name, .. }
-            | E::NotReduced { name }
-            | E::CrossBlockAxis { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
-            E::CrossBlockScope { name, block, buffer } => vec![name, block, buffer],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
             E::NotAround { outer, inner } => vec![outer, inner],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
@@ -207,7 +204,7 @@ impl ScheduleError {
             E::ReductionLoop { name, block, .. }
             | E::StartsInside { name, block }
             | E::NotAffine { name, block } => vec![name, block],
-            E::NotAReduction { block, buffer } | E::NotAtomic { block, buffer } => vec![block, buffer],
+            E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
         }
@@ -218,7 +215,9 @@ impl ScheduleError {
         use ScheduleError as E;
         let help = match self {
             E::Block(it) => return it.help(),
+            E::Layout(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
+            E::CrossBlock(it) => it.help(),
             E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
@@ -234,10 +233,6 @@ impl ScheduleError {
             E::ReductionLoop { .. } => {
                 "split the loop and use rfactor to make partial results, or bind another; to blockIdx, see cross_block_reduction"
             }
-            E::NotReduced { .. } => "bind it: this is for loops whose iterations add to the same elements",
-            E::CrossBlockAxis { .. } => "bind it to blockIdx.x, blockIdx.y or blockIdx.z",
-            E::CrossBlockScope { .. } => "let each block have its own partial results by rfactor, and add those in global memory",
-            E::NotAtomic { .. } => "use the mechanism `semaphore`, or a sum of f32, f64, i32 or u32",
             E::StartsInside { .. } => "decompose_reduction the block at this loop or one around it first",
             E::NotAffine { .. } => {
                 "use factors that divide the loops, or take the loop away from the block first"

@@ -24,8 +24,11 @@
 
 mod block_error;
 mod check;
+mod cross_block_error;
 mod diff;
+mod einsum;
 mod error;
+mod layout_error;
 mod moved;
 mod nearest;
 mod nest;
@@ -42,9 +45,11 @@ mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
+pub use cross_block_error::CrossBlockError;
 pub use diff::diff;
 pub use error::{ScheduleError, Thing};
 pub use ir::pipeline::PipelineError;
+pub use layout_error::LayoutError;
 pub use nearest::nearest;
 pub use number::Number;
 pub use primitive::{Primitive, Step};

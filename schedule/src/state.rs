@@ -96,7 +96,9 @@ impl ScheduleState {
             | Thing::Annotation
             | Thing::Knob
             | Thing::Style
-            | Thing::Mechanism => vec![],
+            | Thing::Mode
+            | Thing::Mechanism
+            | Thing::Intrinsic => vec![],
         }
     }
 

@@ -1,6 +1,9 @@
 //! Why a step that makes blocks of tiles, or pads what they work on, is refused.
 
-use ir::{Index, Name};
+use ir::{
+    Index, Name,
+    intrin::{Extents, LaneMap, Mismatch},
+};
 
 /// Why a primitive on tiles is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,6 +21,36 @@ pub enum TileError {
     NotATile { block: Name, iter: Name, binding: Index, loop_name: Name },
     #[error("tiles of {tile} do not divide {what} `{of}` of iterator `{iter}` of block `{block}`")]
     NotWhole { block: Name, iter: Name, tile: i64, what: &'static str, of: Index },
+    #[error("tensorize needs either a loop or, for an instruction, a block")]
+    TensorizeWhat,
+    #[error("block `{block}` is not what `{intrinsic}` does: {mismatch}")]
+    Mismatch { block: Name, intrinsic: &'static str, mismatch: Mismatch },
+    #[error(
+        "loop `{loop_name}` and the loop in it are to be the {} rows and {} columns of {}, and run {} times",
+        map.tile[0], map.tile[1], map.name, Extents(found.clone())
+    )]
+    LaneTile { loop_name: Name, map: &'static LaneMap, found: Vec<Index> },
+
+    // Padding.
+    #[error("block `{block}` cannot be padded: {why}")]
+    NotAnEinsum { block: Name, why: &'static str },
+    #[error(
+        "block `{block}` uses `{buffer}` at `{index}`, and only iterators alone, each once, can be padded"
+    )]
+    NotAnIterator { block: Name, buffer: Name, index: Index },
+    #[error("block `{block}` reduces over `{iter}`, and zeros beyond its end would change the result: {why}")]
+    NotNeutral { block: Name, iter: Name, why: &'static str },
+    #[error(
+        "iterator `{iter}` of block `{block}` is `{binding}`, and each has to be a loop of its own, through all of its values"
+    )]
+    NotALoop { block: Name, iter: Name, binding: Index },
+    #[error("{given} paddings are given for the {iters} iterators of block `{block}`")]
+    PaddingCount { block: Name, given: usize, iters: usize },
+    #[error(
+        "the padding of iterator `{iter}` of block `{block}` is {padding}, which is not within 1..={}",
+        i32::MAX
+    )]
+    PaddingRange { block: Name, iter: Name, padding: i64 },
 }
 
 impl TileError {
@@ -25,11 +58,19 @@ impl TileError {
     pub fn names(&self) -> Vec<&Name> {
         use TileError as E;
         match self {
-            E::NotOneBlock { loop_name } => vec![loop_name],
+            E::NotOneBlock { loop_name } | E::LaneTile { loop_name, map: _, found: _ } => vec![loop_name],
             E::MarkedInside { block, loop_name, kind: _ }
             | E::GuardInside { block, loop_name, guard: _ }
             | E::NotATile { block, iter: _, binding: _, loop_name } => vec![loop_name, block],
-            E::NotWhole { block, iter: _, tile: _, what: _, of: _ } => vec![block],
+            E::NotWhole { block, iter: _, tile: _, what: _, of: _ }
+            | E::Mismatch { block, intrinsic: _, mismatch: _ }
+            | E::NotAnEinsum { block, why: _ }
+            | E::PaddingCount { block, given: _, iters: _ } => vec![block],
+            E::NotAnIterator { block, buffer, index: _ } => vec![block, buffer],
+            E::NotNeutral { block, iter, why: _ }
+            | E::NotALoop { block, iter, binding: _ }
+            | E::PaddingRange { block, iter, padding: _ } => vec![iter, block],
+            E::TensorizeWhat => vec![],
         }
     }
 
@@ -44,9 +85,21 @@ impl TileError {
             E::GuardInside { .. } | E::NotWhole { .. } => {
                 "use factors that divide the loops, or `pad_einsum` the block first"
             }
+            E::TensorizeWhat => "write `loop: \"ii\"` or `block: \"C\"`",
+            E::Mismatch { mismatch, .. } => return mismatch.help().map(str::to_owned),
+            E::LaneTile { .. } => {
+                "split the two loops by the tile and reorder them: rows outside, columns inside"
+            }
             E::NotATile { .. } => {
                 "split each loop by the size of the tile, and reorder the inner loops to be the innermost ones"
             }
+            E::NotNeutral { .. } => {
+                "pad its other iterators only, or write the reduction as a sum of products"
+            }
+            E::NotALoop { .. } => "pad the block first, before its loops are split, fused or shared",
+            E::PaddingCount { .. } => "give one number for each iterator, or a map from some of them",
+            E::PaddingRange { .. } => "the extent becomes a multiple of it; 1 leaves it as it is",
+            E::NotAnEinsum { .. } | E::NotAnIterator { .. } => return None,
         };
         Some(help.to_owned())
     }

@@ -20,7 +20,8 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 6] = ["matmul", "matmul_relu", "stencil", "axpy", "row_sum", "prefix"];
+const PROGRAMS: [&str; 7] =
+    ["matmul", "matmul_relu", "matmul_ragged", "stencil", "axpy", "row_sum", "prefix"];
 
 #[test]
 fn accepted_schedules_compute_the_same() {

@@ -3,6 +3,8 @@
 //! Both are operations of the memory behind the compiler's back, in PTX. A turn begins with loads of the first thread
 //! that acquire and ends with a store that releases; the barriers inside carry both over to the other threads.
 
+use std::fmt::Write as _;
+
 use ir::{Access, DType, Turn, TurnKind, Value};
 
 use super::{Dialect, Printer, helper::Helper};
@@ -47,8 +49,7 @@ impl Printer<'_> {
 
     /// The function that adds to adjacent elements.
     pub(super) fn define_atomic_add(&mut self, name: &str, dtype: DType, lanes: u32) -> String {
-        let (element, of) =
-            (self.require(Helper::Type(dtype, 1)), self.require(Helper::Type(dtype, lanes)));
+        let (element, of) = (self.require(Helper::Type(dtype, 1)), self.require(Helper::Type(dtype, lanes)));
         let has_vectors = matches!(self.dialect, Dialect::Cuda(sm) if sm >= VECTOR_ADD_SM);
         let at = |lane: u32| if lanes == 1 { "v".to_owned() } else { format!("v.at[{lane}]") };
         let width = if has_vectors && dtype == DType::F32 { lanes.min(4) } else { 1 };
@@ -62,11 +63,12 @@ impl Printer<'_> {
                 1 => (String::new(), operands.join(", ")),
                 _ => (format!(".v{width}"), format!("{{{}}}", operands.join(", "))),
             };
-            body.push_str(&format!(
+            let _ = write!(
+                body,
                 "  asm volatile(\"red.relaxed.gpu.global.add{vector}.{word} [%0], {operands};\"\n               \
                  :: \"l\"(__cvta_generic_to_global(to + {first})), {} : \"memory\");\n",
                 values.join(", ")
-            ));
+            );
         }
         format!("TW_INLINE void {name}({element} *to, {of} v) {{\n{body}}}\n")
     }

@@ -166,7 +166,8 @@ pub(super) fn fits(index: &Index, bounds: &Bounds) -> bool {
         | IndexKind::FloorDiv(a, b)
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b) => fits(a, bounds) && fits(b, bounds),
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => fits(a, bounds) && fits(b, bounds),
     };
     let limit = i64::from(i32::MAX);
     let (low, high) = bounds.interval(index);

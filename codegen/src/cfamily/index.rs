@@ -60,6 +60,10 @@ impl Printer<'_> {
             IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),
             IndexKind::Min(a, b) => (self.call(Helper::IndexMin, a, b), Binds::Atom),
             IndexKind::Max(a, b) => (self.call(Helper::IndexMax, a, b), Binds::Atom),
+            // The sign binds more loosely than any other that stands around it.
+            IndexKind::Xor(a, b) => {
+                (format!("({} ^ {})", self.index_atom(a), self.index_atom(b)), Binds::Atom)
+            }
         }
     }
 

@@ -67,7 +67,8 @@ fn writes_global(site: &Site<'_>, buffers: &IndexMap<Name, Buffer>) -> bool {
 /// A loop around one whose blocks take turns that would have them come round again, before the last one is through.
 pub(crate) fn repeats<'a>(site: &'a Site<'_>, around: &Loop) -> Option<&'a Loop> {
     let outside = site.loops.iter().take_while(|it| it.var != around.var);
-    let mut plain = outside.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1));
+    let mut plain =
+        outside.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1));
     plain.next().copied()
 }
 

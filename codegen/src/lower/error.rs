@@ -33,6 +33,11 @@ pub enum LowerError {
         "`{buffer}` in {scope} memory needs {extent} elements in dimension {axis}, which is not a constant"
     )]
     NotConstant { buffer: Name, scope: &'static str, axis: usize, extent: Index },
+    #[error(
+        "the rows of `{buffer}` are {row} elements, and this swizzle needs multiples of {block}: it permutes {bytes} \
+         bytes"
+    )]
+    SwizzleRows { buffer: Name, row: Index, block: i64, bytes: i64 },
     #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
     TooManyThreads { kernel: Name, threads: i64, limit: i64 },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
@@ -100,7 +105,9 @@ impl LowerError {
             | LowerError::GridExtent { var, .. } => vec![var],
             LowerError::AxisTwice { outer, inner, block, .. } => vec![inner, outer, block],
             LowerError::ReservedName { name } => vec![name],
-            LowerError::SpansKernels { buffer, .. } | LowerError::NotConstant { buffer, .. } => vec![buffer],
+            LowerError::SpansKernels { buffer, .. }
+            | LowerError::NotConstant { buffer, .. }
+            | LowerError::SwizzleRows { buffer, .. } => vec![buffer],
             LowerError::TooManyThreads { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
@@ -134,6 +141,9 @@ impl LowerError {
                 "set its scope to global, or compute it at a loop of its consumer"
             }
             LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
+            LowerError::SwizzleRows { .. } => {
+                "swizzle it with the mode `auto`, or make its rows longer with storage_align"
+            }
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",

@@ -1,6 +1,6 @@
 //! Turns subscripts into one element offset.
 
-use ir::{Access, Buffer, Index, Module, Op, Role, Value};
+use ir::{Access, Buffer, Index, Module, Op, Role, Swizzle, Value};
 
 use super::Context;
 
@@ -31,16 +31,30 @@ pub(crate) fn strides(buffer: &Buffer) -> Strides {
 /// B[i, j] = A[j]   ->   B[i*8 + j] = A[j]
 /// ```
 ///
-/// The offset is the sum of subscripts times strides; making it cheap is the business of `simplify_indices`.
+/// The offset is the sum of subscripts times strides, swizzled where the buffer is; making it cheap is the business of
+/// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle.
 pub(crate) fn flatten(module: Module, context: &Context) -> Module {
     let flat = |access: &Access| {
         let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
         let terms =
             access.indices.iter().zip(strides(buffer).strides).map(|(index, stride)| index.clone() * stride);
         let offset = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
-        Access { indices: vec![offset], ..access.clone() }
+        Access { indices: vec![swizzled(buffer, offset)], ..access.clone() }
     };
-    module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).collect())
+    let told = |op: Op| {
+        let text = if let Op::Alloc(it) = &op { context.swizzles.get(&it.name) } else { None };
+        text.map(|it| Op::Comment(it.clone())).into_iter().chain([op])
+    };
+    module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).flat_map(told).collect())
+}
+
+/// Where the element of an offset lies.
+fn swizzled(buffer: &Buffer, offset: Index) -> Index {
+    match buffer.layout.swizzle {
+        Some(Swizzle::Xor(it)) => it.element(&offset, buffer.dtype.bytes_i64()),
+        // `settle_swizzles` leaves none open.
+        Some(Swizzle::Auto) | None => offset,
+    }
 }
 
 fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {

@@ -157,7 +157,14 @@ impl Copied<'_> {
                 let runs = 0..trips.min(MOST_TRIPS);
                 runs.into_iter().any(|_| it.body.iter().any(|op| self.lands_in(op, closed)))
             }
-            Op::Alloc(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => false,
+            Op::Alloc(_)
+            | Op::If(..)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Barrier
+            | Op::Turn(_)
+            | Op::Comment(_) => false,
         }
     }
 

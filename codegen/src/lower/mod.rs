@@ -39,6 +39,7 @@ mod scalarize;
 mod separate;
 mod serpentine;
 mod settle_copies;
+mod settle_swizzles;
 mod simplify_indices;
 mod sites;
 mod software_pipeline;
@@ -111,6 +112,8 @@ pub(crate) struct Context {
     pub(crate) shared_homes: Homes,
     /// The buffers of the `Func` at the door.
     pub(crate) buffers: IndexMap<Name, Buffer>,
+    /// Set by `settle_swizzles`: for each buffer with a swizzle, a sentence that tells it.
+    pub(crate) swizzles: IndexMap<Name, String>,
     /// What became of each pipeline, inner ones first.
     pub(crate) pipelines: Vec<PipelineReport>,
     /// Whether pipelines are lowered with a [`note`] before each of their statements.
@@ -128,6 +131,7 @@ impl Context {
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
+            swizzles: IndexMap::new(),
             pipelines: Vec::new(),
             notes: false,
         }
@@ -162,6 +166,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, context| Ok(compact_buffers::compact_buffers(func, context))),
     },
     Pass {
+        name: "settle_swizzles",
+        doc: "Chooses the swizzles left open by the rows of their buffers, and refuses those that rows cannot hold.",
+        run: Run::Func(settle_swizzles::settle_swizzles),
+    },
+    Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
@@ -193,7 +202,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "flatten",
-        doc: "Turns subscripts into one element offset, with the strides that storage_align asks for.",
+        doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
         run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
     },
     Pass {

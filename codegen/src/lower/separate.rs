@@ -176,7 +176,8 @@ impl Terms {
             | IndexKind::FloorDiv(..)
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
-            | IndexKind::Max(..) => self.terms.push((factor, index.clone())),
+            | IndexKind::Max(..)
+            | IndexKind::Xor(..) => self.terms.push((factor, index.clone())),
         }
     }
 }

@@ -195,7 +195,13 @@ fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
             let body = with_waits(body, copied);
             (was_empty || !body.is_empty()).then_some(Op::If(cond, body))
         }
-        Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => Some(op),
+        Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::AtomicAdd(..)
+        | Op::Barrier
+        | Op::Turn(_)
+        | Op::Comment(_) => Some(op),
     };
     let mut out: Vec<Op> = Vec::new();
     for op in ops.into_iter().filter_map(op) {

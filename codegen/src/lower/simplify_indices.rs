@@ -70,7 +70,9 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
-            Op::Store(ref place, ref value) | Op::Copy(ref place, ref value) | Op::AtomicAdd(ref place, ref value) => {
+            Op::Store(ref place, ref value)
+            | Op::Copy(ref place, ref value)
+            | Op::AtomicAdd(ref place, ref value) => {
                 let (place, value) = (self.access(place), self.value(value));
                 vec![op.with_assignment(place, value)]
             }

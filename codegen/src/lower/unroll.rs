@@ -70,7 +70,9 @@ impl Survey {
                     self.loops.pop();
                 }
                 Op::If(_, body) => self.ops(body),
-                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => each_access(op, &mut |access| self.access(access)),
+                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
+                    each_access(op, &mut |access| self.access(access));
+                }
                 Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }

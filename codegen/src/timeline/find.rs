@@ -221,7 +221,9 @@ fn syncs(op: &Op, over: Option<&String>) -> Vec<Marked> {
             let all: Vec<_> = body.iter().map(|op| syncs(op, None)).collect();
             if all.iter().any(Vec::is_empty) { vec![] } else { all.into_iter().flatten().collect() }
         }
-        Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => vec![],
+        Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => {
+            vec![]
+        }
     }
 }
 
@@ -234,7 +236,14 @@ fn inner(op: &Op) -> Vec<Marked> {
             let sync = Sync::Barrier { at: 0, inside: true };
             out.push(Marked { sync, proof: proof.take().into_iter().collect() });
         }
-        Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Commit | Op::Wait(_) => {
+        Op::Alloc(_)
+        | Op::For(_)
+        | Op::If(..)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::AtomicAdd(..)
+        | Op::Commit
+        | Op::Wait(_) => {
             proof = None;
         }
     });

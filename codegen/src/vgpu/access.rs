@@ -150,21 +150,6 @@ impl<'p> Machine<'p, '_, '_> {
         self.assign(site, place, &mut parts, mask);
     }
 
-    /// The values of adjacent elements.
-    pub(crate) fn parts(
-        &mut self,
-        site: u32,
-        place: &Place,
-        value: &'p ValueCode,
-        mask: Mask,
-    ) -> Vec<Lanes> {
-        let mut parts = vec![[0.0; WARP]; place.lanes as usize];
-        for (part, values) in (0..place.lanes).zip(&mut parts) {
-            self.value(site, value, part, mask, values);
-        }
-        parts
-    }
-
     /// Assigns adjacent elements.
     pub(crate) fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
         let last = i64::from(place.lanes) - 1;

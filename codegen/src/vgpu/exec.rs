@@ -160,7 +160,7 @@ impl<'p> Machine<'p, '_, '_> {
             self.epoch += 1;
             self.since.block = self.epoch;
             self.blocks.push((self.epoch, block));
-            self.slots[..3].copy_from_slice(&place(block, program.grid));
+            self.slots[..3].copy_from_slice(&turns::place(block, program.grid));
             self.forget_turns();
             self.together(&program.code);
             self.drop_flights();
@@ -383,11 +383,6 @@ impl<'p> Machine<'p, '_, '_> {
         let bases = self.bases();
         self.run.order(bases)
     }
-}
-
-/// The `blockIdx` of a block.
-pub(crate) const fn place(block: i64, [x, y, _]: [i64; 3]) -> [i64; 3] {
-    [block % x, block / x % y, block / x / y]
 }
 
 /// The stamp of an iteration of a loop.

@@ -156,9 +156,9 @@ impl Finding {
                 format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
             }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
-            Finding::Deadlock { buffer, element, turn, counter, .. } => format!(
-                "{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}"
-            ),
+            Finding::Deadlock { buffer, element, turn, counter, .. } => {
+                format!("{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}")
+            }
             Finding::TurnsLeft { buffer, element, counter } => {
                 format!("{title}: {buffer}[{element}] is {counter} at the end")
             }
@@ -217,7 +217,9 @@ impl Finding {
             }
             Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
             Finding::TurnsLeft { .. } => "there have to be as many turns as blocks that take one",
-            Finding::Deadlock { .. } => "each block has to end its turn, and the turns have to run from zero without a gap",
+            Finding::Deadlock { .. } => {
+                "each block has to end its turn, and the turns have to run from zero without a gap"
+            }
             Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
         }
     }

@@ -21,6 +21,7 @@ pub(crate) enum IndexOp {
     FloorMod,
     Min,
     Max,
+    Xor,
 }
 
 /// An index that is the same for all lanes: `constant + Σ factor * slot + Σ factor * operation`.
@@ -71,6 +72,7 @@ impl IndexOp {
             IndexOp::FloorMod => a.rem_euclid(b),
             IndexOp::Min => a.min(b),
             IndexOp::Max => a.max(b),
+            IndexOp::Xor => a ^ b,
         }
     }
 }
@@ -139,12 +141,14 @@ impl IndexCode {
             IndexKind::FloorMod(..) => IndexOp::FloorMod,
             IndexKind::Min(..) => IndexOp::Min,
             IndexKind::Max(..) => IndexOp::Max,
+            IndexKind::Xor(..) => IndexOp::Xor,
         };
         let (IndexKind::Mul(a, b)
         | IndexKind::FloorDiv(a, b)
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b)) = index.kind()
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b)) = index.kind()
         else {
             unreachable!("the others have returned");
         };

@@ -175,7 +175,7 @@ impl Cell {
     /// An atomic addition: the access that it races with, if any, and in which way.
     pub(crate) fn add(&mut self, now: Mark, since: Since, seen: &Seen) -> Option<(Mark, RaceKind)> {
         let own = self.added[0].thread() == now.thread() && self.added[0].epoch >= since.block;
-        self.added = [now, self.added[if own { 1 } else { 0 }]];
+        self.added = [now, self.added[usize::from(own)]];
         if self.write.races_unseen(now, since, seen) {
             return Some((self.write, RaceKind::WriteAfterWrite));
         }
@@ -195,7 +195,10 @@ impl Cell {
 
     fn reader_racing(&self, now: Mark, since: Since, seen: &Seen) -> Option<(Mark, RaceKind)> {
         let readers = [self.reader, self.second, self.earlier];
-        readers.into_iter().find(|it| it.races_unseen(now, since, seen)).map(|it| (it, RaceKind::WriteAfterRead))
+        readers
+            .into_iter()
+            .find(|it| it.races_unseen(now, since, seen))
+            .map(|it| (it, RaceKind::WriteAfterRead))
     }
 }
 
@@ -258,7 +261,9 @@ mod tests {
         let race = cell.write(mark(6, 3), SINCE, &[], true).race;
         assert_eq!(race, Some((mark(2, 3), RaceKind::WriteAfterRead)));
         let shared = Since { kernel: 5, block: 5 };
-        assert!(Cell { earlier: Mark::default(), ..cell }.write(mark(7, 3), shared, &[], false).race.is_none());
+        assert!(
+            Cell { earlier: Mark::default(), ..cell }.write(mark(7, 3), shared, &[], false).race.is_none()
+        );
         let later = Since { kernel: 8, block: 8 };
         assert!(cell.read(mark(8, 0), later, &[]).is_none(), "kernels run one after the other");
     }

@@ -11,10 +11,11 @@ use ir::{TurnKind, number};
 use super::{
     Finding,
     access::DEADLOCK,
-    exec::{Machine, Mask, place},
+    exec::{Machine, Mask},
     index::WARP,
     program::{Code, Place, Program, TurnCode, ValueCode},
     shadow::Mark,
+    value::Lanes,
 };
 
 /// For each counter what the next block to take its turn comes after: epochs of other blocks.
@@ -34,6 +35,11 @@ pub(crate) fn sort(program: &Program, blocks: &mut [i64]) {
             turn.turn.uniform(&slots)
         });
     }
+}
+
+/// The `blockIdx` of a block.
+pub(crate) const fn place(block: i64, [x, y, _]: [i64; 3]) -> [i64; 3] {
+    [block % x, block / x % y, block / x / y]
 }
 
 fn first_turn(code: &[Code]) -> Option<&TurnCode> {
@@ -103,6 +109,15 @@ impl<'p> Machine<'p, '_, '_> {
         self.turns.seen.extend(passed.unwrap_or_default());
         let seen = &self.turns.seen;
         self.memory.iter_mut().for_each(|it| it.seen.clone_from(seen));
+    }
+
+    /// The values of adjacent elements.
+    pub(crate) fn parts(&mut self, site: u32, place: &Place, value: &'p ValueCode, mask: Mask) -> Vec<Lanes> {
+        let mut parts = vec![[0.0; WARP]; place.lanes as usize];
+        for (part, values) in (0..place.lanes).zip(&mut parts) {
+            self.value(site, value, part, mask, values);
+        }
+        parts
     }
 
     /// Additions of some lanes that nothing comes between.

@@ -162,6 +162,15 @@ impl Range {
         Range { lo, hi }
     }
 
+    /// The values of the exclusive or: below the power of two that neither reaches, if neither is negative.
+    pub(super) fn xor(self, other: Range) -> Range {
+        let (Some(0..), Some(0..)) = (self.lo, other.lo) else { return Range::default() };
+        // Neither is negative, so that the bits of both together are a number as long as the longer one. Where a loop
+        // has no iterations, a greatest value may be negative all the same.
+        let ones = |it: i64| i64::MAX.checked_shr(it.leading_zeros() - 1).unwrap_or(0);
+        Range { lo: Some(0), hi: self.hi.zip(other.hi).map(|(a, b)| ones((a | b).max(0))) }
+    }
+
     /// The values in both.
     pub(super) fn meet(self, other: Range) -> Range {
         let lo = match (self.lo, other.lo) {
@@ -204,6 +213,7 @@ impl Bounds {
             Atom::Mod(it) => self.range(&it.0).modulo(self.range(&it.1)),
             Atom::Min(it) => self.range(&it.0).minimum(self.range(&it.1)),
             Atom::Max(it) => self.range(&it.0).maximum(self.range(&it.1)),
+            Atom::Xor(it) => self.range(&it.0).xor(self.range(&it.1)),
             Atom::Var(name) => self.range_of_var(name),
             Atom::Opaque(_) => Range::default(),
         }

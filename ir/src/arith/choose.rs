@@ -40,6 +40,7 @@ pub fn cost(index: &Index) -> u64 {
         IndexKind::FloorMod(a, b) => own_cost(&Node::Mod(none), b.as_int()).saturating_add(two(a, b)),
         IndexKind::Min(a, b) => own_cost(&Node::Min(none), None).saturating_add(two(a, b)),
         IndexKind::Max(a, b) => own_cost(&Node::Max(none), None).saturating_add(two(a, b)),
+        IndexKind::Xor(a, b) => own_cost(&Node::Xor(none), None).saturating_add(two(a, b)),
     }
 }
 
@@ -78,7 +79,8 @@ fn stride(term: &Index) -> (&Index, Option<&Index>) {
         | IndexKind::FloorDiv(..)
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
-        | IndexKind::Max(..) => (term, None),
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => (term, None),
     }
 }
 
@@ -103,7 +105,8 @@ fn is_settled_inside(term: &Index) -> bool {
         | IndexKind::FloorDiv(a, b)
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b) => is_settled_inside(a) && is_settled_inside(b),
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => is_settled_inside(a) && is_settled_inside(b),
     }
 }
 
@@ -134,6 +137,7 @@ fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, names: &IndexSet<&Na
         IndexKind::FloorMod(a, b) => Node::Mod(two(a, b)),
         IndexKind::Min(a, b) => Node::Min(two(a, b)),
         IndexKind::Max(a, b) => Node::Max(two(a, b)),
+        IndexKind::Xor(a, b) => Node::Xor(two(a, b)),
     };
     egraph.add(node)
 }
@@ -151,6 +155,7 @@ fn read(expr: &RecExpr<Node>, names: &IndexSet<&Name>) -> Index {
             Node::Mod([a, b]) => at(a).floor_mod(at(b)),
             Node::Min([a, b]) => at(a).minimum(at(b)),
             Node::Max([a, b]) => at(a).maximum(at(b)),
+            Node::Xor([a, b]) => at(a).xor(at(b)),
         };
         out.push(index);
     }

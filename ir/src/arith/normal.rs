@@ -63,7 +63,8 @@ impl Bounds {
             | IndexKind::FloorDiv(..)
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
-            | IndexKind::Max(..) => {
+            | IndexKind::Max(..)
+            | IndexKind::Xor(..) => {
                 let sum = self.flatten_one(index);
                 *constant = constant.checked_add(sum.constant.checked_mul(scale)?)?;
                 for term in sum.terms {
@@ -103,6 +104,7 @@ impl Bounds {
                 let (a, b) = (self.sum(a), self.sum(b));
                 self.extreme(&a, &b, Atom::Max).ok_or_else(|| self.index(&a).maximum(&self.index(&b)))
             }
+            IndexKind::Xor(a, b) => return exclusive_or(self.sum(a), self.sum(b)),
         };
         exact.unwrap_or_else(|index| Sum::atom(Atom::Opaque(index)))
     }
@@ -270,7 +272,7 @@ impl Bounds {
                     replace(sum, term, atom, &pair.1, &remainder, &pair.0)
                 }
                 Atom::Mod(pair) => self.recombined_mod(sum, term, atom, pair),
-                Atom::Min(_) | Atom::Max(_) | Atom::Var(_) | Atom::Opaque(_) => None,
+                Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Var(_) | Atom::Opaque(_) => None,
             })
         })
     }
@@ -288,6 +290,17 @@ impl Bounds {
             let remainder = self.remainder(&ratio.0, &ratio.1)?;
             replace(sum, term, atom, &ratio.1, &remainder, &whole)
         })
+    }
+}
+
+/// The exclusive or of two: a constant where both are, and otherwise an atom with its operands in order.
+fn exclusive_or(a: Sum, b: Sum) -> Sum {
+    match (a.as_constant(), b.as_constant()) {
+        (Some(a), Some(b)) => Sum::constant(a ^ b),
+        (Some(0), None) => b,
+        (None, Some(0)) => a,
+        _ if a == b => Sum::default(),
+        _ => Sum::atom(Atom::Xor(Arc::new(if a <= b { Pair(a, b) } else { Pair(b, a) }))),
     }
 }
 

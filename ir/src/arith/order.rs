@@ -36,6 +36,7 @@ impl Bounds {
             Atom::Mod(it) => self.index(&it.0).floor_mod(&self.index(&it.1)),
             Atom::Min(it) => self.index(&it.0).minimum(&self.index(&it.1)),
             Atom::Max(it) => self.index(&it.0).maximum(&self.index(&it.1)),
+            Atom::Xor(it) => self.index(&it.0).xor(&self.index(&it.1)),
             Atom::Var(name) => Index::var(name),
             Atom::Opaque(index) => index.clone(),
         }
@@ -53,7 +54,7 @@ impl Bounds {
     fn class(&self, atom: &Atom) -> u8 {
         match atom {
             Atom::Div(_) | Atom::Mod(_) => 0,
-            Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => 1,
+            Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Opaque(_) => 1,
             Atom::Var(name) if self.is_dim(name) => 3,
             Atom::Var(_) => 2,
         }
@@ -63,7 +64,9 @@ impl Bounds {
     fn position(&self, atom: &Atom) -> usize {
         match atom {
             Atom::Var(name) => self.level(name).unwrap_or(usize::MAX),
-            Atom::Div(_) | Atom::Mod(_) | Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => usize::MAX,
+            Atom::Div(_) | Atom::Mod(_) | Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Opaque(_) => {
+                usize::MAX
+            }
         }
     }
 
@@ -90,6 +93,6 @@ fn ratio(term: &Term) -> Option<(&Pair, bool)> {
     term.atoms.iter().find_map(|it| match it {
         Atom::Div(pair) => Some((&**pair, false)),
         Atom::Mod(pair) => Some((&**pair, true)),
-        Atom::Min(_) | Atom::Max(_) | Atom::Var(_) | Atom::Opaque(_) => None,
+        Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Var(_) | Atom::Opaque(_) => None,
     })
 }

@@ -201,7 +201,7 @@ impl Search<'_> {
                 bound(&it.1);
             }
             Atom::Div(it) => out.extend(self.without_quotient(it, up, factor, rest)),
-            Atom::Mod(_) | Atom::Opaque(_) => {}
+            Atom::Mod(_) | Atom::Xor(_) | Atom::Opaque(_) => {}
         }
         let range = self.bounds.range_of_atom(atom);
         let constant = if up { range.hi } else { range.lo };

@@ -24,6 +24,7 @@ define_language! {
         "%" = Mod([Id; 2]),
         "min" = Min([Id; 2]),
         "max" = Max([Id; 2]),
+        "xor" = Xor([Id; 2]),
         Var(Slot),
     }
 }
@@ -63,6 +64,7 @@ impl Analysis<Node> for Intervals {
             Node::Mod([a, b]) => of(a).modulo(of(b)),
             Node::Min([a, b]) => of(a).minimum(of(b)),
             Node::Max([a, b]) => of(a).maximum(of(b)),
+            Node::Xor([a, b]) => of(a).xor(of(b)),
             Node::Var(slot) => egraph.analysis.0.get(slot.0 as usize).copied().unwrap_or_default(),
         }
     }
@@ -243,7 +245,7 @@ pub(super) fn saturate(egraph: &mut EGraph<Node, Intervals>) {
 pub(super) fn own_cost(node: &Node, divisor: Option<i64>) -> u64 {
     match node {
         Node::Int(_) | Node::Var(_) => 1,
-        Node::Add(_) | Node::Min(_) | Node::Max(_) => 2,
+        Node::Add(_) | Node::Min(_) | Node::Max(_) | Node::Xor(_) => 2,
         Node::Mul(_) => 3,
         Node::Div(_) | Node::Mod(_) if divisor.is_some_and(|it| it > 0 && it.count_ones() == 1) => 2,
         Node::Div(_) | Node::Mod(_) => 20,
@@ -259,7 +261,13 @@ impl egg::CostFunction<Node> for Cost<'_> {
     fn cost<C: FnMut(Id) -> u64>(&mut self, node: &Node, mut costs: C) -> u64 {
         let divisor = match node {
             Node::Div([_, b]) | Node::Mod([_, b]) => self.0[*b].data.constant(),
-            Node::Int(_) | Node::Var(_) | Node::Add(_) | Node::Mul(_) | Node::Min(_) | Node::Max(_) => None,
+            Node::Int(_)
+            | Node::Var(_)
+            | Node::Add(_)
+            | Node::Mul(_)
+            | Node::Min(_)
+            | Node::Max(_)
+            | Node::Xor(_) => None,
         };
         node.fold(own_cost(node, divisor), |sum, it| sum.saturating_add(costs(it)))
     }

@@ -19,6 +19,8 @@ pub(crate) enum Atom {
     Min(Arc<Pair>),
     /// The larger of two.
     Max(Arc<Pair>),
+    /// The bitwise exclusive or of two.
+    Xor(Arc<Pair>),
     /// A variable.
     Var(Name),
     /// An expression that cannot be brought to the normal form: it overflows or divides by what is not positive.
@@ -55,7 +57,7 @@ impl Atom {
     pub(super) fn is_ratio(&self) -> bool {
         match self {
             Atom::Div(_) | Atom::Mod(_) => true,
-            Atom::Min(_) | Atom::Max(_) | Atom::Var(_) | Atom::Opaque(_) => false,
+            Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Var(_) | Atom::Opaque(_) => false,
         }
     }
 
@@ -63,7 +65,7 @@ impl Atom {
     pub(super) fn ratios(&self) -> usize {
         match self {
             Atom::Div(it) | Atom::Mod(it) => 1 + it.0.ratios() + it.1.ratios(),
-            Atom::Min(it) | Atom::Max(it) => it.0.ratios() + it.1.ratios(),
+            Atom::Min(it) | Atom::Max(it) | Atom::Xor(it) => it.0.ratios() + it.1.ratios(),
             Atom::Var(_) | Atom::Opaque(_) => 0,
         }
     }
@@ -71,7 +73,7 @@ impl Atom {
     /// Whether any variable that occurs satisfies `pred`.
     pub(crate) fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
         match self {
-            Atom::Div(it) | Atom::Mod(it) | Atom::Min(it) | Atom::Max(it) => {
+            Atom::Div(it) | Atom::Mod(it) | Atom::Min(it) | Atom::Max(it) | Atom::Xor(it) => {
                 it.0.any_var(pred) || it.1.any_var(pred)
             }
             Atom::Var(name) => pred(name),

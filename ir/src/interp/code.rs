@@ -19,6 +19,7 @@ pub(crate) enum IndexOp {
     FloorMod,
     Min,
     Max,
+    Xor,
 }
 
 #[derive(Debug)]
@@ -114,6 +115,7 @@ impl IndexCode {
                     IndexOp::FloorMod => (b > 0).then(|| a.rem_euclid(b)),
                     IndexOp::Min => Some(a.min(b)),
                     IndexOp::Max => Some(a.max(b)),
+                    IndexOp::Xor => Some(a ^ b),
                 }
             }
         }

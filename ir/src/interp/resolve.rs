@@ -213,6 +213,7 @@ impl<'a> Resolver<'a> {
             IndexKind::FloorMod(a, b) => op(IndexOp::FloorMod, a, b),
             IndexKind::Min(a, b) => op(IndexOp::Min, a, b),
             IndexKind::Max(a, b) => op(IndexOp::Max, a, b),
+            IndexKind::Xor(a, b) => op(IndexOp::Xor, a, b),
         }
     }
 
@@ -255,7 +256,7 @@ fn affine(op: IndexOp, a: &IndexCode, b: &IndexCode) -> Option<IndexCode> {
             Some(IndexCode::Affine { constant: c.checked_mul(*d)?, terms })
         }
         IndexOp::Mul if q.is_empty() => affine(op, b, a),
-        IndexOp::Mul | IndexOp::FloorDiv | IndexOp::FloorMod | IndexOp::Min | IndexOp::Max => {
+        IndexOp::Mul | IndexOp::FloorDiv | IndexOp::FloorMod | IndexOp::Min | IndexOp::Max | IndexOp::Xor => {
             let both = p.is_empty() && q.is_empty();
             let op = IndexCode::Op(op, Box::new([constant(*c), constant(*d)]));
             both.then(|| op.eval(&[])).flatten().map(constant)

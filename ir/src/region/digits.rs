@@ -69,7 +69,7 @@ fn part<'a>(atom: &'a Atom, bounds: &Bounds) -> Option<(&'a Name, i64, i64)> {
             let (var, lower, _) = part(inner, bounds)?;
             (var, lower, lower.checked_mul(pair.1.as_constant()?)?)
         }
-        Atom::Min(_) | Atom::Max(_) | Atom::Opaque(_) => return None,
+        Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Opaque(_) => return None,
     };
     let extent = bounds.extent(var)?.as_int()?;
     (lower >= 1).then(|| (var, lower, upper.min(extent)))

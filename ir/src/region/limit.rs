@@ -111,7 +111,8 @@ fn terms(index: &Index) -> Vec<(i64, Index)> {
         | IndexKind::FloorDiv(..)
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
-        | IndexKind::Max(..) => None,
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => None,
     };
     parts.unwrap_or_else(|| vec![(1, index.clone())])
 }

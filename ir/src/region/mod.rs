@@ -286,7 +286,10 @@ fn extremes(index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) ->
             Some((low.floor_div(b), high.floor_div(b)))
         }
         IndexKind::FloorMod(_, b) if !b.any_var(is_inner) => Some((Index::int(0), b - 1)),
-        IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => None,
+        IndexKind::Xor(a, b) if !a.any_var(is_inner) && !b.any_var(is_inner) => {
+            Some((index.clone(), index.clone()))
+        }
+        IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) | IndexKind::Xor(..) => None,
         IndexKind::Min(a, b) => pair(a, b).map(|(a, b)| (a.0.minimum(&b.0), a.1.minimum(&b.1))),
         IndexKind::Max(a, b) => pair(a, b).map(|(a, b)| (a.0.maximum(&b.0), a.1.maximum(&b.1))),
     }

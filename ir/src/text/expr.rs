@@ -40,6 +40,7 @@ impl Display for Index {
             IndexKind::FloorMod(a, b) => product(f, a, " mod ", b),
             IndexKind::Min(a, b) => write!(f, "min({a}, {b})"),
             IndexKind::Max(a, b) => write!(f, "max({a}, {b})"),
+            IndexKind::Xor(a, b) => write!(f, "xor({a}, {b})"),
         }
     }
 }
@@ -59,7 +60,8 @@ fn subtrahend(index: &Index) -> Option<Index> {
         | IndexKind::FloorDiv(..)
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
-        | IndexKind::Max(..) => return None,
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => return None,
     };
     (flipped.negated() == *index).then_some(flipped)
 }
@@ -77,7 +79,11 @@ fn index(f: &mut Formatter<'_>, it: &Index, least: Level) -> fmt::Result {
         IndexKind::Mul(_, b) if b.as_int() == Some(-1) => Level::Sign,
         IndexKind::Add(..) => Level::Sum,
         IndexKind::Mul(..) | IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => Level::Product,
-        IndexKind::Int(_) | IndexKind::Var(_) | IndexKind::Min(..) | IndexKind::Max(..) => Level::Atom,
+        IndexKind::Int(_)
+        | IndexKind::Var(_)
+        | IndexKind::Min(..)
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => Level::Atom,
     };
     if level < least { write!(f, "({it})") } else { write!(f, "{it}") }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Less, Loop, LoopKind,
-    Name, Role, Scope, Stmt, StorageAlign, Store, ThreadAxis, Value,
+    Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle, ThreadAxis, Value, XorSwizzle,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -169,8 +169,26 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
         line.expect(")")?;
         layout.align.push(StorageAlign { axis, factor, offset });
     }
+    if line.eat_word("swizzle") {
+        line.expect("(")?;
+        layout.swizzle = Some(swizzle(line)?);
+        line.expect(")")?;
+    }
     line.finish()?;
     Ok(Buffer { dtype, shape, scope, role, layout })
+}
+
+/// What stands between the parentheses of a swizzle.
+fn swizzle(line: &mut Cursor<'_>) -> Result<Swizzle, Failure> {
+    if line.eat_word("auto") {
+        return Ok(Swizzle::Auto);
+    }
+    let bits = line.count("a number of bits, or `auto`")?;
+    line.expect(",")?;
+    let base = line.count("the lowest bit")?;
+    line.expect(",")?;
+    let shift = line.count("a distance of bits")?;
+    Ok(Swizzle::Xor(XorSwizzle { bits, base, shift }))
 }
 
 pub(super) fn dtype(line: &mut Cursor<'_>) -> Result<DType, Failure> {

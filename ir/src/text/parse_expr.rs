@@ -128,7 +128,9 @@ impl Cursor<'_> {
                 self.expect(")")?;
                 Ok(a)
             }
-            Some(Token::Word(word @ ("min" | "max"))) if self.peek_second() == Some(&Token::Sign("(")) => {
+            Some(Token::Word(word @ ("min" | "max" | "xor")))
+                if self.peek_second() == Some(&Token::Sign("(")) =>
+            {
                 self.bump();
                 self.bump();
                 let a = self.nested(Self::index_sum)?;
@@ -137,7 +139,12 @@ impl Cursor<'_> {
                 self.expect(")")?;
                 let height = a.height.max(b.height);
                 let (a, b) = (a.node, b.node);
-                self.grown(if *word == "min" { a.minimum(&b) } else { a.maximum(&b) }, height)
+                let node = match *word {
+                    "min" => a.minimum(&b),
+                    "max" => a.maximum(&b),
+                    _ => a.xor(&b),
+                };
+                self.grown(node, height)
             }
             _ => self.name("an index").map(|name| Tall::leaf(Index::var(&name))),
         }

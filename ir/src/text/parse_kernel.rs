@@ -136,7 +136,9 @@ impl<'a> Parser<'a> {
         if word == "for" {
             return self.for_loop(line, below);
         }
-        let unknown = line.expected("`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, `acquire`, `release`, a store or a copy");
+        let unknown = line.expected(
+            "`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, `acquire`, `release`, a store or a copy",
+        );
         line.bump();
         let op = match word {
             "alloc" => Op::Alloc(alloc(&mut line)?),

@@ -8,7 +8,10 @@ use std::{
 use indexmap::IndexMap;
 
 use super::expr::{All, Attached, separated};
-use crate::{Block, Buffer, Func, Iter, IterKind, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Store};
+use crate::{
+    Block, Buffer, Func, Iter, IterKind, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle,
+    XorSwizzle,
+};
 
 /// A printed function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -141,7 +144,13 @@ impl Display for Declaration<'_> {
         for StorageAlign { axis, factor, offset } in &buffer.layout.align {
             write!(f, " align({axis}, {factor}, {offset})")?;
         }
-        Ok(())
+        match buffer.layout.swizzle {
+            None => Ok(()),
+            Some(Swizzle::Auto) => f.write_str(" swizzle(auto)"),
+            Some(Swizzle::Xor(XorSwizzle { bits, base, shift })) => {
+                write!(f, " swizzle({bits}, {base}, {shift})")
+            }
+        }
     }
 }
 

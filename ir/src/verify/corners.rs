@@ -240,6 +240,7 @@ fn is_negative(index: &Index) -> bool {
         | IndexKind::FloorDiv(a, b)
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b) => is_negative(a) || is_negative(b),
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => is_negative(a) || is_negative(b),
     }
 }

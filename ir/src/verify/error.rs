@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::{DType, Index, Literal, Name, Scope, ThreadAxis};
+use crate::{DType, Index, Literal, Name, Scope, ThreadAxis, XorSwizzle};
 
 /// An invariant that does not hold, and where.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -99,6 +99,13 @@ pub enum VerifyErrorKind {
          0 <= offset < factor"
     )]
     Align { axis: usize, factor: i64, offset: i64 },
+    #[error(
+        "swizzle({}, {}, {}): it has at least 1 bit, shifts by no fewer, ends below bit 20, and its chunks hold whole \
+         elements", .0.bits, .0.base, .0.shift
+    )]
+    Swizzle(XorSwizzle),
+    #[error("buffers in shared memory are swizzled, and this one is in {scope} memory")]
+    SwizzleScope { scope: Scope },
     #[error("no block writes the buffer")]
     NeverWritten,
     #[error("the input `{buffer}` is written")]

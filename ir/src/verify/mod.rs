@@ -58,7 +58,7 @@ pub use names::is_reserved;
 
 use crate::{
     Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt,
-    StorageAlign,
+    StorageAlign, Swizzle,
 };
 
 /// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do.
@@ -167,6 +167,14 @@ impl<'a> Verifier<'a> {
             if !fits || !seen.insert(axis) {
                 self.report(name, VerifyErrorKind::Align { axis, factor, offset });
             }
+        }
+        if let Some(Swizzle::Xor(it)) = buffer.layout.swizzle
+            && !it.is_valid(buffer.dtype.bytes_i64())
+        {
+            self.report(name, VerifyErrorKind::Swizzle(it));
+        }
+        if buffer.layout.swizzle.is_some() && buffer.scope != Scope::Shared {
+            self.report(name, VerifyErrorKind::SwizzleScope { scope: buffer.scope });
         }
     }
 
@@ -357,8 +365,10 @@ fn bad_divisor(index: &Index) -> Option<i64> {
         IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
             b.as_int().filter(|it| *it < 1).or_else(|| bad_divisor(a)).or_else(|| bad_divisor(b))
         }
-        IndexKind::Add(a, b) | IndexKind::Mul(a, b) | IndexKind::Min(a, b) | IndexKind::Max(a, b) => {
-            bad_divisor(a).or_else(|| bad_divisor(b))
-        }
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => bad_divisor(a).or_else(|| bad_divisor(b)),
     }
 }

@@ -94,7 +94,7 @@ fn flatten(index: &Index, scale: i64, out: &mut Vec<(i64, Digit)>) -> Option<()>
             out.push((scale, digit(index)?));
             Some(())
         }
-        IndexKind::Min(..) | IndexKind::Max(..) => None,
+        IndexKind::Min(..) | IndexKind::Max(..) | IndexKind::Xor(..) => None,
     }
 }
 
@@ -115,7 +115,8 @@ fn digit(index: &Index) -> Option<Digit> {
             | IndexKind::Mul(..)
             | IndexKind::FloorDiv(..)
             | IndexKind::Min(..)
-            | IndexKind::Max(..) => None,
+            | IndexKind::Max(..)
+            | IndexKind::Xor(..) => None,
         },
         IndexKind::FloorMod(a, modulus) => {
             let inner = digit(a).filter(|it| it.extent.is_none())?;
@@ -125,6 +126,7 @@ fn digit(index: &Index) -> Option<Digit> {
         | IndexKind::Add(..)
         | IndexKind::Mul(..)
         | IndexKind::Min(..)
-        | IndexKind::Max(..) => None,
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => None,
     }
 }

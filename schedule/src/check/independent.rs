@@ -9,7 +9,7 @@ use ir::{
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
-use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
+use crate::{CrossBlockError, ScheduleError, ScheduleState, check::affine::tells_apart};
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
 pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Result<(), ScheduleError> {
@@ -117,10 +117,11 @@ impl Parallel<'_> {
             let Some(buffer) = self.func.buffers.get(&access.buffer) else { continue };
             if buffer.scope != Scope::Global {
                 let (block, buffer) = (block_name, access.buffer.clone());
-                return Err(ScheduleError::CrossBlockScope { name, block, buffer });
+                return Err(CrossBlockError::Scope { name, block, buffer }.into());
             }
             if mechanism == CrossBlock::Atomic && !CrossBlock::can_add(buffer.dtype) {
-                return Err(ScheduleError::NotAtomic { block: block_name, buffer: access.buffer.clone() });
+                let (block, buffer) = (block_name, access.buffer.clone());
+                return Err(CrossBlockError::NotAtomic { block, buffer }.into());
             }
         }
         if mechanism == CrossBlock::Semaphore {
@@ -136,7 +137,7 @@ impl Parallel<'_> {
             }
         });
         match other {
-            Some(buffer) => Err(ScheduleError::NotAtomic { block: block_name, buffer }),
+            Some(buffer) => Err(CrossBlockError::NotAtomic { block: block_name, buffer }.into()),
             None => Ok(()),
         }
     }

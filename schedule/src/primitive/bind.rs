@@ -4,7 +4,9 @@ use ir::{CrossBlock, Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState, check::independent::expect_independent, error::Thing};
+use crate::{
+    CrossBlockError, ScheduleError, ScheduleState, check::independent::expect_independent, error::Thing,
+};
 
 /// Runs the iterations of a loop by the threads, or blocks of threads, of a GPU axis.
 ///
@@ -80,7 +82,7 @@ impl Bind {
             return state.expect_plain_loop(&self.target);
         }
         if axis.is_thread() {
-            return Err(ScheduleError::CrossBlockAxis { name: self.target.clone(), axis });
+            return Err(CrossBlockError::Axis { name: self.target.clone(), axis }.into());
         }
         Ok(it)
     }

@@ -46,7 +46,7 @@ impl Primitive for ComputeInline {
         func.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         func.map_blocks(&mut |reader| {
             for stmt in reader.init.iter_mut().chain([&mut reader.body]) {
-                inline(stmt, &store);
+                inline(stmt, &block, &store);
             }
         });
         func.drop_unused_buffers();
@@ -117,13 +117,15 @@ fn expect_unchanged(func: &Func, block: &Block) -> Result<(), BlockError> {
 }
 
 /// Replaces each load of the stored place by the stored value.
-fn inline(stmt: &mut Stmt, store: &Store) {
+fn inline(stmt: &mut Stmt, block: &Block, store: &Store) {
     stmt.walk_mut(&mut |it| {
         if let Stmt::Store(into) = it {
             let into = Arc::make_mut(into);
             into.value = into.value.map_loads(&mut |access| {
                 if access.buffer == store.place.buffer {
-                    store.value.subst(&|var| Some(index_for(&store.place, access, var)))
+                    store
+                        .value
+                        .subst(&|var| block.find_iter(var).map(|_| index_for(&store.place, access, var)))
                 } else {
                     Value::Load(access.clone())
                 }

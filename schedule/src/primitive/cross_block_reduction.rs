@@ -2,7 +2,7 @@ use ir::{Annotation, CROSS_BLOCK, CrossBlock, IterKind, Loop, Name, Target};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_loop};
-use crate::{ScheduleError, ScheduleState, error::Thing};
+use crate::{CrossBlockError, ScheduleError, ScheduleState, error::Thing};
 
 /// Lets the blocks of threads of a GPU reduce over a loop together: split-K in one kernel.
 ///
@@ -49,7 +49,7 @@ impl Primitive for CrossBlockReduction {
             return Err(ScheduleError::WrongTarget { name, kind: "run by blocks of threads", target });
         }
         if !is_reduced(it) {
-            return Err(ScheduleError::NotReduced { name: self.target.clone() });
+            return Err(CrossBlockError::NotReduced { name: self.target.clone() }.into());
         }
 
         annotate_loop(state, &self.target, CROSS_BLOCK, Annotation::Text(mechanism.as_str().to_owned()))
@@ -62,7 +62,9 @@ impl Primitive for CrossBlockReduction {
 
 /// Whether some block reduces over the loop.
 fn is_reduced(it: &Loop) -> bool {
-    it.body.blocks().into_iter().flat_map(|it| &it.iters).any(|iter| {
-        iter.kind == IterKind::Reduce && iter.binding.any_var(&|var| *var == it.var)
-    })
+    it.body
+        .blocks()
+        .into_iter()
+        .flat_map(|it| &it.iters)
+        .any(|iter| iter.kind == IterKind::Reduce && iter.binding.any_var(&|var| *var == it.var))
 }

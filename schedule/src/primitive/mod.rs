@@ -11,6 +11,7 @@ mod cross_block_reduction;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
+mod pad_einsum;
 mod parallel;
 mod reorder;
 mod reverse_compute_at;
@@ -22,6 +23,8 @@ mod software_pipeline_order;
 mod software_pipeline_stage;
 mod split;
 mod storage_align;
+mod swizzle;
+mod tensorize;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -37,6 +40,7 @@ pub use cross_block_reduction::CrossBlockReduction;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
+pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -48,6 +52,8 @@ pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
+pub use swizzle::Swizzle;
+pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -94,6 +100,7 @@ pub enum Step {
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
+    PadEinsum(PadEinsum),
     Parallel(Parallel),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -105,6 +112,8 @@ pub enum Step {
     SoftwarePipelineStage(SoftwarePipelineStage),
     Split(Split),
     StorageAlign(StorageAlign),
+    Swizzle(Swizzle),
+    Tensorize(Tensorize),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -125,6 +134,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -136,6 +146,8 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -156,6 +168,7 @@ impl Step {
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -167,6 +180,8 @@ impl Step {
             Step::SoftwarePipelineStage(it) => it,
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
+            Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -187,6 +202,7 @@ impl Step {
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
+            Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -198,6 +214,8 @@ impl Step {
             Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
+            Step::Swizzle(_) => "swizzle",
+            Step::Tensorize(_) => "tensorize",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -218,6 +236,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
+    ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
@@ -229,6 +248,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("software_pipeline_stage", include_str!("software_pipeline_stage.rs")),
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
+    ("swizzle", include_str!("swizzle.rs")),
+    ("tensorize", include_str!("tensorize.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ir::{Access, Block, Func, Index, Name, Role, Stmt, Store, Value};
+use ir::{Access, Block, Func, Index, Name, Role, Stmt, Store, Value, arith::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::compute_inline::{expect_elementwise, expect_only_writer, only_store};
@@ -41,10 +41,11 @@ impl Primitive for ReverseComputeInline {
             let other = other.name.clone();
             return Err(BlockError::OtherReader { block: block.name, buffer, other }.into());
         }
+        expect_same_domain(func, (&producer, &result.place), (&block, &read))?;
         expect_nothing_between(func, &producer, &block)?;
 
         let func = &mut state.func;
-        let merged = merge(&result, &consumer, &read);
+        let merged = merge(&result, &block, &consumer, &read);
         func.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         func.replace_block(&producer.name, |it| Stmt::Block(Arc::new(Block { body: merged, ..it })));
         func.drop_unused_buffers();
@@ -86,6 +87,25 @@ fn only_read(block: &Block, buffer: &Name) -> Result<Access, BlockError> {
     Err(BlockError::NotElementwise { block: block.name.clone(), buffer: buffer.clone() })
 }
 
+/// The consumer runs once for each element that the producer computes.
+fn expect_same_domain(
+    func: &Func,
+    (producer, place): (&Block, &Access),
+    (block, read): (&Block, &Access),
+) -> Result<(), BlockError> {
+    let bounds = Bounds::of_dims(func);
+    let extent = |block: &Block, index: &Index| {
+        let iter = index.as_var().and_then(|it| block.find_iter(it));
+        iter.map_or_else(|| Index::int(1), |it| it.extent.clone())
+    };
+    let mut dims = place.indices.iter().zip(&read.indices);
+    if dims.all(|(wrote, read)| bounds.equal(&extent(producer, wrote), &extent(block, read))) {
+        return Ok(());
+    }
+    let (block, producer) = (block.name.clone(), producer.name.clone());
+    Err(BlockError::OtherDomain { block, producer, buffer: place.buffer.clone() })
+}
+
 /// Nothing between the two touches what the consumer writes, and nothing there writes what it reads.
 fn expect_nothing_between(func: &Func, producer: &Block, consumer: &Block) -> Result<(), BlockError> {
     let blocks = func.body.blocks();
@@ -101,8 +121,9 @@ fn expect_nothing_between(func: &Func, producer: &Block, consumer: &Block) -> Re
 }
 
 /// The consumer's store with the producer's value in it, over the producer's iterators.
-fn merge(result: &Store, consumer: &Store, read: &Access) -> Stmt {
+fn merge(result: &Store, block: &Block, consumer: &Store, read: &Access) -> Stmt {
     let with = |var: &Name| -> Option<Index> {
+        block.find_iter(var)?;
         let at = read.indices.iter().position(|it| it.as_var() == Some(var));
         Some(at.map_or_else(|| Index::int(0), |at| result.place.indices[at].clone()))
     };

@@ -1,8 +1,8 @@
-use ir::{Name, Role};
+use ir::{Name, Role, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState};
+use crate::{LayoutError, ScheduleError, ScheduleState};
 
 /// Moves a temporary into another memory.
 ///
@@ -28,8 +28,12 @@ pub struct SetScope {
 impl Primitive for SetScope {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let scope = state.expect_scope(&self.scope)?;
-        if state.expect_buffer(&self.buffer)?.role != Role::Temp {
-            return Err(ScheduleError::NotTemp { name: self.buffer.clone() });
+        let (buffer, name) = (state.expect_buffer(&self.buffer)?, self.buffer.clone());
+        if buffer.role != Role::Temp {
+            return Err(ScheduleError::NotTemp { name });
+        }
+        if buffer.layout.swizzle.is_some() && scope != Scope::Shared {
+            return Err(LayoutError::Swizzled { name }.into());
         }
 
         if let Some(buffer) = state.func.buffers.get_mut(&self.buffer) {

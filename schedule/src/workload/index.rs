@@ -108,5 +108,7 @@ pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Opt
             let ((a, b), (c, d)) = both(a, b)?;
             Some((a.max(c), b.max(d)))
         }
+        // The expressions of workloads have none.
+        IndexKind::Xor(..) => None,
     }
 }

@@ -6,9 +6,10 @@ use tilewright_schedule::{
     Number, Step,
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        CrossBlockReduction, DecomposeReduction, DoubleBufferScope, Fuse, Order, Parallel, Reorder, ReverseComputeAt,
-        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder,
-        SoftwarePipelineStage, Split, Stages, StorageAlign, TransformLayout, Unroll, Vectorize,
+        CrossBlockReduction, DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding,
+        Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope,
+        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -32,7 +33,7 @@ impl Dice {
 pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
     let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
     let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(25);
+    let kind = dice.roll(26);
     let block = dice.pick(&blocks)?;
     let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
     let target = dice.pick(&path)?;
@@ -57,14 +58,9 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
             Step::Bind(Bind { target, axis: axis.into() })
         }
-        9 => match dice.roll(2) {
-            0 => Step::Parallel(Parallel { target }),
-            _ => {
-                let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
-                Step::CrossBlockReduction(CrossBlockReduction { target, mechanism })
-            }
-        },
-        10 => match dice.roll(2) {
+        9 => at_once(target, &mut dice)?,
+        10 => match dice.roll(3) {
+            2 => tensorize(path[0].clone(), &mut dice)?,
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
             _ => unroll(func, target, &mut dice)?,
         },
@@ -90,9 +86,19 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
         },
         22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
-        23 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        23 => pad_einsum(func, block, &mut dice)?,
+        24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
+}
+
+/// A step by which iterations run at once.
+fn at_once(target: Name, dice: &mut Dice) -> Option<Step> {
+    if dice.roll(2) == 0 {
+        return Some(Step::Parallel(Parallel { target }));
+    }
+    let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
+    Some(Step::CrossBlockReduction(CrossBlockReduction { target, mechanism }))
 }
 
 fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
@@ -107,17 +113,35 @@ fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
     Split { target: target.clone(), into }
 }
 
+fn pad_einsum(func: &Func, block: Name, dice: &mut Dice) -> Option<Step> {
+    let iters = func.find_block(&block)?.iters.len();
+    let padding = (0..iters).map(|_| Number::Int(i64::try_from(1 + dice.roll(5)).unwrap()));
+    Some(Step::PadEinsum(PadEinsum { block, padding: Padding::List(padding.collect()) }))
+}
+
 fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
     let around = func.path_to_loop(&target)?.into_iter().rev().nth(1 + dice.roll(2));
     let serpentine = around.filter(|_| dice.roll(2) == 0).map(|it| it.var.clone());
     Some(Step::Unroll(Unroll { target, serpentine }))
 }
 
+fn tensorize(target: Name, dice: &mut Dice) -> Option<Step> {
+    let intrin = dice.pick(&["lanes_m16n8", "mma_m16n8k16_f16_f32", "ldmatrix_x1"])?.into();
+    Some(Step::Tensorize(Tensorize { target: Some(target), block: None, intrin }))
+}
+
 fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
     let buffer = dice.pick(&func.buffers.keys().cloned().collect::<Vec<_>>())?;
-    Some(match dice.roll(3) {
+    Some(match dice.roll(4) {
+        3 => {
+            let mode = dice.pick(&[None, Some("64B".into()), Some("none".into())])?;
+            Step::Swizzle(Swizzle { buffer, mode, bits: None, base: None, shift: None })
+        }
         1 => Step::TransformLayout(TransformLayout { buffer, order: vec![1, 0] }),
-        0 => Step::SetScope(SetScope { buffer, scope: dice.pick(&["global", "shared", "local"])?.into() }),
+        0 => Step::SetScope(SetScope {
+            buffer,
+            scope: dice.pick(&["global", "shared", "shared", "local"])?.into(),
+        }),
         _ => Step::StorageAlign(StorageAlign { buffer, axis: -2, factor: 8.into(), offset: 1.into() }),
     })
 }

@@ -49,7 +49,8 @@ fn index() -> impl Strategy<Value = Index> {
             2 => (inner.clone(), divisor()).prop_map(|(a, c)| a.floor_div(&c) * c.clone() + a.floor_mod(&c)),
             1 => (inner, divisor(), constant()).prop_map(|(a, c, m)| a.floor_div(&c) * m + a.floor_mod(&c)),
             1 => two.clone().prop_map(|(a, b)| a.minimum(&b)),
-            1 => two.prop_map(|(a, b)| a.maximum(&b)),
+            1 => two.clone().prop_map(|(a, b)| a.maximum(&b)),
+            1 => two.prop_map(|(a, b)| a.xor(&b)),
         ]
     })
 }
@@ -118,9 +119,11 @@ fn divides_nonnegative(index: &Index, values: &Values) -> bool {
     let both = |a: &Index, b: &Index| divides_nonnegative(a, values) && divides_nonnegative(b, values);
     match index.kind() {
         IndexKind::Int(_) | IndexKind::Var(_) => true,
-        IndexKind::Add(a, b) | IndexKind::Mul(a, b) | IndexKind::Min(a, b) | IndexKind::Max(a, b) => {
-            both(a, b)
-        }
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => both(a, b),
         IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
             both(a, b) && eval(a, values).is_none_or(|it| it >= 0)
         }

@@ -32,6 +32,7 @@ fn value(pattern: &str, values: &BTreeMap<char, i64>) -> Option<i64> {
             Node::Div(_) | Node::Mod(_) => return None,
             Node::Min(it) => both(it).0.min(both(it).1),
             Node::Max(it) => both(it).0.max(both(it).1),
+            Node::Xor(it) => both(it).0 ^ both(it).1,
         };
         out.push(value);
     }

@@ -1,0 +1,283 @@
+use std::{fmt, sync::Arc};
+
+use indexmap::IndexMap;
+use ir::{
+    Access, Annotations, Block, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Scope, Stmt,
+    Value, arith::Bounds,
+};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use crate::{
+    BlockError, Number, Primitive, ScheduleError, ScheduleState, TileError,
+    einsum::Einsum,
+    error::Thing,
+    nest::{self, Spot},
+    ron_text::Unique,
+};
+
+/// Lets a sum of products run over whole tiles: pads its iterators to multiples, over copies of its inputs with zeros.
+///
+/// ```text
+/// pad_einsum(block: "C", padding: {"i": 16, "k": 8})
+///
+/// for i in 0..m { for k in 0..60 { C[i] += A[i, k] * x[k] } }
+/// ->
+/// for A_pad_0 in 0..M { for A_pad_1 in 0..64 { A_pad[v0, v1] = select(v0 < m && v1 < 60, A[v0, v1], 0) } }
+/// for x_pad_0 in 0..64 { x_pad[v0] = select(v0 < 60, x[v0], 0) }
+/// for i in 0..M { for k in 0..64 { C_pad[i] += A_pad[i, k] * x_pad[k] } }
+/// for C_unpad_0 in 0..m { C[v0] = C_pad[v0] }        where M = ceil(m / 16) * 16
+/// ```
+///
+/// `padding` is a map from iterators, or the loops that drive them, to what their extents become multiples of, or a
+/// list with a number for each iterator as in TVM. The copies and the temporary result are always made, also where
+/// sizes fit, so that the names in a script do not depend on sizes: `{buffer}_pad` for each buffer, and
+/// `{buffer}_unpad` for the block that writes back. Conditions that always hold are left out. Move the copies with
+/// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, and a
+/// reduction over a padded iterator a sum of products that all depend on it. Pad before loops are split.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PadEinsum {
+    /// The block.
+    pub block: Name,
+    /// What the extents of its iterators become multiples of.
+    pub padding: Padding,
+}
+
+/// Paddings by name, or one for each iterator.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Padding {
+    /// By iterator, or by the loop that drives it; the others stay as they are.
+    Map(IndexMap<Name, Number>),
+    /// One for each iterator, in order.
+    List(Vec<Number>),
+}
+
+impl Primitive for PadEinsum {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let block = state.expect_block(&self.block)?.clone();
+        let func = &state.func;
+        let einsum = Einsum::of(&block, &|name| func.dtype_of(name))?;
+        let loops: Vec<Loop> = func.loops_of(&self.block).unwrap_or_default().into_iter().cloned().collect();
+        if let Some(it) = loops.iter().find(|it| it.body.blocks().len() > 1) {
+            let (block, loop_name) = (self.block.clone(), it.var.clone());
+            return Err(BlockError::NotAlone { block, loop_name }.into());
+        }
+        let factors = self.factors(&block)?;
+        for (iter, factor) in block.iters.iter().zip(&factors) {
+            let own = own_loop(&block, iter, &loops)?;
+            if *factor > 1 {
+                state.expect_plain_loop(own)?;
+                einsum.expect_neutral(iter)?;
+            }
+        }
+
+        let func = &mut state.func;
+        let bounds = Bounds::of_dims(func);
+        let extents = block.iters.iter().zip(&factors).map(|(iter, factor)| {
+            let by = Index::int(*factor);
+            (iter.var.clone(), bounds.simplify(&(iter.extent.ceil_div(&by) * by)))
+        });
+        let padded = Padded { func: func.clone(), extents: extents.collect(), bounds };
+        padded.rewrite(func, &einsum, &loops);
+        Ok(())
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        match &mut self.padding {
+            Padding::Map(map) => map.values_mut().collect(),
+            Padding::List(list) => list.iter_mut().collect(),
+        }
+    }
+}
+
+impl PadEinsum {
+    /// The number for each iterator.
+    fn factors(&self, block: &Block) -> Result<Vec<i64>, ScheduleError> {
+        let mut factors = vec![1; block.iters.len()];
+        match &self.padding {
+            Padding::List(list) if list.len() == factors.len() => {
+                for (factor, number) in factors.iter_mut().zip(list) {
+                    *factor = number.get()?;
+                }
+            }
+            Padding::List(list) => {
+                let (block, given, iters) = (self.block.clone(), list.len(), factors.len());
+                return Err(TileError::PaddingCount { block, given, iters }.into());
+            }
+            Padding::Map(map) => {
+                let mut seen: Vec<usize> = Vec::new();
+                for (name, number) in map {
+                    let at = iterator(block, name)?;
+                    if seen.contains(&at) {
+                        return Err(ScheduleError::NamedTwice { name: name.clone() });
+                    }
+                    seen.push(at);
+                    factors[at] = number.get()?;
+                }
+            }
+        }
+        let most = i64::from(i32::MAX);
+        match block.iters.iter().zip(&factors).find(|(_, factor)| !(1..=most).contains(*factor)) {
+            None => Ok(factors),
+            Some((iter, padding)) => {
+                let (block, iter, padding) = (self.block.clone(), iter.var.clone(), *padding);
+                Err(TileError::PaddingRange { block, iter, padding }.into())
+            }
+        }
+    }
+}
+
+/// The place of an iterator, by its name or that of its loop.
+fn iterator(block: &Block, name: &Name) -> Result<usize, ScheduleError> {
+    let named = |it: &Iter| it.var == *name;
+    let driven = |it: &Iter| it.binding.as_var() == Some(name);
+    let found = block.iters.iter().position(named).or_else(|| block.iters.iter().position(driven));
+    found.ok_or_else(|| {
+        let both = block.iters.iter().flat_map(|it| [Some(&it.var), it.binding.as_var()]);
+        let known = both.flatten().cloned().collect();
+        ScheduleError::NoSuch { thing: Thing::Iterator, name: name.clone(), known }
+    })
+}
+
+/// The loop that runs an iterator through all of its domain, and drives nothing else.
+fn own_loop<'a>(block: &Block, iter: &Iter, loops: &'a [Loop]) -> Result<&'a Name, TileError> {
+    let drives = |it: &&Iter, var: &Name| it.binding.any_var(&|name| name == var);
+    let own = loops.iter().find(|it| {
+        iter.binding.as_var() == Some(&it.var)
+            && it.extent == iter.extent
+            && block.iters.iter().filter(|iter| drives(iter, &it.var)).count() == 1
+    });
+    own.map(|it| &it.var).ok_or_else(|| {
+        let (block, iter, binding) = (block.name.clone(), iter.var.clone(), iter.binding.clone());
+        TileError::NotALoop { block, iter, binding }
+    })
+}
+
+/// The program before, and how far iterators will run.
+struct Padded {
+    func: Func,
+    extents: IndexMap<Name, Index>,
+    bounds: Bounds,
+}
+
+impl Padded {
+    fn rewrite(&self, func: &mut Func, einsum: &Einsum<'_>, loops: &[Loop]) {
+        let Einsum { block, place, reads, .. } = einsum;
+        let mut renamed: Vec<(Name, Name)> = Vec::new();
+        let mut copies = Vec::new();
+        for access in reads.iter().copied().chain([*place]) {
+            let name = Name::fresh(&format!("{}_pad", access.buffer), |it| func.is_taken(it));
+            let shape = access.indices.iter().map(|it| self.extent(it)).collect();
+            let dtype = self.func.buffers[&access.buffer].dtype;
+            func.buffers.insert(name.clone(), Buffer::temp(dtype, shape, Scope::Global));
+            if access != *place {
+                copies.push(self.pad(block, access, &name));
+            }
+            renamed.push((access.buffer.clone(), name));
+        }
+        let result = &renamed[renamed.len() - 1].1;
+        let last = self.unpad(func, block, place, result);
+
+        for it in loops {
+            if let Some(iter) = block.iters.iter().find(|iter| iter.binding.as_var() == Some(&it.var)) {
+                let extent = self.extents[&iter.var].clone();
+                func.replace_loop(&it.var, |it| Stmt::Loop(Arc::new(Loop { extent, ..it })));
+            }
+        }
+        let new = |access: &Access| {
+            let to = renamed.iter().find(|it| it.0 == access.buffer);
+            Access { buffer: to.map_or_else(|| access.buffer.clone(), |it| it.1.clone()), ..access.clone() }
+        };
+        func.replace_block(&block.name, |mut it| {
+            it.iters.iter_mut().for_each(|iter| iter.extent = self.extents[&iter.var].clone());
+            it.init = it.init.map(|init| init.map_accesses(&mut |access| new(access)));
+            it.body = it.body.map_accesses(&mut |access| new(access));
+            Stmt::Block(Arc::new(it))
+        });
+        let children = nest::children(func, None);
+        let (at, _) = nest::span(&children, std::slice::from_ref(&block.name)).unwrap_or_default();
+        nest::insert(func, &Spot { within: None, at: at + 1 }, last);
+        nest::insert(func, &Spot { within: None, at }, Stmt::seq(copies));
+    }
+
+    /// How far the iterator that a subscript is will run.
+    fn extent(&self, index: &Index) -> Index {
+        index.as_var().and_then(|it| self.extents.get(it)).cloned().unwrap_or_else(|| index.clone())
+    }
+
+    /// The copy of an input, zero beyond what the block used of it.
+    fn pad(&self, block: &Block, access: &Access, name: &Name) -> Stmt {
+        let mut bounds = self.bounds.clone();
+        let (mut iters, mut inside) = (Vec::new(), Vec::new());
+        for (n, index) in access.indices.iter().enumerate() {
+            let (var, extent) = (Name::new(format!("v{n}")), self.extent(index));
+            bounds.insert(&var, &extent);
+            let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
+            let less = Less::new(Index::var(&var), used.unwrap_or_else(|| extent.clone()));
+            if bounds.prove(&less) != Some(true) {
+                inside.push(less);
+            }
+            iters.push(Iter::new(&var, extent, IterKind::Spatial, Index::int(0)));
+        }
+        let places: Vec<Index> = iters.iter().map(|it| Index::var(&it.var)).collect();
+        let load = Value::load(&access.buffer, places.clone());
+        let zero = Value::Const(Literal::zero(self.func.buffers[&access.buffer].dtype));
+        let value =
+            if inside.is_empty() { load } else { Value::Select(inside, Arc::new(load), Arc::new(zero)) };
+        self.nest(&self.func, name, iters, Stmt::store(Access::new(name, places), value))
+    }
+
+    /// The copy of the result back to where it belongs.
+    fn unpad(&self, func: &Func, block: &Block, place: &Access, from: &Name) -> Stmt {
+        let name = Name::fresh(&format!("{}_unpad", place.buffer), |it| func.is_taken(it));
+        let iters = place.indices.iter().enumerate().map(|(n, index)| {
+            let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
+            let extent = used.unwrap_or_else(|| index.clone());
+            Iter::new(&Name::new(format!("v{n}")), extent, IterKind::Spatial, Index::int(0))
+        });
+        let iters: Vec<Iter> = iters.collect();
+        let places: Vec<Index> = iters.iter().map(|it| Index::var(&it.var)).collect();
+        let copy = Stmt::store(Access::new(&place.buffer, places.clone()), Value::load(from, places));
+        self.nest(func, &name, iters, copy)
+    }
+
+    /// A block of that body, run for its whole domain.
+    fn nest(&self, func: &Func, name: &Name, iters: Vec<Iter>, body: Stmt) -> Stmt {
+        let whole = vec![None; iters.len()];
+        let annotations = Annotations::new();
+        let block = Block { name: name.clone(), iters, guards: vec![], annotations, init: None, body };
+        nest::place(func, block, &whole, &self.bounds)
+    }
+}
+
+impl<'de> Deserialize<'de> for Padding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Padding, D::Error> {
+        deserializer.deserialize_any(PaddingVisitor)
+    }
+}
+
+struct PaddingVisitor;
+
+impl<'de> Visitor<'de> for PaddingVisitor {
+    type Value = Padding;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map from iterators to numbers, or a list of numbers")
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Padding, A::Error> {
+        Unique::deserialize(MapAccessDeserializer::new(map)).map(|it| Padding::Map(it.0))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Padding, A::Error> {
+        let mut list = Vec::new();
+        while let Some(number) = seq.next_element()? {
+            list.push(number);
+        }
+        Ok(Padding::List(list))
+    }
+}
