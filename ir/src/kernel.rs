@@ -131,6 +131,13 @@ pub struct Alloc {
     /// Where it starts in the shared memory of the block, in bytes, where buffers share bytes: those that are never
     /// in use at once may overlap. Without it, a buffer has bytes of its own.
     pub offset: Option<i64>,
+    /// What its start in shared memory is a multiple of, in bytes: a power of two, at least 16.
+    pub align: i64,
+}
+
+impl Alloc {
+    /// What shared buffers start at multiples of where nothing else is said: the widest vector access.
+    pub const ALIGN: i64 = 16;
 }
 
 /// A loop from zero.

@@ -124,6 +124,7 @@ fn lowered_programs_print_in_the_same_taste() {
         len: 512,
         scope: Scope::Shared,
         offset: Some(64),
+        align: Alloc::ALIGN,
     };
     let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
     let copy = Op::Store(access("A_shared", "threadIdx_x*4", 4), load);

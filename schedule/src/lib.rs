@@ -29,6 +29,7 @@ mod diff;
 mod einsum;
 mod error;
 mod layout_error;
+mod layout_map;
 mod moved;
 mod nearest;
 mod nest;

@@ -38,6 +38,8 @@ pub enum LowerError {
          bytes"
     )]
     SwizzleRows { buffer: Name, row: Index, block: i64, bytes: i64 },
+    #[error("{bytes} bytes of `{buffer}` are read at once, and its swizzle keeps only {chunk} together")]
+    SwizzleChunk { buffer: Name, bytes: i64, chunk: i64 },
     #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
     TooManyThreads { kernel: Name, threads: i64, limit: i64 },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
@@ -107,7 +109,8 @@ impl LowerError {
             LowerError::ReservedName { name } => vec![name],
             LowerError::SpansKernels { buffer, .. }
             | LowerError::NotConstant { buffer, .. }
-            | LowerError::SwizzleRows { buffer, .. } => vec![buffer],
+            | LowerError::SwizzleRows { buffer, .. }
+            | LowerError::SwizzleChunk { buffer, .. } => vec![buffer],
             LowerError::TooManyThreads { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
@@ -141,6 +144,7 @@ impl LowerError {
                 "set its scope to global, or compute it at a loop of its consumer"
             }
             LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
+            LowerError::SwizzleChunk { .. } => "swizzle it with a mode, or with `base: 4`",
             LowerError::SwizzleRows { .. } => {
                 "swizzle it with the mode `auto`, or make its rows longer with storage_align"
             }

@@ -263,7 +263,8 @@ impl Door<'_> {
                 .as_int()
                 .expect("places are given to constant sizes only");
             let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
-            Op::Alloc(Alloc { name, dtype, len, scope, offset: None })
+            let align = super::flatten::alignment(buffer);
+            Op::Alloc(Alloc { name, dtype, len, scope, offset: None, align })
         };
         here.map(alloc).collect()
     }

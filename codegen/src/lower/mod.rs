@@ -203,7 +203,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
-        run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
+        run: Run::Module(|module, context| flatten::flatten(module, context)),
     },
     Pass {
         name: "check_limits",
@@ -253,26 +253,36 @@ pub fn lower(
 
 /// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
 pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context::new(target), &mut |_, _| {})
+    run(func, Context::new(target), &mut |_, _| {}).map(explained)
+}
+
+/// How each buffer with a swizzle lies in memory, in sentences.
+pub fn swizzles(func: &Func, target: &Target) -> Result<Vec<String>, LowerError> {
+    let (_, context) = run(func, Context::new(target), &mut |_, _| {})?;
+    Ok(context.swizzles.into_values().collect())
 }
 
 /// The same with notes that tell where the statements of pipelines are.
 pub(crate) fn lower_noted(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {})
+    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {}).map(explained)
+}
+
+fn explained((module, context): (Module, Context)) -> (Module, Vec<PipelineReport>) {
+    (module, report::settled(context))
 }
 
 fn run(
     func: &Func,
     mut context: Context,
     observe: &mut dyn FnMut(&Pass, &State),
-) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+) -> Result<(Module, Context), LowerError> {
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
         Ok::<_, LowerError>(state)
     })?;
     match state {
-        State::Module(module) => Ok((module, report::settled(context))),
+        State::Module(module) => Ok((module, context)),
         State::Func(_) => unreachable!("the table has a door"),
     }
 }

@@ -355,6 +355,7 @@ mod tests {
                     len: 4,
                     scope: Space::Shared,
                     offset: None,
+                    align: ir::Alloc::ALIGN,
                 }),
                 inner,
                 Op::Comment("one".to_owned()),

@@ -66,7 +66,7 @@ pub(crate) fn unrolled(var: &str, extent: impl Into<Index>, body: Vec<Op>) -> Op
 }
 
 pub(crate) fn alloc(name: &str, dtype: DType, len: i64, scope: Scope) -> Op {
-    Op::Alloc(Alloc { name: n(name), dtype, len, scope, offset: None })
+    Op::Alloc(Alloc { name: n(name), dtype, len, scope, offset: None, align: Alloc::ALIGN })
 }
 
 /// A module of one kernel `name`; an argument whose name ends in `+` is written.

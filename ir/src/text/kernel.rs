@@ -48,7 +48,8 @@ impl Display for Op {
 impl Display for Alloc {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "alloc {}: {}[{}] @{}", self.name, self.dtype, self.len, self.scope)?;
-        self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))
+        self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))?;
+        if self.align == Alloc::ALIGN { Ok(()) } else { write!(f, " align {}", self.align) }
     }
 }
 

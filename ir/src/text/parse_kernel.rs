@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `X: f32[64] @shared at 128`.
+/// `X: f32[64] @shared at 1024 align 1024`.
 fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let name = line.name("the name of a buffer")?;
     line.expect(":")?;
@@ -194,7 +194,9 @@ fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     line.expect("@")?;
     let scope = scope(line)?;
     let offset = if line.eat_word("at") { Some(i64::from(line.count::<u32>("an offset")?)) } else { None };
-    Ok(Alloc { name, dtype, len, scope, offset })
+    let align =
+        if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
+    Ok(Alloc { name, dtype, len, scope, offset, align })
 }
 
 /// `turns[blockIdx_x] at blockIdx_z of 4`.

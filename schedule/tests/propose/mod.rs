@@ -137,7 +137,7 @@ fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
             let mode = dice.pick(&[None, Some("64B".into()), Some("none".into())])?;
             Step::Swizzle(Swizzle { buffer, mode, bits: None, base: None, shift: None })
         }
-        1 => Step::TransformLayout(TransformLayout { buffer, order: vec![1, 0] }),
+        1 => Step::TransformLayout(TransformLayout { buffer, order: Some(vec![1, 0]), index_map: None }),
         0 => Step::SetScope(SetScope {
             buffer,
             scope: dice.pick(&["global", "shared", "shared", "local"])?.into(),

@@ -52,7 +52,7 @@ fn judge(made: Made, tally: &mut Tally) {
     };
     let text = after.to_string();
     tally.unproved += text.matches("no proof").count();
-    let after = flatten::flatten(after, &context);
+    let after = flatten::flatten(after, &context).expect("nothing here is swizzled");
     tally.kernels += 1;
     if let Some(found) = finding(&after) {
         panic!("{found}\n{text}");

@@ -400,5 +400,5 @@ fn access(buffer: &str, indices: Vec<Index>) -> Access {
 }
 
 fn alloc(name: &str, len: i64, scope: Scope, offset: Option<i64>) -> Op {
-    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset })
+    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset, align: Alloc::ALIGN })
 }
