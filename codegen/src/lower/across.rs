@@ -5,12 +5,15 @@
 //! kernel is for the first block, what stands behind it for the last. With atomics, the reductions into those
 //! buffers become atomic additions, and nothing else of the kernel may touch them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Buffer, CrossBlock, DType, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope, Stmt,
-    ThreadAxis, Turn, TurnKind, axis_var,
+    Access, Block, Buffer, CrossBlock, DType, For, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope,
+    Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
 };
 
 use super::sites::Site;
@@ -110,12 +113,13 @@ fn others(launch: &IndexMap<ThreadAxis, Index>, axis: ThreadAxis) -> impl Iterat
 
 /// Puts a turn around what touches the buffers.
 pub(crate) fn in_turn(
-    mut body: Vec<Op>,
+    body: Vec<Op>,
     buffers: &BTreeSet<Name>,
     counter: &Name,
     (axis, count): (ThreadAxis, &Index),
     launch: &IndexMap<ThreadAxis, Index>,
 ) -> Vec<Op> {
+    let mut body = with_starts(body);
     let touches = |op: &Op| {
         let mut found = false;
         op.walk(&mut |op| {
@@ -138,6 +142,49 @@ pub(crate) fn in_turn(
     body.insert(last + 1, turn(TurnKind::Release));
     body.insert(first, turn(TurnKind::Acquire));
     body
+}
+
+/// Sums that start and go on in one statement: the block whose turn is the first need not write zeros and read them
+/// while all others wait.
+///
+/// ```text
+/// if blockIdx_z < 1
+///   C[i] = 0.0f32             ->   C[i] = select(blockIdx_z < 1, 0.0f32, C[i]) + T[i]
+/// C[i] = C[i] + T[i]
+/// ```
+fn with_starts(ops: Vec<Op>) -> Vec<Op> {
+    let mut out: Vec<Op> = Vec::new();
+    for op in ops {
+        let op = match op {
+            Op::For(it) => {
+                let body = with_starts(it.body.clone());
+                Op::For(Arc::new(For { body, ..For::clone(&it) }))
+            }
+            Op::If(cond, body) => Op::If(cond, with_starts(body)),
+            other => other,
+        };
+        match out.last().and_then(|start| started(start, &op)) {
+            Some(both) => {
+                out.pop();
+                out.push(both);
+            }
+            None => out.push(op),
+        }
+    }
+    out
+}
+
+/// A sum that starts in the one statement and goes on in the next, as one.
+fn started(start: &Op, next: &Op) -> Option<Op> {
+    let (Op::If(cond, inside), Op::Store(place, value)) = (start, next) else { return None };
+    let ([Op::Store(first, zero @ Value::Const(_))], Value::Binary(op, sum, more)) =
+        (inside.as_slice(), value)
+    else {
+        return None;
+    };
+    let goes_on = matches!(&**sum, Value::Load(it) if it == place) && first == place;
+    let so_far = Value::Select(cond.clone(), Arc::new(zero.clone()), sum.clone());
+    goes_on.then(|| Op::Store(place.clone(), Value::Binary(*op, Arc::new(so_far), more.clone())))
 }
 
 /// The condition under which a block has the last turn.
