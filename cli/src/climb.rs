@@ -11,7 +11,7 @@ use crate::{
     build::{Built, occupancy_of},
     ladder::{Ladder, Rung},
     load::Plan,
-    measure::{failure_words, gflops_words, library, roofline_words, time_words, verified_words},
+    measure::{failure_words, gflops_words, roofline_words, time_words, verified_words},
     table::Table,
 };
 
@@ -58,7 +58,7 @@ impl Climb {
             ladder: ladder.name.clone(),
             machine: format!("{} ({}, {} units)", info.name, info.arch, info.units),
             arch: Arch::parse(&info.arch),
-            library: library(info),
+            library: tuner::library(info),
             regime,
             full,
             rungs: ladder.rungs.iter().map(Told::new).collect(),

@@ -1,6 +1,7 @@
 //! `tilewright doctor`.
 
 use codegen::device::{CpuMachine, CudaMachine, DeviceError, Machine, MachineInfo, cc, cublas, nvrtc};
+use ir::DType;
 use serde_json::{Value, json};
 
 use crate::{report::Report, shell::Shell};
@@ -48,11 +49,16 @@ fn machine<M: Machine>(machine: Result<M, DeviceError>) -> Result<String, Device
 fn machine_words(it: &MachineInfo) -> String {
     let units = if it.arch == "cpu" { "cores" } else { "multiprocessors" };
     let peak = it.peak_f32_gflops.map(|it| format!("peak {it:.0} GFLOPS in f32"));
+    let products = [DType::F16, DType::Bf16, DType::Tf32, DType::I8].map(|dtype| {
+        let peak = it.peak_product_gflops(dtype)?;
+        Some(format!("{peak:.0} in products of {dtype}"))
+    });
     let memory = it.peak_gb_per_s.map(|it| format!("{it:.0} GB/s"));
     let cache = format!("last cache {:.1} MiB", it.cache_bytes as f64 / f64::from(1 << 20));
     let facts: Vec<_> = [it.arch.clone(), format!("{} {units}", it.units)]
         .into_iter()
         .chain(peak)
+        .chain(products.into_iter().flatten())
         .chain(memory)
         .chain([cache])
         .collect();

@@ -173,8 +173,3 @@ pub(crate) fn gflops_words(gflops: f64) -> String {
         it => format!("{it:.2}"),
     }
 }
-
-/// What the vendor's library is on a machine.
-pub(crate) fn library(info: &MachineInfo) -> &'static str {
-    if info.arch == "cpu" { "gemm" } else { "cuBLAS" }
-}

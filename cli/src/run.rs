@@ -7,15 +7,15 @@ use indexmap::IndexMap;
 use ir::{Arch, Name};
 use schedule::workload::Param;
 use serde_json::json;
-use tuner::{Bench, Comparison, Environment, Measured};
+use tuner::{Bench, Comparison, Environment, Measured, Ratio, library};
 
 use crate::{
     build::{build, open},
     inspect,
     load::{Asked, Plan, parse_asked, parse_dim, parse_param},
     measure::{
-        Measure, bench_error, case, compare, failure_words, gflops_words, library, log, record,
-        roofline_words, time_words, verified_words,
+        Measure, bench_error, case, compare, failure_words, gflops_words, log, record, roofline_words,
+        time_words, verified_words,
     },
     report::Report,
     shell::Shell,
@@ -129,34 +129,36 @@ impl Run {
         writeln!(out, "regime     {}; caches {}", regime.as_str(), regime.cache_policy())?;
         let part = roofline_words(comparison, measured).map(|it| format!(", {it}")).unwrap_or_default();
         writeln!(out, "GFLOPS     {}{part}", gflops_words(gflops))?;
-        print_baseline(info, comparison, measured, shell)
+        print_baselines(info, comparison, measured, shell)
     }
 }
 
-fn print_baseline(
+fn print_baselines(
     info: &MachineInfo,
     comparison: &Comparison,
     measured: &Measured,
     shell: &mut Shell<'_>,
 ) -> Result<(), Report> {
-    let name = library(info);
-    let baseline = comparison.baseline.as_ref();
     if let Some(err) = &comparison.no_baseline {
-        writeln!(shell.out, "baseline   none: {err}")?;
+        writeln!(shell.out, "baseline   none: {}: {err}", library(info))?;
     }
-    if let Some(words) = baseline.and_then(failure_words) {
-        writeln!(shell.out, "baseline   none: {name}: {words}")?;
-    }
-    if let (Some(gflops), Some(ratio)) = (baseline.and_then(|it| it.gflops), measured.versus_baseline) {
-        writeln!(
-            shell.out,
-            "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {} rounds)",
-            gflops_words(gflops),
-            ratio.median,
-            ratio.min,
-            ratio.max,
-            ratio.rounds
-        )?;
+    for baseline in comparison.baseline.iter().chain(&comparison.other_baselines) {
+        let name = &baseline.label;
+        if let Some(words) = failure_words(baseline) {
+            writeln!(shell.out, "baseline   none: {name}: {words}")?;
+        }
+        let ratio = Ratio::of(measured, baseline).filter(|_| baseline.failure.is_none());
+        if let (Some(gflops), Some(ratio)) = (baseline.gflops, ratio) {
+            writeln!(
+                shell.out,
+                "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {} rounds)",
+                gflops_words(gflops),
+                ratio.median,
+                ratio.min,
+                ratio.max,
+                ratio.rounds
+            )?;
+        }
     }
     Ok(())
 }

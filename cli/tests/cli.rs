@@ -75,6 +75,7 @@ fn wrong_requests() {
     let folder = folder(&[]);
     let requests: &[&[&str]] = &[
         &["explain", "splt"],
+        &["explain", "ldmatrix_x3"],
         &["tutorial", "matmul-cp"],
         &["tutorial", "nothing-like-it"],
         &["tutorial", "."],
@@ -109,6 +110,13 @@ fn a_missing_gpu_is_told() {
         return;
     }
     assert!(told.contains("error: ") && told.contains("help: ") && told.ends_with("exit code 2"), "{told}");
+}
+
+#[test]
+fn intrinsics_are_drawn() {
+    let folder = folder(&[]);
+    let names = ["mma_m16n8k16_f16_f16", "ldmatrix_x2", "ldmatrix_x2_trans", "lanes_k16n8"];
+    insta::assert_snapshot!(names.map(|it| tilewright(folder.path(), &["explain", it])).join("\n"));
 }
 
 #[test]

@@ -115,8 +115,16 @@ fn what_does_not_fit_is_refused_in_words() {
         panic!("a call");
     };
     note(DeviceError::Call { call, reason: "…".into() });
-    let gemm =
-        Gemm { batch: 1, m: 2, n: 2, k: 2, input: DType::Bf16, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 2,
+        n: 2,
+        k: 2,
+        input: DType::Bf16,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     note(machine.load_gemm(&gemm).unwrap_err());
     insta::assert_snapshot!(words);
 
@@ -132,8 +140,16 @@ fn empty_buffers_and_no_calls() {
     let empty = machine.alloc(0).unwrap();
     machine.upload(empty, &[]).unwrap();
     machine.download(empty, &mut []).unwrap();
-    let gemm =
-        Gemm { batch: 1, m: 1, n: 1, k: 1, input: DType::F32, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 1,
+        n: 1,
+        k: 1,
+        input: DType::F32,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let program = machine.load_gemm(&gemm).unwrap();
@@ -146,8 +162,16 @@ fn empty_buffers_and_no_calls() {
 #[test]
 fn unloaded_programs_are_gone_and_the_others_stay() {
     let mut machine = CpuMachine::open().unwrap();
-    let gemm =
-        Gemm { batch: 1, m: 1, n: 1, k: 1, input: DType::F32, output: DType::F32, b_transposed: false };
+    let gemm = Gemm {
+        batch: 1,
+        m: 1,
+        n: 1,
+        k: 1,
+        input: DType::F32,
+        accumulator: DType::F32,
+        output: DType::F32,
+        b_transposed: false,
+    };
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let first = machine.load_gemm(&gemm).unwrap();
@@ -182,7 +206,16 @@ fn the_baseline_multiplies() {
     for b_transposed in [false, true] {
         for threads in [1, 0] {
             machine.set_threads(threads);
-            let gemm = Gemm { batch, m, n, k, input: DType::F32, output: DType::F32, b_transposed };
+            let gemm = Gemm {
+                batch,
+                m,
+                n,
+                k,
+                input: DType::F32,
+                accumulator: DType::F32,
+                output: DType::F32,
+                b_transposed,
+            };
             let (da, db) = (upload(&mut machine, &a), upload(&mut machine, &b));
             let dc = upload(&mut machine, &vec![f32::NAN; batch * m * n]);
             let program = machine.load_gemm(&gemm).unwrap();

@@ -205,6 +205,9 @@ fn encode(dtype: DType, numbers: &[f32]) -> Vec<u8> {
         DType::F64 => numbers.iter().flat_map(|it| f64::from(*it).to_ne_bytes()).collect(),
         DType::F16 => numbers.iter().flat_map(|it| half::f16::from_f32(*it).to_ne_bytes()).collect(),
         DType::Bf16 => numbers.iter().flat_map(|it| half::bf16::from_f32(*it).to_ne_bytes()).collect(),
+        // In steps of 1/64.
+        #[expect(clippy::cast_possible_truncation, reason = "these are whole numbers below 64")]
+        DType::I8 => numbers.iter().flat_map(|it| i8::to_ne_bytes((it * 64.0) as i8)).collect(),
         _ => numbers.iter().flat_map(|it| it.to_ne_bytes()).collect(),
     }
 }
@@ -214,29 +217,40 @@ fn decode(dtype: DType, raw: &[u8]) -> Vec<f64> {
         DType::F64 => raw.as_chunks().0.iter().map(|it| f64::from_ne_bytes(*it)).collect(),
         DType::F16 => raw.as_chunks().0.iter().map(|it| half::f16::from_ne_bytes(*it).to_f64()).collect(),
         DType::Bf16 => raw.as_chunks().0.iter().map(|it| half::bf16::from_ne_bytes(*it).to_f64()).collect(),
+        DType::I32 => {
+            raw.as_chunks().0.iter().map(|it| f64::from(i32::from_ne_bytes(*it)) / 4096.0).collect()
+        }
         _ => raw.as_chunks().0.iter().map(|it| f64::from(f32::from_ne_bytes(*it))).collect(),
     }
 }
 
-/// The types of the inputs and the output of products that the vendor's libraries have, and how exact they are.
-const PRODUCTS: [(DType, DType, f64); 6] = [
-    (DType::F32, DType::F32, 1e-5),
-    (DType::F64, DType::F64, 1e-13),
-    (DType::F16, DType::F32, 1e-5),
-    (DType::F16, DType::F16, 1e-2),
-    (DType::Bf16, DType::F32, 1e-5),
-    (DType::Bf16, DType::Bf16, 1e-1),
+/// The types of the inputs, the accumulator and the output of products that the vendor's libraries have, and how exact
+/// they are.
+const PRODUCTS: [([DType; 3], f64); 9] = [
+    ([DType::F32, DType::F32, DType::F32], 1e-5),
+    ([DType::F64, DType::F64, DType::F64], 1e-13),
+    ([DType::F16, DType::F32, DType::F32], 1e-5),
+    ([DType::F16, DType::F32, DType::F16], 1e-2),
+    ([DType::F16, DType::F16, DType::F16], 1e-1),
+    ([DType::Bf16, DType::F32, DType::F32], 1e-5),
+    ([DType::Bf16, DType::F32, DType::Bf16], 1e-1),
+    ([DType::Tf32, DType::F32, DType::F32], 1e-5),
+    ([DType::I8, DType::I32, DType::I32], 0.0),
 ];
 
 #[test]
 fn cublas_is_right_in_every_type_and_layout() {
     let Some(mut machine) = machine("cublas_is_right_in_every_type_and_layout") else { return };
-    let (m, n, k) = (67, 45, 133);
-    for (input, output, tolerance) in PRODUCTS {
+    for ([input, accumulator, output], tolerance) in PRODUCTS {
         for (batch, b_transposed) in [(1, false), (1, true), (3, false), (3, true)] {
-            let gemm = Gemm { batch, m, n, k, input, output, b_transposed };
+            let [m, n, k] = if input == DType::I8 { [67, 44, 132] } else { [67, 45, 133] };
+            let gemm = Gemm { batch, m, n, k, input, accumulator, output, b_transposed };
             let program = match machine.load_gemm(&gemm) {
                 Ok(it) => it,
+                Err(DeviceError::Unsupported(why)) if input == DType::I8 && !b_transposed => {
+                    say!("refused: {why}");
+                    continue;
+                }
                 Err(err @ DeviceError::Missing { .. }) => {
                     say!("skipped: cuBLAS: {err}");
                     return;
@@ -245,19 +259,20 @@ fn cublas_is_right_in_every_type_and_layout() {
             };
             let worst = check_gemm(&mut machine, program, &gemm);
             say!(
-                "cuBLAS {input} -> {output}, batch {batch}, B transposed {b_transposed}: off by {worst:.1e}"
+                "cuBLAS {input} -> {output} by {accumulator}, batch {batch}, B transposed {b_transposed}: off by \
+                 {worst:.1e}"
             );
             assert!(worst <= tolerance, "{gemm:?}: {worst}");
         }
     }
     say!("{:?}", machine.info().versions);
-    let refused = Gemm { batch: 1, m, n, k, input: DType::I32, output: DType::I32, b_transposed: false };
+    let refused = Gemm { input: DType::I32, output: DType::I32, ..square(64) };
     assert!(matches!(machine.load_gemm(&refused), Err(DeviceError::Unsupported(_))));
 }
 
 /// Runs a product on numbers and gives the largest difference from the naive sum in f64.
 fn check_gemm(machine: &mut CudaMachine, program: ProgramId, gemm: &Gemm) -> f64 {
-    let Gemm { batch, m, n, k, input, output, b_transposed } = *gemm;
+    let Gemm { batch, m, n, k, input, accumulator: _, output, b_transposed } = *gemm;
     let a: Vec<f32> = (0..batch * m * k).map(number).collect();
     let b: Vec<f32> = (0..batch * k * n).map(|it| number(it * 5 + 11)).collect();
     let (da, db) = (upload(machine, &encode(input, &a)), upload(machine, &encode(input, &b)));
@@ -279,13 +294,17 @@ fn check_gemm(machine: &mut CudaMachine, program: ProgramId, gemm: &Gemm) -> f64
     worst.fold(0.0, f64::max)
 }
 
+/// A product in f32.
+fn square(size: usize) -> Gemm {
+    let (input, accumulator, output) = (DType::F32, DType::F32, DType::F32);
+    Gemm { batch: 1, m: size, n: size, k: size, input, accumulator, output, b_transposed: false }
+}
+
 #[test]
 fn tf32_is_off_and_the_baseline_is_fast() {
     let Some(mut machine) = machine("tf32_is_off_and_the_baseline_is_fast") else { return };
     let size = 2048;
-    let (input, output) = (DType::F32, DType::F32);
-    let gemm = Gemm { batch: 1, m: size, n: size, k: size, input, output, b_transposed: false };
-    let program = match machine.load_gemm(&gemm) {
+    let program = match machine.load_gemm(&square(size)) {
         Ok(it) => it,
         Err(err) => return say!("skipped: cuBLAS: {err}"),
     };
@@ -302,4 +321,31 @@ fn tf32_is_off_and_the_baseline_is_fast() {
     let peak = machine.info().peak_f32_gflops.unwrap();
     say!("cuBLAS f32 {size}^3, TF32 off: {gflops:.0} GFLOPS of {peak:.0}");
     assert!(gflops < 1.05 * peak, "faster than the machine without tensor cores");
+}
+
+/// What the matrix units reach, and that it is not more than they can.
+#[test]
+fn products_of_matrix_units_are_below_their_peak() {
+    let Some(mut machine) = machine("products_of_matrix_units_are_below_their_peak") else { return };
+    let size = 4096;
+    for ([input, accumulator, output], _) in PRODUCTS {
+        let Some(peak) = machine.info().peak_product_gflops(input) else { continue };
+        let gemm = Gemm { input, accumulator, output, b_transposed: true, ..square(size) };
+        let program = match machine.load_gemm(&gemm) {
+            Ok(it) => it,
+            Err(err) => return say!("skipped: cuBLAS: {err}"),
+        };
+        let numbers: Vec<f32> = (0..size * size).map(number).collect();
+        let (a, b) =
+            (upload(&mut machine, &encode(input, &numbers)), upload(&mut machine, &encode(input, &numbers)));
+        let c = upload(&mut machine, &vec![0; size * size * output.bytes()]);
+        machine.run(program, &[a, b, c], 3).unwrap();
+        let seconds = machine.run(program, &[a, b, c], 20).unwrap() / 20.0;
+        let gflops = 2.0 * (size as f64).powi(3) / seconds / 1e9;
+        say!("cuBLAS {input} -> {output} by {accumulator}, {size}^3 NT: {gflops:.0} GFLOPS of {peak:.0}");
+        assert!(gflops < 1.02 * peak, "faster than the matrix units");
+        for it in [a, b, c] {
+            machine.free(it);
+        }
+    }
 }

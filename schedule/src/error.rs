@@ -19,6 +19,7 @@ pub enum Thing {
     Style,
     Mode,
     Mechanism,
+    Intrinsic,
 }
 
 impl Thing {
@@ -36,6 +37,7 @@ impl Thing {
             Thing::Style => "style",
             Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
+            Thing::Intrinsic => "intrinsic",
         }
     }
 }

@@ -97,7 +97,8 @@ impl ScheduleState {
             | Thing::Knob
             | Thing::Style
             | Thing::Mode
-            | Thing::Mechanism => vec![],
+            | Thing::Mechanism
+            | Thing::Intrinsic => vec![],
         }
     }
 

@@ -1,6 +1,9 @@
 //! Why a step that makes blocks of tiles, or pads what they work on, is refused.
 
-use ir::{Index, Name};
+use ir::{
+    Index, Name,
+    intrin::{Extents, LaneMap, Mismatch},
+};
 
 /// Why a primitive on tiles is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -18,6 +21,15 @@ pub enum TileError {
     NotATile { block: Name, iter: Name, binding: Index, loop_name: Name },
     #[error("tiles of {tile} do not divide {what} `{of}` of iterator `{iter}` of block `{block}`")]
     NotWhole { block: Name, iter: Name, tile: i64, what: &'static str, of: Index },
+    #[error("tensorize needs either a loop or, for an instruction, a block")]
+    TensorizeWhat,
+    #[error("block `{block}` is not what `{intrinsic}` does: {mismatch}")]
+    Mismatch { block: Name, intrinsic: &'static str, mismatch: Mismatch },
+    #[error(
+        "loop `{loop_name}` and the loop in it are to be the {} rows and {} columns of {}, and run {} times",
+        map.tile[0], map.tile[1], map.name, Extents(found.clone())
+    )]
+    LaneTile { loop_name: Name, map: &'static LaneMap, found: Vec<Index> },
 
     // Padding.
     #[error("block `{block}` cannot be padded: {why}")]
@@ -46,17 +58,19 @@ impl TileError {
     pub fn names(&self) -> Vec<&Name> {
         use TileError as E;
         match self {
-            E::NotOneBlock { loop_name } => vec![loop_name],
+            E::NotOneBlock { loop_name } | E::LaneTile { loop_name, map: _, found: _ } => vec![loop_name],
             E::MarkedInside { block, loop_name, kind: _ }
             | E::GuardInside { block, loop_name, guard: _ }
             | E::NotATile { block, iter: _, binding: _, loop_name } => vec![loop_name, block],
             E::NotWhole { block, iter: _, tile: _, what: _, of: _ }
+            | E::Mismatch { block, intrinsic: _, mismatch: _ }
             | E::NotAnEinsum { block, why: _ }
             | E::PaddingCount { block, given: _, iters: _ } => vec![block],
             E::NotAnIterator { block, buffer, index: _ } => vec![block, buffer],
             E::NotNeutral { block, iter, why: _ }
             | E::NotALoop { block, iter, binding: _ }
             | E::PaddingRange { block, iter, padding: _ } => vec![iter, block],
+            E::TensorizeWhat => vec![],
         }
     }
 
@@ -70,6 +84,11 @@ impl TileError {
             }
             E::GuardInside { .. } | E::NotWhole { .. } => {
                 "use factors that divide the loops, or `pad_einsum` the block first"
+            }
+            E::TensorizeWhat => "write `loop: \"ii\"` or `block: \"C\"`",
+            E::Mismatch { mismatch, .. } => return mismatch.help().map(str::to_owned),
+            E::LaneTile { .. } => {
+                "split the two loops by the tile and reorder them: rows outside, columns inside"
             }
             E::NotATile { .. } => {
                 "split each loop by the size of the tile, and reorder the inner loops to be the innermost ones"

@@ -1,10 +1,18 @@
-//! Which workloads a vendor library's matrix product computes.
+//! Which workloads a vendor library's matrix product computes, alone or followed by elementwise kernels.
 
-use codegen::device::Gemm;
-use indexmap::IndexMap;
-use ir::{Access, BinaryOp, Block, DType, Func, Index, IterKind, Name, Role, Stmt, Value};
+mod unfused;
+
+use codegen::device::{Gemm, MachineInfo};
+use ir::{Access, BinaryOp, Block, DType, Index, IterKind, Name, Role, Stmt, Value};
+
+pub(crate) use unfused::{Grouping, Unfused};
 
 use crate::Case;
+
+/// What the vendor's library is on a machine.
+pub fn library(info: &MachineInfo) -> &'static str {
+    if info.arch == "cpu" { "gemm" } else { "cuBLAS" }
+}
 
 /// The matrix product that a case is, and its buffers A, B, C; `None` where it is not one.
 ///
@@ -17,24 +25,30 @@ pub fn gemm_of(case: &Case) -> Option<(Gemm, [Name; 3])> {
         [product, convert] => (*product, Some(converted(convert)?)),
         _ => return None,
     };
-    let (place, left, right) = product_of(product)?;
+    let (place, ..) = product_of(product)?;
     let output = match output {
         Some((from, to)) if from == place.buffer => to,
         Some(_) => return None,
         None => place.buffer.clone(),
     };
-    let (c, roles) = (func.buffers.get(&output)?, [&left.buffer, &right.buffer]);
-    let inputs = roles.map(|it| func.buffers.get(it));
-    let [Some(a), Some(b)] = inputs else { return None };
+    let c = func.buffers.get(&output)?;
     let params = func.buffers.values().filter(|it| it.role != Role::Temp).count();
-    if [a.role, b.role, c.role] != [Role::Input, Role::Input, Role::Output]
-        || params != 3
-        || a.dtype != b.dtype
-        || left.buffer == right.buffer
-        || !types_fit(func, a.dtype, c.dtype, &place.buffer)
-    {
+    if c.role != Role::Output || params != 3 {
         return None;
     }
+    let (gemm, [a, b]) = product_into(case, product, c.dtype)?;
+    (elements(case, &output)? == gemm.batch * gemm.m * gemm.n).then_some((gemm, [a, b, output]))
+}
+
+/// The matrix product of two inputs that a block is, with the output in a type, and the buffers A and B.
+fn product_into(case: &Case, product: &Block, output: DType) -> Option<(Gemm, [Name; 2])> {
+    let func = &case.func;
+    let (place, left, right) = product_of(product)?;
+    let (a, b) = (func.buffers.get(&left.buffer)?, func.buffers.get(&right.buffer)?);
+    if [a.role, b.role] != [Role::Input, Role::Input] || a.dtype != b.dtype || left.buffer == right.buffer {
+        return None;
+    }
+    let accumulator = func.dtype_of(&place.buffer).filter(|it| types_fit(a.dtype, *it, output))?;
     // `A * B` may also be written `B * A`: the row of the result belongs to A.
     let shape = Shape::of(product, place)?;
     let (left, right, b_transposed) = match (shape.operand(left)?, shape.operand(right)?) {
@@ -52,15 +66,24 @@ pub fn gemm_of(case: &Case) -> Option<(Gemm, [Name; 3])> {
         n: size(&shape.j)?,
         k: size(&shape.k)?,
         input: a.dtype,
-        output: c.dtype,
+        accumulator,
+        output,
         b_transposed,
     };
-    whole(case, &gemm, [&left.buffer, &right.buffer, &output])
-        .then(|| (gemm, [left.buffer.clone(), right.buffer.clone(), output]))
+    let Gemm { batch, m, n, k, .. } = gemm;
+    let whole = [(left, batch * m * k), (right, batch * k * n), (place, batch * m * n)];
+    let whole = whole.into_iter().all(|(it, len)| elements(case, &it.buffer) == Some(len));
+    whole.then(|| (gemm, [left.buffer.clone(), right.buffer.clone()]))
+}
+
+/// How many elements a buffer has.
+fn elements(case: &Case, buffer: &Name) -> Option<usize> {
+    let shape = &case.func.buffers.get(buffer)?.shape;
+    shape.iter().try_fold(1usize, |len, it| len.checked_mul(usize::try_from(case.eval(it)?).ok()?))
 }
 
 /// The reduction's place and the two factors, if the block is `C = C + f(A) * f(B)` from zero, without guards.
-fn product_of(block: &Block) -> Option<(&Access, &Access, &Access)> {
+pub(crate) fn product_of(block: &Block) -> Option<(&Access, &Access, &Access)> {
     let (Stmt::Store(store), Some(Stmt::Store(init))) = (&block.body, &block.init) else { return None };
     let Value::Binary(BinaryOp::Add, sum, product) = &store.value else { return None };
     let Value::Binary(BinaryOp::Mul, a, b) = &**product else { return None };
@@ -92,10 +115,24 @@ fn converted(block: &Block) -> Option<(Name, Name)> {
 }
 
 /// Whether a library accumulates in the same type.
-fn types_fit(func: &Func, input: DType, output: DType, accumulator: &Name) -> bool {
-    let wide = if input == DType::F64 { DType::F64 } else { DType::F32 };
-    let known = matches!(input, DType::F32 | DType::F64 | DType::F16 | DType::Bf16);
-    known && func.dtype_of(accumulator) == Some(wide) && (output == wide || output == input)
+fn types_fit(input: DType, accumulator: DType, output: DType) -> bool {
+    let accumulates = match input {
+        DType::F32 | DType::Bf16 | DType::Tf32 => accumulator == DType::F32,
+        DType::F16 => matches!(accumulator, DType::F16 | DType::F32),
+        DType::F64 => accumulator == DType::F64,
+        DType::I8 => accumulator == DType::I32,
+        DType::Bool
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::F8e4m3
+        | DType::F8e5m2 => false,
+    };
+    let narrow = matches!(input, DType::F16 | DType::Bf16) && output == input;
+    accumulates && (output == accumulator || narrow)
 }
 
 /// Which iterator is which axis of the product.
@@ -142,15 +179,4 @@ impl Shape {
             _ => None,
         }
     }
-}
-
-/// Whether the product covers its buffers whole.
-fn whole(case: &Case, gemm: &Gemm, buffers: [&Name; 3]) -> bool {
-    let Gemm { batch, m, n, k, .. } = *gemm;
-    let lens = [batch * m * k, batch * k * n, batch * m * n];
-    let sizes: &IndexMap<Name, _> = case.params();
-    buffers
-        .iter()
-        .zip(lens)
-        .all(|(name, len)| sizes.get(*name).is_some_and(|it| it.shape.iter().product::<usize>() == len))
 }

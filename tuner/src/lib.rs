@@ -9,6 +9,7 @@ pub mod bench;
 pub mod bootstrap;
 pub mod build;
 mod case;
+mod ceiling;
 mod data;
 pub mod filter;
 pub mod log;
@@ -24,7 +25,7 @@ pub mod tune;
 mod verify;
 pub mod worker;
 
-pub use baseline::gemm_of;
+pub use baseline::{gemm_of, library};
 pub use bench::{Bench, BenchError, Candidate, Progress};
 pub use case::{Case, CaseError, Work};
 pub use data::Tensor;

@@ -71,6 +71,9 @@ pub struct Record {
     /// The vendor library's seconds per call in the same rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_seconds: Option<Vec<f64>>,
+    /// The seconds per call of every baseline in the same rounds, by its name.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub baselines: IndexMap<String, Vec<f64>>,
     /// Fields of later versions, kept as they were.
     #[serde(flatten)]
     pub other: IndexMap<String, Value>,
@@ -145,6 +148,12 @@ impl Record {
             failure: measured.failure.as_ref().map(ToString::to_string),
             versus_baseline: measured.versus_baseline,
             baseline_seconds: comparison.baseline.as_ref().map(|it| it.seconds.clone()),
+            baselines: comparison
+                .baseline
+                .iter()
+                .chain(&comparison.other_baselines)
+                .map(|it| (it.label.clone(), it.seconds.clone()))
+                .collect(),
             other: IndexMap::new(),
         }
     }

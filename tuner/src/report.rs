@@ -1,19 +1,22 @@
 //! What a comparison found, as data.
 
 use codegen::device::{DeviceError, MachineInfo};
-use ir::{DType, Name, Role};
+use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Regime, Verification, verify::number};
+use crate::{Case, Regime, Verification, ceiling::least_seconds, verify::number};
 
 /// All candidates of a comparison, timed in the same rounds.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// One for each candidate, in the order given.
     pub candidates: Vec<Measured>,
-    /// The vendor library's product, if the workload is one and the library is there.
+    /// The vendor library's product, if the workload is one and the library is there; of a product with elementwise stages
+    /// after it the library's product and one kernel for each stage.
     pub baseline: Option<Measured>,
-    /// Why there is no baseline although the workload is a matrix product.
+    /// Other ways to compute the workload with the library: all elementwise stages in one kernel.
+    pub other_baselines: Vec<Measured>,
+    /// Why there is no baseline although the workload is or begins with a matrix product.
     pub no_baseline: Option<DeviceError>,
     /// The regime they were timed in.
     pub regime: Regime,
@@ -100,7 +103,8 @@ pub struct Ratio {
 /// The least time a machine needs for a workload, by each of its limits; `None` where it cannot be told.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Roofline {
-    /// Seconds for the arithmetic. Told for f32 and f64, without matrix units (for f64 it is generous).
+    /// Seconds for the arithmetic: matrix products on matrix units where there are any for their types, the rest in f32 and
+    /// f64 on the plain lanes (for f64 it is generous).
     pub compute: Option<f64>,
     /// Seconds to move what no cache can hold: inputs after a flush, else all data beyond the last-level cache.
     pub memory: Option<f64>,
@@ -168,12 +172,9 @@ impl Ratio {
 impl Roofline {
     /// Of a workload on a machine of which `threads` CPU threads are used (0 for all).
     pub fn of(case: &Case, info: &MachineInfo, regime: Regime, threads: usize) -> Roofline {
-        let plain = |it: DType| matches!(it, DType::F32 | DType::F64);
-        let float = case.func.buffers.values().all(|it| plain(it.dtype));
         let units = info.units.max(1) as usize;
         let share =
             if info.arch == "cpu" && threads > 0 { threads.min(units) as f64 / units as f64 } else { 1.0 };
-        let peak = info.peak_f32_gflops.filter(|it| float && *it > 0.0).map(|it| it * 1e9 * share);
         let bytes = match regime {
             Regime::ColdL2 => {
                 let inputs = case.params().values().filter(|it| it.role == Role::Input);
@@ -182,7 +183,7 @@ impl Roofline {
             Regime::Cool | Regime::Sustained => (case.work.bytes - info.cache_bytes as f64).max(0.0),
         };
         Roofline {
-            compute: peak.map(|it| case.work.flops / it),
+            compute: least_seconds(case, info, share),
             memory: info.peak_gb_per_s.filter(|it| *it > 0.0).map(|it| bytes / (it * 1e9)),
         }
     }

@@ -94,15 +94,18 @@ fn every_program_prints_as_expected() {
 
 #[test]
 fn matmul_in_every_type_and_layout() {
-    for (dtype, out) in [
-        ("f32", "f32"),
-        ("f16", "f32"),
-        ("f16", "f16"),
-        ("bf16", "f32"),
-        ("bf16", "bf16"),
-        ("f64", "f64"),
-        ("i8", "i32"),
-        ("f32", "f16"),
+    for (dtype, acc, out) in [
+        ("f32", "f32", "f32"),
+        ("f16", "f32", "f32"),
+        ("f16", "f32", "f16"),
+        ("f16", "f16", "f16"),
+        ("f16", "f16", "f32"),
+        ("bf16", "f32", "f32"),
+        ("bf16", "f32", "bf16"),
+        ("tf32", "f32", "f32"),
+        ("f64", "f64", "f64"),
+        ("i8", "i32", "i32"),
+        ("f32", "f32", "f16"),
     ] {
         for layout in ["NN", "NT"] {
             let list = [
@@ -110,11 +113,15 @@ fn matmul_in_every_type_and_layout() {
                 ("n", int(5)),
                 ("k", int(7)),
                 ("dtype", word(dtype)),
+                ("acc", word(acc)),
                 ("out", word(out)),
                 ("layout", word(layout)),
             ];
             let func = func("matmul", &list);
+            assert_eq!(func.buffers["A"].dtype.as_str(), dtype);
             let (inputs, outputs) = run(&func, &[("m", 3)]);
+            let mut temps = func.buffers.values().filter(|it| it.role == Role::Temp);
+            assert!(temps.all(|it| it.dtype.as_str() == acc));
             let (a, b, c) = (&inputs[0].data, &inputs[1].data, &outputs[0]);
             assert_eq!(c.shape, [3, 5]);
             for (at, got) in c.data.iter().enumerate() {
@@ -155,6 +162,27 @@ fn matmul_bias_relu_clips_at_zero() {
     }
     assert!(outputs[0].data.contains(&0.0) && outputs[0].data.iter().any(|it| *it > 0.0));
     assert_eq!(cost::flops(&func, &sizes(&func)), Some(2 * 4 * 3 * 6 + 2 * 4 * 3));
+}
+
+#[test]
+fn matmul_bias_gelu_residual_is_a_layer() {
+    for dtype in ["f16", "bf16", "f32", "f64"] {
+        let func = func(
+            "matmul_bias_gelu_residual",
+            &[("m", word("m")), ("n", int(3)), ("k", int(2)), ("dtype", word(dtype)), ("layout", word("NT"))],
+        );
+        let (inputs, outputs) = run(&func, &[("m", 4)]);
+        let [a, b, bias, residual] = [0, 1, 2, 3].map(|at| &inputs[at].data);
+        for (at, got) in outputs[0].data.iter().enumerate() {
+            let (i, j) = (at / 3, at % 3);
+            let x: f64 = (0..2).map(|k| a[i * 2 + k] * b[j * 2 + k]).sum::<f64>() + bias[j];
+            // Numbers are whole, and beyond 6 the GELU is its end.
+            if x.abs() > 6.0 {
+                close(outputs[0].dtype, *got, x.max(0.0) + residual[at]);
+            }
+        }
+        assert_eq!(cost::flops(&func, &sizes(&func)), Some(3 * 3 * (2 * 2 + 1 + 5 + 1)));
+    }
 }
 
 #[test]

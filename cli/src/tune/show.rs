@@ -10,7 +10,7 @@ use tuner::{
 };
 
 use crate::{
-    measure::{gflops_words, library, time_words},
+    measure::{gflops_words, time_words},
     report::Report,
     shell::Shell,
     table::Table,
@@ -79,7 +79,7 @@ fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Resu
 }
 
 fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Report> {
-    let library = library(&head.machine);
+    let library = tuner::library(&head.machine);
     writeln!(out)?;
     let floor =
         it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);

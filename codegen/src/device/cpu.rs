@@ -16,7 +16,7 @@ use std::{
 use libloading::Library;
 
 use super::{
-    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Program, ProgramId,
+    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
     abi::{KernelFn, Runtime},
     cpu_gemm, cpu_info,
     cpu_pool::Pool,
@@ -41,6 +41,7 @@ enum Loaded {
         _library: Library,
     },
     Gemm(Gemm, [usize; 3]),
+    Sequence(Sequence),
 }
 
 impl CpuMachine {
@@ -83,6 +84,44 @@ impl CpuMachine {
     fn addresses(&self, ids: &[BufferId], sizes: &[usize]) -> Result<Vec<*mut c_void>, DeviceError> {
         super::check_buffers(ids, sizes, |id| Ok(self.memory(id)?.bytes))?;
         ids.iter().map(|it| Ok(self.memory(*it)?.start.cast())).collect()
+    }
+}
+
+impl CpuMachine {
+    /// Adds what a call of a program does.
+    fn add_tasks<'a>(
+        &'a self,
+        program: ProgramId,
+        buffers: &[BufferId],
+        runtime: *const Runtime,
+        tasks: &mut Vec<Task<'a>>,
+    ) -> Result<(), DeviceError> {
+        let loaded = usize::try_from(program.0).ok().and_then(|it| self.programs.get(it)?.as_ref());
+        let loaded =
+            loaded.ok_or_else(|| DeviceError::Unsupported(format!("there is no program {}", program.0)))?;
+        match loaded {
+            Loaded::Kernels { calls: kernels, sizes, .. } => {
+                let all = self.addresses(buffers, sizes)?;
+                tasks.extend(kernels.iter().map(|(function, launch)| {
+                    Task::Kernel(Prepared {
+                        function: *function,
+                        buffers: launch.buffers.iter().map(|it| all[*it]).collect(),
+                        dims: &launch.dims,
+                        runtime,
+                    })
+                }));
+            }
+            Loaded::Gemm(gemm, sizes) => {
+                tasks.push(Task::Gemm(gemm, Operands(self.addresses(buffers, sizes)?)));
+            }
+            Loaded::Sequence(Sequence { parts, sizes }) => {
+                super::check_buffers(buffers, sizes, |id| Ok(self.memory(id)?.bytes))?;
+                for part in parts {
+                    self.add_tasks(part.program, &part.of(buffers), runtime, tasks)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -141,28 +180,16 @@ impl Machine for CpuMachine {
     }
 
     fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
-        let loaded = usize::try_from(program.0).ok().and_then(|it| self.programs.get(it)?.as_ref());
-        let loaded =
-            loaded.ok_or_else(|| DeviceError::Unsupported(format!("there is no program {}", program.0)))?;
-        match loaded {
-            Loaded::Kernels { calls: kernels, sizes, .. } => {
-                let all = self.addresses(buffers, sizes)?;
-                let runtime = self.pool.runtime();
-                let prepared = kernels.iter().map(|(function, launch)| Prepared {
-                    function: *function,
-                    buffers: launch.buffers.iter().map(|it| all[*it]).collect(),
-                    dims: &launch.dims,
-                    runtime: &raw const runtime,
-                });
-                let prepared: Vec<_> = prepared.collect();
-                Ok(self.pool.install(|| time(calls, || prepared.iter().for_each(Prepared::call))))
-            }
-            Loaded::Gemm(gemm, sizes) => {
-                let all = Operands(self.addresses(buffers, sizes)?);
-                let threads = self.pool.threads;
-                Ok(self.pool.install(|| time(calls, || all.multiply(gemm, threads))))
-            }
-        }
+        let runtime = self.pool.runtime();
+        let mut tasks = Vec::new();
+        self.add_tasks(program, buffers, &raw const runtime, &mut tasks)?;
+        let threads = self.pool.threads;
+        Ok(self.pool.install(|| time(calls, || tasks.iter().for_each(|it| it.call(threads)))))
+    }
+
+    fn load_sequence(&mut self, parts: &[Part], sizes: &[usize]) -> Result<ProgramId, DeviceError> {
+        let sequence = Sequence::new(parts, sizes)?;
+        Ok(self.push(Loaded::Sequence(sequence)))
     }
 
     fn flush_cache(&mut self) -> Result<(), DeviceError> {
@@ -237,6 +264,21 @@ impl Prepared<'_> {
         // SAFETY: the function is a kernel by our convention, and the buffers exist, are as large as the program
         // says and do not overlap; that the kernel stays inside them is what lowering proves.
         unsafe { (self.function)(self.buffers.as_ptr(), self.dims.as_ptr(), self.runtime) }
+    }
+}
+
+/// A piece of a program.
+enum Task<'a> {
+    Kernel(Prepared<'a>),
+    Gemm(&'a Gemm, Operands),
+}
+
+impl Task<'_> {
+    fn call(&self, threads: usize) {
+        match self {
+            Task::Kernel(it) => it.call(),
+            Task::Gemm(gemm, operands) => operands.multiply(gemm, threads),
+        }
     }
 }
 

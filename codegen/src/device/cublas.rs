@@ -1,4 +1,4 @@
-//! The GPU's baseline: `cublasGemmStridedBatchedEx`, with TF32 off for f32.
+//! The GPU's baseline: `cublasGemmStridedBatchedEx`, for the products of [`cublas_product`](super::cublas_product).
 //!
 //! cuBLAS is found like NVRTC (see [`nvrtc`](super::nvrtc)): `TILEWRIGHT_CUBLAS_DIR`, the usual folders, the wheel
 //! `nvidia-cublas` or the one that PyTorch brings. The types are `cudarc`'s; the functions are looked up here, for it
@@ -20,10 +20,10 @@ use cudarc::{
     },
     driver::sys::{CUdeviceptr, CUstream},
 };
-use ir::DType;
 
 use super::{
-    DeviceError, Gemm,
+    DeviceError,
+    cublas_product::Product,
     locate::{Wanted, symbol},
 };
 
@@ -137,7 +137,7 @@ impl Cublas {
             api.check("cublasCreate", (api.create)(&raw mut handle))?;
             let cublas = Cublas { api, handle };
             api.check("cublasSetStream", (api.set_stream)(handle, stream))?;
-            // The default neither rounds f32 to TF32 nor emulates it with bf16.
+            // The default neither rounds f32 to TF32 nor emulates it with bf16; a product that wants TF32 says so.
             api.check("cublasSetMathMode", (api.set_math)(handle, Math::CUBLAS_DEFAULT_MATH))?;
             Ok(cublas)
         }
@@ -156,7 +156,7 @@ impl Cublas {
     /// # Safety
     /// The addresses are of memory on the device, large enough for the matrices, C apart from A and B.
     pub(super) unsafe fn start(&self, it: &Product, [a, b, c]: [CUdeviceptr; 3]) -> Result<(), DeviceError> {
-        let scales = it.scales();
+        let scales = it.arithmetic.scales();
         let [m, n, k] = it.sizes;
         let [stride_a, stride_b, stride_c] = it.strides;
         // cuBLAS counts by columns, where our C is its transpose: C' = B'·A'.
@@ -168,7 +168,7 @@ impl Cublas {
             (self.api.gemm)(
                 self.handle, operation, Operation::CUBLAS_OP_N, n, m, k, scales[0],
                 b, it.input, b_rows, stride_b, a, it.input, k, stride_a, scales[1],
-                c, it.output, n, stride_c, it.batch, it.compute, Algo::CUBLAS_GEMM_DFALT,
+                c, it.output, n, stride_c, it.batch, it.arithmetic.compute(), Algo::CUBLAS_GEMM_DFALT,
             )
         };
         self.api.check("cublasGemmStridedBatchedEx", status)
@@ -179,72 +179,5 @@ impl Drop for Cublas {
     fn drop(&mut self) {
         // SAFETY: the handle is alive and is not used afterwards.
         unsafe { (self.api.destroy)(self.handle) };
-    }
-}
-
-/// A product in cuBLAS's terms.
-pub(super) struct Product {
-    /// The bytes of A, B and C.
-    pub(super) bytes: [usize; 3],
-    /// m, n and k.
-    pub(super) sizes: [c_int; 3],
-    /// The elements of one A, one B and one C.
-    pub(super) strides: [c_longlong; 3],
-    pub(super) batch: c_int,
-    pub(super) b_transposed: bool,
-    pub(super) input: DataType,
-    pub(super) output: DataType,
-    pub(super) compute: Compute,
-}
-
-/// One and zero, in each type that a product is computed in.
-static SINGLE: [f32; 2] = [1.0, 0.0];
-static DOUBLE: [f64; 2] = [1.0, 0.0];
-
-impl Product {
-    /// Where one and zero lie, in the type that the product is computed in.
-    pub(super) fn scales(&self) -> [*const c_void; 2] {
-        match self.compute {
-            Compute::CUBLAS_COMPUTE_64F => DOUBLE.each_ref().map(|it| ptr::from_ref(it).cast()),
-            _ => SINGLE.each_ref().map(|it| ptr::from_ref(it).cast()),
-        }
-    }
-
-    /// Refuses what cuBLAS has no product for.
-    pub(super) fn new(it: &Gemm) -> Result<Product, DeviceError> {
-        let refuse = |why: String| Err(DeviceError::Unsupported(why));
-        let compute = match (it.input, it.output) {
-            (DType::F32, DType::F32) => Compute::CUBLAS_COMPUTE_32F,
-            (DType::F64, DType::F64) => Compute::CUBLAS_COMPUTE_64F,
-            (DType::F16, DType::F16 | DType::F32) | (DType::Bf16, DType::Bf16 | DType::F32) => {
-                Compute::CUBLAS_COMPUTE_32F
-            }
-            (input, output) => return refuse(format!("cuBLAS has no product of {input} into {output}")),
-        };
-        let size = |it: usize| c_int::try_from(it).ok();
-        let bytes = super::cpu_gemm::sizes(it).zip(size(it.m).zip(size(it.n)).zip(size(it.k)));
-        let Some(((bytes, ((m, n), k)), batch)) = bytes.zip(size(it.batch)) else {
-            return refuse("cuBLAS takes matrices of at most 2147483647 rows and columns".into());
-        };
-        let stride = |rows: c_int, columns: c_int| c_longlong::from(rows) * c_longlong::from(columns);
-        Ok(Product {
-            bytes,
-            sizes: [m, n, k],
-            strides: [stride(m, k), stride(k, n), stride(m, n)],
-            batch,
-            b_transposed: it.b_transposed,
-            input: data_type(it.input),
-            output: data_type(it.output),
-            compute,
-        })
-    }
-}
-
-fn data_type(dtype: DType) -> DataType {
-    match dtype {
-        DType::F16 => DataType::CUDA_R_16F,
-        DType::Bf16 => DataType::CUDA_R_16BF,
-        DType::F64 => DataType::CUDA_R_64F,
-        _ => DataType::CUDA_R_32F,
     }
 }

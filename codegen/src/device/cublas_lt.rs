@@ -1,5 +1,5 @@
 //! The GPU's baseline at its best: cuBLASLt, with a choice of its algorithms. The products are those of
-//! [`cublas`](super::cublas), computed in the same types and layouts.
+//! [`cublas_product`](super::cublas_product), computed in the same types and layouts.
 //!
 //! The library lies beside cuBLAS and is looked for in the same places. Its types are `cudarc`'s where the library only
 //! reads them; what it writes is taken as numbers, for newer libraries write more than `cudarc` knows.
@@ -14,9 +14,7 @@ use std::{
 };
 
 use cudarc::{
-    cublas::sys::{
-        cublasComputeType_t as Compute, cublasOperation_t as Operation, cudaDataType_t as DataType,
-    },
+    cublas::sys::{cublasOperation_t as Operation, cudaDataType_t as DataType},
     cublaslt::sys::{
         cublasLtMatmulDescAttributes_t as OperationAttribute,
         cublasLtMatmulPreferenceAttributes_t as PreferenceAttribute,
@@ -27,7 +25,8 @@ use cudarc::{
 
 use super::{
     DeviceError,
-    cublas::{Product, Status, StatusText, check},
+    cublas::{Status, StatusText, check},
+    cublas_product::Product,
     cuda_module::device_memory,
     locate::{Wanted, symbol},
 };
@@ -45,6 +44,9 @@ const CUBLAS_LT: Wanted = Wanted {
 
 /// The memory that an algorithm may work in, as cuBLAS itself takes on Hopper.
 const WORKSPACE: usize = 32 << 20;
+
+/// `CUBLAS_STATUS_NOT_SUPPORTED`.
+const NOT_SUPPORTED: Status = 15;
 
 type Handle = *mut c_void;
 
@@ -212,12 +214,14 @@ impl CublasLt {
             .map(|it| Choice { bytes: plan.product.bytes, plan: plan.clone(), algorithm: it.algorithm })
             .collect();
         if choices.is_empty() {
-            return Err(DeviceError::Unsupported("cuBLASLt knows no algorithm for this product".into()));
+            let limits = plan.product.limits();
+            let words = limits.unwrap_or_else(|| "cuBLASLt knows no algorithm for this product".into());
+            return Err(DeviceError::Unsupported(words));
         }
         Ok(choices)
     }
 
-    /// What the heuristic answers.
+    /// What the heuristic answers; nothing where the library cannot compute the product.
     fn ask(&self, plan: &Plan, most: c_int) -> Result<Vec<Found>, DeviceError> {
         let api = self.api;
         let nothing =
@@ -246,6 +250,9 @@ impl CublasLt {
             let answers = found.as_mut_ptr();
             let status =
                 (api.heuristic)(handle, operation, b, a, c, c, preference, most, answers, &raw mut count);
+            if status == NOT_SUPPORTED {
+                return Ok(vec![]);
+            }
             api.check("cublasLtMatmulAlgoGetHeuristic", status)?;
         }
         found.truncate(usize::try_from(count).unwrap_or(0));
@@ -262,7 +269,7 @@ impl CublasLt {
         [a, b, c]: [CUdeviceptr; 3],
         stream: CUstream,
     ) -> Result<(), DeviceError> {
-        let [one, zero] = it.plan.product.scales();
+        let [one, zero] = it.plan.product.arithmetic.scales();
         let [b_layout, a_layout, c_layout] = it.plan.layouts.each_ref().map(|it| it.handle);
         // SAFETY: the caller's promise is the callee's demand; the scales are on the host, as is the default. Products of
         // one machine run one after the other, so that they may share the workspace.
@@ -304,16 +311,13 @@ impl Plan {
 
 /// What to compute: the first operand is our B.
 fn operation(api: &Api, product: &Product) -> Result<Owned, DeviceError> {
-    let scale = match product.compute {
-        Compute::CUBLAS_COMPUTE_64F => DataType::CUDA_R_64F,
-        _ => DataType::CUDA_R_32F,
-    };
+    let (compute, scale) = (product.arithmetic.compute(), product.arithmetic.scale());
     let (destroy, call) = (api.destroy_operation, "cublasLtMatmulDescCreate");
     let transposed: i32 =
         if product.b_transposed { Operation::CUBLAS_OP_T as i32 } else { Operation::CUBLAS_OP_N as i32 };
     // SAFETY: the descriptor is valid for writes, then alive, and the attribute is a number of 32 bits.
     unsafe {
-        let make = |it| (api.operation)(it, product.compute as c_uint, scale as c_uint);
+        let make = |it| (api.operation)(it, compute as c_uint, scale as c_uint);
         let operation = Owned::new(api, call, destroy, make)?;
         let status = (api.set_operation)(
             operation.handle,
@@ -374,12 +378,15 @@ mod tests {
                     .expect("stderr is open");
             }
         };
-        for (input, output, b_transposed, batch) in [
-            (DType::F32, DType::F32, false, 1),
-            (DType::Bf16, DType::F32, true, 3),
-            (DType::F64, DType::F64, true, 1),
+        for (input, accumulator, output, b_transposed, batch) in [
+            (DType::F32, DType::F32, DType::F32, false, 1),
+            (DType::Bf16, DType::F32, DType::F32, true, 3),
+            (DType::F64, DType::F64, DType::F64, true, 1),
+            (DType::F16, DType::F16, DType::F16, false, 1),
+            (DType::Tf32, DType::F32, DType::F32, true, 1),
+            (DType::I8, DType::I32, DType::I32, true, 2),
         ] {
-            let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, output, b_transposed };
+            let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, accumulator, output, b_transposed };
             Plan::new(api, Product::new(&gemm).unwrap()).unwrap();
         }
     }

@@ -2,14 +2,15 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::{collections::BTreeMap, mem, ptr};
+use std::{collections::BTreeMap, ffi::c_void, mem, ptr};
 
 use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdeviceptr};
 
 use super::{
-    BufferId, DeviceError, Gemm, Machine, MachineInfo, Program, ProgramId,
-    cublas::{Cublas, Product},
+    BufferId, DeviceError, Gemm, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
+    cublas::Cublas,
     cublas_lt::{Choice, CublasLt},
+    cublas_product::{Arithmetic, Product},
     cuda_clock::Clock,
     cuda_driver::{check, describe_device, device},
     cuda_launch::Prepared,
@@ -45,6 +46,24 @@ enum Loaded {
     Kernels(Kernels),
     Gemm(Product),
     Choice(Choice),
+    Sequence(Sequence),
+}
+
+/// What is started at once.
+enum Piece<'a> {
+    Kernel(Prepared<'a>),
+    Gemm(&'a Product, [CUdeviceptr; 3]),
+    Choice(&'a Choice, [CUdeviceptr; 3]),
+}
+
+impl Piece<'_> {
+    /// Where the arguments of a kernel lie, as long as the piece does.
+    fn params(&mut self) -> Vec<*mut c_void> {
+        match self {
+            Piece::Kernel(it) => it.params(),
+            Piece::Gemm(..) | Piece::Choice(..) => vec![],
+        }
+    }
 }
 
 impl CudaMachine {
@@ -133,35 +152,59 @@ impl CudaMachine {
     /// Runs a program that [`Machine::run`] may run.
     fn timed(&self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
         let calls = usize::try_from(calls).expect("32 bits fit");
+        let mut pieces = Vec::new();
+        let mut names = Vec::new();
+        self.add_pieces(program, buffers, &mut pieces, &mut names)?;
+        let params: Vec<_> = pieces.iter_mut().map(Piece::params).collect();
+        let count = pieces.len();
+        self.timer.time(calls * count, &names.join(", "), |at| match &pieces[at % count] {
+            Piece::Kernel(launch) => launch.start(&params[at % count], self.timer.stream),
+            Piece::Gemm(product, operands) => {
+                let cublas = self.cublas.as_ref().expect("made when the product was loaded");
+                // SAFETY: number, sizes and distinctness of the buffers were checked.
+                unsafe { cublas.start(product, *operands) }
+            }
+            Piece::Choice(choice, operands) => {
+                let cublas = self.cublas_lt.as_ref().expect("made when the product was loaded");
+                // SAFETY: number, sizes and distinctness of the buffers were checked.
+                unsafe { cublas.start(choice, *operands, self.timer.stream) }
+            }
+        })
+    }
+
+    /// Adds what a call of a program starts, and what that is called.
+    fn add_pieces<'a>(
+        &'a self,
+        program: ProgramId,
+        buffers: &[BufferId],
+        pieces: &mut Vec<Piece<'a>>,
+        names: &mut Vec<String>,
+    ) -> Result<(), DeviceError> {
         match self.program(program)? {
             Loaded::Kernels(kernels) => {
                 let all = self.addresses(buffers, &kernels.sizes)?;
                 let functions = kernels.functions.iter();
-                let mut launches: Vec<_> =
-                    functions.map(|(function, launch)| Prepared::new(*function, launch, &all)).collect();
-                let params: Vec<_> = launches.iter_mut().map(Prepared::params).collect();
-                let count = launches.len();
-                self.timer.time(calls * count, &kernels.names(), |piece| {
-                    launches[piece % count].start(&params[piece % count], self.timer.stream)
-                })
+                pieces.extend(
+                    functions.map(|(function, launch)| Piece::Kernel(Prepared::new(*function, launch, &all))),
+                );
+                names.push(kernels.names());
             }
             Loaded::Gemm(product) => {
-                let operands = self.operands(buffers, &product.bytes)?;
-                let cublas = self.cublas.as_ref().expect("made when the product was loaded");
-                self.timer.time(calls, "the matrix product of cuBLAS", |_| {
-                    // SAFETY: number, sizes and distinctness of the buffers were checked.
-                    unsafe { cublas.start(product, operands) }
-                })
+                pieces.push(Piece::Gemm(product, self.operands(buffers, &product.bytes)?));
+                names.push("the matrix product of cuBLAS".to_owned());
             }
             Loaded::Choice(choice) => {
-                let operands = self.operands(buffers, &choice.bytes)?;
-                let cublas = self.cublas_lt.as_ref().expect("made when the product was loaded");
-                self.timer.time(calls, "a matrix product of cuBLASLt", |_| {
-                    // SAFETY: number, sizes and distinctness of the buffers were checked.
-                    unsafe { cublas.start(choice, operands, self.timer.stream) }
-                })
+                pieces.push(Piece::Choice(choice, self.operands(buffers, &choice.bytes)?));
+                names.push("a matrix product of cuBLASLt".to_owned());
+            }
+            Loaded::Sequence(Sequence { parts, sizes }) => {
+                self.addresses(buffers, sizes)?;
+                for part in parts {
+                    self.add_pieces(part.program, &part.of(buffers), pieces, names)?;
+                }
             }
         }
+        Ok(())
     }
 
     /// The addresses of A, B and C, once their number and sizes are right.
@@ -186,6 +229,11 @@ impl Machine for CudaMachine {
     fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
         self.enter()?;
         let product = Product::new(gemm)?;
+        if product.arithmetic == Arithmetic::Integer {
+            // Only cuBLASLt says at once whether it can.
+            let choices = self.load_gemm_choices(gemm, 1)?;
+            return Ok(*choices.first().expect("there is at least one, or an error"));
+        }
         if self.cublas.is_none() {
             let cublas = Cublas::new(self.timer.stream)?;
             self.info.versions.push(("cuBLAS".into(), cublas.version()?));
@@ -286,6 +334,12 @@ impl Machine for CudaMachine {
         Ok(choices.into_iter().map(|it| self.push(Loaded::Choice(it))).collect())
     }
 
+    fn load_sequence(&mut self, parts: &[Part], sizes: &[usize]) -> Result<ProgramId, DeviceError> {
+        self.enter()?;
+        let sequence = Sequence::new(parts, sizes)?;
+        Ok(self.push(Loaded::Sequence(sequence)))
+    }
+
     fn unload(&mut self, program: ProgramId) {
         let place = usize::try_from(program.0).ok().and_then(|it| self.programs.get_mut(it));
         let Some(Loaded::Kernels(kernels)) = place.and_then(Option::take) else { return };
@@ -311,7 +365,7 @@ impl Drop for CudaMachine {
         for loaded in self.programs.drain(..).flatten() {
             match loaded {
                 Loaded::Kernels(kernels) => kernels.unload(),
-                Loaded::Gemm(_) | Loaded::Choice(_) => {}
+                Loaded::Gemm(_) | Loaded::Choice(_) | Loaded::Sequence(_) => {}
             }
         }
         for (start, _) in self.buffers.values().chain(&self.flush) {

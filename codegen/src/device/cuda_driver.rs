@@ -10,7 +10,7 @@ use std::{
 use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute_enum as Attribute, CUevent, CUresult};
 use ir::Arch;
 
-use super::{DeviceError, MachineInfo, nvrtc};
+use super::{DeviceError, MachineInfo, nvrtc, peak::lanes_per_unit};
 
 /// What is called here and in the other modules of `cuda`. `cudarc` panics at the first call of a function that the driver lacks, so
 /// all are looked up before.
@@ -169,7 +169,7 @@ pub(super) fn describe_device(device: CUdevice) -> Result<MachineInfo, DeviceErr
     let clock_khz = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?);
     let memory_khz = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
     let bus_bytes = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?) / 8.0;
-    let flops = f64::from(units * cores_per_unit(sm)) * 2.0 * clock_khz * 1e3;
+    let flops = f64::from(units * lanes_per_unit(sm)) * 2.0 * clock_khz * 1e3;
     // Data moves on both edges of the memory clock.
     let bytes = memory_khz * 1e3 * 2.0 * bus_bytes;
     Ok(MachineInfo {
@@ -195,14 +195,6 @@ fn versions() -> Result<Vec<(String, String)>, DeviceError> {
     Ok(out)
 }
 
-/// The f32 lanes of a multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions).
-fn cores_per_unit(sm: u32) -> u32 {
-    match sm {
-        60 | 70..=80 => 64,
-        _ => 128,
-    }
-}
-
 /// The architecture to compile for to use all of a device: with the suffix `a` from Hopper on.
 fn native_arch(sm: u32) -> Arch {
     Arch { sm, suffix: (sm >= 90).then_some('a') }
@@ -216,6 +208,5 @@ mod tests {
     fn names_of_architectures() {
         let names: Vec<_> = [75, 80, 89, 90, 100, 120].map(|it| native_arch(it).to_string()).into();
         assert_eq!(names, ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"]);
-        assert_eq!([75, 80, 86, 90].map(cores_per_unit), [64, 64, 128, 128]);
     }
 }

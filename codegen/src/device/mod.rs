@@ -11,6 +11,7 @@ mod cpu_info;
 mod cpu_pool;
 pub mod cublas;
 mod cublas_lt;
+mod cublas_product;
 mod cuda;
 mod cuda_clock;
 mod cuda_driver;
@@ -19,6 +20,7 @@ mod cuda_module;
 mod cuda_wait;
 mod locate;
 pub mod nvrtc;
+mod peak;
 mod resources;
 
 pub use abi::CPU_ABI_HEADER;
@@ -64,8 +66,23 @@ pub struct Launch {
     pub dims: Vec<i64>,
 }
 
-/// A matrix product for a vendor library to run as the baseline: C\[m,n\] = A·B, row-major, accumulated in f32
-/// (f64 for f64).
+/// A program as a part of a sequence of programs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The program.
+    pub program: ProgramId,
+    /// Which of the buffers of the sequence it takes, in its own order.
+    pub buffers: Vec<usize>,
+}
+
+/// Programs that run one after the other, as one.
+struct Sequence {
+    parts: Vec<Part>,
+    /// The bytes of each buffer.
+    sizes: Vec<usize>,
+}
+
+/// A matrix product for a vendor library to run as the baseline: C\[m,n\] = A·B, row-major.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the sentence above and the field's names say it")]
 pub struct Gemm {
@@ -73,9 +90,11 @@ pub struct Gemm {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// The type of A and B: f32, f64, f16 or bf16.
+    /// The type of A and B: f32, f64, f16, bf16, tf32 or i8.
     pub input: ir::DType,
-    /// The type of C: f32, f64, or that of the inputs.
+    /// The type that products are added up in: f32, and f64 for f64, i32 for i8; f16 may be added up in f16.
+    pub accumulator: ir::DType,
+    /// The type of C: that of the accumulator or that of the inputs.
     pub output: ir::DType,
     /// Whether B is stored as \[n,k\].
     pub b_transposed: bool,
@@ -220,6 +239,15 @@ pub trait Machine {
         Ok(vec![self.load_gemm(gemm)?])
     }
 
+    /// Joins programs to one that runs them in this order on buffers of these sizes in bytes. They stay programs of their
+    /// own: the sequence ends to work when one of them is unloaded.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where a part takes a buffer that the sequence has not.
+    fn load_sequence(&mut self, _parts: &[Part], _sizes: &[usize]) -> Result<ProgramId, DeviceError> {
+        Err(DeviceError::Unsupported("this machine has no sequences of programs".into()))
+    }
+
     /// Forgets a program; its handle is then invalid.
     fn unload(&mut self, _program: ProgramId) {}
 }
@@ -235,6 +263,27 @@ fn check_program(program: &Program) -> Result<(), DeviceError> {
         }
     }
     Ok(())
+}
+
+impl Sequence {
+    /// Refuses parts that take what is not there. Whether what they take is large enough is seen when they run.
+    fn new(parts: &[Part], sizes: &[usize]) -> Result<Sequence, DeviceError> {
+        let taken = parts.iter().flat_map(|it| &it.buffers);
+        if let Some(bad) = taken.copied().find(|it| *it >= sizes.len()) {
+            let count = sizes.len();
+            return Err(DeviceError::Unsupported(format!(
+                "a part takes buffer {bad} of a sequence with {count}"
+            )));
+        }
+        Ok(Sequence { parts: parts.to_vec(), sizes: sizes.to_vec() })
+    }
+}
+
+impl Part {
+    /// The buffers of the part among those of its sequence.
+    fn of(&self, all: &[BufferId]) -> Vec<BufferId> {
+        self.buffers.iter().map(|it| all[*it]).collect()
+    }
 }
 
 /// Refuses buffers that are not as many, as large and as distinct as a program needs.

@@ -165,9 +165,10 @@ impl Range {
     /// The values of the exclusive or: below the power of two that neither reaches, if neither is negative.
     pub(super) fn xor(self, other: Range) -> Range {
         let (Some(0..), Some(0..)) = (self.lo, other.lo) else { return Range::default() };
-        // Neither is negative, so that the bits of both together are a number as long as the longer one.
+        // Neither is negative, so that the bits of both together are a number as long as the longer one. Where a loop
+        // has no iterations, a greatest value may be negative all the same.
         let ones = |it: i64| i64::MAX.checked_shr(it.leading_zeros() - 1).unwrap_or(0);
-        Range { lo: Some(0), hi: self.hi.zip(other.hi).map(|(a, b)| ones(a | b)) }
+        Range { lo: Some(0), hi: self.hi.zip(other.hi).map(|(a, b)| ones((a | b).max(0))) }
     }
 
     /// The values in both.

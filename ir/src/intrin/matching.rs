@@ -33,16 +33,14 @@ pub struct Matched {
 pub enum Mismatch {
     #[error("it is no statement of a block, but a way to run one in lanes")]
     NoBlock,
-    #[error(
-        "the block still has its init, which starts a reduction: `decompose_reduction` makes it a block of its own"
-    )]
+    #[error("the block still has its init, which starts a reduction")]
     Init,
-    #[error(
-        "the block runs under the condition `{guard}`, and the instruction has none: `pad_einsum` makes whole tiles"
-    )]
+    #[error("the block runs under the condition `{guard}`, and the instruction has none")]
     Guard { guard: Less },
     #[error("it has loops of {needed}, and the block has {found}")]
     Loops { needed: Extents, found: Extents },
+    #[error("it loads {needed} bytes, and the block copies {found} elements of {bytes} bytes")]
+    Size { needed: u32, found: Extents, bytes: usize },
     #[error("it computes `{needed}`, and the block `{found}`")]
     Body { needed: String, found: String },
     #[error("its operand {operand} is of type {needed}, and `{buffer}` of {found}")]
@@ -51,6 +49,27 @@ pub enum Mismatch {
     Types { needed: &'static [DType], buffer: Name, found: DType },
     #[error("its operand {operand} is in {} memory, and `{buffer}` is in {} memory", needed.as_str(), found.as_str())]
     Scope { operand: Name, needed: Scope, buffer: Name, found: Scope },
+}
+
+impl Mismatch {
+    /// What to try instead, if there is one thing to say.
+    pub const fn help(&self) -> Option<&'static str> {
+        match self {
+            Mismatch::NoBlock => Some("name the loop over the rows of the tile by `loop`"),
+            Mismatch::Init => {
+                Some("decompose_reduction the block first, and tensorize its `_init` with `lanes_m16n8`")
+            }
+            Mismatch::Guard { .. } => Some("pad_einsum the block first, so that all tiles are whole"),
+            Mismatch::Loops { .. } | Mismatch::Size { .. } => {
+                Some("split the loops by the extents of the instruction")
+            }
+            Mismatch::Body { .. } => Some("`explain` shows what the intrinsic computes"),
+            Mismatch::Type { .. } | Mismatch::Types { .. } => Some("choose the intrinsic for these types"),
+            Mismatch::Scope { .. } => {
+                Some("cache_read and cache_write the operands into the scopes it needs, or set_scope them")
+            }
+        }
+    }
 }
 
 /// The numbers of iterations of a nest of loops.
@@ -86,14 +105,6 @@ fn nest(body: &Stmt) -> Option<(Vec<(&Name, &Index)>, &Store)> {
     }
 }
 
-/// How many loops a block must have in its body to be compared with an intrinsic.
-pub fn unblocked(intrinsic: &Intrinsic) -> usize {
-    match intrinsic.instruction {
-        Instruction::Mma { .. } => 3,
-        Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 2,
-    }
-}
-
 /// Compares a block with the description of an intrinsic.
 ///
 /// The loops may stand in another order, the factors of a product too, and a buffer may have its dimensions in
@@ -116,14 +127,11 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
         let found = "several statements".to_owned();
         return Err(Mismatch::Body { needed: line(pattern), found });
     };
-    let mut fitting = permutations(&needed, &found, &description.dims);
+    let fitting = permutations(&needed, &found, &description.dims);
     if fitting.is_empty() {
         return Err(Mismatch::Loops { needed: extents(&needed), found: extents(&found) });
     }
-    fitting.retain(|order| size_fits(intrinsic, func, store, order));
-    if fitting.is_empty() {
-        return Err(Mismatch::Loops { needed: size_needed(intrinsic), found: extents(&found) });
-    }
+    expect_size(intrinsic, func, store, &extents(&found))?;
     for order in &fitting {
         let mut unify = Unify { order, operands: vec![] };
         if unify.access(&pattern.place, &store.place) && unify.value(&pattern.value, &store.value) {
@@ -176,21 +184,17 @@ fn permutations(needed: &[(&Name, &Index)], found: &[(&Name, &Index)], free: &[N
     out
 }
 
-/// Whether the tile of a matrix load is as large as its matrices.
-fn size_fits(intrinsic: &Intrinsic, func: &Func, store: &Store, order: &Pairing) -> bool {
-    let Instruction::Ldmatrix { matrices, .. } = intrinsic.instruction else { return true };
-    let elements: Option<i64> = order.iter().map(|it| it.2.as_int()).product();
-    let bytes = func.dtype_of(&store.place.buffer).and_then(|it| i64::try_from(it.bytes()).ok());
-    matches!((elements, bytes), (Some(elements), Some(bytes)) if elements * bytes == i64::from(matrices) * 128)
-}
-
-fn size_needed(intrinsic: &Intrinsic) -> Extents {
-    match intrinsic.instruction {
-        Instruction::Ldmatrix { matrices, .. } => {
-            Extents(vec![Index::var(&Name::new(format!("(together {} bytes)", matrices * 128)))])
-        }
-        Instruction::Mma { .. } | Instruction::Lanes(_) => Extents(vec![]),
+/// The tile of a matrix load is as large as its matrices.
+fn expect_size(intrinsic: &Intrinsic, func: &Func, store: &Store, found: &Extents) -> Result<(), Mismatch> {
+    let Instruction::Ldmatrix { matrices, .. } = intrinsic.instruction else { return Ok(()) };
+    let needed = matrices * 128;
+    let bytes = func.dtype_of(&store.place.buffer).map_or(1, DType::bytes);
+    let elements: Option<i64> = found.0.iter().map(Index::as_int).product();
+    let all = elements.and_then(|it| it.checked_mul(i64::try_from(bytes).ok()?));
+    if all == Some(i64::from(needed)) {
+        return Ok(());
     }
+    Err(Mismatch::Size { needed, found: found.clone(), bytes })
 }
 
 fn check_operands(description: &Func, func: &Func, operands: &[Operand]) -> Result<(), Mismatch> {

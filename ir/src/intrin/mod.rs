@@ -17,7 +17,7 @@ mod matching;
 
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, rows};
 pub use lane_map::LaneMap;
-pub use matching::{Matched, Mismatch, Operand, matched, unblocked};
+pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 
 use crate::{Block, DType};
 

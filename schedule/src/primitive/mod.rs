@@ -23,6 +23,7 @@ mod software_pipeline_stage;
 mod split;
 mod storage_align;
 mod swizzle;
+mod tensorize;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -50,6 +51,7 @@ pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
 pub use storage_align::StorageAlign;
 pub use swizzle::Swizzle;
+pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -108,6 +110,7 @@ pub enum Step {
     Split(Split),
     StorageAlign(StorageAlign),
     Swizzle(Swizzle),
+    Tensorize(Tensorize),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -140,6 +143,7 @@ impl Step {
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -172,6 +176,7 @@ impl Step {
             Step::Split(it) => it,
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
+            Step::Tensorize(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -204,6 +209,7 @@ impl Step {
             Step::Split(_) => "split",
             Step::StorageAlign(_) => "storage_align",
             Step::Swizzle(_) => "swizzle",
+            Step::Tensorize(_) => "tensorize",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -236,6 +242,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("split", include_str!("split.rs")),
     ("storage_align", include_str!("storage_align.rs")),
     ("swizzle", include_str!("swizzle.rs")),
+    ("tensorize", include_str!("tensorize.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),

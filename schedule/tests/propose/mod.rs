@@ -8,8 +8,8 @@ use tilewright_schedule::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding, Parallel, Reorder,
         ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages,
-        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, TransformLayout, Unroll,
-        Vectorize,
+        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize,
+        TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -59,7 +59,8 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             Step::Bind(Bind { target, axis: axis.into() })
         }
         9 => Step::Parallel(Parallel { target }),
-        10 => match dice.roll(2) {
+        10 => match dice.roll(3) {
+            2 => tensorize(path[0].clone(), &mut dice)?,
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
             _ => unroll(func, target, &mut dice)?,
         },
@@ -115,11 +116,23 @@ fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
     Some(Step::Unroll(Unroll { target, serpentine }))
 }
 
+fn tensorize(target: Name, dice: &mut Dice) -> Option<Step> {
+    let intrin = dice.pick(&["lanes_m16n8", "mma_m16n8k16_f16_f32", "ldmatrix_x1"])?.into();
+    Some(Step::Tensorize(Tensorize { target: Some(target), block: None, intrin }))
+}
+
 fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
     let buffer = dice.pick(&func.buffers.keys().cloned().collect::<Vec<_>>())?;
-    Some(match dice.roll(3) {
+    Some(match dice.roll(4) {
+        3 => {
+            let mode = dice.pick(&[None, Some("64B".into()), Some("none".into())])?;
+            Step::Swizzle(Swizzle { buffer, mode, bits: None, base: None, shift: None })
+        }
         1 => Step::TransformLayout(TransformLayout { buffer, order: vec![1, 0] }),
-        0 => Step::SetScope(SetScope { buffer, scope: dice.pick(&["global", "shared", "local"])?.into() }),
+        0 => Step::SetScope(SetScope {
+            buffer,
+            scope: dice.pick(&["global", "shared", "shared", "local"])?.into(),
+        }),
         _ => Step::StorageAlign(StorageAlign { buffer, axis: -2, factor: 8.into(), offset: 1.into() }),
     })
 }

@@ -13,7 +13,7 @@ use codegen::device::{DeviceError, Program};
 use super::{Bench, Loaded, fault::is_sticky};
 use crate::{
     Comparison, Failure, Measured, Ratio, Regime, Roofline, Settings,
-    baseline::gemm_of,
+    baseline::{Grouping, Unfused, gemm_of, library},
     data::{shuffled, stream},
 };
 
@@ -63,19 +63,12 @@ impl Bench<'_> {
         self.machine.set_threads(settings.threads);
         let mut runners: Vec<Runner> =
             candidates.iter().map(|it| Runner::new(&it.label, self.load(it.program))).collect();
-        let mut no_baseline = None;
-        let baseline = settings.baseline.then(|| self.load_baseline()).flatten();
-        let has_baseline = match baseline {
-            Some(Ok(loaded)) => {
-                runners.push(Runner::new("baseline", Ok(loaded)));
-                true
-            }
-            Some(Err(err)) => {
-                no_baseline = Some(err);
-                false
-            }
-            None => false,
+        let baselines = if settings.baseline { self.load_baselines() } else { Ok(vec![]) };
+        let (baselines, no_baseline) = match baselines {
+            Ok(them) => (them, None),
+            Err(err) => (vec![], Some(err)),
         };
+        runners.extend(baselines.into_iter().map(|(label, loaded)| Runner::new(&label, Ok(loaded))));
         for runner in &mut runners {
             seen(Progress::Verifying(&runner.measured.label));
             self.prepare(runner, settings);
@@ -88,19 +81,50 @@ impl Bench<'_> {
         }
         self.machine.set_threads(0);
         let mut measured: Vec<Measured> = runners.into_iter().map(|it| it.measured).collect();
-        let baseline = if has_baseline { measured.pop() } else { None };
+        let mut baselines = measured.split_off(candidates.len()).into_iter();
+        let (baseline, other_baselines) = (baselines.next(), baselines.collect());
         for it in measured.iter_mut().filter(|it| it.failure.is_none()) {
             let theirs = baseline.as_ref().filter(|it| it.failure.is_none());
             it.versus_baseline = theirs.and_then(|theirs| Ratio::of(it, theirs));
         }
-        Comparison { candidates: measured, baseline, no_baseline, regime: settings.regime, roofline }
+        let regime = settings.regime;
+        Comparison { candidates: measured, baseline, other_baselines, no_baseline, regime, roofline }
     }
 
-    fn load_baseline(&mut self) -> Option<Result<Loaded, DeviceError>> {
-        let (gemm, names) = gemm_of(self.case)?;
-        let buffers = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
-        let program = self.machine.load_gemm(&gemm);
-        Some(program.map(|program| Loaded { program, buffers, workspace: vec![] }))
+    /// The library's product, or what it is the first part of, each with its name; nothing where there is neither.
+    fn load_baselines(&mut self) -> Result<Vec<(String, Loaded)>, DeviceError> {
+        let library = library(self.machine.info());
+        if let Some((gemm, names)) = gemm_of(self.case) {
+            let buffers = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
+            let program = self.machine.load_gemm(&gemm)?;
+            return Ok(vec![(library.to_owned(), Loaded::plain(program, buffers))]);
+        }
+        let mut all: Vec<(String, Loaded)> = vec![];
+        for grouping in [Grouping::Separate, Grouping::Together] {
+            let Some(unfused) = Unfused::of(self.case, grouping) else { break };
+            // With a single stage both are the same.
+            let name = unfused.name(library);
+            if all.iter().any(|it| it.0 == name) {
+                break;
+            }
+            let loaded = self.load_product_and_kernels(&unfused);
+            match loaded {
+                Ok(loaded) => all.push((name, loaded)),
+                Err(err) => {
+                    for (_, loaded) in all {
+                        self.release(loaded);
+                    }
+                    return Err(err);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn load_product_and_kernels(&mut self, unfused: &Unfused) -> Result<Loaded, DeviceError> {
+        let programs = unfused.programs(self.machine.info())?;
+        let product = self.machine.load_gemm(&unfused.gemm)?;
+        self.load_unfused(unfused, product, &programs)
     }
 
     /// Verifies, warms up, and chooses how many calls make a sample.

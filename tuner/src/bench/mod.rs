@@ -22,6 +22,7 @@ mod fault;
 mod finals;
 mod paired;
 mod screen;
+mod unfused;
 mod vendor;
 mod verdict;
 
@@ -83,6 +84,15 @@ struct Loaded {
     buffers: Vec<BufferId>,
     /// Those of them that are its own.
     workspace: Vec<BufferId>,
+    /// The programs that it runs, if it is a sequence of programs.
+    parts: Vec<ProgramId>,
+}
+
+impl Loaded {
+    /// A program over buffers that somebody else owns.
+    fn plain(program: ProgramId, buffers: Vec<BufferId>) -> Loaded {
+        Loaded { program, buffers, workspace: vec![], parts: vec![] }
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -140,7 +150,7 @@ impl<'a> Bench<'a> {
             return Err(Failure::Buffers { program: first, case: sizes });
         };
         let buffers = self.kept.buffers.values().copied().collect();
-        let mut loaded = Loaded { program: self.machine.load(program)?, buffers, workspace: vec![] };
+        let mut loaded = Loaded::plain(self.machine.load(program)?, buffers);
         match own.iter().try_for_each(|size| self.add_workspace(&mut loaded, *size)) {
             Ok(()) => Ok(loaded),
             Err(err) => {
@@ -165,6 +175,7 @@ impl<'a> Bench<'a> {
         if !self.kept.lost {
             loaded.workspace.into_iter().for_each(|it| self.machine.free(it));
             self.machine.unload(loaded.program);
+            loaded.parts.into_iter().for_each(|it| self.machine.unload(it));
         }
     }
 

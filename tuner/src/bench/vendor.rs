@@ -1,4 +1,5 @@
-//! The vendor's library at its best.
+//! The vendor's library at its best. For a product with elementwise stages after it that is the library's product and one
+//! kernel for each stage.
 //!
 //! The library is asked for its ways to compute the product, its own first choice, the *heuristic*, first. Each is
 //! verified and timed ten times in shuffled rounds. Another one takes the place of the heuristic only if it is more than
@@ -6,12 +7,12 @@
 
 use std::time::Duration;
 
-use codegen::device::MachineInfo;
+use codegen::device::{DeviceError, MachineInfo};
 
 use super::{Bench, Loaded, compare::Runner, error_of, fault::is_sticky, finals::error_of_runner};
 use crate::{
     Failure, Regime, Settings,
-    baseline::gemm_of,
+    baseline::{Grouping, Unfused, gemm_of},
     bootstrap::median,
     log::{Stage, TrialError},
 };
@@ -51,27 +52,31 @@ pub(super) enum Choice {
     Takes(Box<Vendor>),
 }
 
+/// Ways to compute a case with the library, its own first choice first.
+struct Ways {
+    name: String,
+    loaded: Vec<Loaded>,
+}
+
 impl Bench<'_> {
     /// Chooses the library's best way.
     ///
     /// # Errors
     /// Where the machine is lost.
     pub(super) fn vendor(&mut self, settings: &Settings) -> Result<Choice, TrialError> {
-        let Some((gemm, names)) = gemm_of(self.case) else { return Ok(Choice::None) };
-        let programs = match self.machine.load_gemm_choices(&gemm, MOST) {
-            Ok(programs) => programs,
+        let ways = match self.ways() {
+            Ok(Some(ways)) => ways,
+            Ok(None) => return Ok(Choice::None),
             Err(err) => {
                 let words = err.to_string();
                 self.unless_lost(Some(&err.into()))?;
                 return Ok(Choice::Fails(words));
             }
         };
-        let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
         let calibration = calibration(settings, self.machine.info().arch != "cpu");
         let mut runners = Vec::new();
-        for program in programs {
-            let loaded = Loaded { program, buffers: buffers.clone(), workspace: vec![] };
-            runners.push(self.prepared("baseline", Ok(loaded), &calibration)?);
+        for loaded in ways.loaded {
+            runners.push(self.prepared(&ways.name, Ok(loaded), &calibration)?);
         }
         self.rounds(&mut runners, &calibration, false, &mut |_| {});
         runners.iter().try_for_each(|it| self.unless_lost(it.measured.failure.as_ref()))?;
@@ -82,9 +87,8 @@ impl Bench<'_> {
         for (at, mut runner) in runners.into_iter().enumerate() {
             let Some(loaded) = runner.loaded.take() else { continue };
             if chosen(&times) == Some(at) {
-                let runner = self.prepared("baseline", Ok(loaded), settings)?;
-                let name = library_name(self.machine.info());
-                let library = Library { name, heuristic: times[0], tried };
+                let runner = self.prepared(&ways.name, Ok(loaded), settings)?;
+                let library = Library { name: ways.name.clone(), heuristic: times[0], tried };
                 found = Choice::Takes(Box::new(Vendor { runner, library }));
             } else {
                 if at == 0 && chosen(&times).is_none() {
@@ -94,6 +98,36 @@ impl Bench<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The library's ways to compute the case, or the product that it begins with, followed by elementwise kernels;
+    /// `None` where it is neither.
+    fn ways(&mut self) -> Result<Option<Ways>, DeviceError> {
+        if let Some((gemm, names)) = gemm_of(self.case) {
+            let programs = self.machine.load_gemm_choices(&gemm, MOST)?;
+            let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
+            let loaded = programs.into_iter().map(|it| Loaded::plain(it, buffers.clone())).collect();
+            return Ok(Some(Ways { name: library_name(self.machine.info()), loaded }));
+        }
+        let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };
+        let kernels = unfused.programs(self.machine.info())?;
+        let mut products = self.machine.load_gemm_choices(&unfused.gemm, MOST)?.into_iter();
+        let mut loaded = vec![];
+        while let Some(product) = products.next() {
+            match self.load_unfused(&unfused, product, &kernels) {
+                Ok(it) => loaded.push(it),
+                Err(err) => {
+                    if !self.kept.lost {
+                        products.for_each(|it| self.machine.unload(it));
+                    }
+                    for it in loaded {
+                        self.release(it);
+                    }
+                    return Err(err);
+                }
+            }
+        }
+        Ok(Some(Ways { name: unfused.name(&library_name(self.machine.info())), loaded }))
     }
 
     /// Passes on an error that the machine does not outlive.

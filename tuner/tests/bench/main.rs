@@ -8,6 +8,7 @@ mod cpu;
 mod fake;
 mod finals;
 mod screen;
+mod unfused;
 
 use std::time::Duration;
 

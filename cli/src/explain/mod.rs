@@ -1,20 +1,23 @@
 //! `tilewright explain`.
 
+mod intrinsic;
+
+use ir::intrin;
 use schedule::primitive;
 use serde_json::json;
 
 use crate::{report::Report, shell::Shell, table::Table};
 
-/// Explain a primitive, or list all of them
+/// Explain a primitive or a tensor intrinsic, or list all of them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// The primitive; all are listed without it
-    primitive: Option<String>,
+    /// The primitive or the intrinsic; all are listed without it
+    name: Option<String>,
 }
 
 impl Explain {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        match &self.primitive {
+        match &self.name {
             Some(name) => one(name, shell),
             None => all(shell),
         }
@@ -22,11 +25,19 @@ impl Explain {
 }
 
 fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Report> {
+    if let Some(found) = intrin::find(name) {
+        if shell.json {
+            return shell.json(&intrinsic::data(found));
+        }
+        write!(shell.out, "{}", intrinsic::manual(found))?;
+        return Ok(());
+    }
     let Some(text) = primitive::explain(name) else {
-        let near = schedule::nearest(name, primitive::names().chain(["choose"]));
-        let help = near.map(|it| format!("did you mean `{it}`?"));
+        let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
+        let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
         let all = "`tilewright explain` lists all of them".to_owned();
-        return Err(Report::usage(format!("there is no primitive `{name}`")).help(help.unwrap_or(all)));
+        let title = format!("there is no primitive or intrinsic `{name}`");
+        return Err(Report::usage(title).help(help.unwrap_or(all)));
     };
     if shell.json {
         return shell.json(&json!({"ok": true, "primitive": name, "text": text}));
@@ -43,13 +54,25 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Report> {
         lines.collect::<Vec<_>>().join(" ")
     };
     let entries = primitive::names().chain(["choose"]).map(|it| (it, summary(it)));
+    let intrinsics = intrin::ALL.iter().map(|it| (it.name, it.about));
     if shell.json {
         let entries = entries.map(|(name, summary)| json!({"primitive": name, "summary": summary}));
-        return shell.json(&json!({"ok": true, "primitives": entries.collect::<Vec<_>>()}));
+        let intrinsics = intrinsics.map(|(name, about)| json!({"intrinsic": name, "summary": about}));
+        return shell.json(&json!({
+            "ok": true,
+            "primitives": entries.collect::<Vec<_>>(),
+            "intrinsics": intrinsics.collect::<Vec<_>>(),
+        }));
     }
     let mut table = Table::new(["primitive", "what it does"]);
     for (name, summary) in entries {
         table.row([name.to_owned(), summary]);
+    }
+    table.print(shell.out)?;
+    writeln!(shell.out)?;
+    let mut table = Table::new(["intrinsic", "what it does"]);
+    for (name, about) in intrinsics {
+        table.row([name.to_owned(), about.to_owned()]);
     }
     table.print(shell.out)?;
     Ok(())

@@ -1,0 +1,148 @@
+//! What a tensor intrinsic computes, and which lane has what.
+
+use std::fmt::Write as _;
+
+use ir::intrin::{Instruction, Intrinsic, LaneMap};
+use serde_json::{Value, json};
+
+/// The manual of an intrinsic.
+pub(super) fn manual(it: &Intrinsic) -> String {
+    let mut out = format!("{}\n\n{}\nNeeds sm_{} or later.", it.name, it.about, it.least_sm);
+    if !it.types.is_empty() {
+        let types: Vec<_> = it.types.iter().map(|it| it.as_str()).collect();
+        let _ = write!(out, " T is {}.", types.join(", "));
+    }
+    out.push('\n');
+    match it.instruction {
+        Instruction::Mma { opcode, .. } => {
+            let _ = write!(out, "PTX: {opcode}\n\n{}", it.description);
+            for (name, map) in maps(it) {
+                let _ = write!(out, "\n{name}: {}", drawn(map));
+            }
+        }
+        Instruction::Ldmatrix { matrices, transposed } => {
+            let trans = if transposed { ".trans" } else { "" };
+            let _ = write!(out, "PTX: ldmatrix.sync.aligned.m8n8.x{matrices}{trans}.shared.b16\n\n");
+            let _ = write!(out, "{}", it.description);
+            out.push_str(&matrix(matrices, transposed));
+        }
+        Instruction::Lanes(map) => {
+            let [rows, columns] = map.tile;
+            let _ = write!(
+                out,
+                "\nfor i in 0..{rows}\n  for j in 0..{columns}\n    any statement\n->\nfor i_lane in 0..32 @threadIdx.x\n  \
+                 for i_part in 0..{} @unrolled\n    for i_elem in 0..{} @vectorized\n      \
+                 the statement with i = {}\n                     and j = {}\n\n{}",
+                map.parts[0],
+                map.parts[1],
+                own(map.row),
+                own(map.column),
+                drawn(map)
+            );
+        }
+    }
+    out
+}
+
+/// The expression with the names of the loops that `tensorize` makes.
+fn own(text: &str) -> String {
+    let word = |word: &str| match word {
+        "lane" => "i_lane".to_owned(),
+        "h" => "i_part".to_owned(),
+        "v" => "i_elem".to_owned(),
+        other => other.to_owned(),
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The same as data.
+pub(super) fn data(it: &Intrinsic) -> Value {
+    let map = |(name, map): (&str, &'static LaneMap)| {
+        let own = map.table().chunks(map.table().len() / 32);
+        json!({"operand": name, "map": map.name, "tile": map.tile, "elements_of_lanes": own.collect::<Vec<_>>()})
+    };
+    json!({
+        "ok": true,
+        "intrinsic": it.name,
+        "about": it.about,
+        "least_sm": it.least_sm,
+        "types": it.types.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
+        "description": it.description,
+        "maps": maps(it).into_iter().map(map).collect::<Vec<_>>(),
+    })
+}
+
+fn maps(it: &Intrinsic) -> Vec<(&'static str, &'static LaneMap)> {
+    match it.instruction {
+        Instruction::Mma { c, a, b, .. } => vec![("C", c), ("A", a), ("B", b)],
+        Instruction::Lanes(map) => vec![("tile", map)],
+        Instruction::Ldmatrix { .. } => vec![],
+    }
+}
+
+/// The tile, each cell with the lane that has it; neighbours that one lane has side by side share a cell.
+fn drawn(map: &'static LaneMap) -> String {
+    let first = map.element_at(0, 0);
+    let second = map.element_at(0, i64::from(map.parts[1] > 1));
+    let wide = [0, 1].map(|at| if second[at] > first[at] { map.parts[1] } else { 1 });
+    let mut owner = std::collections::BTreeMap::new();
+    for lane in 0..32 {
+        for place in 0..map.len() {
+            owner.insert(map.element_at(lane, place), (lane, place));
+        }
+    }
+    let range = |from: i64, count: i64| {
+        if count == 1 { from.to_string() } else { format!("{from}-{}", from + count - 1) }
+    };
+    let [rows, columns] = map.tile;
+    let mut out = format!("{rows} x {columns}, T5:2 is lane 5, from its element 2 on\n\n       ");
+    for column in (0..columns).step_by(usize::try_from(wide[1]).unwrap_or(1)) {
+        let _ = write!(out, "{:<7}", range(column, wide[1]));
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    for row in (0..rows).step_by(usize::try_from(wide[0]).unwrap_or(1)) {
+        let _ = write!(out, "{:>5}  ", range(row, wide[0]));
+        for column in (0..columns).step_by(usize::try_from(wide[1]).unwrap_or(1)) {
+            let (lane, place) = owner[&[row, column]];
+            let _ = write!(out, "{:<7}", format!("T{lane}:{place}"));
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out
+}
+
+/// What becomes of each matrix of a matrix load.
+fn matrix(matrices: u32, transposed: bool) -> String {
+    let lanes = matrices * 8 - 1;
+    let mut out = format!(
+        "\nLanes 0 to {lanes} each give the address of a row of 16 bytes: lane 8*g + r that of row r of matrix g.\n\
+         Matrix g goes to the g-th 4 bytes of every lane{}:\n\n",
+        if transposed { ", an element of 2 bytes low or high in them" } else { "" }
+    );
+    let head: Vec<String> = match transposed {
+        false => (0..4).map(|it| format!("byte {}", it * 4)).collect(),
+        true => (0..8).map(|it| format!("elem {it}")).collect(),
+    };
+    let _ = write!(out, "         ");
+    for it in &head {
+        let _ = write!(out, "{it:<10}");
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    for row in 0..8 {
+        let _ = write!(out, "  row {row}  ");
+        for column in 0..head.len() {
+            let text = if transposed {
+                format!("T{} {}", column * 4 + row / 2, if row % 2 == 0 { "low" } else { "high" })
+            } else {
+                format!("T{}", row * 4 + column)
+            };
+            let _ = write!(out, "{text:<10}");
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,134 @@
+use std::sync::Arc;
+
+use ir::{
+    Annotation, Block, Index, Loop, LoopKind, Name, Stmt, ThreadAxis,
+    intrin::{self, Instruction, Intrinsic, LaneMap, TENSORIZE},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Primitive, ScheduleError, ScheduleState, TileError,
+    error::Thing,
+    rewrite::{simplify_loop, subst_loops},
+    tile::blockized,
+};
+
+/// Has a block, or the loops over a tile, done by the 32 lanes of a warp together.
+///
+/// ```text
+/// tensorize(loop: "ii", intrin: "mma_m16n8k16_f16_f32")
+///
+/// for ko in 0..k/16 { for ii in 0..16 { for ji in 0..8 { for ki in 0..16 { C[ii, ji] += f32(A[ii, ko*16 + ki]) * f32(B[ko*16 + ki, ji]) } } } }
+/// ->
+/// for ko in 0..k/16 { C = mma_m16n8k16_f16_f32(C, A[.., ko*16 ..], B[ko*16 .., ..]) }
+/// ```
+///
+/// With an `mma_` or `ldmatrix_` intrinsic, `loop` and the loops in it come into the block as `blockize` brings them, or
+/// `block` names one that it made already. What the block computes must be what the intrinsic computes: loops of its
+/// extents in any order, its arithmetic, its types, and operands in its scopes, `fragment` or `shared`. The block keeps
+/// its name and its meaning, and moves and is pipelined like any other; only lowering puts the instruction in its place. It
+/// stands under no loop bound to `threadIdx.x`, for that axis is the lanes; `threadIdx.y` and `threadIdx.z` number warps.
+///
+/// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
+/// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
+/// works on the elements that it has. So accumulators are filled, converted and stored, guards and all.
+///
+/// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tensorize {
+    /// The outermost loop over the tile.
+    #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Name>,
+    /// In its place, a block that works on tiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Name>,
+    /// The intrinsic.
+    pub intrin: Name,
+}
+
+impl Primitive for Tensorize {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let known = || intrin::ALL.iter().map(|it| Name::from(it.name)).collect();
+        let missing =
+            || ScheduleError::NoSuch { thing: Thing::Intrinsic, name: self.intrin.clone(), known: known() };
+        let intrinsic = intrin::find(self.intrin.as_str()).ok_or_else(missing)?;
+        match (&self.target, &self.block, intrinsic.instruction) {
+            (Some(target), None, Instruction::Lanes(map)) => spread(state, target, intrinsic, map),
+            (Some(target), None, _) => {
+                let block = blockized(state, target)?;
+                let marked = tensorized(state, block, intrinsic)?;
+                state.func.replace_loop(target, |_| Stmt::Block(Arc::new(marked)));
+                Ok(())
+            }
+            (None, Some(name), _) => {
+                let block = state.expect_block(name)?.clone();
+                let marked = tensorized(state, block, intrinsic)?;
+                state.func.replace_block(name, |_| Stmt::Block(Arc::new(marked)));
+                Ok(())
+            }
+            (Some(_), Some(_), _) | (None, None, _) => Err(TileError::TensorizeWhat.into()),
+        }
+    }
+}
+
+/// The block with its annotation, if it computes what the intrinsic does.
+fn tensorized(
+    state: &ScheduleState,
+    mut block: Block,
+    intrinsic: &'static Intrinsic,
+) -> Result<Block, ScheduleError> {
+    if block.annotations.contains_key(TENSORIZE) {
+        return Err(ScheduleError::Annotated { name: block.name, key: TENSORIZE.to_owned() });
+    }
+    if let Err(mismatch) = intrin::matched(intrinsic, &state.func, &block) {
+        let (block, intrinsic) = (block.name, intrinsic.name);
+        return Err(TileError::Mismatch { block, intrinsic, mismatch }.into());
+    }
+    block.annotations.insert(TENSORIZE.to_owned(), Annotation::Text(intrinsic.name.to_owned()));
+    Ok(block)
+}
+
+/// Spreads the elements of a tile over the lanes that have them.
+fn spread(
+    state: &mut ScheduleState,
+    target: &Name,
+    intrinsic: &'static Intrinsic,
+    map: &'static LaneMap,
+) -> Result<(), ScheduleError> {
+    let outer = state.expect_plain_loop(target)?;
+    let found = |it: &Loop| it.extent.clone();
+    let Stmt::Loop(inner) = &outer.body else {
+        let error = TileError::LaneTile { loop_name: target.clone(), map, found: vec![found(outer)] };
+        return Err(error.into());
+    };
+    let inner = state.expect_plain_loop(&inner.var)?.clone();
+    if [&outer.extent, &inner.extent] != [&Index::int(map.tile[0]), &Index::int(map.tile[1])] {
+        let found = vec![found(outer), found(&inner)];
+        return Err(TileError::LaneTile { loop_name: target.clone(), map, found }.into());
+    }
+    let names = ["lane", "part", "elem"].map(|it| Name::new(format!("{target}_{it}")));
+    names.iter().try_for_each(|it| state.expect_fresh(it))?;
+
+    let [lane, part, elem] = names.each_ref().map(Index::var);
+    let [row, column] = map.element(&lane, &part, &elem);
+    let mut body = inner.body.clone();
+    subst_loops(&mut body, &|var| match var {
+        var if var == target => Some(row.clone()),
+        var if *var == inner.var => Some(column.clone()),
+        _ => None,
+    });
+    let kinds = [LoopKind::Bound(ThreadAxis::ThreadX), LoopKind::Unrolled, LoopKind::Vectorized];
+    let extents = [intrin::WARP, map.parts[0], map.parts[1]];
+    let mut loops: Vec<Loop> = Vec::new();
+    for ((var, kind), extent) in names.into_iter().zip(kinds).zip(extents) {
+        let annotations = ir::Annotations::new();
+        loops.push(Loop { var, extent: Index::int(extent), kind, annotations, body: Stmt::Seq(vec![]) });
+    }
+    loops[0].annotations.insert(TENSORIZE.to_owned(), Annotation::Text(intrinsic.name.to_owned()));
+    let first = loops[0].var.clone();
+    let nest = loops.into_iter().rev().fold(body, |body, it| Stmt::Loop(Arc::new(Loop { body, ..it })));
+    state.func.replace_loop(target, |_| nest);
+    simplify_loop(&mut state.func, &first);
+    Ok(())
+}
