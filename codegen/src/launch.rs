@@ -59,7 +59,8 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             dims: module.dims.iter().map(|name| dims[name]).collect(),
         })
     });
-    Ok(Program { binary, launches: launches.collect::<Result<_, _>>()?, buffers })
+    let zeroed = module.args.values().enumerate().filter(|(_, it)| it.zeroed).map(|(at, _)| at).collect();
+    Ok(Program { binary, launches: launches.collect::<Result<_, _>>()?, buffers, zeroed })
 }
 
 /// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.

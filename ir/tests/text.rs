@@ -129,7 +129,7 @@ fn lowered_programs_print_in_the_same_taste() {
     let index = |text: &str| text.parse::<Index>().unwrap();
     let access =
         |buffer: &str, at: &str, lanes| Access { lanes, ..Access::new(&Name::from(buffer), vec![index(at)]) };
-    let arg = |len, role| Arg { dtype: DType::F32, len: index(len), role };
+    let arg = |len, role| Arg { dtype: DType::F32, len: index(len), role, zeroed: false };
     let alloc = Alloc {
         name: Name::from("A_shared"),
         dtype: DType::F32,

@@ -57,6 +57,10 @@ pub enum LowerError {
     Exchange { buffer: Name, scope: &'static str, writer: Name, reader: Name, axis: ThreadAxis },
     #[error("`{block}` may write one element of `{buffer}` in several threads of {}, in no order", axis.as_str())]
     Race { block: Name, buffer: Name, axis: ThreadAxis },
+    #[error(
+        "the blocks of loop `{var}` would take turns again and again in loop `{around}`, and nobody ends a round"
+    )]
+    TurnsRepeat { var: Name, around: Name },
     #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
     ParallelRace { var: Name, buffer: Name },
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
@@ -112,6 +116,7 @@ impl LowerError {
             | LowerError::LaneCount { .. } => vec![],
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
+            LowerError::TurnsRepeat { var, around } => vec![var, around],
             LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
                 vec![var, buffer]
             }
@@ -151,6 +156,7 @@ impl LowerError {
                 "compute the producer at the same blockIdx loop, or in its own nest"
             }
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
+            LowerError::TurnsRepeat { .. } => "bind the loop around it to a blockIdx axis, or put it inside",
             LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
             LowerError::Fragment(err) => return err.help().map(str::to_owned),

@@ -85,13 +85,14 @@ fn swizzled(buffer: &Buffer, offset: Index) -> Index {
 
 fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {
     match op {
+        Op::Turn(it) => Op::Turn(ir::Turn { counter: f(&it.counter), ..it.clone() }),
         Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op.clone(),
         Op::For(it) => {
             let body = it.body.iter().map(|op| map_accesses(op, f)).collect();
             Op::For(std::sync::Arc::new(ir::For { body, ..ir::For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| map_accesses(op, f)).collect()),
-        Op::Store(place, value) | Op::Copy(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
             op.with_assignment(f(place), value.map_loads(&mut |access| Value::Load(f(access))))
         }
     }

@@ -7,6 +7,7 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod across;
 mod barriers;
 mod bounds;
 mod collapse_unit_loops;
@@ -102,6 +103,8 @@ pub(crate) struct Context {
     pub(crate) mechanisms: Mechanisms,
     /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
     pub(crate) copies: mechanism::Copies,
+    /// Set by `check_exchange`.
+    pub(crate) meetings: across::Meetings,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
@@ -124,6 +127,7 @@ impl Context {
             target: target.clone(),
             mechanisms: Mechanisms::new(),
             copies: mechanism::Copies::new(),
+            meetings: across::Meetings::new(),
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),

@@ -74,7 +74,7 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
     let bare = |it: &str| n(it.trim_end_matches('+'));
     let arg = |(name, dtype, len): &(&str, DType, Index)| {
         let role = if name.ends_with('+') { Role::Output } else { Role::Input };
-        (bare(name), Arg { dtype: *dtype, len: len.clone(), role })
+        (bare(name), Arg { dtype: *dtype, len: len.clone(), role, zeroed: false })
     };
     let kernel = Kernel {
         name: n(name),

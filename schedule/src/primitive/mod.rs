@@ -7,6 +7,7 @@ mod cache_read;
 mod cache_write;
 mod compute_at;
 mod compute_inline;
+mod cross_block_reduction;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
@@ -35,6 +36,7 @@ pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
+pub use cross_block_reduction::CrossBlockReduction;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
@@ -94,6 +96,7 @@ pub enum Step {
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
+    CrossBlockReduction(CrossBlockReduction),
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
@@ -127,6 +130,7 @@ impl Step {
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
@@ -160,6 +164,7 @@ impl Step {
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
@@ -193,6 +198,7 @@ impl Step {
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
             Step::ComputeInline(_) => "compute_inline",
+            Step::CrossBlockReduction(_) => "cross_block_reduction",
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
@@ -226,6 +232,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
+    ("cross_block_reduction", include_str!("cross_block_reduction.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),

@@ -6,10 +6,10 @@ use tilewright_schedule::{
     Number, Step,
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding, Parallel, Reorder,
-        ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages,
-        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize,
-        TransformLayout, Unroll, Vectorize,
+        CrossBlockReduction, DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding,
+        Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope,
+        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize,
     },
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
             Step::Bind(Bind { target, axis: axis.into() })
         }
-        9 => Step::Parallel(Parallel { target }),
+        9 => at_once(target, &mut dice)?,
         10 => match dice.roll(3) {
             2 => tensorize(path[0].clone(), &mut dice)?,
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
@@ -90,6 +90,15 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
+}
+
+/// A step by which iterations run at once.
+fn at_once(target: Name, dice: &mut Dice) -> Option<Step> {
+    if dice.roll(2) == 0 {
+        return Some(Step::Parallel(Parallel { target }));
+    }
+    let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
+    Some(Step::CrossBlockReduction(CrossBlockReduction { target, mechanism }))
 }
 
 fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {

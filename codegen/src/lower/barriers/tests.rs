@@ -112,9 +112,14 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
             }
             Op::For(it) => Op::For(For { body: cut(&it.body, all, which), ..For::clone(it) }.into()),
             Op::If(cond, body) => Op::If(cond.clone(), cut(body, all, which)),
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) | Op::Comment(_) => {
-                op.clone()
-            }
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Turn(_)
+            | Op::Comment(_) => op.clone(),
         });
     }
     out
