@@ -149,7 +149,11 @@ fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
             let mode = dice.pick(&[None, Some("64B".into()), Some("none".into())])?;
             Step::Swizzle(Swizzle { buffer, mode, bits: None, base: None, shift: None })
         }
-        1 => Step::TransformLayout(TransformLayout { buffer, order: Some(vec![1, 0]), index_map: None }),
+        1 => {
+            let index_map = dice.pick(&[None, Some("(i, k) -> (k floordiv 2, i, k mod 2)".to_owned())])?;
+            let order = index_map.is_none().then(|| vec![1, 0]);
+            Step::TransformLayout(TransformLayout { buffer, order, index_map })
+        }
         0 => Step::SetScope(SetScope {
             buffer,
             scope: dice.pick(&["global", "shared", "shared", "local"])?.into(),
