@@ -16,19 +16,19 @@ pub(crate) fn parse_values(word: &str) -> Result<Values, String> {
     let (name, list) = word.split_once('=').ok_or("a dimension is written `name=value`")?;
     let mut values = IndexSet::new();
     for part in list.split(',') {
-        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let (least, most) = part.split_once("..").unwrap_or((part, part));
         let number = |it: &str| {
             let value = it.parse::<i64>().ok().filter(|it| *it > 0);
             value.ok_or("a value is a whole number from 1, and a range `1..300` with both ends")
         };
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
+        let (least, most) = (number(least)?, number(most)?);
+        if least > most {
             return Err(format!("the range {part} is empty: it goes from the less to the greater"));
         }
-        if last.abs_diff(first) >= MOST as u64 || values.len() >= MOST {
+        if most.abs_diff(least) >= MOST as u64 || values.len() >= MOST {
             return Err(format!("these are more than {MOST} values"));
         }
-        values.extend(first..=last);
+        values.extend(least..=most);
     }
     Ok((Name::new(name), values.into_iter().collect()))
 }
