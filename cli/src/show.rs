@@ -208,10 +208,15 @@ fn resources(plan: &Plan, func: &Func, target: &Target, shell: &mut Shell<'_>) -
         ]);
         data.push(json!({"resources": it, "launch": launch, "occupancy": full}));
     }
+    let swizzles = codegen::lower::swizzles(func, target).unwrap_or_default();
     if shell.json {
-        return shell.json(&json!({"ok": true, "target": words(target), "kernels": data}));
+        let all = json!({"ok": true, "target": words(target), "kernels": data, "swizzles": swizzles});
+        return shell.json(&all);
     }
     table.print(shell.out)?;
+    for it in &swizzles {
+        writeln!(shell.out, "{it}")?;
+    }
     for it in &built.resources {
         for warning in &it.warnings {
             writeln!(shell.out, "{}: {warning}", it.kernel)?;

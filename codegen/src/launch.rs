@@ -59,12 +59,13 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             dims: module.dims.iter().map(|name| dims[name]).collect(),
         })
     });
-    Ok(Program { binary, launches: launches.collect::<Result<_, _>>()?, buffers })
+    let zeroed = module.args.values().enumerate().filter(|(_, it)| it.zeroed).map(|(at, _)| at).collect();
+    Ok(Program { binary, launches: launches.collect::<Result<_, _>>()?, buffers, zeroed })
 }
 
 /// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.
 ///
-/// Buffers start at multiples of 16 bytes, the widest vector access. Those without a place of their own stand
+/// Buffers start at multiples of their alignment. Those without a place of their own stand
 /// behind those with one, in the order of their allocation.
 pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
     let mut allocs = Vec::new();
@@ -81,11 +82,32 @@ pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
     let mut end = placed.max().unwrap_or(0);
     let mut offsets = IndexMap::new();
     for it in allocs {
-        let at = it.offset.unwrap_or(end);
+        let at = it.offset.unwrap_or(aligned(end, it));
         end = end.max(at + shared_bytes(it));
         offsets.insert(it.name.clone(), at);
     }
     (offsets, end)
+}
+
+/// The first place for a buffer from an offset on.
+pub(crate) fn aligned(offset: i64, it: &Alloc) -> i64 {
+    let align = it.align.max(Alloc::ALIGN);
+    (offset + align - 1) / align * align
+}
+
+/// What the shared memory of a kernel has to start at a multiple of.
+pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
+    let mut out = Alloc::ALIGN;
+    for op in &kernel.body {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op
+                && it.scope == Scope::Shared
+            {
+                out = out.max(it.align);
+            }
+        });
+    }
+    out
 }
 
 /// The bytes that a shared buffer takes, up to where the next one may start.

@@ -69,7 +69,7 @@ fn launches_buffers_dims_and_threads() {
     let dims = [rows, columns].map(|it| i64::try_from(it).unwrap());
     let total = i64::try_from(count).unwrap();
     let launches = vec![launch("twice", &[0, 1], &[total]), launch("nested", &[0, 1], &dims)];
-    let program = Program { binary, launches, buffers: vec![count * 4; 2] };
+    let program = Program { binary, launches, buffers: vec![count * 4; 2], zeroed: vec![] };
 
     let mut machine = CpuMachine::open().unwrap();
     let input = upload(&mut machine, &x);
@@ -92,7 +92,8 @@ fn what_does_not_fit_is_refused_in_words() {
     let Some(compiler) = compiler("what_does_not_fit_is_refused_in_words") else { return };
     let binary = compiler.compile(&format!("{CPU_ABI_HEADER}{SOURCE}")).unwrap();
     let mut machine = CpuMachine::open().unwrap();
-    let program = |launches| Program { binary: binary.clone(), launches, buffers: vec![16, 16] };
+    let program =
+        |launches| Program { binary: binary.clone(), launches, buffers: vec![16, 16], zeroed: vec![] };
     let good = machine.load(&program(vec![launch("twice", &[0, 1], &[4])])).unwrap();
     let (a, b, small) = (machine.alloc(16).unwrap(), machine.alloc(16).unwrap(), machine.alloc(8).unwrap());
 
@@ -128,7 +129,8 @@ fn what_does_not_fit_is_refused_in_words() {
     note(machine.load_gemm(&gemm).unwrap_err());
     insta::assert_snapshot!(words);
 
-    let broken = Program { binary: b"not a library".to_vec(), launches: vec![], buffers: vec![] };
+    let broken =
+        Program { binary: b"not a library".to_vec(), launches: vec![], buffers: vec![], zeroed: vec![] };
     assert!(matches!(machine.load(&broken), Err(DeviceError::Call { .. })));
     let err = machine.alloc(usize::MAX / 4).unwrap_err();
     assert!(err.to_string().starts_with("taking "), "{err}");
@@ -187,7 +189,12 @@ fn unloaded_programs_are_gone_and_the_others_stay() {
 
     let Some(compiler) = compiler("unloaded_programs_are_gone_and_the_others_stay") else { return };
     let binary = compiler.compile(&format!("{CPU_ABI_HEADER}{SOURCE}")).unwrap();
-    let program = Program { binary, launches: vec![launch("twice", &[0, 1], &[1])], buffers: vec![4, 4] };
+    let program = Program {
+        binary,
+        launches: vec![launch("twice", &[0, 1], &[1])],
+        buffers: vec![4, 4],
+        zeroed: vec![],
+    };
     let loaded: Vec<_> = (0..3).map(|_| machine.load(&program).unwrap()).collect();
     machine.unload(loaded[0]);
     machine.unload(loaded[2]);

@@ -95,6 +95,7 @@ fn saxpy_is_right_and_timed() {
             binary,
             launches: vec![launch("saxpy", blocks, 256, &[0, 1], &[n])],
             buffers: vec![count * 4; 2],
+            zeroed: vec![],
         };
         let loaded = machine.load(&program).unwrap();
         let (dx, dy) = (upload_f32(&mut machine, &x), upload_f32(&mut machine, &vec![1.0; count]));
@@ -123,6 +124,7 @@ fn large_shared_memory_works_and_its_limit_is_named() {
         binary: compiled.cubin.clone(),
         launches: vec![Launch { shared_bytes, ..launch("large", 1, 256, &[0], &[i64::from(bytes / 4)]) }],
         buffers: vec![count * 4],
+        zeroed: vec![],
     };
     let y: Vec<f32> = (0..count).map(|it| it as f32).collect();
     let dy = upload_f32(&mut machine, &y);
@@ -156,8 +158,12 @@ fn occupancy_agrees_with_the_driver() {
             for threads in [32, 64, 96, 128, 224, 256, 384, 512, 1024] {
                 for shared_bytes in [0, 1000, 16 * 1024, 40 * 1024, 100 * 1024, 200 * 1024] {
                     let launch = Launch { shared_bytes, ..launch(&needs.kernel, 1, threads, &[0], &[1]) };
-                    let program =
-                        Program { binary: compiled.cubin.clone(), launches: vec![launch], buffers: vec![4] };
+                    let program = Program {
+                        binary: compiled.cubin.clone(),
+                        launches: vec![launch],
+                        buffers: vec![4],
+                        zeroed: vec![],
+                    };
                     let ours = occupancy(needs, threads, shared_bytes, &arch).unwrap();
                     // The machine refuses what does not fit at all.
                     let theirs = match machine.load(&program) {

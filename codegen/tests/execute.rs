@@ -95,9 +95,11 @@ fn without_barriers(ops: &[Op]) -> Vec<Op> {
         Op::Alloc(_)
         | Op::Store(..)
         | Op::Copy(..)
+        | Op::AtomicAdd(..)
         | Op::Commit
         | Op::Wait(_)
         | Op::Barrier
+        | Op::Turn(_)
         | Op::Comment(_) => op.clone(),
     });
     kept.collect()

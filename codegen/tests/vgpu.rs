@@ -46,11 +46,14 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
     let all = [
         "copy never waited for",
         "data race",
+        "deadlock",
         "divergent barrier",
         "division by zero",
         "missing wait",
         "out of bounds",
         "output not written",
+        "part of a warp",
+        "turns not over",
         "uninitialised read",
     ];
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);

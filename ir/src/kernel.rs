@@ -31,6 +31,8 @@ pub struct Arg {
     pub len: Index,
     /// Who owns it; a `Temp` is workspace that the caller allocates.
     pub role: Role,
+    /// Whether the caller fills it with zeros before the first run; every run leaves it so.
+    pub zeroed: bool,
 }
 
 /// One launch.
@@ -70,6 +72,12 @@ pub enum Op {
     Wait(Wait),
     /// All threads of the block wait for each other; shared and global writes before it are visible after it.
     Barrier,
+    /// Adds the value to the place in one step that no other thread comes between, as
+    /// `place.lanes` additions of their own. The place is in global memory.
+    AtomicAdd(Access, Value),
+    /// The block waits for its turn among blocks that come one after the other, or ends it. All threads of the block
+    /// wait for each other, too, as at a [`Op::Barrier`].
+    Turn(Turn),
     /// A sentence for the reader of the emitted source.
     Comment(String),
 }
@@ -81,6 +89,32 @@ pub struct Wait {
     pub in_flight: u32,
     /// The buffers that it is there for: what of them earlier groups copied is in its place afterwards.
     pub buffers: Vec<Name>,
+}
+
+/// The turn of a block among those that share a counter.
+///
+/// What a block did before the end of its turn, and what it knew of the blocks before it, is visible to the next one
+/// from the beginning of its turn on. A block waits only for blocks that the hardware starts before it: those with a
+/// smaller index on one axis, and the same on all others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// Whether it begins or ends.
+    pub kind: TurnKind,
+    /// Whose turn it is: an `i32` in workspace, zero before and after the kernel.
+    pub counter: Access,
+    /// Which turn the block has, from zero.
+    pub turn: Index,
+    /// How many turns there are.
+    pub count: Index,
+}
+
+/// What a block does at a [`Turn`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TurnKind {
+    /// Waits until the counter says that it is its turn.
+    Acquire,
+    /// Sets the counter to the next turn; after the last one to zero.
+    Release,
 }
 
 /// Memory of a kernel.
@@ -97,6 +131,13 @@ pub struct Alloc {
     /// Where it starts in the shared memory of the block, in bytes, where buffers share bytes: those that are never
     /// in use at once may overlap. Without it, a buffer has bytes of its own.
     pub offset: Option<i64>,
+    /// What its start in shared memory is a multiple of, in bytes: a power of two, at least 16.
+    pub align: i64,
+}
+
+impl Alloc {
+    /// What shared buffers start at multiples of where nothing else is said: the widest vector access.
+    pub const ALIGN: i64 = 16;
 }
 
 /// A loop from zero.
@@ -157,6 +198,8 @@ impl Op {
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::AtomicAdd(..)
+            | Op::Turn(_)
             | Op::Comment(_) => {}
         }
     }
@@ -176,36 +219,43 @@ impl Op {
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::AtomicAdd(..)
+            | Op::Turn(_)
             | Op::Comment(_) => self.clone(),
         }
     }
 
-    /// What a store or a copy assigns, and where.
+    /// What a store or a copy assigns or an atomic addition adds, and where.
     pub const fn assignment(&self) -> Option<(&Access, &Value)> {
         match self {
-            Op::Store(place, value) | Op::Copy(place, value) => Some((place, value)),
+            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
+                Some((place, value))
+            }
             Op::Alloc(_)
             | Op::For(_)
             | Op::If(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => None,
         }
     }
 
-    /// The store or copy with another place and value; other statements are left as they are.
+    /// The assignment with another place and value; other statements are left as they are.
     #[must_use]
     pub fn with_assignment(&self, place: Access, value: Value) -> Op {
         match self {
             Op::Store(..) => Op::Store(place, value),
             Op::Copy(..) => Op::Copy(place, value),
+            Op::AtomicAdd(..) => Op::AtomicAdd(place, value),
             Op::Alloc(_)
             | Op::For(_)
             | Op::If(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => self.clone(),
         }
     }
@@ -224,9 +274,14 @@ impl Op {
                 cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
                 body.iter().map(|op| op.map_indices(f)).collect(),
             ),
-            Op::Store(place, value) | Op::Copy(place, value) => {
+            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
                 let indices = place.indices.iter().map(&mut *f).collect();
                 self.with_assignment(Access { indices, ..place.clone() }, value.map_indices(f))
+            }
+            Op::Turn(it) => {
+                let indices = it.counter.indices.iter().map(&mut *f).collect();
+                let counter = Access { indices, ..it.counter.clone() };
+                Op::Turn(Turn { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
             }
         }
     }

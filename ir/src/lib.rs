@@ -61,6 +61,7 @@
 
 pub mod arith;
 pub mod cost;
+mod cross_block;
 pub mod deps;
 mod dtype;
 mod func;
@@ -83,12 +84,13 @@ pub mod text;
 mod value;
 pub mod verify;
 
+pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
 pub use interp::{InterpError, Site, Tensor};
 pub use kept::kept;
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, Wait, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, Turn, TurnKind, Wait, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};

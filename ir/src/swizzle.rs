@@ -62,6 +62,11 @@ impl XorSwizzle {
         1 << (self.base + self.bits)
     }
 
+    /// The bytes that stay together, in order.
+    pub const fn chunk_bytes(self) -> i64 {
+        1 << self.base
+    }
+
     /// The bytes after which the pattern repeats.
     pub const fn period_bytes(self) -> i64 {
         1 << (self.base + self.bits + self.shift)

@@ -59,6 +59,8 @@ pub enum ScheduleError {
     #[error(transparent)]
     Pipeline(#[from] crate::PipelineError),
     #[error(transparent)]
+    CrossBlock(#[from] crate::CrossBlockError),
+    #[error(transparent)]
     Tile(#[from] crate::TileError),
 
     #[error("{step} would leave a program that breaks a rule: {message}")]
@@ -169,6 +171,7 @@ impl ScheduleError {
             E::Block(it) => it.names(),
             E::Layout(it) => it.names(),
             E::Pipeline(it) => it.names(),
+            E::CrossBlock(it) => it.names(),
             E::Tile(it) => it.names(),
             E::NoSuch { name, .. }
             | E::WrongThing { name, .. }
@@ -214,6 +217,7 @@ impl ScheduleError {
             E::Block(it) => return it.help(),
             E::Layout(it) => return it.help(),
             E::Pipeline(it) => return it.help(),
+            E::CrossBlock(it) => it.help(),
             E::Tile(it) => return it.help(),
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
@@ -227,7 +231,7 @@ impl ScheduleError {
                 "fuse takes loops from the outermost on, each the whole body of the one before"
             }
             E::ReductionLoop { .. } => {
-                "split the loop and use rfactor to make partial results, or bind another"
+                "split the loop and use rfactor to make partial results, or bind another; to blockIdx, see cross_block_reduction"
             }
             E::StartsInside { .. } => "decompose_reduction the block at this loop or one around it first",
             E::NotAffine { .. } => {

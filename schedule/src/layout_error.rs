@@ -1,6 +1,6 @@
 //! Why the layout of a buffer stays as it is.
 
-use ir::{DType, Name, Scope};
+use ir::{DType, Index, Name, Scope};
 
 /// Why a step on the layout of a buffer is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -14,6 +14,32 @@ pub enum LayoutError {
     SwizzleWhat { name: Name },
     #[error("no swizzle of {dtype} has the bits, base and shift that are given for buffer `{name}`")]
     BadSwizzle { name: Name, dtype: DType },
+
+    #[error("transform_layout of buffer `{name}` needs either an order or an index map")]
+    TransformWhat { name: Name },
+    #[error("the index map of buffer `{name}`: {message}")]
+    MapSyntax { name: Name, message: String },
+    #[error("buffer `{name}` has {rank} dimensions, and its index map takes {given} subscripts")]
+    MapRank { name: Name, rank: usize, given: usize },
+    #[error(
+        "the values of `{index}` in the index map of buffer `{name}` are not known to be places of a dimension"
+    )]
+    MapRange { name: Name, index: Index },
+    #[error(
+        "how long the dimension `{var}` of buffer `{name}` is, is known when the program runs, and `{index}` does not \
+         pass it on as it is"
+    )]
+    MapSymbolic { name: Name, var: Name, index: Index },
+    #[error("the index map of buffer `{name}` forgets `{var}`")]
+    MapForgets { name: Name, var: Name },
+    #[error("the index map of buffer `{name}` takes {elements} elements to {places} places")]
+    MapNotOnto { name: Name, elements: i64, places: i64 },
+    #[error("the index map of buffer `{name}` takes {first:?} and {second:?} to one place")]
+    MapNotOneToOne { name: Name, first: Vec<i64>, second: Vec<i64> },
+    #[error(
+        "the index map of buffer `{name}` is not seen to tell all elements apart, and there are more than {limit} to try"
+    )]
+    MapUnproved { name: Name, limit: i64 },
 }
 
 impl LayoutError {
@@ -23,7 +49,16 @@ impl LayoutError {
             LayoutError::NotShared { name, .. }
             | LayoutError::Swizzled { name }
             | LayoutError::SwizzleWhat { name }
-            | LayoutError::BadSwizzle { name, .. } => vec![name],
+            | LayoutError::BadSwizzle { name, .. }
+            | LayoutError::TransformWhat { name }
+            | LayoutError::MapSyntax { name, .. }
+            | LayoutError::MapRank { name, .. }
+            | LayoutError::MapRange { name, .. }
+            | LayoutError::MapSymbolic { name, .. }
+            | LayoutError::MapForgets { name, .. }
+            | LayoutError::MapNotOnto { name, .. }
+            | LayoutError::MapNotOneToOne { name, .. }
+            | LayoutError::MapUnproved { name, .. } => vec![name],
         }
     }
 
@@ -36,6 +71,18 @@ impl LayoutError {
             LayoutError::BadSwizzle { .. } => {
                 "1 <= bits <= shift, bits + base + shift <= 20, and a chunk of 1 << base bytes holds whole elements"
             }
+            LayoutError::TransformWhat { .. } | LayoutError::MapSyntax { .. } => {
+                "write `index_map: \"(i, k) -> (k floordiv 8, i, k mod 8)\"`, or `order: [1, 0]`"
+            }
+            LayoutError::MapNotOnto { .. } => "use factors that divide the dimensions, or pad them first",
+            LayoutError::MapUnproved { .. } => {
+                "use digits of one subscript, `x floordiv c` and `x mod c`; for an exclusive or there is `swizzle`"
+            }
+            LayoutError::MapSymbolic { .. } => "transform the other dimensions only",
+            LayoutError::MapRank { .. }
+            | LayoutError::MapRange { .. }
+            | LayoutError::MapForgets { .. }
+            | LayoutError::MapNotOneToOne { .. } => return None,
         };
         Some(help.to_owned())
     }

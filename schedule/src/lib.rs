@@ -24,10 +24,12 @@
 
 mod block_error;
 mod check;
+mod cross_block_error;
 mod diff;
 mod einsum;
 mod error;
 mod layout_error;
+mod layout_map;
 mod moved;
 mod nearest;
 mod nest;
@@ -44,6 +46,7 @@ mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
+pub use cross_block_error::CrossBlockError;
 pub use diff::diff;
 pub use error::{ScheduleError, Thing};
 pub use ir::pipeline::PipelineError;

@@ -11,7 +11,7 @@ mod propose;
 use std::{cell::RefCell, collections::BTreeMap, env};
 
 use common::{difference, program};
-use ir::{Func, Index, LoopKind, Name};
+use ir::{CrossBlock, Func, Index, LoopKind, Name};
 use propose::{Dice, propose};
 use proptest::{
     collection::vec,
@@ -73,6 +73,8 @@ fn reversed(func: &Func) -> Func {
         .loops()
         .into_iter()
         .filter(|it| !matches!(it.kind, LoopKind::Serial | LoopKind::Unrolled))
+        // Blocks that take turns keep the order.
+        .filter(|it| CrossBlock::of(it) != Some(CrossBlock::Semaphore))
         .cloned()
         .collect();
     let value = |name: &Name| {

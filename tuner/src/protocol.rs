@@ -142,6 +142,9 @@ pub struct Binary {
     pub launches: Vec<Launch>,
     /// The bytes of each global buffer.
     pub buffers: Vec<usize>,
+    /// Which buffers hold zeros before the first run, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zeroed: Vec<usize>,
 }
 
 /// The answer to a job.
@@ -216,12 +219,14 @@ impl Binary {
     /// The text of a program.
     pub fn of(program: &Program) -> Binary {
         let base64 = STANDARD.encode(&program.binary);
-        Binary { base64, launches: program.launches.clone(), buffers: program.buffers.clone() }
+        let Program { launches, buffers, zeroed, .. } = program.clone();
+        Binary { base64, launches, buffers, zeroed }
     }
 
     /// Reads it.
     pub fn program(&self) -> Result<Program, MessageError> {
         let binary = STANDARD.decode(&self.base64).map_err(|err| MessageError::Binary(err.to_string()))?;
-        Ok(Program { binary, launches: self.launches.clone(), buffers: self.buffers.clone() })
+        let Binary { launches, buffers, zeroed, .. } = self.clone();
+        Ok(Program { binary, launches, buffers, zeroed })
     }
 }

@@ -121,9 +121,10 @@ fn matrix(matrices: u32, transposed: bool) -> String {
          Matrix g goes to the g-th 4 bytes of every lane{}:\n\n",
         if transposed { ", an element of 2 bytes low or high in them" } else { "" }
     );
-    let head: Vec<String> = match transposed {
-        false => (0..4).map(|it| format!("byte {}", it * 4)).collect(),
-        true => (0..8).map(|it| format!("elem {it}")).collect(),
+    let head: Vec<String> = if transposed {
+        (0..8).map(|it| format!("elem {it}")).collect()
+    } else {
+        (0..4).map(|it| format!("byte {}", it * 4)).collect()
     };
     let _ = write!(out, "         ");
     for it in &head {

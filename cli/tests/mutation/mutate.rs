@@ -12,6 +12,7 @@ pub(crate) enum What {
     /// The wait allows one group more to be under way.
     Weakened,
     Commit,
+    Turn,
 }
 
 /// A module that lacks something.
@@ -29,6 +30,7 @@ impl What {
             What::Wait => "waits",
             What::Weakened => "weaker waits",
             What::Commit => "commits",
+            What::Turn => "turns",
         }
     }
 
@@ -38,6 +40,7 @@ impl What {
             What::Wait => "wait",
             What::Weakened => "weaker wait",
             What::Commit => "commit",
+            What::Turn => "turn",
         }
     }
 }
@@ -66,6 +69,7 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
         };
         match op {
             Op::Barrier => out.push((What::Barrier, with(None))),
+            Op::Turn(_) => out.push((What::Turn, with(None))),
             Op::Commit => out.push((What::Commit, with(None))),
             Op::Wait(it) => {
                 out.push((What::Wait, with(None)));
@@ -80,7 +84,7 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
                 let inner = lists(body).into_iter();
                 out.extend(inner.map(|(what, body)| (what, with(Some(Op::If(cond.clone(), body))))));
             }
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Comment(_) => {}
+            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => {}
         }
     }
     out
@@ -94,7 +98,13 @@ pub(crate) fn without_comments(module: &Module) -> Module {
             Op::Wait(it) => Some(Op::Wait(Wait { buffers: vec![], ..it.clone() })),
             Op::For(it) => Some(Op::For(Arc::new(For { body: list(&it.body), ..For::clone(it) }))),
             Op::If(cond, body) => Some(Op::If(cond.clone(), list(body))),
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Barrier => Some(op.clone()),
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Commit
+            | Op::Barrier
+            | Op::Turn(_) => Some(op.clone()),
         };
         ops.iter().filter_map(op).collect()
     }

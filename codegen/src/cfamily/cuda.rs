@@ -2,7 +2,7 @@
 
 use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var};
 
-use crate::shared_layout;
+use crate::{launch::shared_alignment, shared_layout};
 
 use super::{Printer, helper::Helper, names::identifier};
 
@@ -26,7 +26,8 @@ impl Printer<'_> {
         );
         self.nest(&head, |printer| {
             if bytes > 0 {
-                printer.line("extern __shared__ __align__(16) unsigned char tw_shared[];");
+                let align = shared_alignment(kernel);
+                printer.line(&format!("extern __shared__ __align__({align}) unsigned char tw_shared[];"));
             }
             for axis in ThreadAxis::ALL {
                 let var = axis_var(axis);

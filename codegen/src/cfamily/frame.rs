@@ -101,10 +101,10 @@ impl Uses {
                 }
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.collect(body, is_parallel),
-                Op::Store(..) | Op::Copy(..) => {
+                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
                     each_access(op, &mut |access| self.access(access, is_parallel));
                 }
-                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
         for name in declared {
@@ -138,13 +138,14 @@ impl Use {
 fn fit_32_bits(ops: &[Op], bounds: &mut Bounds) -> bool {
     ops.iter().all(|op| match op {
         Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => true,
+        Op::Turn(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).all(|it| fits(it, bounds)),
         Op::For(it) => {
             let fits = fits(&it.extent, bounds);
             bounds.insert(&it.var, &it.extent);
             fits && fit_32_bits(&it.body, bounds)
         }
         Op::If(cond, body) => cond.iter().all(|it| less_fits(it, bounds)) && fit_32_bits(body, bounds),
-        Op::Store(place, value) | Op::Copy(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
             let mut all = place.indices.iter().all(|it| fits(it, bounds));
             value.each_index(&mut |it| all &= fits(it, bounds));
             all

@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, DType, UnaryOp};
 
-use super::{Dialect, Printer, copy, types, value::is_plain_cast};
+use super::{Dialect, Printer, across, copy, types, value::is_plain_cast};
 
 /// Something that the emitted source may need a definition of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,6 +35,12 @@ pub(super) enum Helper {
     CommitCopies,
     /// A wait for all but the youngest groups.
     WaitCopies(u32),
+    /// An addition to adjacent elements of global memory that no other thread comes between.
+    AtomicAdd(DType, u32),
+    /// The beginning of a block's turn.
+    Acquire,
+    /// The end of it.
+    Release,
     /// A tensor intrinsic on elements of a type.
     Tensor(&'static str, DType),
 }
@@ -102,6 +108,9 @@ impl Printer<'_> {
             Helper::CopyAsync { bytes, is_bare: false } => format!("tw_copy_async_or_zero_{bytes}"),
             Helper::CommitCopies => "tw_commit_copies".to_owned(),
             Helper::WaitCopies(in_flight) => format!("tw_wait_copies_{in_flight}"),
+            Helper::AtomicAdd(dtype, lanes) => format!("tw_atomic_add_{}", suffix(dtype, lanes)),
+            Helper::Acquire => "tw_acquire".to_owned(),
+            Helper::Release => "tw_release".to_owned(),
             Helper::Tensor(name, dtype) if name.starts_with("ldmatrix") => format!("tw_{name}_{dtype}"),
             Helper::Tensor(name, _) => format!("tw_{name}"),
         }
@@ -131,6 +140,11 @@ impl Printer<'_> {
             }
             Helper::CommitCopies => copy::define_commit(&self.helper_name(helper)),
             Helper::WaitCopies(in_flight) => copy::define_wait(&self.helper_name(helper), in_flight),
+            Helper::AtomicAdd(dtype, lanes) => {
+                self.define_atomic_add(&self.helper_name(helper), dtype, lanes)
+            }
+            Helper::Acquire => across::define_acquire(&self.helper_name(helper)),
+            Helper::Release => across::define_release(&self.helper_name(helper)),
             Helper::Tensor(intrinsic, dtype) => match ir::intrin::find(intrinsic) {
                 Some(it) => self.define_tensor(&self.helper_name(helper), it, dtype),
                 None => String::new(),

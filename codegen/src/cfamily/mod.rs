@@ -9,6 +9,7 @@ use ir::{Kernel, Module, Target};
 
 use crate::device::CPU_ABI_HEADER;
 
+mod across;
 mod c;
 mod convert;
 mod copy;

@@ -45,6 +45,8 @@ impl Printer<'_> {
                 self.line("// One thread runs this: there is nobody to wait for.");
             }
             Op::Barrier => self.line("__syncthreads();"),
+            Op::AtomicAdd(place, value) => self.atomic_add(place, value),
+            Op::Turn(it) => self.turn(it),
             Op::Comment(text) => text.lines().for_each(|it| {
                 // A backslash at the end would carry the comment on into the next line.
                 self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));

@@ -127,7 +127,7 @@ fn program(binary: &[u8], kernel: &str, buffers: Vec<usize>, dims: Vec<i64>) -> 
     let used = (0..buffers.len()).collect();
     let launch =
         Launch { kernel: kernel.into(), grid: [1; 3], block: [1; 3], shared_bytes: 0, buffers: used, dims };
-    Program { binary: binary.to_vec(), launches: vec![launch], buffers }
+    Program { binary: binary.to_vec(), launches: vec![launch], buffers, zeroed: vec![] }
 }
 
 fn flops_of_one_core(machine: &mut CpuMachine, binary: &[u8]) -> Result<f64, DeviceError> {

@@ -47,6 +47,9 @@ pub struct Program {
     pub launches: Vec<Launch>,
     /// The size of each global buffer in bytes: inputs and outputs in parameter order, then workspace.
     pub buffers: Vec<usize>,
+    /// Which of them, by number, hold zeros before the first run; every run leaves them so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zeroed: Vec<usize>,
 }
 
 /// One kernel launch (on a CPU: one call).

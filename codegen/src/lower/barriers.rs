@@ -140,7 +140,7 @@ impl Inserter<'_> {
             let waits = self.waits.get();
             let Some((item, dependence)) = self.item(&op, around)? else {
                 self.waits.set(waits);
-                rest.extend(divided(op).into_iter().rev());
+                rest.extend(self.divided(op).into_iter().rev());
                 continue;
             };
             inner = inner.or(dependence);
@@ -157,14 +157,14 @@ impl Inserter<'_> {
         let walk = &self.deps.walk;
         let flow = match op {
             Op::Alloc(_) | Op::Commit | Op::Comment(_) => Flow::default(),
-            Op::Barrier => Flow::barrier(),
+            Op::Barrier | Op::Turn(_) => Flow::barrier(),
             // The copies have happened by now; before, nobody may count on them.
             Op::Wait(_) => {
                 let number = self.waits.replace(self.waits.get() + 1);
                 let after = self.landings.get(number).cloned().unwrap_or_default();
                 Flow { after, ..Flow::default() }
             }
-            Op::Store(place, _) | Op::Copy(place, _) => {
+            Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => {
                 let before = walk.touches(op, around);
                 let later = matches!(op, Op::Copy(..)) && walk.is_waited_for(&place.buffer);
                 let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
@@ -208,44 +208,52 @@ impl Inserter<'_> {
     fn is_divergent(&self, index: &Index) -> bool {
         index.any_var(&|name| self.deps.threads.iter().any(|it| it.0 == *name))
     }
+
+    /// A condition around several statements as conditions around each, below loops: barriers fit in between.
+    fn divided(&self, op: Op) -> Vec<Op> {
+        match op {
+            Op::If(cond, body) => body.into_iter().map(|op| self.under(&cond, op)).collect(),
+            other @ (Op::Alloc(_)
+            | Op::For(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Commit
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Turn(_)
+            | Op::Comment(_)) => vec![other],
+        }
+    }
+
+    fn under(&self, cond: &[Less], op: Op) -> Op {
+        match op {
+            Op::For(it) => {
+                let body = it.body.iter().map(|op| self.under(cond, op.clone())).collect();
+                Op::For(Arc::new(For { body, ..For::clone(&it) }))
+            }
+            Op::If(inner, body) => {
+                let all = cond.iter().chain(inner.iter().filter(|it| !cond.contains(it))).cloned().collect();
+                Op::If(all, body)
+            }
+            Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => Op::If(cond.to_vec(), vec![op]),
+            // All threads of a block take its turn, but not all blocks need have one.
+            Op::Turn(_) => {
+                let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
+                let cond: Vec<_> = cond.iter().filter(|it| !is_divergent(it)).cloned().collect();
+                if cond.is_empty() { op } else { Op::If(cond, vec![op]) }
+            }
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
+        }
+    }
 }
 
 fn has_barrier(ops: &[Op]) -> bool {
     let mut found = false;
     for op in ops {
-        op.walk(&mut |op| found |= matches!(op, Op::Barrier));
+        op.walk(&mut |op| found |= matches!(op, Op::Barrier | Op::Turn(_)));
     }
     found
-}
-
-/// A condition around several statements as conditions around each, below loops: barriers fit in between.
-fn divided(op: Op) -> Vec<Op> {
-    match op {
-        Op::If(cond, body) => body.into_iter().map(|op| under(&cond, op)).collect(),
-        other @ (Op::Alloc(_)
-        | Op::For(_)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::Commit
-        | Op::Wait(_)
-        | Op::Barrier
-        | Op::Comment(_)) => vec![other],
-    }
-}
-
-fn under(cond: &[Less], op: Op) -> Op {
-    match op {
-        Op::For(it) => {
-            let body = it.body.iter().map(|op| under(cond, op.clone())).collect();
-            Op::For(Arc::new(For { body, ..For::clone(&it) }))
-        }
-        Op::If(inner, body) => {
-            let all = cond.iter().chain(inner.iter().filter(|it| !cond.contains(it))).cloned().collect();
-            Op::If(all, body)
-        }
-        Op::Store(..) | Op::Copy(..) => Op::If(cond.to_vec(), vec![op]),
-        Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
-    }
 }
 
 #[cfg(test)]

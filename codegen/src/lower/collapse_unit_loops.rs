@@ -34,9 +34,11 @@ fn collapse_op(op: Op) -> Vec<Op> {
         leaf @ (Op::Alloc(_)
         | Op::Store(..)
         | Op::Copy(..)
+        | Op::AtomicAdd(..)
         | Op::Commit
         | Op::Wait(_)
         | Op::Barrier
+        | Op::Turn(_)
         | Op::Comment(_)) => vec![leaf],
     }
 }

@@ -136,9 +136,11 @@ impl Situation<'_> {
             | Op::If(..)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => None,
         });
         loops.next().filter(|_| self.when != When::Same)

@@ -38,6 +38,8 @@ pub enum LowerError {
          bytes"
     )]
     SwizzleRows { buffer: Name, row: Index, block: i64, bytes: i64 },
+    #[error("{bytes} bytes of `{buffer}` are read at once, and its swizzle keeps only {chunk} together")]
+    SwizzleChunk { buffer: Name, bytes: i64, chunk: i64 },
     #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
     TooManyThreads { kernel: Name, threads: i64, limit: i64 },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
@@ -55,6 +57,10 @@ pub enum LowerError {
     Exchange { buffer: Name, scope: &'static str, writer: Name, reader: Name, axis: ThreadAxis },
     #[error("`{block}` may write one element of `{buffer}` in several threads of {}, in no order", axis.as_str())]
     Race { block: Name, buffer: Name, axis: ThreadAxis },
+    #[error(
+        "the blocks of loop `{var}` would take turns again and again in loop `{around}`, and nobody ends a round"
+    )]
+    TurnsRepeat { var: Name, around: Name },
     #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
     ParallelRace { var: Name, buffer: Name },
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
@@ -103,12 +109,14 @@ impl LowerError {
             LowerError::ReservedName { name } => vec![name],
             LowerError::SpansKernels { buffer, .. }
             | LowerError::NotConstant { buffer, .. }
-            | LowerError::SwizzleRows { buffer, .. } => vec![buffer],
+            | LowerError::SwizzleRows { buffer, .. }
+            | LowerError::SwizzleChunk { buffer, .. } => vec![buffer],
             LowerError::TooManyThreads { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
+            LowerError::TurnsRepeat { var, around } => vec![var, around],
             LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
                 vec![var, buffer]
             }
@@ -136,6 +144,7 @@ impl LowerError {
                 "set its scope to global, or compute it at a loop of its consumer"
             }
             LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
+            LowerError::SwizzleChunk { .. } => "swizzle it with a mode, or with `base: 4`",
             LowerError::SwizzleRows { .. } => {
                 "swizzle it with the mode `auto`, or make its rows longer with storage_align"
             }
@@ -147,6 +156,7 @@ impl LowerError {
                 "compute the producer at the same blockIdx loop, or in its own nest"
             }
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
+            LowerError::TurnsRepeat { .. } => "bind the loop around it to a blockIdx axis, or put it inside",
             LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
             LowerError::Fragment(err) => return err.help().map(str::to_owned),

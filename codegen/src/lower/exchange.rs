@@ -1,14 +1,16 @@
 //! Refuses programs whose threads or blocks would exchange data in ways that no barrier can order.
 
 use std::{
-    cell::LazyCell,
+    cell::{LazyCell, RefCell},
     collections::{BTreeMap, BTreeSet},
 };
 
 use ir::{Func, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var};
 
 use super::{
-    Context, LowerError, kernels,
+    Context, LowerError,
+    across::{self, Meetings},
+    kernels,
     place_allocs::is_fresh,
     separate::Pair,
     sites::{Site, sites},
@@ -21,6 +23,8 @@ use super::{
 ///   and global memory.
 /// * Iterations of one bound loop must write different elements, or all the same; and must not read what another
 ///   iteration writes.
+/// * Blocks of a loop that reduces over them may meet in global memory if they take turns or add atomically
+///   ([`across`]).
 /// * A loop bound to an axis inside another one bound to the same axis must do work that is the same in each
 ///   iteration of the outer one.
 pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, LowerError> {
@@ -32,7 +36,7 @@ pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, 
             |it: &Vec<&ir::Block>| it.iter().any(|it| site.block.is_some_and(|block| block.name == it.name));
         roots.iter().position(within)
     };
-    let check = Check { func: &func, context, taint: taint(&sites) };
+    let check = Check { func: &func, context, taint: taint(&sites), meetings: RefCell::default() };
     for site in &sites {
         axis_twice(site)?;
     }
@@ -53,7 +57,9 @@ pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, 
             }
         }
     }
+    let meetings = check.meetings.into_inner();
     drop(sites);
+    context.meetings = meetings;
     Ok(func)
 }
 
@@ -79,6 +85,8 @@ struct Check<'a> {
     func: &'a Func,
     context: &'a Context,
     taint: BTreeMap<Name, BTreeSet<Name>>,
+    /// What is found out on the way: where blocks meet that take turns or add atomically.
+    meetings: RefCell<Meetings>,
 }
 
 impl Check<'_> {
@@ -110,6 +118,15 @@ impl Check<'_> {
             if single(write) && single(other) {
                 continue;
             }
+            if scope == Scope::Global
+                && !axis.is_thread()
+                && let Some(around) = across::settled(write, other, axis, &self.func.buffers)
+            {
+                if !apart() {
+                    self.meet(write, other, around)?;
+                }
+                continue;
+            }
             let Some(bound) = write.bound(axis) else {
                 if scope == Scope::Global && !axis.is_thread() && other.bound(axis).is_some() {
                     return Err(self.exchange(write, other, axis));
@@ -132,6 +149,18 @@ impl Check<'_> {
                 self.race(write, other, users, axis, &mut apart_inside)?;
             }
         }
+        Ok(())
+    }
+
+    /// Remembers that blocks meet in a buffer.
+    fn meet(&self, write: &Site<'_>, other: &Site<'_>, around: &Loop) -> Result<(), LowerError> {
+        let is_inside = |it: &&Site<'_>| it.loops.iter().any(|it| it.var == around.var);
+        let repeats = [write, other].into_iter().find(is_inside).and_then(|it| across::repeats(it, around));
+        if let Some(it) = repeats {
+            return Err(LowerError::TurnsRepeat { var: around.var.clone(), around: it.var.clone() });
+        }
+        let mut meetings = self.meetings.borrow_mut();
+        meetings.entry(around.var.clone()).or_default().insert(write.buffer.clone());
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! Turns subscripts into one element offset.
 
-use ir::{Access, Buffer, Index, Module, Op, Role, Swizzle, Value};
+use std::cell::RefCell;
 
-use super::Context;
+use ir::{Access, Alloc, Buffer, Index, Module, Op, Role, Swizzle, Value};
+
+use super::{Context, LowerError};
 
 /// How a buffer lies in memory.
 pub(crate) struct Strides {
@@ -33,19 +35,43 @@ pub(crate) fn strides(buffer: &Buffer) -> Strides {
 ///
 /// The offset is the sum of subscripts times strides, swizzled where the buffer is; making it cheap is the business of
 /// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle.
-pub(crate) fn flatten(module: Module, context: &Context) -> Module {
+///
+/// Refuses an access to neighbours that a swizzle would take apart.
+pub(crate) fn flatten(module: Module, context: &Context) -> Result<Module, LowerError> {
+    let cut = RefCell::new(None);
     let flat = |access: &Access| {
         let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
         let terms =
             access.indices.iter().zip(strides(buffer).strides).map(|(index, stride)| index.clone() * stride);
         let offset = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
+        let (name, bytes) = (&access.buffer, i64::from(access.lanes) * buffer.dtype.bytes_i64());
+        if let Some(Swizzle::Xor(it)) = buffer.layout.swizzle
+            && access.lanes > 1
+            && bytes > it.chunk_bytes()
+        {
+            let chunk = it.chunk_bytes();
+            cut.borrow_mut().get_or_insert(LowerError::SwizzleChunk { buffer: name.clone(), bytes, chunk });
+        }
         Access { indices: vec![swizzled(buffer, offset)], ..access.clone() }
     };
     let told = |op: Op| {
         let text = if let Op::Alloc(it) = &op { context.swizzles.get(&it.name) } else { None };
         text.map(|it| Op::Comment(it.clone())).into_iter().chain([op])
     };
-    module.map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).flat_map(told).collect())
+    let module = module
+        .map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).flat_map(told).collect());
+    cut.into_inner().map_or(Ok(module), Err)
+}
+
+/// What the start of a buffer is a multiple of, in bytes: where it is swizzled, the period of its pattern, so that the
+/// pattern is one of addresses, as copies of tiles by the hardware have it. Longer periods than those come to no more
+/// than theirs.
+pub(crate) fn alignment(buffer: &Buffer) -> i64 {
+    const MOST: i64 = 1024;
+    match buffer.layout.swizzle {
+        Some(Swizzle::Xor(it)) => it.period_bytes().clamp(Alloc::ALIGN, MOST),
+        Some(Swizzle::Auto) | None => Alloc::ALIGN,
+    }
 }
 
 /// Where the element of an offset lies.
@@ -59,13 +85,14 @@ fn swizzled(buffer: &Buffer, offset: Index) -> Index {
 
 fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {
     match op {
+        Op::Turn(it) => Op::Turn(ir::Turn { counter: f(&it.counter), ..it.clone() }),
         Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op.clone(),
         Op::For(it) => {
             let body = it.body.iter().map(|op| map_accesses(op, f)).collect();
             Op::For(std::sync::Arc::new(ir::For { body, ..ir::For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| map_accesses(op, f)).collect()),
-        Op::Store(place, value) | Op::Copy(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
             op.with_assignment(f(place), value.map_loads(&mut |access| Value::Load(f(access))))
         }
     }

@@ -69,7 +69,13 @@ impl<'a> Scan<'a> {
                     self.list(below(op), at);
                     at.around.pop();
                 }
-                Op::Alloc(_) | Op::Store(..) | Op::Commit | Op::Barrier | Op::Comment(_) => {}
+                Op::Alloc(_)
+                | Op::Store(..)
+                | Op::AtomicAdd(..)
+                | Op::Commit
+                | Op::Barrier
+                | Op::Turn(_)
+                | Op::Comment(_) => {}
             }
             at.path.pop();
         }
@@ -84,9 +90,11 @@ fn below(op: &Op) -> &[Op] {
         Op::Alloc(_)
         | Op::Store(..)
         | Op::Copy(..)
+        | Op::AtomicAdd(..)
         | Op::Commit
         | Op::Wait(_)
         | Op::Barrier
+        | Op::Turn(_)
         | Op::Comment(_) => &[],
     }
 }
@@ -149,7 +157,14 @@ impl Copied<'_> {
                 let runs = 0..trips.min(MOST_TRIPS);
                 runs.into_iter().any(|_| it.body.iter().any(|op| self.lands_in(op, closed)))
             }
-            Op::Alloc(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::Barrier | Op::Comment(_) => false,
+            Op::Alloc(_)
+            | Op::If(..)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Barrier
+            | Op::Turn(_)
+            | Op::Comment(_) => false,
         }
     }
 
@@ -175,9 +190,11 @@ impl Copied<'_> {
             | Op::If(..)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => None,
         });
         later.min()

@@ -23,10 +23,10 @@ impl Lanes {
     pub(super) fn op(&mut self, op: &Op) -> Result<Vec<Op>, String> {
         match op {
             Op::Alloc(it) => Err(format!("`{}` is private to each iteration", it.name)),
-            Op::Barrier => Err("threads wait for each other in it".to_owned()),
+            Op::Barrier | Op::Turn(_) => Err("threads wait for each other in it".to_owned()),
             Op::Comment(_) => Ok(vec![op.clone()]),
             Op::Commit | Op::Wait(_) => Err("copies are waited for in it".to_owned()),
-            Op::Store(place, value) | Op::Copy(place, value) => {
+            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
                 let place = self.place(place)?;
                 Ok(vec![op.with_assignment(place, self.value(value)?)])
             }

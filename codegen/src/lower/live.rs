@@ -99,10 +99,10 @@ impl Scan {
                     self.block(at, scope, Some(it.var.clone()), apart, &it.body);
                 }
                 Op::If(_, body) => self.block(at, scope, None, false, body),
-                Op::Store(..) | Op::Copy(..) => self.assignment(at, scope, op),
+                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => self.assignment(at, scope, op),
                 Op::Commit => self.events.push(Event { at, scope, what: What::Commit }),
                 Op::Wait(it) => self.events.push(Event { at, scope, what: What::Wait(it.clone()) }),
-                Op::Barrier | Op::Comment(_) => {}
+                Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
     }

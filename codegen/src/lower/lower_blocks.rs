@@ -9,7 +9,7 @@ use ir::{
     Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
-use super::{Context, LowerError, kernels, marks, storage};
+use super::{Context, LowerError, across, kernels, marks, storage};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -31,7 +31,8 @@ pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, 
     kernels::check_axes(&func, &context.target)?;
     let homes = storage::places(&func, context)?;
     context.shared_homes = storage::shared_homes(&func, context);
-    let args = args(&func, &homes);
+    let mut args = args(&func, &homes);
+    let mut counters = IndexMap::new();
 
     let mut kernels = Vec::new();
     for (name, stmt) in kernels::kernels(&func, &context.target) {
@@ -40,14 +41,22 @@ pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, 
         for (&axis, extent) in &launch {
             bounds.insert(&axis_var(axis), extent);
         }
-        let door = Door { func: &func, homes: &homes, launch: &launch };
+        let turns = across::counters(stmt, &launch, &context.meetings, |it| func.is_taken(it));
+        for (name, buffer) in turns.values() {
+            let len = super::flatten::strides(buffer).len;
+            args.insert(name.clone(), Arg { dtype: buffer.dtype, len, role: buffer.role, zeroed: true });
+            counters.insert(name.clone(), buffer.clone());
+        }
+        let meetings = &context.meetings;
+        let door = Door { func: &func, homes: &homes, launch: &launch, meetings, turns };
         let mut body = door.allocs(None, stmt);
-        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false };
+        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false, adds: false };
         body.extend(door.stmt(stmt, &scope));
         let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
         kernels.push(Kernel { name, args, launch, blocks_per_sm, body });
     }
     context.buffers = func.buffers;
+    context.buffers.extend(counters);
     Ok(Module { name: func.name, dims: func.dims, args, kernels })
 }
 
@@ -62,7 +71,7 @@ fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
     let mut buffers: Vec<_> = func.buffers.iter().filter(|(name, _)| !places.contains_key(*name)).collect();
     buffers.sort_by_key(|(_, it)| rank(it.role));
     let arg = |(name, it): (&Name, &ir::Buffer)| {
-        let arg = Arg { dtype: it.dtype, len: super::flatten::strides(it).len, role: it.role };
+        let arg = Arg { dtype: it.dtype, len: super::flatten::strides(it).len, role: it.role, zeroed: false };
         (name.clone(), arg)
     };
     buffers.into_iter().map(arg).collect()
@@ -79,6 +88,9 @@ fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
                 });
                 written.insert(place.buffer.clone(), true);
             }
+            if let Op::Turn(it) = op {
+                written.insert(it.counter.buffer.clone(), true);
+            }
         });
     }
     args.keys().filter_map(|name| Some((name.clone(), *written.get(name)?))).collect()
@@ -88,6 +100,9 @@ struct Door<'a> {
     func: &'a Func,
     homes: &'a Places,
     launch: &'a IndexMap<ThreadAxis, Index>,
+    meetings: &'a across::Meetings,
+    /// For each loop whose blocks take turns the counter of those.
+    turns: IndexMap<Name, (Name, ir::Buffer)>,
 }
 
 /// What holds at a place of the tree.
@@ -100,6 +115,8 @@ struct Scoped {
     bounds: Bounds,
     /// Whether stores are copies that may land later.
     is_async: bool,
+    /// Whether what is added to buffers that blocks meet in is added atomically.
+    adds: bool,
 }
 
 impl Scoped {
@@ -129,13 +146,30 @@ impl Door<'_> {
                 LoopKind::Unrolled => vec![self.plain(it, ForKind::Unrolled, at)],
             },
             Stmt::Block(it) => self.block(it, at),
-            Stmt::Seq(stmts) => stmts.iter().flat_map(|it| self.stmt(it, at)).collect(),
+            Stmt::Seq(stmts) => self.sequence(stmts, at),
             Stmt::Store(it) => {
                 let indices = it.place.indices.iter().map(|index| at.resolve(index)).collect();
-                let (place, value) = (ir::Access { indices, ..it.place.clone() }, at.value(&it.value));
+                let place = ir::Access { indices, ..it.place.clone() };
+                if let Some(term) = ir::added(it).filter(|_| at.adds) {
+                    return vec![Op::AtomicAdd(place, at.value(term))];
+                }
+                let value = at.value(&it.value);
                 vec![if at.is_async { Op::Copy(place, value) } else { Op::Store(place, value) }]
             }
         }
+    }
+
+    /// Statements in order. What stands behind a loop whose blocks take turns is for the block with the last one.
+    fn sequence(&self, stmts: &[Stmt], at: &Scoped) -> Vec<Op> {
+        let (mut out, mut behind, mut at) = (Vec::new(), Vec::new(), at.clone());
+        for stmt in stmts {
+            out.extend(guarded(behind.clone(), self.stmt(stmt, &at)));
+            for (it, axis) in across::turning(stmt, self.meetings) {
+                behind.extend(at.condition(&across::is_last(it, axis)));
+                at.under.push(axis);
+            }
+        }
+        out
     }
 
     fn plain(&self, it: &Loop, kind: ForKind, at: &Scoped) -> Op {
@@ -160,6 +194,9 @@ impl Door<'_> {
         }
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
+        if let (Some((counter, _)), Some(buffers)) = (self.turns.get(&it.var), self.meetings.get(&it.var)) {
+            body = across::in_turn(body, buffers, counter, (axis, &it.extent), self.launch);
+        }
         guarded(guard.into_iter().collect(), body)
     }
 
@@ -175,6 +212,7 @@ impl Door<'_> {
         let values: Vec<_> = block.iters.iter().map(|it| inner.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
 
+        inner.adds = self.adds(block);
         inner.is_async |= block.annotations.contains_key(marks::COPY);
 
         let mut ops = Vec::from_iter(marked);
@@ -188,6 +226,15 @@ impl Door<'_> {
         let once = once_only(ops, &|op| self.missing_axes(op, at));
         let guards = block.guards.iter().filter_map(|it| at.condition(it)).collect();
         guarded(guards, once)
+    }
+
+    /// Whether a block reduces into a buffer over blocks of threads that add atomically.
+    fn adds(&self, block: &Block) -> bool {
+        let writes = block.writes();
+        let meets = |var: &Name| {
+            self.meetings.get(var).is_some_and(|it| writes.iter().any(|write| it.contains(&write.buffer)))
+        };
+        across::reduces_over(block, |var| meets(var) && !self.turns.contains_key(var))
     }
 
     /// The conditions under which one thread of those that would all do the same writes what others can see.
@@ -216,7 +263,8 @@ impl Door<'_> {
                 .as_int()
                 .expect("places are given to constant sizes only");
             let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
-            Op::Alloc(Alloc { name, dtype, len, scope, offset: None })
+            let align = super::flatten::alignment(buffer);
+            Op::Alloc(Alloc { name, dtype, len, scope, offset: None, align })
         };
         here.map(alloc).collect()
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use ir::{Kernel, Module, Name, Op};
+use ir::{Alloc, Kernel, Module, Name, Op};
 
 use super::{Context, live::lives};
-use crate::launch::{shared_bytes, shared_layout};
+use crate::launch::{aligned, shared_bytes, shared_layout};
 
 /// ```text
 /// alloc A_shared: f32[256] @shared               alloc A_shared: f32[256] @shared at 0
@@ -22,8 +22,8 @@ use crate::launch::{shared_bytes, shared_layout};
 pub(crate) fn merge_shared(mut module: Module, context: &Context) -> Module {
     for kernel in &mut module.kernels {
         let lives = lives(kernel, &context.shared_homes);
-        let bytes: Vec<_> = lives.iter().map(|it| shared_bytes(&it.alloc)).collect();
-        let places = pack(&bytes, &|a, b| lives[a].conflicts(&lives[b]));
+        let allocs: Vec<_> = lives.iter().map(|it| &it.alloc).collect();
+        let places = pack(&allocs, &|a, b| lives[a].conflicts(&lives[b]));
         let end = places.iter().map(|(at, offset)| offset + shared_bytes(&lives[*at].alloc)).max();
         if end.is_some_and(|it| it < shared_layout(kernel).1) {
             let offset = |(at, offset): (usize, i64)| (lives[at].alloc.name.clone(), offset);
@@ -40,7 +40,8 @@ pub(crate) fn merge_shared(mut module: Module, context: &Context) -> Module {
 }
 
 /// The place in bytes of each buffer, by its position.
-fn pack(bytes: &[i64], conflict: &dyn Fn(usize, usize) -> bool) -> Vec<(usize, i64)> {
+fn pack(allocs: &[&Alloc], conflict: &dyn Fn(usize, usize) -> bool) -> Vec<(usize, i64)> {
+    let bytes: Vec<_> = allocs.iter().map(|it| shared_bytes(it)).collect();
     let mut order: Vec<_> = (0..bytes.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(bytes[*at]));
     let mut placed: Vec<(usize, i64)> = Vec::new();
@@ -54,7 +55,7 @@ fn pack(bytes: &[i64], conflict: &dyn Fn(usize, usize) -> bool) -> Vec<(usize, i
             if gap >= bytes[at] && best.is_none_or(|(size, _)| gap < size) {
                 best = Some((gap, end));
             }
-            end = end.max(stop);
+            end = aligned(end.max(stop), allocs[at]);
         }
         placed.push((at, best.map_or(end, |it| it.1)));
     }
@@ -68,17 +69,11 @@ pub(crate) fn repacked(old: &Kernel, mut new: Kernel) -> Kernel {
     if aliases.is_empty() {
         return new;
     }
-    let allocs: Vec<_> = new
-        .body
-        .iter()
-        .filter_map(
-            |op| if let Op::Alloc(it) = op { Some((it.name.clone(), shared_bytes(it))) } else { None },
-        )
-        .collect();
-    let bytes: Vec<_> = allocs.iter().map(|it| it.1).collect();
-    let conflict = |a: usize, b: usize| !aliases.contains(&(allocs[a].0.clone(), allocs[b].0.clone()));
-    let places: IndexMap<_, _> =
-        pack(&bytes, &conflict).into_iter().map(|(at, offset)| (allocs[at].0.clone(), offset)).collect();
+    let allocs = new.body.iter().filter_map(|op| if let Op::Alloc(it) = op { Some(it) } else { None });
+    let allocs: Vec<_> = allocs.collect();
+    let conflict = |a: usize, b: usize| !aliases.contains(&(allocs[a].name.clone(), allocs[b].name.clone()));
+    let places = pack(&allocs, &conflict).into_iter();
+    let places: IndexMap<_, _> = places.map(|(at, offset)| (allocs[at].name.clone(), offset)).collect();
     for op in &mut new.body {
         if let Op::Alloc(it) = op {
             it.offset = places.get(&it.name).copied();
@@ -115,7 +110,8 @@ mod tests {
 
     fn alloc(name: &str, len: i64) -> Op {
         let name = Name::new(name);
-        Op::Alloc(Alloc { name, dtype: DType::F32, len, scope: Scope::Shared, offset: None })
+        let align = Alloc::ALIGN;
+        Op::Alloc(Alloc { name, dtype: DType::F32, len, scope: Scope::Shared, offset: None, align })
     }
 
     fn place(name: &str) -> Access {
@@ -207,8 +203,8 @@ mod tests {
         let kernel =
             Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
         let lives = lives(&kernel, &Homes::new());
-        let bytes: Vec<_> = lives.iter().map(|it| shared_bytes(&it.alloc)).collect();
-        let places = pack(&bytes, &|a, b| lives[a].conflicts(&lives[b]));
+        let allocs: Vec<_> = lives.iter().map(|it| &it.alloc).collect();
+        let places = pack(&allocs, &|a, b| lives[a].conflicts(&lives[b]));
         assert_eq!(places, [(3, 0), (0, 0), (1, 256), (2, 384)]);
     }
 }

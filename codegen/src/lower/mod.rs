@@ -7,6 +7,7 @@
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
+mod across;
 mod barriers;
 mod bounds;
 mod collapse_unit_loops;
@@ -102,6 +103,8 @@ pub(crate) struct Context {
     pub(crate) mechanisms: Mechanisms,
     /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
     pub(crate) copies: mechanism::Copies,
+    /// Set by `check_exchange`.
+    pub(crate) meetings: across::Meetings,
     /// Set by `place_allocs`.
     pub(crate) homes: Homes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
@@ -124,6 +127,7 @@ impl Context {
             target: target.clone(),
             mechanisms: Mechanisms::new(),
             copies: mechanism::Copies::new(),
+            meetings: across::Meetings::new(),
             homes: Homes::new(),
             shared_homes: Homes::new(),
             buffers: IndexMap::new(),
@@ -199,7 +203,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
-        run: Run::Module(|module, context| Ok(flatten::flatten(module, context))),
+        run: Run::Module(|module, context| flatten::flatten(module, context)),
     },
     Pass {
         name: "check_limits",
@@ -249,26 +253,36 @@ pub fn lower(
 
 /// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
 pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context::new(target), &mut |_, _| {})
+    run(func, Context::new(target), &mut |_, _| {}).map(explained)
+}
+
+/// How each buffer with a swizzle lies in memory, in sentences.
+pub fn swizzles(func: &Func, target: &Target) -> Result<Vec<String>, LowerError> {
+    let (_, context) = run(func, Context::new(target), &mut |_, _| {})?;
+    Ok(context.swizzles.into_values().collect())
 }
 
 /// The same with notes that tell where the statements of pipelines are.
 pub(crate) fn lower_noted(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {})
+    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {}).map(explained)
+}
+
+fn explained((module, context): (Module, Context)) -> (Module, Vec<PipelineReport>) {
+    (module, report::settled(context))
 }
 
 fn run(
     func: &Func,
     mut context: Context,
     observe: &mut dyn FnMut(&Pass, &State),
-) -> Result<(Module, Vec<PipelineReport>), LowerError> {
+) -> Result<(Module, Context), LowerError> {
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
         observe(pass, &state);
         Ok::<_, LowerError>(state)
     })?;
     match state {
-        State::Module(module) => Ok((module, report::settled(context))),
+        State::Module(module) => Ok((module, context)),
         State::Func(_) => unreachable!("the table has a door"),
     }
 }

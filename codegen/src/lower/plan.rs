@@ -54,9 +54,11 @@ impl Plan {
             | Op::If(..)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => None,
         });
         let mut ordered: Vec<Item> = order.into_iter().map(|at| items[at].clone()).collect();
@@ -192,7 +194,14 @@ fn hoisted(items: &[Item]) -> Option<(Vec<usize>, Vec<Wait>)> {
             }
             Op::Commit => commits += 1,
             Op::For(_) | Op::If(..) => item.op.walk(&mut |op| countable &= !matches!(op, Op::Commit)),
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+            Op::Alloc(_)
+            | Op::Store(..)
+            | Op::Copy(..)
+            | Op::AtomicAdd(..)
+            | Op::Wait(_)
+            | Op::Barrier
+            | Op::Turn(_)
+            | Op::Comment(_) => {}
         }
         rest.push(at);
     }

@@ -65,10 +65,10 @@ impl Survey {
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.ops(body, is_parallel),
-                Op::Store(..) | Op::Copy(..) => {
+                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
                     each_access(op, &mut |access| self.access(access, is_parallel));
                 }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
     }
@@ -133,11 +133,11 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
         Op::If(cond, body) => {
             vec![Op::If(cond.clone(), body.iter().flat_map(|op| rewrite(op, groups)).collect())]
         }
-        Op::Store(place, value) | Op::Copy(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
             let value = value.map_loads(&mut |it| Value::Load(moved(it, groups)));
             vec![op.with_assignment(moved(place, groups), value)]
         }
-        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => vec![op.clone()],
+        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => vec![op.clone()],
     }
 }
 

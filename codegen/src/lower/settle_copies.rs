@@ -139,7 +139,14 @@ impl Settler<'_> {
                     out.push(Op::For(Arc::new(For { body, ..For::clone(it) })));
                 }
                 Op::If(cond, body) => out.push(Op::If(cond.clone(), self.ops(body))),
-                Op::Alloc(_) | Op::Store(..) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {
+                Op::Alloc(_)
+                | Op::Store(..)
+                | Op::AtomicAdd(..)
+                | Op::Commit
+                | Op::Wait(_)
+                | Op::Barrier
+                | Op::Turn(_)
+                | Op::Comment(_) => {
                     out.push(op.clone());
                 }
             }
@@ -188,7 +195,13 @@ fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
             let body = with_waits(body, copied);
             (was_empty || !body.is_empty()).then_some(Op::If(cond, body))
         }
-        Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::Barrier | Op::Comment(_) => Some(op),
+        Op::Alloc(_)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::AtomicAdd(..)
+        | Op::Barrier
+        | Op::Turn(_)
+        | Op::Comment(_) => Some(op),
     };
     let mut out: Vec<Op> = Vec::new();
     for op in ops.into_iter().filter_map(op) {

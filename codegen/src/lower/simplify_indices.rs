@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ir::{Access, For, Index, Less, Module, Op, Target, Value};
+use ir::{Access, For, Index, Less, Module, Op, Target, Turn, Value};
 use ir::{arith::Bounds, arith::cheapest};
 
 use super::kernel_bounds;
@@ -70,9 +70,15 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
-            Op::Store(ref place, ref value) | Op::Copy(ref place, ref value) => {
+            Op::Store(ref place, ref value)
+            | Op::Copy(ref place, ref value)
+            | Op::AtomicAdd(ref place, ref value) => {
                 let (place, value) = (self.access(place), self.value(value));
                 vec![op.with_assignment(place, value)]
+            }
+            Op::Turn(it) => {
+                let (turn, count) = (self.index(&it.turn), self.index(&it.count));
+                vec![Op::Turn(Turn { counter: self.access(&it.counter), turn, count, ..it })]
             }
             leaf @ (Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_)) => vec![leaf],
         }

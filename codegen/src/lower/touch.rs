@@ -128,9 +128,11 @@ impl<'a> Walk<'a> {
                 Op::Alloc(_)
                 | Op::Store(..)
                 | Op::Copy(..)
+                | Op::AtomicAdd(..)
                 | Op::Commit
                 | Op::Wait(_)
                 | Op::Barrier
+                | Op::Turn(_)
                 | Op::Comment(_) => {}
             }
         }

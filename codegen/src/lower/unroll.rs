@@ -70,8 +70,10 @@ impl Survey {
                     self.loops.pop();
                 }
                 Op::If(_, body) => self.ops(body),
-                Op::Store(..) | Op::Copy(..) => each_access(op, &mut |access| self.access(access)),
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
+                    each_access(op, &mut |access| self.access(access));
+                }
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
     }
@@ -118,9 +120,11 @@ fn size(ops: &[Op], chosen: &BTreeSet<Name>) -> i64 {
         Op::Alloc(_)
         | Op::Store(..)
         | Op::Copy(..)
+        | Op::AtomicAdd(..)
         | Op::Commit
         | Op::Wait(_)
         | Op::Barrier
+        | Op::Turn(_)
         | Op::Comment(_) => 1,
     });
     sizes.fold(0, i64::saturating_add)
@@ -150,9 +154,11 @@ impl Writer {
             leaf @ (Op::Alloc(_)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_)) => vec![leaf],
         }
     }
@@ -168,9 +174,11 @@ impl Writer {
                     Op::If(..)
                     | Op::Store(..)
                     | Op::Copy(..)
+                    | Op::AtomicAdd(..)
                     | Op::Commit
                     | Op::Wait(_)
                     | Op::Barrier
+                    | Op::Turn(_)
                     | Op::Comment(_) => {}
                 });
             }
@@ -201,9 +209,9 @@ fn rename(op: &Op, with: &BTreeMap<Name, Name>) -> Op {
             Op::For(Arc::new(For { var: new(&it.var), body, ..For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| rename(op, with)).collect()),
-        Op::Store(place, value) | Op::Copy(place, value) => {
+        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
             op.with_assignment(access(place), value.map_loads(&mut |it| Value::Load(access(it))))
         }
-        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op.clone(),
+        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => op.clone(),
     }
 }

@@ -91,9 +91,11 @@ impl Vectorizer<'_> {
             leaf @ (Op::Alloc(_)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_)) => vec![leaf],
         }
     }

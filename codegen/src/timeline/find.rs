@@ -124,9 +124,11 @@ impl<'a> Scan<'a, '_> {
                 Op::Alloc(_)
                 | Op::Store(..)
                 | Op::Copy(..)
+                | Op::AtomicAdd(..)
                 | Op::Commit
                 | Op::Wait(_)
                 | Op::Barrier
+                | Op::Turn(_)
                 | Op::Comment(_) => {}
             }
         }
@@ -214,12 +216,14 @@ fn syncs(op: &Op, over: Option<&String>) -> Vec<Marked> {
     match op {
         Op::Commit => one(Sync::Commit),
         Op::Wait(it) => one(Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }),
-        Op::Barrier => one(Sync::Barrier { at: 0, inside: false }),
+        Op::Barrier | Op::Turn(_) => one(Sync::Barrier { at: 0, inside: false }),
         Op::If(_, body) => {
             let all: Vec<_> = body.iter().map(|op| syncs(op, None)).collect();
             if all.iter().any(Vec::is_empty) { vec![] } else { all.into_iter().flatten().collect() }
         }
-        Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::Comment(_) => vec![],
+        Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => {
+            vec![]
+        }
     }
 }
 
@@ -228,11 +232,18 @@ fn inner(op: &Op) -> Vec<Marked> {
     let (mut out, mut proof) = (Vec::new(), None);
     op.walk(&mut |op| match op {
         Op::Comment(text) => proof = Note::parse(text).is_none().then(|| text.clone()),
-        Op::Barrier => {
+        Op::Barrier | Op::Turn(_) => {
             let sync = Sync::Barrier { at: 0, inside: true };
             out.push(Marked { sync, proof: proof.take().into_iter().collect() });
         }
-        Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::Commit | Op::Wait(_) => {
+        Op::Alloc(_)
+        | Op::For(_)
+        | Op::If(..)
+        | Op::Store(..)
+        | Op::Copy(..)
+        | Op::AtomicAdd(..)
+        | Op::Commit
+        | Op::Wait(_) => {
             proof = None;
         }
     });

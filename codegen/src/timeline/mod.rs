@@ -247,9 +247,11 @@ fn without_notes(ops: Vec<Op>) -> Vec<Op> {
             Op::Alloc(_)
             | Op::Store(..)
             | Op::Copy(..)
+            | Op::AtomicAdd(..)
             | Op::Commit
             | Op::Wait(_)
             | Op::Barrier
+            | Op::Turn(_)
             | Op::Comment(_) => op,
         };
         match (out.last_mut(), op) {

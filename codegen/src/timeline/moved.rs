@@ -60,11 +60,11 @@ impl Traffic<'_> {
                 it.body.iter().for_each(|op| self.op(op, times));
             }
             Op::If(_, body) => body.iter().for_each(|op| self.op(op, times)),
-            Op::Store(place, value) | Op::Copy(place, value) => {
+            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
                 value.each_load(&mut |it| add(&mut self.reads, self.memory, it, times));
                 add(&mut self.writes, self.memory, place, times);
             }
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) const DIVERGENT: u8 = 3;
 pub(crate) const DIVISION: u8 = 4;
 pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
+pub(crate) const DEADLOCK: u8 = 8;
 pub(crate) const PARTIAL: u8 = 7;
 const RACE: u8 = 10;
 
@@ -145,10 +146,7 @@ impl<'p> Machine<'p, '_, '_> {
             self.assign(site, place, std::slice::from_mut(&mut values), mask);
             return;
         }
-        let mut parts = vec![[0.0; WARP]; place.lanes as usize];
-        for (part, values) in (0..place.lanes).zip(&mut parts) {
-            self.value(site, value, part, mask, values);
-        }
+        let mut parts = self.parts(site, place, value, mask);
         self.assign(site, place, &mut parts, mask);
     }
 
@@ -219,7 +217,7 @@ impl<'p> Machine<'p, '_, '_> {
                 self.touch_in_flight(buffer, at, now, RaceKind::ReadAfterWrite);
                 return value;
             }
-            if let Some(write) = cell.read(now, since) {
+            if let Some(write) = cell.read(now, since, &memory.seen) {
                 self.race(buffer, at, RaceKind::ReadAfterWrite, write, now);
             }
         }
@@ -258,7 +256,7 @@ impl<'p> Machine<'p, '_, '_> {
         let old = memory.values[at];
         let Some(cell) = memory.cells.get_mut(at) else { return };
         let equal = old.to_bits() == value.to_bits() || (old.is_nan() && value.is_nan());
-        let written = cell.write(now, since, equal);
+        let written = cell.write(now, since, &memory.seen, equal);
         self.run.report.benign_writes += u64::from(written.benign);
         if let Some((earlier, kind)) = written.race {
             self.race(buffer, at, kind, earlier, now);
@@ -342,7 +340,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     #[cold]
-    fn uninitialised(&mut self, buffer: usize, at: usize, now: Mark) {
+    pub(crate) fn uninitialised(&mut self, buffer: usize, at: usize, now: Mark) {
         let key = self.key(UNINITIALISED, now.site(), now.site());
         if !self.run.sink.count(key) {
             let access = self.describe(now);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Value,
+    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Turn, Value,
     axis_var,
     intrin::{Instruction, Intrinsic},
     number,
@@ -13,7 +13,8 @@ use super::{
     MAX_ELEMENTS, VgpuError,
     index::{IndexCode, Scope, WARP},
     program::{
-        Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, ValueCode,
+        Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, TurnCode,
+        ValueCode,
     },
     shadow::Mark,
     tensor::TensorCode,
@@ -186,6 +187,10 @@ impl Compiler<'_> {
             }
             Op::Store(place, value) => Code::Store(site, self.place(place, true)?, self.value(value)?.0),
             Op::Copy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
+            Op::AtomicAdd(place, value) => {
+                Code::AtomicAdd(site, self.place(place, true)?, self.value(value)?.0)
+            }
+            Op::Turn(it) => Code::Turn(Box::new(self.turn(site, it)?)),
             Op::Commit => Code::Commit,
             Op::Wait(it) => Code::Wait(it.in_flight as usize),
             Op::Barrier | Op::Comment(_) => Code::Barrier,
@@ -218,7 +223,18 @@ impl Compiler<'_> {
         all.iter().map(one).collect()
     }
 
-    fn place(&mut self, access: &Access, writes: bool) -> Result<Place, VgpuError> {
+    fn turn(&mut self, site: u32, it: &Turn) -> Result<TurnCode, VgpuError> {
+        let (buffer, index) = self.resolve(&it.counter)?;
+        let (turn, count) = (self.index(&it.turn)?, self.index(&it.count)?);
+        if ![&index, &turn, &count].into_iter().all(IndexCode::is_uniform) {
+            let (kernel, buffer) = (self.kernel.name.clone(), it.counter.buffer.clone());
+            return Err(VgpuError::OwnTurns { kernel, buffer });
+        }
+        Ok(TurnCode { site, kind: it.kind, buffer, index, turn, count })
+    }
+
+    /// The buffer and the element of an access.
+    fn resolve(&mut self, access: &Access) -> Result<(usize, IndexCode), VgpuError> {
         let found = self.visible.iter().rev().find(|it| it.0 == access.buffer);
         let (kernel, buffer) = (&self.kernel.name, &access.buffer);
         let unknown = || VgpuError::UnknownBuffer { kernel: kernel.clone(), buffer: buffer.clone() };
@@ -227,6 +243,11 @@ impl Compiler<'_> {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::NotFlat { kernel, buffer });
         };
+        Ok((buffer, self.index(index)?))
+    }
+
+    fn place(&mut self, access: &Access, writes: bool) -> Result<Place, VgpuError> {
+        let (buffer, index) = self.resolve(access)?;
         if !(1..=64).contains(&access.lanes) {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::Lanes { kernel, buffer, lanes: access.lanes });
@@ -239,7 +260,7 @@ impl Compiler<'_> {
             let width = i64::try_from(bytes).unwrap_or(i64::MAX);
             self.places.push(PlaceInfo { site, buffer, writes, width });
         }
-        Ok(Place { buffer, index: self.index(index)?, lanes: access.lanes, counted })
+        Ok(Place { buffer, index, lanes: access.lanes, counted })
     }
 
     /// An intrinsic, whose operands are places.
@@ -334,6 +355,7 @@ mod tests {
                     len: 4,
                     scope: Space::Shared,
                     offset: None,
+                    align: ir::Alloc::ALIGN,
                 }),
                 inner,
                 Op::Comment("one".to_owned()),

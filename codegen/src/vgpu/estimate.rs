@@ -36,8 +36,8 @@ fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
                 trips.saturating_mul(steps(&it.body, known))
             }
             Op::If(_, body) => steps(body, known),
-            Op::Store(place, _) | Op::Copy(place, _) => u64::from(place.lanes),
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => 0,
+            Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => u64::from(place.lanes),
+            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => 0,
         });
     }
     total

@@ -11,6 +11,7 @@ use super::{
     program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
     shadow::{Cell, Mark, Since},
+    turns::{self, Turns},
 };
 
 /// Which lanes of a warp do something: one bit each.
@@ -42,6 +43,8 @@ pub(crate) struct Memory {
     pub(crate) written: Vec<u32>,
     /// Of shared memory, and of global memory that the kernel writes.
     pub(crate) cells: Vec<Cell>,
+    /// Of global memory: what the present block comes after.
+    pub(crate) seen: Vec<(u32, u32)>,
 }
 
 /// A kernel under way.
@@ -63,6 +66,7 @@ pub(crate) struct Machine<'p, 'r, 's> {
     /// The first epochs of the blocks so far, and which block it was.
     pub(crate) blocks: Vec<(u32, i64)>,
     pub(crate) flights: Flights,
+    pub(crate) turns: Turns,
     pub(crate) tally: Tally,
 }
 
@@ -112,7 +116,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
             values.resize(it.len * program.scope.count, f64::NAN);
             written.resize(it.len * program.scope.count / WARP, 0);
         }
-        Memory { space: it.space, dtype: it.dtype, len: it.len, values, written, cells }
+        Memory { space: it.space, dtype: it.dtype, len: it.len, values, written, cells, seen: vec![] }
     });
     let epoch = run.epoch;
     let mut machine = Machine {
@@ -127,6 +131,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         flip: 0,
         blocks: vec![],
         flights: Flights::new(program.scope.count),
+        turns: Turns::default(),
         tally: Tally::new(program),
         run,
     };
@@ -148,12 +153,15 @@ impl<'p> Machine<'p, '_, '_> {
         let program = self.program;
         let [x, y, z] = program.grid;
         let of = x * y * z;
-        for (done, block) in (0..).zip(self.run.order(0..of)) {
+        let mut blocks = self.run.order(0..of);
+        turns::sort(program, &mut blocks);
+        for (done, block) in (0..).zip(blocks) {
             (self.run.seen)(Progress { kernel: &program.name, done, of });
             self.epoch += 1;
             self.since.block = self.epoch;
             self.blocks.push((self.epoch, block));
-            self.slots[..3].copy_from_slice(&[block % x, block / x % y, block / x / y]);
+            self.slots[..3].copy_from_slice(&turns::place(block, program.grid));
+            self.forget_turns();
             self.together(&program.code);
             self.drop_flights();
             if self.run.report.stopped {
@@ -178,9 +186,13 @@ impl<'p> Machine<'p, '_, '_> {
                     self.epoch += 1;
                     self.tally.barriers += 1;
                 }
-                Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => {
-                    unreachable!("no barrier is inside")
-                }
+                Code::Turn(it) => self.turn(it),
+                Code::Alloc(_)
+                | Code::Store(..)
+                | Code::Copy(..)
+                | Code::AtomicAdd(..)
+                | Code::Commit
+                | Code::Wait(_) => unreachable!("no barrier is inside"),
             }
             rest = &rest[alone + 1..];
         }
@@ -295,12 +307,16 @@ impl<'p> Machine<'p, '_, '_> {
                     self.tally.steps += u64::from(mask.count_ones() * place.lanes);
                     self.copy(*site, place, value, mask);
                 }
+                Code::AtomicAdd(site, place, value) => {
+                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
+                    self.atomic_add(*site, place, value, mask);
+                }
                 Code::Commit => self.commit(mask),
                 Code::Wait(in_flight) => {
                     self.tally.waits += 1;
                     self.wait(*in_flight, mask);
                 }
-                Code::Barrier => unreachable!("barriers are for all threads together"),
+                Code::Barrier | Code::Turn(_) => unreachable!("barriers are for all threads together"),
             }
         }
     }

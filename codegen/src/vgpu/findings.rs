@@ -46,6 +46,10 @@ pub enum Finding {
     PartialWarp { intrinsic: &'static str, access: Access },
     /// An integer divided by zero.
     DivisionByZero { access: Access },
+    /// A block waits for a turn that no other block gives it; the run ends there.
+    Deadlock { buffer: Name, element: i64, turn: i64, counter: i64, access: Access },
+    /// A counter of turns that is not zero at the end, so that the next run would begin with another turn.
+    TurnsLeft { buffer: Name, element: i64, counter: i64 },
     /// An element of an output that no kernel has written at the end, the first of `count`.
     OutputUnwritten { buffer: Name, element: i64, count: i64 },
 }
@@ -106,6 +110,8 @@ impl Finding {
             Finding::DivergentBarrier { .. } => "divergent barrier",
             Finding::PartialWarp { .. } => "part of a warp",
             Finding::DivisionByZero { .. } => "division by zero",
+            Finding::Deadlock { .. } => "deadlock",
+            Finding::TurnsLeft { .. } => "turns not over",
             Finding::OutputUnwritten { .. } => "output not written",
         }
     }
@@ -150,6 +156,12 @@ impl Finding {
                 format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
             }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
+            Finding::Deadlock { buffer, element, turn, counter, .. } => {
+                format!("{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}")
+            }
+            Finding::TurnsLeft { buffer, element, counter } => {
+                format!("{title}: {buffer}[{element}] is {counter} at the end")
+            }
             Finding::OutputUnwritten { buffer, element, count } => {
                 format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
             }
@@ -175,8 +187,9 @@ impl Finding {
             Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
             Finding::PartialWarp { access, .. } => vec![("is missing", access)],
             Finding::DivisionByZero { access } => vec![("divides", access)],
+            Finding::Deadlock { access, .. } => vec![("waits", access)],
             Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
-            Finding::OutputUnwritten { .. } => vec![],
+            Finding::TurnsLeft { .. } | Finding::OutputUnwritten { .. } => vec![],
         }
     }
 
@@ -187,7 +200,7 @@ impl Finding {
                 "wait for the copy before its source is written"
             }
             Finding::DataRace { first, second, .. } if first.block != second.block => {
-                "blocks run in any order: give each elements of its own, or make two kernels of it"
+                "blocks run in any order: give each elements of its own, let them take turns, or make two kernels of it"
             }
             Finding::DataRace { .. } => "a barrier between the two orders them, whichever comes first",
             Finding::MissingWait { .. } => {
@@ -203,6 +216,10 @@ impl Finding {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"
             }
             Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
+            Finding::TurnsLeft { .. } => "there have to be as many turns as blocks that take one",
+            Finding::Deadlock { .. } => {
+                "each block has to end its turn, and the turns have to run from zero without a gap"
+            }
             Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
         }
     }

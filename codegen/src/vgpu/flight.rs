@@ -190,7 +190,7 @@ impl<'p> Machine<'p, '_, '_> {
             if let Some(cell) = self.memory[from].cells.get_mut(place) {
                 let write = cell.write;
                 // It may have read until now.
-                cell.read(now, since);
+                cell.read(now, since, &[]);
                 if write != before {
                     self.race(from, place, RaceKind::SourceInFlight, mark, write);
                 }

@@ -35,6 +35,7 @@ mod program;
 mod random;
 mod shadow;
 mod tensor;
+mod turns;
 mod value;
 
 use std::collections::HashMap;
@@ -144,6 +145,8 @@ pub enum VgpuError {
     Tensor { kernel: Name, intrinsic: &'static str },
     #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
+    #[error("kernel `{kernel}` has threads of one block take different turns in `{buffer}`")]
+    OwnTurns { kernel: Name, buffer: Name },
 }
 
 impl Default for Settings {
@@ -280,6 +283,7 @@ fn fill(module: &Module, lens: &[usize], memory: &mut IndexMap<Name, Vec<f64>>) 
         let input = memory.get_mut(name).filter(|_| arg.role == Role::Input);
         match input {
             Some(it) => Contents { values: std::mem::take(it), written: vec![1; *len] },
+            None if arg.zeroed => Contents { values: vec![0.0; *len], written: vec![1; *len] },
             None => Contents { values: vec![f64::NAN; *len], written: vec![0; *len] },
         }
     });
@@ -288,6 +292,15 @@ fn fill(module: &Module, lens: &[usize], memory: &mut IndexMap<Name, Vec<f64>>) 
 
 fn check_outputs(module: &Module, contents: &[Contents], sink: &mut Sink) {
     for (at, ((name, arg), it)) in module.args.iter().zip(contents).enumerate() {
+        if let Some(first) = it.values.iter().position(|it| *it != 0.0).filter(|_| arg.zeroed) {
+            let key = Key { kind: u8::MAX - 1, kernel: at, sites: [0; 2] };
+            let element = i64::try_from(first).unwrap_or(i64::MAX);
+            #[expect(clippy::cast_possible_truncation, reason = "counters hold small integers")]
+            let counter = it.values[first] as i64;
+            if !sink.count(key) {
+                sink.keep(key, Finding::TurnsLeft { buffer: name.clone(), element, counter });
+            }
+        }
         let Some(first) = it.written.iter().position(|it| *it == 0).filter(|_| arg.role == Role::Output)
         else {
             continue;

@@ -1,6 +1,6 @@
 //! A kernel with its names resolved: what the machine runs. [`super::compile`] makes it.
 
-use ir::{BinaryOp, DType, Name, Scope as Space, UnaryOp};
+use ir::{BinaryOp, DType, Name, Scope as Space, TurnKind, UnaryOp};
 
 use super::{
     index::{IndexCode, Scope},
@@ -69,6 +69,19 @@ pub(crate) enum Code {
     Commit,
     Wait(usize),
     Barrier,
+    AtomicAdd(u32, Place, ValueCode),
+    Turn(Box<TurnCode>),
+}
+
+/// The beginning or the end of a block's turn. All indices are the same for all threads.
+#[derive(Debug)]
+pub(crate) struct TurnCode {
+    pub(crate) site: u32,
+    pub(crate) kind: TurnKind,
+    pub(crate) buffer: usize,
+    pub(crate) index: IndexCode,
+    pub(crate) turn: IndexCode,
+    pub(crate) count: IndexCode,
 }
 
 #[derive(Debug)]
@@ -141,10 +154,15 @@ impl Code {
     /// Whether there is a barrier in it.
     pub(crate) fn meets(&self) -> bool {
         match self {
-            Code::Barrier => true,
+            Code::Barrier | Code::Turn(_) => true,
             Code::For(it) => it.meets,
             Code::If(it) => it.meets,
-            Code::Alloc(_) | Code::Store(..) | Code::Copy(..) | Code::Commit | Code::Wait(_) => false,
+            Code::Alloc(_)
+            | Code::Store(..)
+            | Code::Copy(..)
+            | Code::AtomicAdd(..)
+            | Code::Commit
+            | Code::Wait(_) => false,
         }
     }
 
@@ -154,7 +172,13 @@ impl Code {
             Code::Store(_, _, value) => value.converges(),
             Code::For(it) => it.converges,
             Code::If(it) => it.converges,
-            Code::Alloc(_) | Code::Copy(..) | Code::Commit | Code::Wait(_) | Code::Barrier => false,
+            Code::Alloc(_)
+            | Code::Copy(..)
+            | Code::AtomicAdd(..)
+            | Code::Commit
+            | Code::Wait(_)
+            | Code::Barrier
+            | Code::Turn(_) => false,
         }
     }
 }

@@ -21,7 +21,7 @@ fn saxpy(machine: &mut CudaMachine, count: usize) -> (ProgramId, [BufferId; 2]) 
     let blocks = u32::try_from(count.div_ceil(256)).expect("a small number");
     let length = i64::try_from(count).expect("a small number");
     let launches = vec![launch("saxpy", blocks, 256, &[0, 1], &[length])];
-    let program = Program { binary: compiled.cubin, launches, buffers: vec![count * 4; 2] };
+    let program = Program { binary: compiled.cubin, launches, buffers: vec![count * 4; 2], zeroed: vec![] };
     let loaded = machine.load(&program).expect("the program is right");
     let buffers = [0.5, 1.0].map(|it| upload_f32(machine, &vec![it; count]));
     (loaded, buffers)
@@ -101,7 +101,7 @@ fn the_process_that_hangs() {
     let source = "extern \"C\" __global__ void forever(volatile int *x) { while (x[0] == 0) {} }";
     let compiled = nvrtc::compile(source, "forever.cu", &arch(&machine), &[]).unwrap();
     let launches = vec![launch("forever", 1, 32, &[0], &[])];
-    let program = Program { binary: compiled.cubin, launches, buffers: vec![4] };
+    let program = Program { binary: compiled.cubin, launches, buffers: vec![4], zeroed: vec![] };
     let loaded = machine.load(&program).unwrap();
     let x = upload(&mut machine, &[0; 4]);
     machine.set_deadline(Some(0.5));

@@ -67,6 +67,7 @@ impl Memory {
                     let buffer = &mut self.buffers.get_mut(&place.buffer).unwrap().1;
                     buffer[at..at + values.len()].copy_from_slice(&values);
                 }
+                Op::AtomicAdd(..) | Op::Turn(_) => unreachable!("one thread runs these programs"),
                 Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
             }
         }

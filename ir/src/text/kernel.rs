@@ -6,7 +6,7 @@ use super::{
     expr::{All, separated},
     print::Listing,
 };
-use crate::{Alloc, ForKind, Kernel, Module, Name, Op};
+use crate::{Alloc, ForKind, Kernel, Module, Name, Op, Turn, TurnKind};
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,8 @@ impl Display for Module {
         }
         out.line(0, format_args!("module {}{dims}", self.name));
         for (name, arg) in &self.args {
-            out.line(1, format_args!("{} {name}: {}[{}]", arg.role.as_str(), arg.dtype, arg.len));
+            let zeroed = if arg.zeroed { " zeroed" } else { "" };
+            out.line(1, format_args!("{} {name}: {}[{}]{zeroed}", arg.role.as_str(), arg.dtype, arg.len));
         }
         for kernel in &self.kernels {
             out.text.push('\n');
@@ -47,7 +48,8 @@ impl Display for Op {
 impl Display for Alloc {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "alloc {}: {}[{}] @{}", self.name, self.dtype, self.len, self.scope)?;
-        self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))
+        self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))?;
+        if self.align == Alloc::ALIGN { Ok(()) } else { write!(f, " align {}", self.align) }
     }
 }
 
@@ -108,6 +110,16 @@ impl Listing {
             }
             Op::Barrier => {
                 self.line(depth, format_args!("barrier"));
+            }
+            Op::AtomicAdd(place, value) => {
+                self.line(depth, format_args!("{place} += {value}"));
+            }
+            Op::Turn(Turn { kind, counter, turn, count }) => {
+                let word = match kind {
+                    TurnKind::Acquire => "acquire",
+                    TurnKind::Release => "release",
+                };
+                self.line(depth, format_args!("{word} {counter} at {turn} of {count}"));
             }
             Op::Comment(text) => {
                 for line in text.lines() {

@@ -11,7 +11,7 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
     parse::{dtype, role, scope},
 };
-use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis, Wait};
+use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis, Turn, TurnKind, Wait};
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
 /// mean nothing.
@@ -55,8 +55,9 @@ impl<'a> Parser<'a> {
             line.expect("[")?;
             let len = line.index()?;
             line.expect("]")?;
+            let zeroed = line.eat_word("zeroed");
             line.finish()?;
-            if args.insert(name.clone(), Arg { dtype, len, role }).is_some() {
+            if args.insert(name.clone(), Arg { dtype, len, role, zeroed }).is_some() {
                 return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
             }
             self.lines = &self.lines[1..];
@@ -122,16 +123,22 @@ impl<'a> Parser<'a> {
         };
         if let Some(Token::Sign("[")) = line.peek_second() {
             let place = line.access()?;
-            let copies = line.eat("<");
+            let (copies, adds) = (line.eat("<"), line.eat("+"));
             line.expect(if copies { "-" } else { "=" })?;
             let value = line.value()?;
             line.finish()?;
-            return Ok(if copies { Op::Copy(place, value) } else { Op::Store(place, value) });
+            return Ok(match (copies, adds) {
+                (true, _) => Op::Copy(place, value),
+                (false, true) => Op::AtomicAdd(place, value),
+                (false, false) => Op::Store(place, value),
+            });
         }
         if word == "for" {
             return self.for_loop(line, below);
         }
-        let unknown = line.expected("`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, a store or a copy");
+        let unknown = line.expected(
+            "`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, `acquire`, `release`, a store or a copy",
+        );
         line.bump();
         let op = match word {
             "alloc" => Op::Alloc(alloc(&mut line)?),
@@ -143,6 +150,8 @@ impl<'a> Parser<'a> {
             "commit" => Op::Commit,
             "wait" => Op::Wait(Wait { in_flight: line.count("how many may be in flight")?, buffers: vec![] }),
             "barrier" => Op::Barrier,
+            "acquire" => Op::Turn(turn(&mut line, TurnKind::Acquire)?),
+            "release" => Op::Turn(turn(&mut line, TurnKind::Release)?),
             _ => return Err(unknown),
         };
         line.finish()?;
@@ -174,7 +183,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `X: f32[64] @shared at 128`.
+/// `X: f32[64] @shared at 1024 align 1024`.
 fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let name = line.name("the name of a buffer")?;
     line.expect(":")?;
@@ -185,7 +194,18 @@ fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     line.expect("@")?;
     let scope = scope(line)?;
     let offset = if line.eat_word("at") { Some(i64::from(line.count::<u32>("an offset")?)) } else { None };
-    Ok(Alloc { name, dtype, len, scope, offset })
+    let align =
+        if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
+    Ok(Alloc { name, dtype, len, scope, offset, align })
+}
+
+/// `turns[blockIdx_x] at blockIdx_z of 4`.
+fn turn(line: &mut Cursor<'_>, kind: TurnKind) -> Result<Turn, Failure> {
+    let counter = line.access()?;
+    line.expect_word("at")?;
+    let turn = line.index()?;
+    line.expect_word("of")?;
+    Ok(Turn { kind, counter, turn, count: line.index()? })
 }
 
 /// `blockIdx.x: 4`.

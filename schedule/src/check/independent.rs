@@ -5,11 +5,11 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    BinaryOp, Block, Func, IterKind, Loop, LoopKind, Name, Role, Stmt, Store, Value,
+    BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
-use crate::{ScheduleError, ScheduleState, check::affine::tells_apart};
+use crate::{CrossBlockError, ScheduleError, ScheduleState, check::affine::tells_apart};
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
 pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Result<(), ScheduleError> {
@@ -70,7 +70,8 @@ impl Parallel<'_> {
                 self.expect_told_apart(it, nest)?;
             }
         }
-        let settled = |buffer: &Name, users: &[usize]| self.is_settled(buffer, users);
+        let settled =
+            |buffer: &Name, users: &[usize]| self.is_settled(buffer, users) || self.takes_turns(it, buffer);
         expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled)
     }
 
@@ -85,11 +86,70 @@ impl Parallel<'_> {
         users.first().map(|n| &self.nests[*n].block.name) == first_before && users.iter().all(uses_as_before)
     }
 
+    /// How blocks of threads reduce over the loop together, if they do.
+    fn cross_block(&self, it: &Loop) -> Option<CrossBlock> {
+        match self.kind {
+            LoopKind::Bound(axis) if !axis.is_thread() => CrossBlock::of(it),
+            LoopKind::Bound(_)
+            | LoopKind::Serial
+            | LoopKind::Parallel
+            | LoopKind::Vectorized
+            | LoopKind::Unrolled => None,
+        }
+    }
+
+    /// Whether what iterations do to a buffer is done in their order.
+    fn takes_turns(&self, it: &Loop, buffer: &Name) -> bool {
+        let is_global = self.func.buffers.get(buffer).is_some_and(|it| it.scope == Scope::Global);
+        is_global && self.cross_block(it) == Some(CrossBlock::Semaphore)
+    }
+
+    /// Refuses a block that reduces over the loop in a way that blocks of threads cannot do together.
+    fn expect_combinable(
+        &self,
+        it: &Loop,
+        block: &Block,
+        mechanism: CrossBlock,
+    ) -> Result<(), ScheduleError> {
+        accumulates(block)?;
+        let (name, block_name) = (it.var.clone(), block.name.clone());
+        for access in block.writes() {
+            let Some(buffer) = self.func.buffers.get(&access.buffer) else { continue };
+            if buffer.scope != Scope::Global {
+                let (block, buffer) = (block_name, access.buffer.clone());
+                return Err(CrossBlockError::Scope { name, block, buffer }.into());
+            }
+            if mechanism == CrossBlock::Atomic && !CrossBlock::can_add(buffer.dtype) {
+                let (block, buffer) = (block_name, access.buffer.clone());
+                return Err(CrossBlockError::NotAtomic { block, buffer }.into());
+            }
+        }
+        if mechanism == CrossBlock::Semaphore {
+            return Ok(());
+        }
+        if block.init.is_some() {
+            return Err(ScheduleError::StartsInside { name, block: block_name });
+        }
+        let mut other = None;
+        block.body.each_store(&mut |store| {
+            if ir::added(store).is_none() {
+                other = Some(store.place.buffer.clone());
+            }
+        });
+        match other {
+            Some(buffer) => Err(CrossBlockError::NotAtomic { block: block_name, buffer }.into()),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a block of which two iterations of the loop must not be confused and may be.
     fn expect_told_apart(&self, it: &Loop, nest: &Nest<'_>) -> Result<(), ScheduleError> {
         let block = nest.block;
         for iter in block.iters.iter().filter(|iter| iter.binding.any_var(&|name| *name == it.var)) {
             if iter.kind == IterKind::Reduce {
+                if let Some(mechanism) = self.cross_block(it) {
+                    return self.expect_combinable(it, block, mechanism);
+                }
                 let (block, iter) = (block.name.clone(), iter.var.clone());
                 return Err(ScheduleError::ReductionLoop { name: it.var.clone(), block, iter });
             }

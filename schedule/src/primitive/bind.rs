@@ -1,10 +1,12 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use ir::{Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
+use ir::{CrossBlock, Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
 use serde::{Deserialize, Serialize};
 
-use super::{Primitive, mark};
-use crate::{ScheduleError, ScheduleState, error::Thing};
+use super::Primitive;
+use crate::{
+    CrossBlockError, ScheduleError, ScheduleState, check::independent::expect_independent, error::Thing,
+};
 
 /// Runs the iterations of a loop by the threads, or blocks of threads, of a GPU axis.
 ///
@@ -16,7 +18,8 @@ use crate::{ScheduleError, ScheduleState, error::Thing};
 /// for i in 0..128 @threadIdx.x { s }
 /// ```
 ///
-/// No block may reduce over the loop (`rfactor` makes partial results that one may bind), and none may use what
+/// No block may reduce over the loop (`rfactor` makes partial results that one may bind, and `cross_block_reduction`
+/// lets blocks of threads reduce together), and none may use what
 /// another iteration leaves behind. An axis may be bound again in a nest beside this one, which then shares its
 /// threads. Inside a loop bound to it, an axis is bound again only by a loop of the same extent whose blocks do not
 /// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at
@@ -37,7 +40,7 @@ impl Primitive for Bind {
             let known = ThreadAxis::ALL.iter().map(|it| Name::from(it.as_str())).collect();
             return Err(ScheduleError::NoSuch { thing: Thing::Axis, name: self.axis.clone(), known });
         };
-        let it = state.expect_plain_loop(&self.target)?;
+        let it = self.expect_bindable(state, axis)?;
         if let Some(target @ Target::Cpu) = &state.target {
             let (name, target) = (self.target.clone(), target.as_str());
             return Err(ScheduleError::WrongTarget { name, kind: "bound to a GPU axis", target });
@@ -55,11 +58,33 @@ impl Primitive for Bind {
         }
         let others: Vec<&Loop> = above.iter().chain(&below).copied().collect();
         check_counts(it, axis, &others)?;
-        mark(state, &self.target, LoopKind::Bound(axis))
+        expect_independent(&state.func, it, LoopKind::Bound(axis))?;
+
+        let kind = LoopKind::Bound(axis);
+        state.func.replace_loop(&self.target, |old| Stmt::Loop(Arc::new(Loop { kind, ..old })));
+        Ok(())
     }
 
     fn moves_work(&self) -> bool {
         false
+    }
+}
+
+impl Bind {
+    /// The loop: a plain one, or one over which blocks of threads reduce together.
+    fn expect_bindable<'a>(
+        &self,
+        state: &'a ScheduleState,
+        axis: ThreadAxis,
+    ) -> Result<&'a Loop, ScheduleError> {
+        let it = state.expect_serial_loop(&self.target)?;
+        if it.annotations.len() != 1 || CrossBlock::of(it).is_none() {
+            return state.expect_plain_loop(&self.target);
+        }
+        if axis.is_thread() {
+            return Err(CrossBlockError::Axis { name: self.target.clone(), axis }.into());
+        }
+        Ok(it)
     }
 }
 

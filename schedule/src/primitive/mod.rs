@@ -7,11 +7,14 @@ mod cache_read;
 mod cache_write;
 mod compute_at;
 mod compute_inline;
+mod cross_block_reduction;
+mod decompose_padding;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
 mod pad_einsum;
 mod parallel;
+mod rasterize;
 mod reorder;
 mod reverse_compute_at;
 mod reverse_compute_inline;
@@ -35,11 +38,14 @@ pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
+pub use cross_block_reduction::CrossBlockReduction;
+pub use decompose_padding::DecomposePadding;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
 pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
+pub use rasterize::Rasterize;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
@@ -94,11 +100,14 @@ pub enum Step {
     CacheWrite(CacheWrite),
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
+    CrossBlockReduction(CrossBlockReduction),
+    DecomposePadding(DecomposePadding),
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
     PadEinsum(PadEinsum),
     Parallel(Parallel),
+    Rasterize(Rasterize),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
@@ -127,11 +136,14 @@ impl Step {
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
+            Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -160,11 +172,14 @@ impl Step {
             Step::CacheWrite(it) => it,
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
+            Step::CrossBlockReduction(it) => it,
+            Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -193,11 +208,14 @@ impl Step {
             Step::CacheWrite(_) => "cache_write",
             Step::ComputeAt(_) => "compute_at",
             Step::ComputeInline(_) => "compute_inline",
+            Step::CrossBlockReduction(_) => "cross_block_reduction",
+            Step::DecomposePadding(_) => "decompose_padding",
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
             Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
+            Step::Rasterize(_) => "rasterize",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
@@ -226,11 +244,14 @@ const SOURCES: &[(&str, &str)] = &[
     ("cache_write", include_str!("cache_write.rs")),
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
+    ("cross_block_reduction", include_str!("cross_block_reduction.rs")),
+    ("decompose_padding", include_str!("decompose_padding.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
     ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
+    ("rasterize", include_str!("rasterize.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),

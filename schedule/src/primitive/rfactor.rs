@@ -237,14 +237,19 @@ impl<'a> Parts<'a> {
             let binding = self.rf_var(&it.var).unwrap_or_else(|| Index::int(0));
             iters.push(Iter::new(&iter_name(&it.var), it.extent.clone(), kind, binding));
         }
+        // Sizes may be symbolic: a dimension is no loop and stays.
+        let of_loop = |var: &Name| {
+            let is_loop = self.loops.iter().any(|it| it.var == *var);
+            is_loop.then(|| Index::var(&iter_name(var)))
+        };
         let of_reduce = |var: &Name| {
             let iter = self.block.find_iter(var).filter(|it| it.kind == IterKind::Reduce)?;
-            Some(iter.binding.subst(&|loop_var| Some(Index::var(&iter_name(loop_var)))))
+            Some(iter.binding.subst(&of_loop))
         };
         let place = self.rf_place();
         let identity = self.reducer.op.identity(dtype).map(Value::Const);
         let update = self.reducer.update.subst(&of_reduce);
-        let update = self.masked(update, identity.as_ref(), &|var| Some(Index::var(&iter_name(var))));
+        let update = self.masked(update, identity.as_ref(), &of_loop);
         let reduces = iters.iter().any(|it| it.kind == IterKind::Reduce);
         let block = Block {
             name: self.name.clone(),

@@ -1,10 +1,8 @@
-use std::collections::BTreeSet;
-
-use ir::{Access, Block, Name, Role};
+use ir::{Access, Block, Func, Name, Role, Stmt, arith::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState};
+use crate::{LayoutError, ScheduleError, ScheduleState, layout_map::LayoutMap};
 
 /// Stores a temporary with its dimensions in another order.
 ///
@@ -21,34 +19,54 @@ use crate::{ScheduleError, ScheduleState};
 /// `order` lists the old dimensions, counted from 0, in their new order, each once; the last one is contiguous in
 /// memory. Every access follows. What blocks compute, and their loops, stay as they are. Dimensions are put in order
 /// before they are padded: `storage_align` comes afterwards.
+///
+/// Instead of an order, `index_map` says for any subscripts what the new ones are, and the shape follows:
+///
+/// ```text
+/// transform_layout(buffer: "T", index_map: "(i, k) -> (k floordiv 8, i, k mod 8)")
+///
+/// temp T: f32[m, 32]
+/// for i in 0..m { for k in 0..32 { T[i, k] = f(i, k) } }
+/// ->
+/// temp T: f32[4, m, 8]
+/// for i in 0..m { for k in 0..32 { T[k floordiv 8, i, k mod 8] = f(i, k) } }
+/// ```
+///
+/// The map takes every element to a place of its own and leaves no place: that is proved, or tried for all elements if
+/// they are at most a million. Subscripts have `+ - *`, `floordiv`, `mod`, `min`, `max` and `xor(a, b)`. A dimension whose
+/// size is known only when the program runs is passed on as it is. Move the blocks of the buffer first: `compute_at` cuts
+/// a block to what is needed only where it writes at its own iterators, and after such a map it does not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransformLayout {
     /// The temporary.
     pub buffer: Name,
     /// The old dimensions in their new order.
-    pub order: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<usize>>,
+    /// Or the new subscripts over the old ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_map: Option<String>,
 }
 
 impl Primitive for TransformLayout {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let buffer = state.expect_buffer(&self.buffer)?;
-        let (name, rank) = (self.buffer.clone(), buffer.shape.len());
+        let name = self.buffer.clone();
         if buffer.role != Role::Temp {
             return Err(ScheduleError::NotTemp { name });
         }
-        let distinct: BTreeSet<_> = self.order.iter().copied().filter(|it| *it < rank).collect();
-        if distinct.len() != rank || self.order.len() != rank {
-            return Err(ScheduleError::NotAPermutation { name, rank });
-        }
+        let map = self.map(&state.func, buffer.shape.len())?;
         if !buffer.layout.align.is_empty() {
             return Err(ScheduleError::AlreadyAligned { name });
         }
+        let shape = map.shape(&state.func, &name, &buffer.shape)?;
 
         if let Some(buffer) = state.func.buffers.get_mut(&self.buffer) {
-            buffer.shape = self.permuted(&buffer.shape);
+            buffer.shape = shape;
         }
-        state.func.map_blocks(&mut |block| self.block(block));
+        let dims = Bounds::of_dims(&state.func);
+        state.func.map_blocks(&mut |block| self.block(block, &map, &dims));
         Ok(())
     }
 
@@ -58,21 +76,32 @@ impl Primitive for TransformLayout {
 }
 
 impl TransformLayout {
-    fn permuted<T: Clone>(&self, of: &[T]) -> Vec<T> {
-        self.order.iter().filter_map(|at| of.get(*at).cloned()).collect()
-    }
-
-    fn access(&self, it: &Access) -> Access {
-        if it.buffer == self.buffer {
-            Access { indices: self.permuted(&it.indices), ..it.clone() }
-        } else {
-            it.clone()
+    fn map(&self, func: &Func, rank: usize) -> Result<LayoutMap, ScheduleError> {
+        let name = || self.buffer.clone();
+        match (&self.order, &self.index_map) {
+            (Some(order), None) => LayoutMap::permutation(order, rank, func)
+                .ok_or_else(|| ScheduleError::NotAPermutation { name: name(), rank }),
+            (None, Some(text)) => Ok(LayoutMap::parse(text, &self.buffer)?),
+            (None, None) | (Some(_), Some(_)) => Err(LayoutError::TransformWhat { name: name() }.into()),
         }
     }
 
-    fn block(&self, block: &mut Block) {
+    fn block(&self, block: &mut Block, map: &LayoutMap, dims: &Bounds) {
+        let mut bounds = dims.clone();
+        block.iters.iter().for_each(|it| bounds.insert(&it.var, &it.extent));
         for stmt in block.init.iter_mut().chain([&mut block.body]) {
-            *stmt = stmt.map_accesses(&mut |it| self.access(it));
+            let mut inside = bounds.clone();
+            stmt.walk(&mut |stmt| {
+                if let Stmt::Loop(it) = stmt {
+                    inside.insert(&it.var, &it.extent);
+                }
+            });
+            *stmt = stmt.map_accesses(&mut |it| {
+                if it.buffer != self.buffer {
+                    return it.clone();
+                }
+                Access { indices: map.apply(&it.indices, &inside), ..it.clone() }
+            });
         }
     }
 }

@@ -125,7 +125,7 @@ fn spoiled(problem: &Problem, fault: Fault) -> Result<Program, DeviceError> {
     };
     let kernel = "faulty".to_owned();
     let launch = Launch { kernel, grid, block, shared_bytes: 0, buffers: vec![output], dims: vec![] };
-    Ok(Program { binary, launches: vec![launch], buffers })
+    Ok(Program { binary, launches: vec![launch], buffers, zeroed: vec![] })
 }
 
 fn c_source(fault: Fault, size: usize) -> String {

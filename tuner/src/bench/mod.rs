@@ -151,7 +151,11 @@ impl<'a> Bench<'a> {
         };
         let buffers = self.kept.buffers.values().copied().collect();
         let mut loaded = Loaded::plain(self.machine.load(program)?, buffers);
-        match own.iter().try_for_each(|size| self.add_workspace(&mut loaded, *size)) {
+        let mut own = (sizes.len()..).zip(own);
+        let add = |(at, size): (usize, &usize)| {
+            self.add_workspace(&mut loaded, *size, program.zeroed.contains(&at))
+        };
+        match own.try_for_each(add) {
             Ok(()) => Ok(loaded),
             Err(err) => {
                 let failure = err.into();
@@ -162,12 +166,17 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn add_workspace(&mut self, loaded: &mut Loaded, size: usize) -> Result<(), DeviceError> {
+    fn add_workspace(
+        &mut self,
+        loaded: &mut Loaded,
+        size: usize,
+        is_zeroed: bool,
+    ) -> Result<(), DeviceError> {
         let buffer = self.machine.alloc(size)?;
         loaded.workspace.push(buffer);
         loaded.buffers.push(buffer);
         // All ones are a NaN in every float type: a program that reads what it has not written shows.
-        self.machine.upload(buffer, &vec![0xff; size])
+        self.machine.upload(buffer, &vec![if is_zeroed { 0 } else { 0xff }; size])
     }
 
     /// Runs a program twice over poisoned outputs, so that what it leaves behind would show, and looks at the numbers.

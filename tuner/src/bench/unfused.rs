@@ -34,7 +34,7 @@ impl Bench<'_> {
     ) -> Result<(), DeviceError> {
         let mut sizes: Vec<usize> = self.case.params().values().map(Param::bytes).collect();
         for bytes in &unfused.temps {
-            self.add_workspace(loaded, *bytes)?;
+            self.add_workspace(loaded, *bytes, false)?;
             sizes.push(*bytes);
         }
         let mut parts = vec![Part { program: loaded.program, buffers: unfused.operands.clone() }];

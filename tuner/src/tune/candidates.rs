@@ -32,7 +32,7 @@ impl Candidates {
         outcome: Result<Outcome, TrialError>,
         compile: f64,
     ) -> Result<Compiled, (Box<Compiled>, TrialError)> {
-        let nothing = Binary { base64: String::new(), launches: vec![], buffers: vec![] };
+        let nothing = Binary { base64: String::new(), launches: vec![], buffers: vec![], zeroed: vec![] };
         let mut it = Compiled { candidate, program: nothing, resources: vec![], binary: None, compile };
         let refused = match outcome {
             Ok(Outcome::Program { program, sha256, resources }) => {

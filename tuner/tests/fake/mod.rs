@@ -51,7 +51,12 @@ pub(crate) fn program(case: &Case, does: Does, seconds: f64) -> Program {
         buffers: vec![0, 1, 2],
         dims: vec![m, n, case.dims["k"]],
     };
-    Program { binary: serde_json::to_vec(&(does, seconds)).unwrap(), launches: vec![launch], buffers }
+    Program {
+        binary: serde_json::to_vec(&(does, seconds)).unwrap(),
+        launches: vec![launch],
+        buffers,
+        zeroed: vec![],
+    }
 }
 
 /// Shared with the test, which looks at it while the machine is lent out.

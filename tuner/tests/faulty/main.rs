@@ -179,7 +179,7 @@ fn parent(folder: &Path) {
     let mut pool = Pool::start(vec![compile, measure], Deadlines::default()).unwrap();
     let problem = problem();
     pool.submit(Role::Compile, compile_task(&problem), LONG);
-    let made = Binary { base64: String::new(), launches: vec![], buffers: vec![] };
+    let made = Binary { base64: String::new(), launches: vec![], buffers: vec![], zeroed: vec![] };
     let how = Screen { best: None, deadline: 60.0, threads: 1 };
     pool.submit(Role::Measure, Task::Screen { problem: ProblemText::of(&problem), program: made, how }, LONG);
     loop {

@@ -45,7 +45,7 @@ pub(crate) fn compile() -> Task {
 }
 
 pub(crate) fn screen() -> Task {
-    let program = Binary { base64: String::new(), launches: vec![], buffers: vec![] };
+    let program = Binary { base64: String::new(), launches: vec![], buffers: vec![], zeroed: vec![] };
     let how = Screen { best: None, deadline: 1.0, threads: 0 };
     Task::Screen { problem: problem(), program, how }
 }

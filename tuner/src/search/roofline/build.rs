@@ -58,7 +58,7 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Op::If(_, body) => self.find_arrays_in_memory(body, kept),
-                Op::Store(place, value) | Op::Copy(place, value) => {
+                Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
                     let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
                     let mut look = |access: &Access| {
                         let varies = |name: &Name| kept.contains(name) || lane.contains_key(name);
@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
                     look(place);
                     value.each_load(&mut look);
                 }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
             }
         }
     }
@@ -120,7 +120,11 @@ impl<'a> Builder<'a> {
                 Op::Copy(place, value) => out.push(Node::Work(self.work(place, value, share, true))),
                 Op::Commit => out.push(Node::Commit),
                 Op::Wait(it) => out.push(Node::Wait(it.in_flight as usize)),
-                Op::Barrier => out.push(Node::Barrier),
+                Op::AtomicAdd(place, value) => {
+                    out.push(Node::Work(self.work(place, value, share, false)));
+                }
+                // What a block waits for others is not modelled.
+                Op::Barrier | Op::Turn(_) => out.push(Node::Barrier),
                 Op::Alloc(_) | Op::Comment(_) => {}
             }
         }
@@ -301,8 +305,8 @@ fn changes(ops: &[Op], buffer: &Name) -> bool {
     for op in ops {
         op.walk(&mut |op| {
             found |= match op {
-                Op::Store(place, _) | Op::Copy(place, _) => place.buffer == *buffer,
-                Op::Barrier | Op::Wait(_) => true,
+                Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => place.buffer == *buffer,
+                Op::Barrier | Op::Turn(_) | Op::Wait(_) => true,
                 Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Commit | Op::Comment(_) => false,
             }
         });

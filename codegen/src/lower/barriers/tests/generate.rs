@@ -96,7 +96,12 @@ impl Generator<'_> {
         let source = Buffer::temp(DType::F32, vec![Index::int(64), row.clone()], Scope::Global);
         buffers.insert(Name::new("A"), Buffer { role: Role::Input, ..source });
         buffers.insert(Name::new("L"), Buffer::temp(DType::F32, vec![Index::int(2)], Scope::Local));
-        let arg = |len: i64, role| Arg { dtype: DType::F32, len: Index::int(len) * row.clone(), role };
+        let arg = |len: i64, role| Arg {
+            dtype: DType::F32,
+            len: Index::int(len) * row.clone(),
+            role,
+            zeroed: false,
+        };
         let args =
             [(Name::new("A"), arg(64, Role::Input)), (Name::new("G"), arg(4, Role::Output))].into_iter();
         let used = IndexMap::from([(Name::new("A"), false), (Name::new("G"), true)]);
@@ -395,5 +400,5 @@ fn access(buffer: &str, indices: Vec<Index>) -> Access {
 }
 
 fn alloc(name: &str, len: i64, scope: Scope, offset: Option<i64>) -> Op {
-    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset })
+    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset, align: Alloc::ALIGN })
 }
