@@ -1,7 +1,5 @@
 //! One program at many values of a symbolic dimension.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 mod common;
 
 use std::{fs, path::Path};
