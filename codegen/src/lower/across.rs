@@ -12,8 +12,8 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Buffer, CrossBlock, DType, For, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope,
-    Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
+    Access, Block, Buffer, CrossBlock, DType, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope, Stmt,
+    ThreadAxis, Turn, TurnKind, Value, axis_var,
 };
 
 use super::sites::Site;
@@ -113,13 +113,12 @@ fn others(launch: &IndexMap<ThreadAxis, Index>, axis: ThreadAxis) -> impl Iterat
 
 /// Puts a turn around what touches the buffers.
 pub(crate) fn in_turn(
-    body: Vec<Op>,
+    mut body: Vec<Op>,
     buffers: &BTreeSet<Name>,
     counter: &Name,
     (axis, count): (ThreadAxis, &Index),
     launch: &IndexMap<ThreadAxis, Index>,
 ) -> Vec<Op> {
-    let mut body = with_starts(body);
     let touches = |op: &Op| {
         let mut found = false;
         op.walk(&mut |op| {
@@ -144,47 +143,23 @@ pub(crate) fn in_turn(
     body
 }
 
-/// Sums that start and go on in one statement: the block whose turn is the first need not write zeros and read them
-/// while all others wait.
-///
 /// ```text
-/// if blockIdx_z < 1
-///   C[i] = 0.0f32             ->   C[i] = select(blockIdx_z < 1, 0.0f32, C[i]) + T[i]
-/// C[i] = C[i] + T[i]
+/// if blockIdx_z < 1          ->   C[i] = select(blockIdx_z < 1, 0, C[i]) + T[0]
+///   C[i] = 0
+/// C[i] = C[i] + T[0]
 /// ```
-fn with_starts(ops: Vec<Op>) -> Vec<Op> {
-    let mut out: Vec<Op> = Vec::new();
-    for op in ops {
-        let op = match op {
-            Op::For(it) => {
-                let body = with_starts(it.body.clone());
-                Op::For(Arc::new(For { body, ..For::clone(&it) }))
-            }
-            Op::If(cond, body) => Op::If(cond, with_starts(body)),
-            other => other,
-        };
-        match out.last().and_then(|start| started(start, &op)) {
-            Some(both) => {
-                out.pop();
-                out.push(both);
-            }
-            None => out.push(op),
-        }
+///
+/// The first block then stores what it has, without a round through memory.
+pub(crate) fn started(ops: Vec<Op>) -> Vec<Op> {
+    if let [Op::If(first, init), Op::Store(place, Value::Binary(op, sum, term))] = ops.as_slice()
+        && let [Op::Store(start, value)] = init.as_slice()
+        && start == place
+        && **sum == Value::Load(place.clone())
+    {
+        let sum = Value::Select(first.clone(), Arc::new(value.clone()), sum.clone());
+        return vec![Op::Store(place.clone(), Value::binary(*op, sum, Value::clone(term)))];
     }
-    out
-}
-
-/// A sum that starts in the one statement and goes on in the next, as one.
-fn started(start: &Op, next: &Op) -> Option<Op> {
-    let (Op::If(cond, inside), Op::Store(place, value)) = (start, next) else { return None };
-    let ([Op::Store(first, zero @ Value::Const(_))], Value::Binary(op, sum, more)) =
-        (inside.as_slice(), value)
-    else {
-        return None;
-    };
-    let goes_on = matches!(&**sum, Value::Load(it) if it == place) && first == place;
-    let so_far = Value::Select(cond.clone(), Arc::new(zero.clone()), sum.clone());
-    goes_on.then(|| Op::Store(place.clone(), Value::Binary(*op, Arc::new(so_far), more.clone())))
+    ops
 }
 
 /// The condition under which a block has the last turn.
