@@ -18,13 +18,14 @@ const IN_REGISTERS: usize = 3;
 
 fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
     let what = format!("{} {} {params:?}", ladder.name, rung.name);
-    Case { what, text: rung.text.to_owned(), params, dims: IndexMap::new(), tolerance: 0.0 }
+    // What follows a product is no whole number, and what f16 makes of it depends on the last bit.
+    let tolerance = if ladder.workload == "matmul" { 0.0 } else { 2e-3 };
+    Case { what, text: rung.text.to_owned(), params, dims: IndexMap::new(), tolerance }
 }
 
 fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
     let mut count = 0;
     for ladder in workloads::ladders() {
-        assert_eq!(ladder.workload, "matmul", "this test knows the parameters of one workload");
         for (at, rung) in ladder.rungs.iter().enumerate() {
             visit(ladder, at, rung);
             count += 1;

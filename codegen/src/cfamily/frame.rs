@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use ir::arith::Bounds;
 use ir::{Access, Alloc, DType, ForKind, Index, IndexKind, Kernel, Less, Module, Name, Op, Scope};
 
-use super::Dialect;
+use super::{Dialect, slots::Slot};
 use crate::lower::kernel_bounds;
 
 /// What is known of a kernel and of the place in it.
@@ -28,6 +28,8 @@ pub(super) struct Frame {
     pub(super) loops: Vec<Name>,
     /// Those of the loops around the place whose iterations the compiler writes out one after the other.
     pub(super) written_out: Vec<Name>,
+    /// The remainders for which there are variables at the place.
+    pub(super) slots: Vec<Slot>,
     /// The allocations in scope at the place.
     pub(super) allocs: Vec<Alloc>,
     /// The arguments of the kernel, and whether it writes them.

@@ -57,6 +57,10 @@ impl Printer<'_> {
                 (text, Binds::Product)
             }
             IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),
+            IndexKind::FloorMod(..) if self.frame.slots.iter().any(|it| it.of == *index) => {
+                let found = self.frame.slots.iter().find(|it| it.of == *index);
+                (found.map_or_else(String::new, |it| it.var.clone()), Binds::Atom)
+            }
             IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),
             IndexKind::Min(a, b) => (self.call(Helper::IndexMin, a, b), Binds::Atom),
             IndexKind::Max(a, b) => (self.call(Helper::IndexMax, a, b), Binds::Atom),

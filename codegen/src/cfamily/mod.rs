@@ -19,6 +19,7 @@ mod helper;
 mod index;
 mod literal;
 mod names;
+mod slots;
 mod stmt;
 mod tensor;
 mod types;

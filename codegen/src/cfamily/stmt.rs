@@ -2,7 +2,7 @@
 
 use ir::{Access, Alloc, For, ForKind, Op, Value};
 
-use super::{Dialect, Printer, frame::each_access, names::identifier, types};
+use super::{Dialect, Printer, frame::each_access, names::identifier, slots, types};
 
 /// The request to write all iterations of a loop out.
 const UNROLL: &str = "#pragma unroll";
@@ -88,6 +88,10 @@ impl Printer<'_> {
             }
             self.line("// The loop around this one already runs on all threads.");
         }
+        let slots = slots::slots(it, self.dialect, &self.frame.bounds);
+        let (starts, steps) = slots::head(&slots);
+        let known = self.frame.slots.len();
+        self.frame.slots.extend(slots);
         let pragma = self.pragma(it);
         if let Some(pragma) = &pragma {
             self.line(pragma);
@@ -98,9 +102,11 @@ impl Printer<'_> {
         if pragma.is_some_and(|it| it == UNROLL) {
             self.frame.written_out.push(it.var.clone());
         }
-        self.nest(&format!("for ({of} {var} = 0; {var} < {extent}; ++{var})"), |printer| {
+        let head = format!("for ({of} {var} = 0{starts}; {var} < {extent}; ++{var}{steps})");
+        self.nest(&head, |printer| {
             printer.inside(it, |printer| printer.ops(&it.body));
         });
+        self.frame.slots.truncate(known);
         self.frame.written_out.truncate(outside);
     }
 
