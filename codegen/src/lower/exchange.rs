@@ -228,7 +228,7 @@ fn axis_twice(site: &Site<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The bounds of both, of each axis the wider.
+/// The bounds of both, of each axis the wider; and what guards say of either.
 pub(crate) fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
     let mut bounds = Bounds::of_dims(func);
     for it in a.loops.iter().chain(&b.loops) {
@@ -239,6 +239,10 @@ pub(crate) fn pair_bounds(func: &Func, a: &Site<'_>, b: &Site<'_>) -> Bounds {
         if let Some(widest) = extents.reduce(|a, b| if bounds.at_most(&a, &b) { b } else { a.maximum(&b) }) {
             bounds.insert(&axis_var(axis), &widest);
         }
+    }
+    // A guard of one alone says nothing of the other, whose loops may be the same.
+    for guard in a.guards.iter().filter(|it| b.guards.contains(it)) {
+        bounds.assume(guard);
     }
     bounds
 }

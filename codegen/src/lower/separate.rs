@@ -96,13 +96,26 @@ impl Pair<'_> {
         alike.retain(|(_, it)| !equal.contains(it));
         alike.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
         for (at, (factor, it)) in alike.iter().enumerate() {
-            let smaller = alike[at + 1..].iter().map(|(factor, it)| Some(factor.abs() * self.span(&it.0)?));
-            let reach = smaller.sum::<Option<i64>>();
-            if reach.is_none_or(|it| factor.abs() <= it + slack) {
+            let exceeds = |reach: Option<i64>| reach.is_some_and(|it| factor.abs() > it + slack);
+            let smaller = &alike[at + 1..];
+            let each = smaller.iter().map(|(factor, it)| Some(factor.abs() * self.span(&it.0)?));
+            if !exceeds(each.sum()) && !exceeds(self.reach(smaller)) {
                 break;
             }
             equal.insert(it.clone());
         }
+    }
+
+    /// How far the sums of these terms can be apart, by what is known of the sums: a guard may say more of them than of
+    /// each term.
+    fn reach(&self, terms: &[(i64, Match)]) -> Option<i64> {
+        let sum = |side: fn(&Match) -> &Index| {
+            let sum = terms.iter().fold(Index::int(0), |sum, (factor, it)| sum + side(it).clone() * *factor);
+            let (low, high) = self.bounds.interval(&sum);
+            Some((low?, high?))
+        };
+        let ((low_a, high_a), (low_b, high_b)) = (sum(|it| &it.0)?, sum(|it| &it.1)?);
+        Some(high_a.checked_sub(low_b)?.max(high_b.checked_sub(low_a)?))
     }
 
     /// The bounds of `a - b` without the terms that both have alike: common ones cancel, others go to `alike`.
