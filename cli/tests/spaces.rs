@@ -56,8 +56,8 @@ fn most_admitted_points_are_legal() {
                     refused.push(format!("{:?}: {err}", space.decisions(*index)));
                 }
             }
-            assert_eq!(points.len(), 40);
-            assert!(refused.len() <= 10, "{} {shape:?}: {refused:#?}", shipped.name);
+            assert_eq!(points.len() as u128, space.size().min(40));
+            assert!(refused.len() <= points.len() / 4, "{} {shape:?}: {refused:#?}", shipped.name);
         }
         // Without a tuner, the first choice of each knob.
         let (space, problem) = open(shipped.text, &[]);

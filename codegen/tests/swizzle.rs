@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use indexmap::IndexMap;
-use ir::{Arch, Func, Name, Target};
+use ir::{Arch, Func, Name, Role, Target};
 use tilewright_codegen::{
     lower::{LowerError, lower},
-    vgpu::{self, Direction, Settings},
+    vgpu::{self, Direction, Report, Settings},
 };
 
 /// A copy of 64 rows through shared memory by one warp, 16 bytes a lane; reads are of 16 rows, 2 chunks each.
@@ -48,22 +48,32 @@ fn copy(dtype: &str, bytes: i64, columns: i64, layout: &str) -> Func {
     func
 }
 
-/// Wavefronts and the fewest possible of writes and of reads.
-fn wavefronts(func: &Func) -> Result<[(u64, u64); 2], LowerError> {
+/// What the virtual GPU counted and what is in memory afterwards; inputs are small integers, which every type has.
+fn run(func: &Func) -> Result<(Report, IndexMap<Name, Vec<f64>>), LowerError> {
     let module = lower(func, &Target::Cuda(Arch { sm: 80, suffix: None }), &mut |_, _| {})?;
-    let len = module.args[0].len.as_int().unwrap();
-    // Small integers are numbers of every type.
-    let input: Vec<f64> = (0..len).map(|it| (it * 7 % 61) as f64).collect();
-    let mut memory = IndexMap::from([(Name::new("A"), input.clone())]);
+    let mut memory = IndexMap::new();
+    for (at, (name, arg)) in module.args.iter().filter(|it| it.1.role == Role::Input).enumerate() {
+        let len = arg.len.as_int().unwrap();
+        let numbers = (0..len).map(|it| (it * 7 % 61 % (7 + 2 * i64::try_from(at).unwrap())) as f64);
+        memory.insert(name.clone(), numbers.collect());
+    }
     let report = vgpu::run(&module, &IndexMap::new(), &mut memory, &Settings::default()).unwrap();
     assert!(report.is_clean(), "{:#?}\n{module}", report.findings);
-    assert_eq!(memory["C"], input);
-    let counted = |direction: Direction| {
-        let all = report.counters[0].traffic.iter();
-        let own = all.filter(|it| it.buffer == *"T" && it.direction == direction);
-        own.fold((0, 0), |sum, it| (sum.0 + it.units, sum.1 + it.ideal))
-    };
-    Ok([counted(Direction::Write), counted(Direction::Read)])
+    Ok((report, memory))
+}
+
+/// Wavefronts and the fewest possible of the accesses to a buffer.
+fn counted(report: &Report, buffer: &str, direction: Direction) -> (u64, u64) {
+    let all = report.counters[0].traffic.iter();
+    let own = all.filter(|it| it.buffer == *buffer && it.direction == direction);
+    own.fold((0, 0), |sum, it| (sum.0 + it.units, sum.1 + it.ideal))
+}
+
+/// The same of writes to and reads from the tile of a copy, which is a copy.
+fn wavefronts(func: &Func) -> Result<[(u64, u64); 2], LowerError> {
+    let (report, memory) = run(func)?;
+    assert_eq!(memory["C"], memory["A"]);
+    Ok([counted(&report, "T", Direction::Write), counted(&report, "T", Direction::Read)])
 }
 
 #[test]
@@ -111,4 +121,23 @@ fn smaller_chunks_make_narrower_accesses() {
     // 8 bytes stay together, so that 16 become two accesses.
     let [writes, reads] = wavefronts(&copy("f16", 2, 64, " swizzle(3, 3, 4)")).unwrap();
     assert!(writes.0 >= writes.1 && reads.0 >= reads.1);
+}
+
+#[test]
+fn matrix_loads_from_swizzled_tiles_meet_no_bank_twice() {
+    // Rows of A are 64 bytes, two to all banks; rows of B are 128 bytes.
+    for (layout, conflicts) in [("", [4, 8]), (" swizzle(auto)", [1, 1])] {
+        let text = include_str!("swizzle/mma.tw").replace("64] @shared", &format!("64] @shared{layout}"));
+        let (report, memory) = run(&ir::text::parse(&text).unwrap()).unwrap();
+        for (buffer, conflicts) in [("A_pad", conflicts[0]), ("B_pad", conflicts[1])] {
+            let (written, least) = counted(&report, buffer, Direction::Write);
+            let (read, fewest) = counted(&report, buffer, Direction::Read);
+            assert_eq!([written, read], [least, conflicts * fewest], "{buffer}{layout}");
+        }
+        let product = |i: usize, j: usize| -> f64 {
+            (0..64).map(|k| memory["A"][i * 64 + k] * memory["B"][k * 64 + j]).sum()
+        };
+        let expected: Vec<f64> = (0..64 * 64).map(|at| product(at / 64, at % 64)).collect();
+        assert_eq!(memory["C"], expected, "{layout}");
+    }
 }

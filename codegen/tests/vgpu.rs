@@ -52,6 +52,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         "missing wait",
         "out of bounds",
         "output not written",
+        "part of a warp",
         "turns not over",
         "uninitialised read",
     ];

@@ -37,6 +37,17 @@ fn prints_what_it_parses() {
     assert_eq!(text::parse(&listing.text).unwrap(), func);
 }
 
+#[test]
+fn layouts_keep_their_text() {
+    for layout in ["", " align(0, 32, 4)", " swizzle(auto)", " align(0, 64, 0) swizzle(3, 4, 3)"] {
+        let source = format!(
+            "func f\n  out C: f32[8]\n  temp T: f32[64, 64] @shared{layout}\n\n  block T()\n    T[0, 0] = 0.0f32\n"
+        );
+        let func = text::parse(&source).unwrap();
+        assert_eq!(text::print(&func).text, source);
+    }
+}
+
 /// Indices that print exactly as they are written: no parenthesis is more than needed.
 const INDICES: &str = "
 a - 1
@@ -57,6 +68,7 @@ a*(b floordiv 4)
 a floordiv (b*c)
 (a + b) mod 4
 min(a, b + 1)*max(a, 3)
+xor(a + 1, xor(b, 3))*8
 -min(a, b)
 -9223372036854775808
 -(-9223372036854775808)

@@ -34,6 +34,8 @@ pub enum TileError {
     // Padding.
     #[error("block `{block}` cannot be padded: {why}")]
     NotAnEinsum { block: Name, why: &'static str },
+    #[error("block `{block}` is no copy with padding: {why}")]
+    NotAPadding { block: Name, why: &'static str },
     #[error(
         "block `{block}` uses `{buffer}` at `{index}`, and only iterators alone, each once, can be padded"
     )]
@@ -65,6 +67,7 @@ impl TileError {
             E::NotWhole { block, iter: _, tile: _, what: _, of: _ }
             | E::Mismatch { block, intrinsic: _, mismatch: _ }
             | E::NotAnEinsum { block, why: _ }
+            | E::NotAPadding { block, why: _ }
             | E::PaddingCount { block, given: _, iters: _ } => vec![block],
             E::NotAnIterator { block, buffer, index: _ } => vec![block, buffer],
             E::NotNeutral { block, iter, why: _ }
@@ -99,6 +102,7 @@ impl TileError {
             E::NotALoop { .. } => "pad the block first, before its loops are split, fused or shared",
             E::PaddingCount { .. } => "give one number for each iterator, or a map from some of them",
             E::PaddingRange { .. } => "the extent becomes a multiple of it; 1 leaves it as it is",
+            E::NotAPadding { .. } => "`pad_einsum` makes copies with padding",
             E::NotAnEinsum { .. } | E::NotAnIterator { .. } => return None,
         };
         Some(help.to_owned())

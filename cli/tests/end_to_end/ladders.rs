@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use ir::{Name, Target, ThreadAxis};
-use schedule::workload::Param;
+use schedule::{Script, Step, primitive::Padding, workload::Param};
 use workloads::{Ladder, Shipped};
 
 use crate::{
@@ -55,12 +55,27 @@ fn tile(case: &Case) -> Option<(i64, i64, i64)> {
     if target == Target::Cpu {
         return None;
     }
+    if let Some(padded) = padded(case) {
+        return Some(padded);
+    }
     let module = case.lower(&after, &target);
     let extents = before.loops().into_iter().map(|it| it.extent.as_int().unwrap()).collect::<Vec<_>>();
     let [m, n, k] = extents[..] else { panic!("{}: a product has three loops", case.what) };
     let blocks = |axis| i64::try_from(size(&module.kernels[0].launch[&axis], &case.dims)).unwrap();
     let steps = after.find_loop(&Name::new("ko")).map_or(k, |it| it.extent.as_int().unwrap());
     Some((m / blocks(ThreadAxis::BlockY), n / blocks(ThreadAxis::BlockX), k / steps))
+}
+
+/// What a script pads rows, columns and depth to multiples of: its tile.
+fn padded(case: &Case) -> Option<(i64, i64, i64)> {
+    let script = Script::parse(&case.text).unwrap();
+    let padding = script.steps().into_iter().find_map(|it| match &it.value {
+        Step::PadEinsum(it) => Some(it.padding.clone()),
+        _ => None,
+    })?;
+    let Padding::Map(map) = padding else { panic!("{}: paddings go by name here", case.what) };
+    let of = |name: &str| map[&Name::new(name)].get().unwrap();
+    Some((of("i"), of("j"), of("k")))
 }
 
 fn on_tiles(half: usize, sizes_of: impl Fn((i64, i64, i64)) -> (i64, i64, i64)) {

@@ -250,7 +250,9 @@ fn are_lanes(
     bounds.insert(&inner.var, &Index::int(groups));
     let lane = Name::fresh(&format!("{}_lane", inner.var), |it| func.is_taken(it));
     bounds.insert(&lane, &Index::int(lanes));
-    let split = Index::var(&inner.var) * lanes + Index::var(&lane);
+    // As `vectorize` will write it.
+    let first = if groups == 1 { Index::int(0) } else { Index::var(&inner.var) * lanes };
+    let split = first + Index::var(&lane);
     let resolved = |index: &Index| {
         let index = index.subst(&|name| block.find_iter(name).map(|it| it.binding.clone()));
         index.subst(&|name| (*name == inner.var).then(|| split.clone()))
@@ -264,7 +266,11 @@ fn are_lanes(
     let strides = flatten::strides(&func.buffers[&from.buffer]).strides;
     let offsets = from.indices.iter().zip(strides).map(|(index, stride)| resolved(index) * stride);
     let offset = offsets.reduce(|a, b| a + b).and_then(|it| bounds.linear_in(&it, &lane));
-    let is_fixed = |it: &Less| start(&(&it.lhs - &it.rhs), 0).is_some();
+    // A row of whole groups ends between two of them: then the condition is one on groups.
+    let is_fixed = |it: &Less| {
+        let less = bounds.simplify_less(&Less::new(resolved(&it.lhs), resolved(&it.rhs)));
+        start(&(&less.lhs - &less.rhs), 0).is_some()
+    };
     outer
         && last.is_some_and(|it| bounds.divides(lanes, &it))
         && offset.is_some_and(|(step, start)| step == 1 && bounds.divides(lanes, &start))

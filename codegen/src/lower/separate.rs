@@ -25,6 +25,7 @@ impl Pair<'_> {
     /// ones and the rest can make up must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
     pub(crate) fn separated(&self) -> BTreeSet<Name> {
         let mut dims = self.dimensions();
+        dims.extend(self.recombined(&dims));
         let mut equal = BTreeSet::new();
         loop {
             let before = equal.len();
@@ -69,6 +70,18 @@ impl Pair<'_> {
             dims.remove(low);
         }
         dims
+    }
+
+    /// Sums of two dimensions in which quotient and remainder of something come together, though other terms stand
+    /// beside them: `(b*6 + t) floordiv 125 + b*2` and `(b*6 + t) mod 125*8 + v` are `b*2048 + t*8 + v`, as one loop cut
+    /// by 2048 was before it ran over rows of 1000. What is equal in each dimension is equal in any sum of them.
+    fn recombined(&self, dims: &[(Index, Index)]) -> Vec<(Index, Index)> {
+        let sum = |low: &Index, high: &Index, by: i64| self.bounds.simplify(&(low.clone() + high.clone() * by));
+        let combine = |(high, low): (usize, usize)| {
+            let by = scale(&dims[high].0, &dims[low].0)?;
+            Some((sum(&dims[low].0, &dims[high].0, by), sum(&dims[low].1, &dims[high].1, by)))
+        };
+        pairs(dims).filter_map(combine).collect()
     }
 
     fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Match>) {
@@ -198,6 +211,18 @@ fn join(high: &Index, low: &Index) -> Option<Index> {
         }
         _ => None,
     }
+}
+
+/// By what `high` is to be multiplied such that a quotient in it and the remainder in `low` come together.
+fn scale(high: &Index, low: &Index) -> Option<i64> {
+    let (high, low) = (Terms::of(high), Terms::of(low));
+    low.terms.iter().find_map(|(factor, atom)| {
+        let IndexKind::FloorMod(of, by) = atom.kind() else { return None };
+        let quotient = of.floor_div(by);
+        let (other, _) = high.terms.iter().find(|it| it.1 == quotient)?;
+        let whole = factor.checked_mul(by.as_int()?)?;
+        (whole % other == 0).then(|| whole / other)
+    })
 }
 
 fn divisor(index: &Index) -> Option<&Index> {

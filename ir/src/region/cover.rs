@@ -1,8 +1,10 @@
 //! Region cover: whether what a block reads has been written in the same iteration.
 
+use std::collections::BTreeSet;
+
 use super::{Nest, Way, at_loops, covers, digits, parted, range_of, steps, union};
 use crate::{
-    Block, Func, Index, Less, Name, Stmt,
+    Block, Func, Index, IndexKind, Less, Name, Stmt,
     arith::{Bounds, sum::Sum},
 };
 
@@ -134,11 +136,37 @@ fn is_accounted_for(
 }
 
 /// Whether a subscript is outside the buffer wherever the guard fails.
+///
+/// A guard that is about whole tiles fails by whole tiles: where `128*x < m` does not hold, `x` is at least
+/// `ceil(m / 128)`, and with it the subscript past a buffer of so many tiles.
 pub fn fails_outside(guard: &Less, dims: &[Index], shape: &[Index], bounds: &Bounds) -> bool {
     let mut failing = bounds.clone();
     failing.assume(&Less::new(guard.rhs.clone(), &guard.lhs + 1));
+    for by in shape.iter().flat_map(divisors).collect::<BTreeSet<_>>() {
+        if bounds.divides(by, &guard.lhs) {
+            let by = Index::int(by);
+            let least = bounds.simplify(&guard.rhs.ceil_div(&by));
+            failing.assume(&Less::new(least, bounds.simplify(&guard.lhs.floor_div(&by)) + 1));
+        }
+    }
     let outside = |it: &Index, size: &Index| {
         failing.at_most(size, it) || failing.prove(&Less::new(it.clone(), Index::int(0))) == Some(true)
     };
     dims.iter().zip(shape).any(|(it, size)| outside(it, size))
+}
+
+/// The constants by which an index divides.
+fn divisors(index: &Index) -> Vec<i64> {
+    match index.kind() {
+        IndexKind::FloorDiv(a, by) => {
+            divisors(a).into_iter().chain(by.as_int().filter(|it| *it > 1)).collect()
+        }
+        IndexKind::Add(a, b) | IndexKind::Mul(a, b) => [divisors(a), divisors(b)].concat(),
+        IndexKind::Int(_)
+        | IndexKind::Var(_)
+        | IndexKind::FloorMod(..)
+        | IndexKind::Min(..)
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => vec![],
+    }
 }

@@ -8,11 +8,13 @@ mod cache_write;
 mod compute_at;
 mod compute_inline;
 mod cross_block_reduction;
+mod decompose_padding;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
 mod pad_einsum;
 mod parallel;
+mod rasterize;
 mod reorder;
 mod reverse_compute_at;
 mod reverse_compute_inline;
@@ -37,11 +39,13 @@ pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
 pub use cross_block_reduction::CrossBlockReduction;
+pub use decompose_padding::DecomposePadding;
 pub use decompose_reduction::DecomposeReduction;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
 pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
+pub use rasterize::Rasterize;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
@@ -97,11 +101,13 @@ pub enum Step {
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
     CrossBlockReduction(CrossBlockReduction),
+    DecomposePadding(DecomposePadding),
     DecomposeReduction(DecomposeReduction),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
     PadEinsum(PadEinsum),
     Parallel(Parallel),
+    Rasterize(Rasterize),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
@@ -131,11 +137,13 @@ impl Step {
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
             Step::CrossBlockReduction(it) => it,
+            Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -165,11 +173,13 @@ impl Step {
             Step::ComputeAt(it) => it,
             Step::ComputeInline(it) => it,
             Step::CrossBlockReduction(it) => it,
+            Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -199,11 +209,13 @@ impl Step {
             Step::ComputeAt(_) => "compute_at",
             Step::ComputeInline(_) => "compute_inline",
             Step::CrossBlockReduction(_) => "cross_block_reduction",
+            Step::DecomposePadding(_) => "decompose_padding",
             Step::DecomposeReduction(_) => "decompose_reduction",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
             Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
+            Step::Rasterize(_) => "rasterize",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
@@ -233,11 +245,13 @@ const SOURCES: &[(&str, &str)] = &[
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
     ("cross_block_reduction", include_str!("cross_block_reduction.rs")),
+    ("decompose_padding", include_str!("decompose_padding.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
     ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
+    ("rasterize", include_str!("rasterize.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),

@@ -6,8 +6,8 @@ use tilewright_schedule::{
     Number, Step,
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        CrossBlockReduction, DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum, Padding,
-        Parallel, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope,
+        CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum,
+        Padding, Parallel, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope,
         SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
         StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize,
     },
@@ -86,7 +86,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
         },
         22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
-        23 => pad_einsum(func, block, &mut dice)?,
+        23 => tiles(func, block, target, &mut dice)?,
         24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
@@ -113,10 +113,22 @@ fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
     Split { target: target.clone(), into }
 }
 
-fn pad_einsum(func: &Func, block: Name, dice: &mut Dice) -> Option<Step> {
-    let iters = func.find_block(&block)?.iters.len();
-    let padding = (0..iters).map(|_| Number::Int(i64::try_from(1 + dice.roll(5)).unwrap()));
-    Some(Step::PadEinsum(PadEinsum { block, padding: Padding::List(padding.collect()) }))
+/// Padding, parting it again, and the order of tiles.
+fn tiles(func: &Func, block: Name, target: Name, dice: &mut Dice) -> Option<Step> {
+    Some(match dice.roll(5) {
+        0 | 1 => {
+            let iters = func.find_block(&block)?.iters.len();
+            let padding = (0..iters).map(|_| Number::Int(i64::try_from(1 + dice.roll(5)).unwrap()));
+            Step::PadEinsum(PadEinsum { block, padding: Padding::List(padding.collect()) })
+        }
+        2 | 3 => Step::DecomposePadding(DecomposePadding { block, target }),
+        _ => {
+            let ir::Stmt::Loop(inner) = &func.find_loop(&target)?.body else { return None };
+            let group = Number::Int(i64::try_from(1 + dice.roll(5)).ok()?);
+            let (inner, into) = (inner.var.clone(), Name::fresh("bid", |name| func.is_taken(name)));
+            Step::Rasterize(Rasterize { outer: target, inner, group, into })
+        }
+    })
 }
 
 fn unroll(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
@@ -137,7 +149,11 @@ fn on_buffers(func: &Func, dice: &mut Dice) -> Option<Step> {
             let mode = dice.pick(&[None, Some("64B".into()), Some("none".into())])?;
             Step::Swizzle(Swizzle { buffer, mode, bits: None, base: None, shift: None })
         }
-        1 => Step::TransformLayout(TransformLayout { buffer, order: Some(vec![1, 0]), index_map: None }),
+        1 => {
+            let index_map = dice.pick(&[None, Some("(i, k) -> (k floordiv 2, i, k mod 2)".to_owned())])?;
+            let order = index_map.is_none().then(|| vec![1, 0]);
+            Step::TransformLayout(TransformLayout { buffer, order, index_map })
+        }
         0 => Step::SetScope(SetScope {
             buffer,
             scope: dice.pick(&["global", "shared", "shared", "local"])?.into(),

@@ -44,6 +44,21 @@ fn constant_divisors_are_resolved() {
 }
 
 #[test]
+fn exclusive_or_stands_as_it_is_between_its_bounds() {
+    simplifies("i: 8; j: 8", "xor(j, i)*8 + xor(i, j)*8", "xor(i, j)*16");
+    simplifies("i: 64", "xor(i, i*2 - i)", "0");
+    simplifies("i: 64", "xor(i/64, i)", "i");
+    simplifies("i: 8; j: 5", "xor(i, j)/8", "0");
+    simplifies("i: 8; j: 8; v: 8", "(xor(i, j)*8 + v)/8%8", "xor(i, j)");
+    simplifies(
+        "r: 64; c: 8; v: 8",
+        "(r*64 + c*8 + v)/64*64 + xor((r*64 + c*8 + v)/8%8, (r*64 + c*8 + v)/64%8)*8 + (r*64 + c*8 + v)%8",
+        "r*64 + xor(r%8, c)*8 + v",
+    );
+    simplifies("i: 9; j: 2", "xor(i, j)%16", "xor(i, j)");
+}
+
+#[test]
 fn symbolic_divisors_are_resolved() {
     simplifies("n; m; i: n; j: m", "(i*m + j)/m", "i");
     simplifies("n; m; i: n; j: m", "(i*m + j)%m", "j");
