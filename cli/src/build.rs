@@ -25,6 +25,16 @@ pub(crate) struct Built {
     pub(crate) resources: Vec<Resources>,
     /// What the script asks for in vain.
     pub(crate) notes: Vec<String>,
+    /// The lowered program.
+    module: Module,
+}
+
+impl Built {
+    /// The same machine code for other values of the symbolic dimensions.
+    pub(crate) fn at(&self, dims: &IndexMap<Name, i64>) -> Result<Program, Report> {
+        let binary = self.program.binary.clone();
+        codegen::program(&self.module, dims, binary).map_err(|err| Report::failed(err.to_string()))
+    }
 }
 
 /// Lowers a scheduled program, and tells what its script asks for in vain.
@@ -44,7 +54,7 @@ pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) ->
     let source = source(&module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;
     let program = codegen::program(&module, dims, binary).map_err(|err| Report::failed(err.to_string()))?;
-    Ok(Built { func: func.clone(), source, program, resources, notes })
+    Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 
 /// Compiles CUDA C++.

@@ -1,5 +1,6 @@
 //! Programs on the virtual GPU: run in several orders, verified, and what was found and counted.
 
+mod sweep;
 mod words;
 
 use std::path::Path;
@@ -9,6 +10,8 @@ use indexmap::IndexMap;
 use ir::{Arch, Index, Module, Name, Role};
 use serde_json::{Value, json};
 use tuner::{Expected, Tensor, Verification};
+
+pub(crate) use sweep::sweep;
 
 use crate::{
     build::lower,
@@ -139,11 +142,28 @@ fn scheduled(
     seed: u64,
     shell: &mut Shell<'_>,
 ) -> Result<Inspected, Report> {
+    let module = lowered(plan, arch, shell)?;
+    checked(plan, name, module, seed, shell)
+}
+
+/// Schedules and lowers a script.
+fn lowered(plan: &Plan, arch: Option<&Arch>, shell: &mut Shell<'_>) -> Result<Module, Report> {
     let target = plan.virtual_target(arch);
     let (module, notes) = lower(plan.schedule(&target, None)?.func(), &target)?;
     for it in &notes {
         shell.note(it);
     }
+    Ok(module)
+}
+
+/// Runs a lowered script at the sizes of its plan.
+fn checked(
+    plan: &Plan,
+    name: &str,
+    module: Module,
+    seed: u64,
+    shell: &mut Shell<'_>,
+) -> Result<Inspected, Report> {
     let case = case(plan, seed)?;
     let tensors = case.inputs();
     let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();

@@ -11,14 +11,16 @@ use tuner::{Bench, Comparison, Environment, Measured, Ratio, library};
 
 use crate::{
     build::{build, open},
+    dims::{Values, combinations, parse_values},
     inspect,
-    load::{Asked, Plan, parse_asked, parse_dim, parse_param},
+    load::{Asked, Plan, parse_asked, parse_param},
     measure::{
         Measure, bench_error, case, compare, failure_words, gflops_words, log, record, roofline_words,
         time_words, verified_words,
     },
     report::Report,
     shell::Shell,
+    sweep::Sweep,
 };
 
 /// Build a schedule, verify its numbers, and time it beside the vendor's library
@@ -33,31 +35,40 @@ pub(crate) struct Run {
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
-    /// The value of a symbolic dimension of the workload: n=512
-    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
-    dims: Vec<(Name, i64)>,
+    /// The value of a symbolic dimension of the workload: n=512. Several values, n=1,17 or n=1..300 (both ends count), are
+    /// verified with one and the same compiled program
+    #[arg(long = "dim", value_name = "NAME=VALUES", value_parser = parse_values)]
+    dims: Vec<Values>,
+    /// With several values of a dimension: time the program at each of them, too
+    #[arg(long)]
+    time: bool,
     #[command(flatten)]
     measure: Measure,
 }
 
 impl Run {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Report> {
-        let dims: IndexMap<Name, i64> = self.dims.iter().cloned().collect();
+        let all = combinations(&self.dims)?;
         if self.script.extension().is_some_and(|it| it == "tw") {
-            return match self.target {
-                Some(Asked::Virtual(_)) => inspect::kernel(&self.script, &dims, self.measure.seed, shell),
-                Some(Asked::Machine(_)) | None => {
-                    let title = "only the virtual GPU runs a kernel from its text";
-                    Err(Report::usage(title).help("add `--target vgpu`".to_owned()))
-                }
-            };
+            return self.kernel(&all, shell);
         }
         let mut plan = Plan::load(&self.script, &self.params)?;
-        plan.dims = dims;
+        plan.dims.clone_from(&all[0]);
         plan.expect_dims()?;
+        let name = self.script.display().to_string();
         if let Some(Asked::Virtual(arch)) = &self.target {
-            let name = self.script.display().to_string();
-            return inspect::script(&plan, &name, arch.as_ref(), &self.measure, shell);
+            return match all.as_slice() {
+                [_] => inspect::script(&plan, &name, arch.as_ref(), &self.measure, shell),
+                all => inspect::sweep(plan, all, &name, arch.as_ref(), &self.measure, shell),
+            };
+        }
+        if all.len() > 1 {
+            return Sweep { measure: &self.measure, time: self.time, name: &name }.run(
+                plan,
+                &all,
+                self.target.as_ref().and_then(Asked::machine),
+                shell,
+            );
         }
         let asked = self.target.as_ref().and_then(Asked::machine);
         let wanted = plan.target(asked, None);
@@ -74,7 +85,6 @@ impl Run {
         let inputs = case.inputs();
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
-        let name = self.script.display().to_string();
         let comparison = compare(&mut bench, &[(&name, &built)], &settings, "run", shell);
         shell.done();
 
@@ -96,6 +106,22 @@ impl Run {
                 Err(Report::failed(format!("{name}: {words}")).help(help))
             }
             None => Ok(()),
+        }
+    }
+
+    /// A kernel in its text form.
+    fn kernel(&self, all: &[IndexMap<Name, i64>], shell: &mut Shell<'_>) -> Result<(), Report> {
+        match (&self.target, all) {
+            (Some(Asked::Virtual(_)), [dims]) => {
+                inspect::kernel(&self.script, dims, self.measure.seed, shell)
+            }
+            (Some(Asked::Virtual(_)), _) => {
+                Err(Report::usage("a kernel from its text runs with one value for each dimension"))
+            }
+            (Some(Asked::Machine(_)) | None, _) => {
+                let title = "only the virtual GPU runs a kernel from its text";
+                Err(Report::usage(title).help("add `--target vgpu`".to_owned()))
+            }
         }
     }
 

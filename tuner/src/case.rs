@@ -95,6 +95,21 @@ impl Case {
             .collect()
     }
 
+    /// The same, taken from those of a case of the same seed where they have the same type and shape.
+    #[must_use]
+    pub fn inputs_again(&self, mut old: IndexMap<Name, Tensor>) -> IndexMap<Name, Tensor> {
+        let inputs = self.params.iter().filter(|(_, it)| it.role == Role::Input);
+        (0..)
+            .zip(inputs)
+            .map(|(n, (name, it))| {
+                let same = |old: &Tensor| old.dtype == it.dtype && old.shape == it.shape;
+                let again = old.swap_remove(name).filter(same);
+                let tensor = again.unwrap_or_else(|| Tensor::random(it.dtype, &it.shape, self.seed, n));
+                (name.clone(), tensor)
+            })
+            .collect()
+    }
+
     /// What knows the right values: the unscheduled program, evaluated in f64 where it is asked.
     ///
     /// # Errors

@@ -5,12 +5,15 @@
 //! kernel is for the first block, what stands behind it for the last. With atomics, the reductions into those
 //! buffers become atomic additions, and nothing else of the kernel may touch them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use ir::{
     Access, Block, Buffer, CrossBlock, DType, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope, Stmt,
-    ThreadAxis, Turn, TurnKind, axis_var,
+    ThreadAxis, Turn, TurnKind, Value, axis_var,
 };
 
 use super::sites::Site;
@@ -138,6 +141,25 @@ pub(crate) fn in_turn(
     body.insert(last + 1, turn(TurnKind::Release));
     body.insert(first, turn(TurnKind::Acquire));
     body
+}
+
+/// ```text
+/// if blockIdx_z < 1          ->   C[i] = select(blockIdx_z < 1, 0, C[i]) + T[0]
+///   C[i] = 0
+/// C[i] = C[i] + T[0]
+/// ```
+///
+/// The first block then stores what it has, without a round through memory.
+pub(crate) fn started(ops: Vec<Op>) -> Vec<Op> {
+    if let [Op::If(first, init), Op::Store(place, Value::Binary(op, sum, term))] = ops.as_slice()
+        && let [Op::Store(start, value)] = init.as_slice()
+        && start == place
+        && **sum == Value::Load(place.clone())
+    {
+        let sum = Value::Select(first.clone(), Arc::new(value.clone()), sum.clone());
+        return vec![Op::Store(place.clone(), Value::binary(*op, sum, Value::clone(term)))];
+    }
+    ops
 }
 
 /// The condition under which a block has the last turn.

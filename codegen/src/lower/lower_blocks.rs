@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Alloc, Arg, Block, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module, Name, Op,
-    Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
+    Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module,
+    Name, Op, Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{Context, LowerError, across, kernels, marks, storage};
@@ -212,7 +212,7 @@ impl Door<'_> {
         let values: Vec<_> = block.iters.iter().map(|it| inner.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
 
-        inner.adds = self.adds(block);
+        inner.adds = self.meets(block, CrossBlock::Atomic);
         inner.is_async |= block.annotations.contains_key(marks::COPY);
 
         let mut ops = Vec::from_iter(marked);
@@ -223,18 +223,22 @@ impl Door<'_> {
             ops.extend(guarded(first.collect(), self.stmt(init, &inner)));
         }
         ops.extend(self.stmt(&block.body, &inner));
+        if self.meets(block, CrossBlock::Semaphore) {
+            ops = across::started(ops);
+        }
         let once = once_only(ops, &|op| self.missing_axes(op, at));
         let guards = block.guards.iter().filter_map(|it| at.condition(it)).collect();
         guarded(guards, once)
     }
 
-    /// Whether a block reduces into a buffer over blocks of threads that add atomically.
-    fn adds(&self, block: &Block) -> bool {
+    /// Whether a block reduces into a buffer over blocks of threads that meet there in this way.
+    fn meets(&self, block: &Block, way: CrossBlock) -> bool {
         let writes = block.writes();
         let meets = |var: &Name| {
             self.meetings.get(var).is_some_and(|it| writes.iter().any(|write| it.contains(&write.buffer)))
         };
-        across::reduces_over(block, |var| meets(var) && !self.turns.contains_key(var))
+        let in_turn = way == CrossBlock::Semaphore;
+        across::reduces_over(block, |var| meets(var) && self.turns.contains_key(var) == in_turn)
     }
 
     /// The conditions under which one thread of those that would all do the same writes what others can see.

@@ -76,7 +76,8 @@ impl Pair<'_> {
     /// beside them: `(b*6 + t) floordiv 125 + b*2` and `(b*6 + t) mod 125*8 + v` are `b*2048 + t*8 + v`, as one loop cut
     /// by 2048 was before it ran over rows of 1000. What is equal in each dimension is equal in any sum of them.
     fn recombined(&self, dims: &[(Index, Index)]) -> Vec<(Index, Index)> {
-        let sum = |low: &Index, high: &Index, by: i64| self.bounds.simplify(&(low.clone() + high.clone() * by));
+        let sum =
+            |low: &Index, high: &Index, by: i64| self.bounds.simplify(&(low.clone() + high.clone() * by));
         let combine = |(high, low): (usize, usize)| {
             let by = scale(&dims[high].0, &dims[low].0)?;
             Some((sum(&dims[low].0, &dims[high].0, by), sum(&dims[low].1, &dims[high].1, by)))

@@ -24,6 +24,9 @@ use crate::{LayoutError, Number, ScheduleError, ScheduleState, error::Thing};
 /// the source says what it found. `none` takes the swizzle away. Instead of a mode, `bits`, `base` and `shift` give any
 /// other: `bits` bits from bit `base` on of an offset in bytes xor those `shift` higher, with `shift >= bits`.
 ///
+/// The buffer starts at a multiple of the bytes after which the pattern repeats (1024 where that is more), so that the
+/// pattern is one of addresses as well, which copies of tiles by the hardware demand.
+///
 /// The last dimension is the row, padded as `storage_align` asks; lowering refuses a swizzle whose bytes, 1 << (`base` +
 /// `bits`), do not divide it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

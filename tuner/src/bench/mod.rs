@@ -179,6 +179,18 @@ impl<'a> Bench<'a> {
         self.machine.upload(buffer, &vec![if is_zeroed { 0 } else { 0xff }; size])
     }
 
+    /// Runs a program twice over poisoned outputs, so that what it leaves behind would show, and looks at the numbers.
+    ///
+    /// # Errors
+    /// Where it does not load or does not run.
+    pub fn verify(&mut self, program: &Program) -> Result<Verification, Failure> {
+        let loaded = self.load(program)?;
+        let res = self.verified_run(&loaded, 2);
+        self.kept.lost |= res.as_ref().is_err_and(fault::is_sticky);
+        self.release(loaded);
+        Ok(res?.1)
+    }
+
     /// Gives back what a program has taken.
     fn release(&mut self, loaded: Loaded) {
         if !self.kept.lost {
