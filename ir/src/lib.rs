@@ -56,8 +56,9 @@
 //! `-(1.5f32)`, since `-1.5f32` is a literal. `A[i*4 +: 4]` is an access to four adjacent elements, which only a
 //! [`Kernel`] has.
 //!
-//! A [`Module`] prints in the same taste (`kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`,
-//! `barrier`) and is not parsed.
+//! A [`Module`] prints in the same taste: `kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`, `barrier`,
+//! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Turn`], `C[i] += x` for an atomic addition.
+//! [`text::parse_module`] reads it.
 
 pub mod arith;
 pub mod cost;
