@@ -2,11 +2,12 @@
 //! does.
 
 mod generate;
+mod random;
 
 use indexmap::IndexMap;
 use ir::{Arch, For, Module, Name, Op, Target};
 
-use self::generate::{Made, Random};
+use self::{generate::Made, random::Random};
 use super::{super::flatten, Context, insert_barriers};
 use crate::vgpu::{self, Order, Settings};
 
