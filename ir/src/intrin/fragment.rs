@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Instruction, Intrinsic, LaneMap, Mismatch, WARP, lane_map, matched, of_block};
+use super::{Instruction, Intrinsic, LaneMap, Mismatch, WARP, matched, of_block};
 use crate::{Func, Index, Name, Scope};
 
 /// How a fragment is spread over the lanes of a warp.
@@ -164,7 +164,8 @@ impl Fragment {
 /// What the lanes of a matrix load address: the first element of a row each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rows {
-    /// For each dimension of the tile, in the operand's order, where the row of a `lane` starts.
+    /// For the rows and the columns of the map, where the row of memory starts that a lane addresses: over the variable
+    /// `lane`.
     pub start: [Index; 2],
 }
 
@@ -235,7 +236,7 @@ pub fn rows(
 
 /// The row that each lane addresses, given where the matrices start: lane `8*g + r` has row `r` of matrix `g`.
 fn addressed(starts: &[[i64; 2]], other: usize) -> Rows {
-    let lane = Index::var(&Name::new(LANE));
+    let lane = Index::var(&Name::new("lane"));
     let step = |matrix: usize, at: usize| starts.get(matrix).map_or(0, |it| it[at] - starts[0][at]);
     let start = [0, 1].map(|at| {
         let second = lane.floor_div(&Index::int(8)).floor_mod(&Index::int(2)) * step(1, at);
@@ -245,8 +246,3 @@ fn addressed(starts: &[[i64; 2]], other: usize) -> Rows {
     });
     Rows { start }
 }
-
-/// The variable that stands for the lane in [`Rows`].
-pub(super) const LANE: &str = "lane";
-
-const _: () = assert!(lane_map::C_16X8.parts[0] > 0, "maps give every lane something");
