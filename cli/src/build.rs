@@ -10,7 +10,7 @@ use ir::{Arch, Func, Module, Name, Target};
 
 use tuner::build::machine_code;
 
-use crate::report::Report;
+use crate::diagnostic::Diagnostic;
 
 /// A program with everything that was made on the way to it.
 #[derive(Debug)]
@@ -31,39 +31,40 @@ pub(crate) struct Built {
 
 impl Built {
     /// The same machine code for other values of the symbolic dimensions.
-    pub(crate) fn at(&self, dims: &IndexMap<Name, i64>) -> Result<Program, Report> {
+    pub(crate) fn at(&self, dims: &IndexMap<Name, i64>) -> Result<Program, Diagnostic> {
         let binary = self.program.binary.clone();
-        codegen::program(&self.module, dims, binary).map_err(|err| Report::failed(err.to_string()))
+        codegen::program(&self.module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))
     }
 }
 
 /// Lowers a scheduled program, and tells what its script asks for in vain.
-pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Report> {
-    let (module, pipelines) = lower_explained(func, target).map_err(|err| Report::lower(func, &err))?;
+pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Diagnostic> {
+    let (module, pipelines) = lower_explained(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
     Ok((module, no_effect(func, &pipelines)))
 }
 
 /// The source of a lowered program.
-pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Report> {
-    emit(module, target).map_err(|err| Report::failed(err.to_string()))
+pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Diagnostic> {
+    emit(module, target).map_err(|err| Diagnostic::failed(&err, err.to_string()))
 }
 
 /// Lowers, emits and compiles.
-pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Report> {
+pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
     let (module, notes) = lower(func, target)?;
     let source = source(&module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;
-    let program = codegen::program(&module, dims, binary).map_err(|err| Report::failed(err.to_string()))?;
+    let program =
+        codegen::program(&module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
     Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 
 /// Compiles CUDA C++.
-pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Report> {
+pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Diagnostic> {
     Ok(nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[])?)
 }
 
 /// Opens the machine that a target stands for.
-pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Report> {
+pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Diagnostic> {
     Ok(match target {
         Target::Cpu => Box::new(CpuMachine::open()?),
         Target::Cuda(_) => Box::new(CudaMachine::open(0)?),

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
 mod common;
-#[path = "../src/html/tests/fixture/mod.rs"]
+#[path = "../src/command/report/tests/fixture/mod.rs"]
 mod fixture;
 
 use std::{

@@ -34,6 +34,11 @@ pub enum EmitError {
     },
 }
 
+ir::codes!(EmitError {
+    StackTooLarge = 2101,
+    UnknownBuffer = 2102,
+});
+
 /// The source of a program: C for a CPU, CUDA C++ for a GPU. Deterministic.
 ///
 /// A kernel's function is named [`symbol`] of its name.

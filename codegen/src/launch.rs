@@ -19,6 +19,13 @@ pub enum LaunchError {
     TooLarge { buffer: Name, len: Index },
 }
 
+ir::codes!(LaunchError {
+    NoSize = 2201,
+    BadSize = 2202,
+    AxisTooLong = 2203,
+    TooLarge = 2204,
+});
+
 /// A program out of machine code for the module's kernels and values for its dimensions.
 pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> Result<Program, LaunchError> {
     for name in &module.dims {

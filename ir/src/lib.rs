@@ -61,6 +61,7 @@
 //! [`text::parse_module`] reads it.
 
 pub mod arith;
+mod code;
 pub mod cost;
 mod cross_block;
 pub mod deps;
@@ -85,6 +86,7 @@ pub mod text;
 mod value;
 pub mod verify;
 
+pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};

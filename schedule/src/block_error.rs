@@ -78,6 +78,40 @@ pub enum BlockError {
     FactorAxis { block: Name, axis: i64, rank: i64 },
 }
 
+ir::codes!(BlockError {
+    DoesNotRead = 1101,
+    WritesNothing = 1102,
+    NotOnlyWriter = 1103,
+    AlreadyUnder = 1104,
+    WritesOutput = 1105,
+    NoReaders = 1106,
+    NoProducers = 1107,
+    ReaderOutside = 1108,
+    ProducerOutside = 1109,
+    OutOfOrder = 1110,
+    Uncovered = 1111,
+    PartialResult = 1112,
+    RunsTwice = 1113,
+    MarkedLoop = 1114,
+    InlineReduction = 1115,
+    InlineGuarded = 1116,
+    NotOneStore = 1117,
+    NotElementwise = 1118,
+    ReadsItself = 1119,
+    OverwrittenLater = 1120,
+    SeveralProducers = 1121,
+    OtherReader = 1122,
+    OtherDomain = 1123,
+    NoInit = 1124,
+    NotAround = 1125,
+    ReductionOutside = 1126,
+    MixedLoop = 1127,
+    NotReductionLoop = 1128,
+    NotReducer = 1129,
+    NotAlone = 1130,
+    FactorAxis = 1131,
+});
+
 impl BlockError {
     /// The names that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

@@ -16,6 +16,13 @@ pub enum CrossBlockError {
     NotAtomic { block: Name, buffer: Name },
 }
 
+ir::codes!(CrossBlockError {
+    NotReduced = 1401,
+    Axis = 1402,
+    Scope = 1403,
+    NotAtomic = 1404,
+});
+
 impl CrossBlockError {
     /// The names in the script and in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

@@ -163,6 +163,47 @@ pub enum ScheduleError {
     AnnotationValue { name: Name, key: String, wanted: &'static str },
 }
 
+ir::codes!(ScheduleError {
+    Unsound = 1001,
+    NoSuch = 1002,
+    WrongThing = 1003,
+    NotAName = 1004,
+    Reserved = 1005,
+    InsideBlock = 1006,
+    NameTaken = 1007,
+    NamedTwice = 1008,
+    UnresolvedKnob = 1009,
+    TooFewLoops = 1010,
+    FactorNotPositive = 1011,
+    TwoInferred = 1012,
+    FactorsTooSmall = 1013,
+    FactorsTooLarge = 1014,
+    LoopHasKind = 1015,
+    LoopHasAnnotation = 1016,
+    NotNested = 1017,
+    NotAround = 1018,
+    NotAChain = 1019,
+    DependentExtent = 1020,
+    UnknownExtent = 1021,
+    ReductionLoop = 1022,
+    StartsInside = 1023,
+    NotAffine = 1024,
+    NotAReduction = 1025,
+    Carried = 1026,
+    WrongTarget = 1027,
+    AxisTaken = 1028,
+    TooMany = 1029,
+    NotTemp = 1030,
+    AxisRange = 1031,
+    AxisNotAlignable = 1032,
+    NotAPermutation = 1033,
+    AlreadyAligned = 1034,
+    BadAlignment = 1035,
+    AnnotateWhat = 1036,
+    Annotated = 1037,
+    AnnotationValue = 1038,
+} of { Block, Layout, Pipeline, CrossBlock, Tile });
+
 impl ScheduleError {
     /// The names in the script and in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

@@ -42,6 +42,22 @@ pub enum LayoutError {
     MapUnproved { name: Name, limit: i64 },
 }
 
+ir::codes!(LayoutError {
+    NotShared = 1201,
+    Swizzled = 1202,
+    SwizzleWhat = 1203,
+    BadSwizzle = 1204,
+    TransformWhat = 1205,
+    MapSyntax = 1206,
+    MapRank = 1207,
+    MapRange = 1208,
+    MapSymbolic = 1209,
+    MapForgets = 1210,
+    MapNotOnto = 1211,
+    MapNotOneToOne = 1212,
+    MapUnproved = 1213,
+});
+
 impl LayoutError {
     /// The names that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

@@ -38,6 +38,7 @@ pub mod primitive;
 mod rewrite;
 pub mod ron_text;
 pub mod script;
+mod script_error;
 mod session;
 mod space;
 mod state;
@@ -55,7 +56,8 @@ pub use nearest::nearest;
 pub use number::Number;
 pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;
-pub use script::{Script, ScriptError};
+pub use script::Script;
+pub use script_error::{ScriptError, ScriptProblem};
 pub use session::Session;
 pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,

@@ -23,8 +23,27 @@ use serde::{
 pub struct RonError {
     /// What is wrong.
     pub message: String,
+    /// What sort of thing is wrong.
+    pub problem: RonProblem,
     /// Where, in bytes of the whole text.
     pub span: Range<usize>,
+    /// The word that was meant, where one is close.
+    pub help: Option<String>,
+}
+
+/// What sort of thing is wrong with a text in RON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RonProblem {
+    /// It is not RON.
+    Syntax,
+    /// It has a field or a variant that does not exist there.
+    UnknownField,
+    /// A field is missing.
+    MissingField,
+    /// A field or a key stands twice.
+    Twice,
+    /// A value is of another type, or out of its range.
+    WrongType,
 }
 
 /// The dialect: `split(loop: "i")` for a variant that holds a struct, `8` for `Some(8)`.
@@ -66,7 +85,40 @@ fn place(slice: &str, start: usize, err: &SpannedError) -> RonError {
     if from == to {
         to += slice[from..].chars().next().map_or(0, char::len_utf8);
     }
-    RonError { message: err.code.to_string(), span: start + from..start + to }
+    let (problem, help) = sort(&err.code);
+    RonError { message: err.code.to_string(), problem, span: start + from..start + to, help }
+}
+
+/// The sort of an error of `ron`, and the word that was meant.
+fn sort(err: &ron::Error) -> (RonProblem, Option<String>) {
+    use ron::Error as E;
+    let near = |word: &str, known: &[&str]| {
+        crate::nearest(word, known.iter().copied()).map(|it| format!("did you mean `{it}`?"))
+    };
+    match err {
+        E::NoSuchStructField { found, expected, .. } | E::NoSuchEnumVariant { found, expected, .. } => {
+            (RonProblem::UnknownField, near(found, expected))
+        }
+        E::MissingStructField { .. } => (RonProblem::MissingField, None),
+        E::DuplicateStructField { .. } => (RonProblem::Twice, None),
+        E::Message(words) if words.ends_with(" stands twice") => (RonProblem::Twice, None),
+        E::InvalidValueForType { .. }
+        | E::ExpectedDifferentLength { .. }
+        | E::IntegerOutOfBounds
+        | E::ExpectedArray
+        | E::ExpectedBoolean
+        | E::ExpectedFloat
+        | E::ExpectedInteger
+        | E::ExpectedMap
+        | E::ExpectedString
+        | E::ExpectedOption
+        | E::ExpectedDifferentStructName { .. }
+        | E::ExpectedNamedStructLike(_)
+        | E::ExpectedStructName(_)
+        | E::Message(_) => (RonProblem::WrongType, None),
+        // What is left is about letters and brackets; the list is that of another crate, and grows.
+        _ => (RonProblem::Syntax, None),
+    }
 }
 
 /// The byte of a position, whose line and column count from one, the column in characters.

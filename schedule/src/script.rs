@@ -39,6 +39,7 @@ use serde::Deserialize;
 use crate::{
     Expr, Number, Step, nearest, primitive,
     ron_text::{RonError, Unique, parse, parse_at, parse_raw, range_of},
+    script_error::{ScriptError, ScriptProblem},
     space::{
         Choose, Item, Knob,
         item::{self, CHOOSE},
@@ -85,18 +86,6 @@ pub enum ScriptTarget {
     Cpu,
     /// A GPU: of that architecture, or the one that is found.
     Cuda(Option<Arch>),
-}
-
-/// A text that is not a script.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ScriptError {
-    /// What is wrong.
-    pub message: String,
-    /// Where, in bytes.
-    pub span: Range<usize>,
-    /// What to try instead, if there is one thing to say.
-    pub help: Option<String>,
 }
 
 /// The longest script, in bytes.
@@ -194,7 +183,7 @@ impl Step {
 
 /// Refuses texts that are too long, or nested so deep that reading them could use up the stack.
 fn check_size(text: &str) -> Result<(), ScriptError> {
-    let refuse = |span: Range<usize>, message: String| Err(ScriptError { message, span, help: None });
+    let refuse = |span, message: String| Err(ScriptError::new(ScriptProblem::TooLarge, message, span));
     if text.len() > MAX_LENGTH {
         let first = text.chars().next().map_or(0, char::len_utf8);
         return refuse(0..first, format!("the text is longer than {MAX_LENGTH} bytes"));
@@ -255,7 +244,7 @@ pub(crate) fn read_expr(text: &str, raw: &RawValue) -> Result<Expr, ScriptError>
         let span = if exact { place.start + err.at.start..place.start + err.at.end } else { place.clone() };
         // The end of an expression is shown at the quote after it.
         let end = if exact && span.is_empty() { span.end + 1 } else { span.end };
-        ScriptError { message: err.message, span: span.start..end, help: None }
+        ScriptError::new(ScriptProblem::Expression, err.message, span.start..end)
     })?;
     Ok(expr.at(place))
 }
@@ -267,14 +256,12 @@ fn better(text: &str, span: Range<usize>, err: RonError) -> ScriptError {
     if word.is_empty() || primitive::names().any(|it| it == word) {
         return err.into();
     }
-    ScriptError {
-        message: format!("there is no primitive `{word}`"),
-        help: Some(match nearest(&word, primitive::names().chain([CHOOSE])) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`tilewright explain` lists them".to_owned(),
-        }),
-        span: span.start..span.start + word.len(),
-    }
+    let help = match nearest(&word, primitive::names().chain([CHOOSE])) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`tilewright explain` lists them".to_owned(),
+    };
+    let message = format!("there is no primitive `{word}`");
+    ScriptError::new(ScriptProblem::UnknownPrimitive, message, span.start..span.start + word.len()).help(help)
 }
 
 /// The target of a word.
@@ -285,11 +272,11 @@ fn target_of(word: &Placed<Word>) -> Result<ScriptTarget, ScriptError> {
         ("cpu", _) => Ok(ScriptTarget::Cpu),
         ("cuda", _) => Ok(ScriptTarget::Cuda(None)),
         (_, Some(Some(arch))) => Ok(ScriptTarget::Cuda(Some(arch))),
-        (_, None | Some(None)) => Err(ScriptError {
-            message: format!("there is no target `{text}`"),
-            span: word.span.clone(),
-            help: Some("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()),
-        }),
+        (_, None | Some(None)) => {
+            let message = format!("there is no target `{text}`");
+            let err = ScriptError::new(ScriptProblem::UnknownTarget, message, word.span.clone());
+            Err(err.help("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`"))
+        }
     }
 }
 
@@ -312,12 +299,6 @@ pub(crate) fn quoted(text: &str, within: &Range<usize>, name: &Name) -> Option<R
     let word = format!("\"{name}\"");
     let at = within.start + text.get(within.clone())?.find(&word)?;
     Some(at..at + word.len())
-}
-
-impl From<RonError> for ScriptError {
-    fn from(err: RonError) -> ScriptError {
-        ScriptError { message: err.message, span: err.span, help: None }
-    }
 }
 
 impl fmt::Display for ScriptTarget {

@@ -55,6 +55,24 @@ pub enum TileError {
     PaddingRange { block: Name, iter: Name, padding: i64 },
 }
 
+ir::codes!(TileError {
+    NotOneBlock = 1301,
+    MarkedInside = 1302,
+    GuardInside = 1303,
+    NotATile = 1304,
+    NotWhole = 1305,
+    TensorizeWhat = 1306,
+    Mismatch = 1307,
+    LaneTile = 1308,
+    NotAnEinsum = 1309,
+    NotAPadding = 1310,
+    NotAnIterator = 1311,
+    NotNeutral = 1312,
+    NotALoop = 1313,
+    PaddingCount = 1314,
+    PaddingRange = 1315,
+});
+
 impl TileError {
     /// The names that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

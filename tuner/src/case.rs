@@ -56,6 +56,12 @@ pub enum CaseError {
     },
 }
 
+ir::codes!(CaseError {
+    Dimension = 3101,
+    Work = 3102,
+    Size = 3103,
+});
+
 /// The most elements of one tensor: 2^40, so that products of sizes fit 64 bits with room to spare.
 const MAX_ELEMENTS: usize = 1 << 40;
 

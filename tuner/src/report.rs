@@ -76,6 +76,13 @@ pub enum Failure {
     NoTime,
 }
 
+ir::codes!(Failure {
+    Buffers = 3111,
+    Wrong = 3112,
+    WrongAfterTiming = 3113,
+    NoTime = 3114,
+} of { Device });
+
 /// Times in summary, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of statistics")]

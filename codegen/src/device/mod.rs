@@ -174,6 +174,15 @@ pub enum DeviceError {
     Unsupported(String),
 }
 
+ir::codes!(DeviceError {
+    Missing = 3001,
+    Compile = 3002,
+    Call = 3003,
+    Lost = 3004,
+    Hang = 3005,
+    Unsupported = 3006,
+});
+
 impl DeviceError {
     /// What to do about it, if there is one thing to say.
     pub fn help(&self) -> Option<String> {

@@ -97,6 +97,34 @@ pub enum LowerError {
     Pipeline(#[from] PipelineError),
 }
 
+ir::codes!(LowerError {
+    Unbound = 2001,
+    BoundOnCpu = 2002,
+    AxisTwice = 2003,
+    ThreadExtent = 2004,
+    GridExtent = 2005,
+    ReservedName = 2006,
+    SpansKernels = 2007,
+    NotConstant = 2008,
+    SwizzleRows = 2009,
+    SwizzleChunk = 2010,
+    TooManyThreads = 2011,
+    AxisTooLong = 2012,
+    SharedTooLarge = 2013,
+    Exchange = 2014,
+    Race = 2015,
+    TurnsRepeat = 2016,
+    ParallelRace = 2017,
+    DivergentLoop = 2018,
+    LaneLoop = 2019,
+    LaneCount = 2020,
+    IntrinsicArch = 2021,
+    RowAlignment = 2022,
+    MatrixLoad = 2023,
+    TileAlignment = 2024,
+    OtherLane = 2025,
+} of { Fragment, Pipeline });
+
 impl LowerError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

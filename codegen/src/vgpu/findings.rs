@@ -54,6 +54,20 @@ pub enum Finding {
     OutputUnwritten { buffer: Name, element: i64, count: i64 },
 }
 
+ir::codes!(Finding {
+    DataRace = 2401,
+    MissingWait = 2402,
+    NeverLanded = 2403,
+    Uninitialised = 2404,
+    OutOfBounds = 2405,
+    DivergentBarrier = 2406,
+    PartialWarp = 2407,
+    DivisionByZero = 2408,
+    Deadlock = 2409,
+    TurnsLeft = 2410,
+    OutputUnwritten = 2411,
+});
+
 /// A finding and how often it was made: the same kind at the same lines counts as the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Found {

@@ -149,6 +149,23 @@ pub enum VgpuError {
     OwnTurns { kernel: Name, buffer: Name },
 }
 
+ir::codes!(VgpuError {
+    Dimension = 2301,
+    NoInput = 2302,
+    InputLength = 2302,
+    Launch = 2303,
+    TooLarge = 2303,
+    TooManyThreads = 2303,
+    TooManyBlocks = 2303,
+    TooLong = 2303,
+    UnknownVariable = 2304,
+    UnknownBuffer = 2304,
+    NotFlat = 2304,
+    Tensor = 2304,
+    Lanes = 2304,
+    OwnTurns = 2305,
+});
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {

@@ -101,6 +101,32 @@ pub enum InterpError {
     NotPlain { block: Option<Name>, reason: &'static str },
 }
 
+crate::codes!(InterpError {
+    NoDimension = 501,
+    BadDimension = 501,
+    UnknownDimension = 501,
+    InputCount = 501,
+    InputType = 501,
+    InputShape = 501,
+    InputLength = 501,
+    BadSize = 501,
+    UnknownVariable = 501,
+    UnknownBuffer = 501,
+    Rank = 501,
+    Types = 501,
+    NotFloat = 501,
+    Lanes = 501,
+    Tensor = 501,
+    OutOfBounds = 501,
+    Unwritten = 501,
+    OutsideDomain = 501,
+    BadIndex = 501,
+    DivisionByZero = 501,
+    OutputUnwritten = 501,
+    NoElement = 501,
+    NotPlain = 501,
+});
+
 fn place(block: Option<&Name>) -> String {
     block.map_or("the body".to_owned(), |it| format!("block `{it}`"))
 }

@@ -42,6 +42,13 @@ pub enum FragmentError {
     Ragged { buffer: Name, dim: usize, extent: Index, tile: i64, map: &'static str },
 }
 
+crate::codes!(FragmentError {
+    Changed = 601,
+    Unknown = 602,
+    Conflict = 603,
+    Ragged = 604,
+});
+
 impl FragmentError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {

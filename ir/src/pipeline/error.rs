@@ -50,6 +50,28 @@ pub enum PipelineError {
     Mechanism { name: Name, component: Name, mechanism: Mechanism, reason: String, change: &'static str },
 }
 
+crate::codes!(PipelineError {
+    OneComponent = 1501,
+    Bound = 1502,
+    Kind = 1503,
+    PipelineArity = 1504,
+    PipelineMissing = 1505,
+    NotInLoop = 1506,
+    OneStatement = 1507,
+    NotAMap = 1508,
+    NegativeStage = 1509,
+    StageTooLate = 1510,
+    SameOrder = 1511,
+    NoParts = 1512,
+    Hazard = 1513,
+    NotBenign = 1514,
+    NotOneTemp = 1515,
+    Slots = 1516,
+    NoSuchStage = 1517,
+    StageTwice = 1518,
+    Mechanism = 1519,
+});
+
 /// A dependence that a pipeline would break.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hazard {

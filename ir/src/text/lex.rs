@@ -54,6 +54,18 @@ pub enum ParseErrorKind {
     Twice(String),
 }
 
+crate::codes!(ParseErrorKind {
+    Expected = 301,
+    Character = 301,
+    OpenText = 301,
+    Escape = 301,
+    Indentation = 302,
+    TooDeepLine = 303,
+    TooLarge = 303,
+    TooDeep = 303,
+    Twice = 304,
+});
+
 impl ParseErrorKind {
     pub(super) fn expected(expected: &str, found: String) -> ParseErrorKind {
         ParseErrorKind::Expected { expected: expected.to_owned(), found }

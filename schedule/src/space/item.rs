@@ -11,7 +11,8 @@ use super::knob::{Knob, check_name};
 use crate::{
     Number, Step,
     ron_text::{parse_raw, range_of},
-    script::{Placed, ScriptError, quoted, read_step},
+    script::{Placed, quoted, read_step},
+    script_error::{ScriptError, ScriptProblem},
 };
 
 /// Takes one of several lists of steps.
@@ -73,7 +74,7 @@ fn read_one(text: &str, raw: &RawValue) -> Result<Item, ScriptError> {
     check_name("knob", &knob, &place)?;
     if one_of.is_empty() {
         let message = format!("`{CHOOSE}` by the knob `{knob}` has no alternatives");
-        return Err(ScriptError { message, span: place, help: None });
+        return Err(ScriptError::new(ScriptProblem::Alternatives, message, place));
     }
     let one_of = one_of.iter().map(|it| read(text, it)).collect::<Result<_, _>>()?;
     Ok(Item::Choose(Choose { knob, one_of, span: place }))
@@ -92,8 +93,9 @@ pub(crate) fn declare(items: &[Item], knobs: &mut IndexMap<Name, Placed<Knob>>) 
             let knob = &it.knob;
             let message =
                 format!("the knob `{knob}` chooses one of {count} here and one of {other} elsewhere");
-            let help = Some(format!("say which are meant: knobs: {{\"{knob}\": [0, 1]}}"));
-            return Err(ScriptError { message, span: it.span.clone(), help });
+            let help = format!("say which are meant: knobs: {{\"{knob}\": [0, 1]}}");
+            let err = ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone());
+            return Err(err.help(help));
         }
         it.one_of.iter().try_for_each(|it| declare(it, knobs))?;
     }

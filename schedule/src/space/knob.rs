@@ -11,7 +11,8 @@ use super::{Choice, parse::is_function, resolve::Scope};
 use crate::{
     Number,
     ron_text::{Unique, parse_raw, range_of},
-    script::{Placed, ScriptError, place_numbers},
+    script::{Placed, place_numbers},
+    script_error::{ScriptError, ScriptProblem},
 };
 
 /// The most knobs of a script.
@@ -216,5 +217,6 @@ pub(super) fn check_name(what: &str, name: &Name, span: &Range<usize>) -> Result
         true if is_function(name.as_str()) => "has the name of a function",
         true => return Ok(()),
     };
-    Err(ScriptError { message: format!("the {what} `{name}` {problem}"), span: span.clone(), help: None })
+    let message = format!("the {what} `{name}` {problem}");
+    Err(ScriptError::new(ScriptProblem::BadName, message, span.clone()))
 }

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     Number, Step, nearest,
-    script::{Placed, Script, ScriptError},
+    script::{Placed, Script},
+    script_error::{ScriptError, ScriptProblem},
     workload::Param,
 };
 
@@ -23,19 +24,20 @@ impl Script {
     pub fn axes(&self, params: &IndexMap<String, Param>) -> Result<IndexMap<Name, Vec<Choice>>, ScriptError> {
         if let Some((name, knob)) = self.knobs.get_index(MAX_KNOBS) {
             let message = format!("`{name}` is one knob too many: there may be {MAX_KNOBS}");
-            return Err(ScriptError { message, span: knob.span.clone(), help: None });
+            return Err(ScriptError::new(ScriptProblem::TooManyKnobs, message, knob.span.clone()));
         }
         let outside = Scope { params, knobs: None };
         let mut axes = IndexMap::new();
         for (name, knob) in &self.knobs {
-            let wrong = |message| ScriptError { message, span: knob.span.clone(), help: None };
+            let wrong = |message| ScriptError::new(ScriptProblem::Choices, message, knob.span.clone());
             let taken = match (params.contains_key(name.as_str()), self.values.contains_key(name)) {
                 (true, _) => Some("a parameter of the workload"),
                 (false, true) => Some("a value"),
                 (false, false) => None,
             };
             if let Some(taken) = taken {
-                return Err(wrong(format!("the knob `{name}` has the name of {taken}")));
+                let message = format!("the knob `{name}` has the name of {taken}");
+                return Err(ScriptError::new(ScriptProblem::BadName, message, knob.span.clone()));
             }
             let choices = knob.value.choices(&outside).map_err(|problem| match problem {
                 Problem::Expression(err) => err,
@@ -77,11 +79,8 @@ impl Script {
     ) -> Result<Vec<Placed<Step>>, ScriptError> {
         let scope = Scope { params, knobs: Some(&self.knobs) };
         if let Some(name) = decisions.keys().find(|it| !self.knobs.contains_key(*it)) {
-            return Err(ScriptError {
-                message: format!("there is no knob `{name}`"),
-                span: 0..0,
-                help: None,
-            });
+            let message = format!("there is no knob `{name}`");
+            return Err(ScriptError::new(ScriptProblem::UnknownName, message, 0..0));
         }
         let mut all = IndexMap::with_capacity(self.knobs.len());
         for (name, knob) in &self.knobs {
@@ -135,7 +134,7 @@ fn alternative(it: &item::Choose, choice: &Choice) -> Result<usize, ScriptError>
         let (knob, count) = (&it.knob, it.one_of.len());
         let message =
             format!("the knob `{knob}` may be {choice}, and the alternatives are 0 to {}", count - 1);
-        ScriptError { message, span: it.span.clone(), help: None }
+        ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone())
     })
 }
 
@@ -151,7 +150,7 @@ fn expect_form(name: &Name, knob: &Placed<Knob>, choice: &Choice) -> Result<(), 
         None => "a number".to_owned(),
     };
     let message = format!("the knob `{name}` is {wanted}, not {choice}");
-    Err(ScriptError { message, span: knob.span.clone(), help: None })
+    Err(ScriptError::new(ScriptProblem::Decision, message, knob.span.clone()))
 }
 
 /// What names mean.
@@ -199,7 +198,7 @@ impl Scope<'_> {
             Some(Param::Int(value)) => check_part(expr, it, None).map(|()| *value),
             Some(other @ (Param::Float(_) | Param::Text(_))) => {
                 let message = format!("the parameter `{name}` is {other}, which is no whole number");
-                Err(ScriptError { message, span: expr.place_of(&it.at), help: None })
+                Err(ScriptError::new(ScriptProblem::NotANumber, message, expr.place_of(&it.at)))
             }
             None => Err(self.unknown(expr, it)),
         }
@@ -216,7 +215,7 @@ impl Scope<'_> {
             None => "the choices of a knob depend on parameters of the workload alone".to_owned(),
         };
         let span = expr.place_of(&it.at);
-        ScriptError { message: format!("there is no {what} `{name}`"), span, help: Some(help) }
+        ScriptError::new(ScriptProblem::UnknownName, format!("there is no {what} `{name}`"), span).help(help)
     }
 
     /// A number over parameters alone.
@@ -257,7 +256,7 @@ impl Scope<'_> {
             values.extend(text.filter(|it| !values.contains(it)));
         });
         let with = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
-        ScriptError { message: format!("`{expr}` {err}{with}"), span: expr.place(), help: None }
+        ScriptError::new(ScriptProblem::NoValue, format!("`{expr}` {err}{with}"), expr.place())
     }
 
     /// The first choice of a knob.
@@ -267,11 +266,11 @@ impl Scope<'_> {
             Problem::Expression(err) => err,
             Problem::Words(words) => {
                 let message = format!("the knob `{name}` {words}");
-                ScriptError { message, span: knob.span.clone(), help: None }
+                ScriptError::new(ScriptProblem::Choices, message, knob.span.clone())
             }
         })?;
         let message = || format!("the knob `{name}` has no choices");
-        let none = || ScriptError { message: message(), span: knob.span.clone(), help: None };
+        let none = || ScriptError::new(ScriptProblem::Choices, message(), knob.span.clone());
         choices.into_iter().next().ok_or_else(none)
     }
 }
@@ -290,5 +289,5 @@ fn check_part(expr: &Expr, it: &Ref, parts: Option<usize>) -> Result<(), ScriptE
         }
         (None, Some(_)) => (format!("`{name}` is a number and has no parts"), None),
     };
-    Err(ScriptError { message, span: expr.place_of(&it.at), help })
+    Err(ScriptError { problem: ScriptProblem::Part, message, span: expr.place_of(&it.at), help })
 }

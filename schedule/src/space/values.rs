@@ -14,7 +14,8 @@ use super::{
 use crate::{
     Number,
     ron_text::{Unique, parse_raw, range_of},
-    script::{Placed, ScriptError, read_expr},
+    script::{Placed, read_expr},
+    script_error::{ScriptError, ScriptProblem},
 };
 
 /// Names of values whose names stand in each other double an expression each: this many nodes are enough.
@@ -37,21 +38,22 @@ pub(crate) fn expanded(expr: &Expr, values: &IndexMap<Name, Expr>) -> Result<Exp
     let mut nodes = 0usize;
     let mut put = |it: &Ref| -> Result<Tree<Ref>, ScriptError> {
         let Some(value) = values.get(&it.name) else { return Ok(Tree::Var(it.clone())) };
-        let wrong = |message| Err(ScriptError { message, span: expr.place_of(&it.at), help: None });
+        let wrong = |problem, message| Err(ScriptError::new(problem, message, expr.place_of(&it.at)));
         if it.part.is_some() {
-            return wrong(format!("`{}` is a value and has no parts", it.name));
+            return wrong(ScriptProblem::Part, format!("`{}` is a value and has no parts", it.name));
         }
         nodes = nodes.saturating_add(value.tree().nodes());
         if nodes > MAX_NODES {
-            return wrong(format!("the values in the expression have more than {MAX_NODES} parts"));
+            let message = format!("the values in the expression have more than {MAX_NODES} parts");
+            return wrong(ScriptProblem::Expression, message);
         }
         let at = &it.at;
         value.tree().try_map(&mut |it: &Ref| Ok(Tree::Var(Ref { at: at.clone(), ..it.clone() })))
     };
     let tree = expr.tree().try_map(&mut put)?;
     if tree.depth() > super::MAX_EXPRESSION_DEPTH * 2 {
-        let message = "the values in the expression nest too deep".to_owned();
-        return Err(ScriptError { message, span: expr.place(), help: None });
+        let message = "the values in the expression nest too deep";
+        return Err(ScriptError::new(ScriptProblem::Expression, message, expr.place()));
     }
     Ok(expr.with(Arc::new(tree)))
 }

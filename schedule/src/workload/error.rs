@@ -22,7 +22,7 @@ pub struct WorkloadError {
 pub enum Problem {
     /// Not RON, or not of a workload's form.
     #[error("{0}")]
-    Ron(String),
+    Ron(RonError),
     /// An expression that cannot be read.
     #[error("expected {expected}, found {found}")]
     Syntax { expected: &'static str, found: String },
@@ -150,6 +150,56 @@ pub enum Problem {
     DimTaken { name: String, dim: String, other: &'static str },
 }
 
+ir::codes!(Problem {
+    Ron = 201,
+    Syntax = 202,
+    TooLong = 203,
+    BadName = 204,
+    LongName = 204,
+    TooManyStages = 203,
+    Taken = 205,
+    Twice = 205,
+    Unknown = 206,
+    Unused = 207,
+    None = 208,
+    NoCase = 209,
+    NotChosen = 209,
+    BadOrder = 210,
+    Rank = 211,
+    Arity = 211,
+    BadTarget = 212,
+    WritesInput = 212,
+    WrittenTwice = 212,
+    NeverWritten = 213,
+    ReadTooEarly = 213,
+    NotReduced = 214,
+    NothingReduced = 214,
+    NotAnIndex = 215,
+    NotAValue = 215,
+    NotConverted = 216,
+    NotACondition = 215,
+    Types = 216,
+    NotFloat = 216,
+    BadLiteral = 217,
+    Extent = 218,
+    OutOfBounds = 219,
+    BadSize = 220,
+    TooLarge = 203,
+    UnknownParam = 221,
+    MissingParam = 222,
+    ParamType = 223,
+    ParamRange = 223,
+    ParamWord = 223,
+    BadDim = 224,
+    DimTaken = 224,
+} of { BadDefault });
+
+impl ir::Coded for WorkloadError {
+    fn code(&self) -> ir::Code {
+        self.problem.code()
+    }
+}
+
 impl WorkloadError {
     pub(super) fn new(problem: Problem, span: Range<usize>) -> WorkloadError {
         WorkloadError { problem: Box::new(problem), span: Some(span) }
@@ -188,6 +238,7 @@ impl WorkloadError {
                 let known: Vec<_> = known.iter().map(|it| format!("`{it}`")).collect();
                 Some(format!("it has {}", known.join(", ")))
             }
+            Problem::Ron(err) => err.help.clone(),
             Problem::NotReduced { .. } => Some("write `+=`, `*=`, `max=` or `min=`".to_owned()),
             Problem::NothingReduced => Some("write `=`".to_owned()),
             _ => None,
@@ -197,6 +248,7 @@ impl WorkloadError {
 
 impl From<RonError> for WorkloadError {
     fn from(err: RonError) -> WorkloadError {
-        WorkloadError::new(Problem::Ron(err.message), err.span)
+        let span = err.span.clone();
+        WorkloadError::new(Problem::Ron(err), span)
     }
 }

@@ -65,6 +65,21 @@ pub enum LogError {
     Foreign(PathBuf),
 }
 
+ir::codes!(LogError {
+    Io = 4001,
+    Write = 4002,
+    Entry = 4003,
+    Locked = 4004,
+    Exists = 4005,
+    Name = 4006,
+    Newer = 4007,
+    NoHead = 4008,
+    Packed = 4009,
+    Empty = 4010,
+    Different = 4011,
+    Foreign = 4012,
+});
+
 impl LogError {
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> LogError {
         let path = path.into();

@@ -114,6 +114,11 @@ pub enum PoolError {
     },
 }
 
+ir::codes!(PoolError {
+    NoWorkers = 4111,
+    NoneOf = 4112,
+});
+
 /// Worker processes and their jobs.
 pub struct Pool {
     slots: Vec<Slot>,

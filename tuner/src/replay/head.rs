@@ -28,6 +28,12 @@ pub enum HeadError {
     Problem(#[from] MessageError),
 }
 
+ir::codes!(HeadError {
+    Script = 4201,
+    Param = 4201,
+    Problem = 4201,
+});
+
 impl Run {
     /// What was tuned.
     pub fn problem(&self) -> Result<Problem, HeadError> {

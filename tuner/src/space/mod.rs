@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::Name;
-use schedule::{Choice, Decisions, Expr, Ref, Script, ScriptError, Step, Tree, workload::Param};
+use schedule::{
+    Choice, Decisions, Expr, Ref, Script, ScriptError, ScriptProblem, Step, Tree, workload::Param,
+};
 
 pub use permutation::Permutation;
 pub use pruning::{Pruned, Pruning};
@@ -78,10 +80,16 @@ impl Space {
     /// The part of this space in which knobs have only some of their choices: those that the user has decided, or
     /// those that a log says a run had.
     pub fn with_choices(&self, some: &IndexMap<Name, Vec<Choice>>) -> Result<Space, ScriptError> {
-        let refuse = |message: String| Err(ScriptError { message, span: 0..0, help: None });
+        let refuse = |message: String| Err(ScriptError::new(ScriptProblem::Decision, message, 0..0));
         let mut axes = self.0.axes.clone();
         for (name, choices) in some {
-            let Some(all) = axes.get_mut(name) else { return refuse(format!("there is no knob `{name}`")) };
+            let Some(all) = axes.get_mut(name) else {
+                return Err(ScriptError::new(
+                    ScriptProblem::UnknownName,
+                    format!("there is no knob `{name}`"),
+                    0..0,
+                ));
+            };
             if let Some(strange) = choices.iter().find(|it| !all.contains(it)) {
                 return refuse(format!("`{name}` cannot be {strange}"));
             }
@@ -106,7 +114,7 @@ impl Space {
             size = next.ok_or_else(|| {
                 let span = script.knobs.get(name).map_or(0..0, |it| it.span.clone());
                 let message = "the space has more than 2^127 points".to_owned();
-                ScriptError { message, span, help: Some("give knobs fewer choices".to_owned()) }
+                ScriptError::new(ScriptProblem::Choices, message, span).help("give knobs fewer choices")
             })?;
         }
         let columns = axes.values().map(|it| columns(it)).collect();

@@ -96,3 +96,8 @@ pub enum TuneError {
         n: u64,
     },
 }
+
+ir::codes!(TuneError {
+    Incumbent = 4101,
+    Diverged = 4102,
+} of { Log });

@@ -50,6 +50,12 @@ pub enum ExportError {
     },
 }
 
+ir::codes!(ExportError {
+    NoRun = 4021,
+    Unknown = 4022,
+    Several = 4023,
+} of { Log });
+
 impl ExportError {
     /// What to do about it, if there is one thing to do.
     pub fn help(&self) -> Option<String> {

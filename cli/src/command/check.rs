@@ -1,0 +1,59 @@
+//! `tilewright check`.
+
+use std::path::PathBuf;
+
+use schedule::{script::ScriptTarget, workload::Param};
+use serde_json::json;
+
+use crate::{
+    build::lower,
+    diagnostic::Diagnostic,
+    plan::{Plan, parse_param, parse_target},
+    term::shell::Shell,
+};
+
+/// Check that every step of a schedule is legal and that the result can be lowered
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// The schedule script
+    script: PathBuf,
+    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a
+    #[arg(long, value_parser = parse_target)]
+    target: Option<ScriptTarget>,
+    /// A parameter of the workload or a knob, instead of the script's: m=512
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Param)>,
+}
+
+impl Check {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let plan = Plan::load(&self.script, &self.params)?;
+        let target = plan.target(self.target.as_ref(), None);
+        let session = plan.schedule(&target, None)?;
+        let (module, notes) = lower(session.func(), &target)?;
+        let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
+        if shell.json {
+            let target = target.as_str();
+            let steps = plan.steps.len();
+            return shell.json(
+                &json!({"ok": true, "target": target, "steps": steps, "kernels": kernels, "notes": notes}),
+            );
+        }
+        let steps = match plan.steps.len() {
+            1 => "1 step is".to_owned(),
+            n => format!("{n} steps are"),
+        };
+        writeln!(
+            shell.out,
+            "{}: {steps} legal; {} lowers to {} for {}",
+            self.script.display(),
+            plan.script.workload.value,
+            kernels.join(", "),
+            target.as_str()
+        )?;
+        for it in &notes {
+            writeln!(shell.out, "note: {it}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! `tilewright explain`.
+
+mod intrinsic;
+
+use ir::intrin;
+use schedule::primitive;
+use serde_json::json;
+
+use crate::{diagnostic::Diagnostic, term::shell::Shell, term::table::Table, trouble::Trouble};
+
+/// Explain a primitive or a tensor intrinsic, or list all of them
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    /// The primitive or the intrinsic; all are listed without it
+    name: Option<String>,
+}
+
+impl Explain {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        match &self.name {
+            Some(name) => one(name, shell),
+            None => all(shell),
+        }
+    }
+}
+
+fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    if let Some(found) = intrin::find(name) {
+        if shell.json {
+            return shell.json(&intrinsic::data(found));
+        }
+        write!(shell.out, "{}", intrinsic::manual(found))?;
+        return Ok(());
+    }
+    let Some(text) = primitive::explain(name) else {
+        let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
+        let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
+        let all = "`tilewright explain` lists all of them".to_owned();
+        let title = format!("there is no primitive or intrinsic `{name}`");
+        return Err(Diagnostic::usage(Trouble::Topic, title).help(help.unwrap_or(all)));
+    };
+    if shell.json {
+        return shell.json(&json!({"ok": true, "primitive": name, "text": text}));
+    }
+    writeln!(shell.out, "{name}\n\n{text}")?;
+    Ok(())
+}
+
+fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    // The first paragraph of a manual says in a sentence what the primitive does.
+    let summary = |name: &str| {
+        let text = primitive::explain(name).unwrap_or_default();
+        let lines = text.lines().take_while(|it| !it.trim().is_empty());
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    let entries = primitive::names().chain(["choose"]).map(|it| (it, summary(it)));
+    let intrinsics = intrin::ALL.iter().map(|it| (it.name, it.about));
+    if shell.json {
+        let entries = entries.map(|(name, summary)| json!({"primitive": name, "summary": summary}));
+        let intrinsics = intrinsics.map(|(name, about)| json!({"intrinsic": name, "summary": about}));
+        return shell.json(&json!({
+            "ok": true,
+            "primitives": entries.collect::<Vec<_>>(),
+            "intrinsics": intrinsics.collect::<Vec<_>>(),
+        }));
+    }
+    let mut table = Table::new(["primitive", "what it does"]);
+    for (name, summary) in entries {
+        table.row([name.to_owned(), summary]);
+    }
+    table.print(shell.out)?;
+    writeln!(shell.out)?;
+    let mut table = Table::new(["intrinsic", "what it does"]);
+    for (name, about) in intrinsics {
+        table.row([name.to_owned(), about.to_owned()]);
+    }
+    table.print(shell.out)?;
+    Ok(())
+}

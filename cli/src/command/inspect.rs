@@ -1,0 +1,301 @@
+//! Programs on the virtual GPU: run in several orders, verified, and what was found and counted.
+
+mod sweep;
+mod words;
+
+use std::path::Path;
+
+use codegen::vgpu::{self, Counters, Finding, Found, Progress, Settings};
+use indexmap::IndexMap;
+use ir::{Arch, Index, Module, Name, Role};
+use serde_json::{Value, json};
+use tuner::{Expected, Tensor, Verification};
+
+pub(crate) use sweep::sweep;
+
+use crate::{
+    build::lower,
+    command::ladder::{Ladder, Rung},
+    command::measure::{Measure, bench_error, case, verified_words},
+    diagnostic::Diagnostic,
+    plan::{Plan, read},
+    term::shell::Shell,
+    term::table::Table,
+    trouble::Trouble,
+};
+
+/// A program and what came of its runs.
+struct Inspected {
+    module: Module,
+    /// The runs in words, up to the first in which something is wrong.
+    runs: Vec<String>,
+    findings: Vec<Found>,
+    /// How many sorts of findings are not told.
+    dropped: u64,
+    /// The numbers of the last run, if something tells the right ones.
+    verified: Option<Verification>,
+    counters: Vec<Counters>,
+}
+
+/// Programs that make more assignments than this take long enough to say so first.
+const LONG: u64 = 200_000_000;
+
+/// `run SCRIPT --target vgpu`.
+pub(crate) fn script(
+    plan: &Plan,
+    name: &str,
+    arch: Option<&Arch>,
+    measure: &Measure,
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
+    refuse_log(measure)?;
+    let it = scheduled(plan, name, arch, measure.seed, shell)?;
+    let machine = format!("virtual GPU as {}", words::arch(plan, arch));
+    if shell.json {
+        shell.json(&it.data(name, &machine))?;
+    } else {
+        writeln!(shell.out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        it.print(&machine, shell)?;
+    }
+    it.verdict(name).map_or(Ok(()), Err)
+}
+
+/// `run KERNEL.tw --target vgpu`: nothing tells what its numbers must be.
+pub(crate) fn kernel(
+    path: &Path,
+    dims: &IndexMap<Name, i64>,
+    seed: u64,
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
+    let text = read(path)?;
+    let module = ir::text::parse_module(&text).map_err(|err| {
+        let span = crate::plan::place(&text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, &text, span)
+    })?;
+    let name = path.display().to_string();
+    let size = |len: &Index| {
+        let value = len.eval(&|it| dims.get(it).copied())?;
+        usize::try_from(value).ok().filter(|it| *it <= 1 << 30)
+    };
+    let mut inputs = IndexMap::new();
+    for (n, (buffer, arg)) in (0..).zip(module.args.iter().filter(|(_, it)| it.role == Role::Input)) {
+        let len = size(&arg.len).ok_or_else(|| {
+            Diagnostic::usage(Trouble::Huge, format!("input `{buffer}` would have {} elements", arg.len))
+                .help("symbolic dimensions get their values by `--dim n=512`".to_owned())
+        })?;
+        inputs.insert(buffer.clone(), Tensor::random(arg.dtype, &[len], seed, n).to_f64());
+    }
+    let it = inspect(&name, module, dims, &inputs, seed, None, shell)?;
+    if shell.json {
+        shell.json(&it.data(&name, "virtual GPU"))?;
+    } else {
+        writeln!(shell.out, "kernel     {name}, on inputs drawn from seed {seed}")?;
+        it.print("virtual GPU", shell)?;
+    }
+    it.verdict(&name).map_or(Ok(()), Err)
+}
+
+/// `tutorial --target vgpu`: the plans of all rungs at each size.
+pub(crate) fn ladder(
+    ladder: &Ladder,
+    sizes: &[(String, Vec<Plan>)],
+    arch: Option<&Arch>,
+    measure: &Measure,
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
+    refuse_log(measure)?;
+    let titles: Vec<String> = ladder.rungs.iter().map(Rung::title).collect();
+    let mut reports = vec![];
+    for (size, plans) in sizes {
+        let machine = format!("virtual GPU as {}", words::arch(&plans[0], arch));
+        let mut table = Table::new(words::HEADS);
+        for (n, (title, plan)) in titles.iter().zip(plans).enumerate() {
+            let it = scheduled(plan, &format!("{title} at {size}"), arch, measure.seed, shell)?;
+            if shell.json {
+                let mut data = it.data(title, &machine);
+                data["size"] = json!(size);
+                shell.json(&data)?;
+            }
+            table.row(it.row(format!("{}. {title}", n + 1)));
+            reports.extend(it.verdict(&format!("{title} at {size}")));
+        }
+        shell.done();
+        if !shell.json {
+            writeln!(shell.out, "{} at {size} on a {machine}; it has no clock, so no GFLOPS", ladder.name)?;
+            table.print(shell.out)?;
+        }
+    }
+    Diagnostic::all(reports).map_or(Ok(()), Err)
+}
+
+fn refuse_log(measure: &Measure) -> Result<(), Diagnostic> {
+    match measure.log {
+        Some(_) => Err(Diagnostic::usage(
+            Trouble::Options,
+            "nothing is measured on the virtual GPU, so there is nothing to log",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Schedules, lowers and runs a script.
+fn scheduled(
+    plan: &Plan,
+    name: &str,
+    arch: Option<&Arch>,
+    seed: u64,
+    shell: &mut Shell<'_>,
+) -> Result<Inspected, Diagnostic> {
+    let module = lowered(plan, arch, shell)?;
+    checked(plan, name, module, seed, shell)
+}
+
+/// Schedules and lowers a script.
+fn lowered(plan: &Plan, arch: Option<&Arch>, shell: &mut Shell<'_>) -> Result<Module, Diagnostic> {
+    let target = plan.virtual_target(arch);
+    let (module, notes) = lower(plan.schedule(&target, None)?.func(), &target)?;
+    for it in &notes {
+        shell.note(it);
+    }
+    Ok(module)
+}
+
+/// Runs a lowered script at the sizes of its plan.
+fn checked(
+    plan: &Plan,
+    name: &str,
+    module: Module,
+    seed: u64,
+    shell: &mut Shell<'_>,
+) -> Result<Inspected, Diagnostic> {
+    let case = case(plan, seed)?;
+    let tensors = case.inputs();
+    let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
+    let mut reference = case.reference(&tensors).map_err(|err| bench_error(err.into()))?;
+    let expected = Expected::of(&case, &mut reference).map_err(|err| bench_error(err.into()))?;
+    let mut check = |memory: &IndexMap<Name, Vec<f64>>| Verification {
+        outputs: expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], &mut reference)).collect(),
+    };
+    inspect(name, module, &case.dims, &inputs, seed, Some(&mut check), shell)
+}
+
+/// What tells whether outputs are right.
+type Check<'a> = &'a mut dyn FnMut(&IndexMap<Name, Vec<f64>>) -> Verification;
+
+/// Runs a program in the orders that differ most, up to the first in which something is wrong.
+fn inspect(
+    name: &str,
+    module: Module,
+    dims: &IndexMap<Name, i64>,
+    inputs: &IndexMap<Name, Vec<f64>>,
+    seed: u64,
+    mut check: Option<Check<'_>>,
+    shell: &mut Shell<'_>,
+) -> Result<Inspected, Diagnostic> {
+    let all = Settings::hostile(seed);
+    let steps = vgpu::estimate(&module, dims);
+    if steps > LONG {
+        shell.note(&words::long(name, steps, all.len()));
+    }
+    let (runs, findings, counters) = (vec![], vec![], vec![]);
+    let mut out = Inspected { module, runs, findings, dropped: 0, verified: None, counters };
+    for (n, settings) in all.iter().enumerate() {
+        let mut memory = inputs.clone();
+        let mut shown = i64::MIN;
+        let mut tell = |it: Progress<'_>| {
+            let percent = 100 * it.done / it.of.max(1);
+            if percent != shown {
+                shown = percent;
+                let part = format!("{}: {percent} % of {} blocks", it.kernel, it.of);
+                shell.progress(&format!("{name}: run {} of {}: {part}", n + 1, all.len()));
+            }
+        };
+        let report = vgpu::run_seen(&out.module, dims, &mut memory, settings, &mut tell)
+            .map_err(|err| Diagnostic::failed(&err, format!("{name}: {err}")))?;
+        out.runs.push(settings.words());
+        if n == 0 {
+            out.counters = report.counters;
+        }
+        (out.findings, out.dropped) = (report.findings, report.dropped);
+        out.verified = check.as_mut().filter(|_| !report.stopped).map(|it| it(&memory));
+        if !out.is_fine() {
+            break;
+        }
+    }
+    shell.done();
+    Ok(out)
+}
+
+impl Inspected {
+    fn is_fine(&self) -> bool {
+        self.findings.is_empty() && self.verified.as_ref().is_none_or(Verification::is_ok)
+    }
+
+    fn data(&self, name: &str, machine: &str) -> Value {
+        json!({
+            "ok": self.is_fine(),
+            "name": name,
+            "machine": machine,
+            "runs": self.runs,
+            "findings": self.findings,
+            "findings_dropped": self.dropped,
+            "verified": self.verified,
+            "counters": self.counters,
+        })
+    }
+
+    fn print(&self, machine: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let out = &mut *shell.out;
+        writeln!(out, "machine    {machine}; it has no clock, so no GFLOPS")?;
+        for (n, run) in self.runs.iter().enumerate() {
+            writeln!(out, "{}{run}", if n == 0 { "runs       " } else { "           " })?;
+        }
+        match self.findings.len() {
+            0 => writeln!(out, "findings   none")?,
+            n => writeln!(out, "findings   {n} in the last run")?,
+        }
+        match &self.verified {
+            Some(it) if it.is_ok() => writeln!(out, "verified   {}", verified_words(it))?,
+            Some(_) => writeln!(out, "verified   the numbers are wrong")?,
+            None => writeln!(out, "verified   no: there is nothing to compare with")?,
+        }
+        for it in &self.counters {
+            words::counters(it, out)?;
+        }
+        Ok(())
+    }
+
+    /// The cells of a table over several programs.
+    fn row(&self, title: String) -> Vec<String> {
+        let totals = |space: &str| {
+            let all = self.counters.iter().map(|it| it.total(space));
+            all.fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z])
+        };
+        let sum = |f: &dyn Fn(&Counters) -> u64| self.counters.iter().map(f).sum::<u64>().to_string();
+        let wrong = self.verified.as_ref().is_some_and(|it| !it.is_ok());
+        let verified = if wrong { "wrong" } else { "right" };
+        vec![
+            title,
+            self.findings.len().to_string(),
+            verified.to_owned(),
+            sum(&|it| it.steps),
+            sum(&|it| it.barriers),
+            words::ratio(totals("shared")),
+            words::ratio(totals("global")),
+        ]
+    }
+
+    /// What is wrong, if something is.
+    fn verdict(&self, name: &str) -> Option<Diagnostic> {
+        // What was read too early was then never written: the cause is told before what follows from it.
+        let mut findings: Vec<&Found> = self.findings.iter().collect();
+        findings.sort_by_key(|it| matches!(it.finding, Finding::Uninitialised { .. }));
+        let found = findings.into_iter().map(|it| words::finding(&self.module, it));
+        let wrong = self.verified.iter().flat_map(|it| &it.outputs).filter(|it| it.wrong > 0);
+        let wrong = wrong.map(|it| {
+            let words = it.wrong_words();
+            Diagnostic::failed(tuner::Failure::Wrong, format!("{name}: the numbers are wrong: {words}"))
+        });
+        Diagnostic::all(found.chain(wrong))
+    }
+}

@@ -1,0 +1,175 @@
+//! Measuring scheduled programs, and the words for what came out. Shared by `run` and `tutorial`.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use codegen::device::MachineInfo;
+use schedule::{Step, workload::Param};
+use tuner::{
+    Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured,
+    Progress, Record, Regime, Settings, Verification, append, sha256,
+};
+
+use crate::{build::Built, command::clock, diagnostic::Diagnostic, plan::Plan, term::shell::Shell};
+
+/// How to measure: the flags that commands share.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Measure {
+    /// Where inputs, sampled elements and the order of measurement come from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The state of the machine: cool, sustained, cold_l2
+    #[arg(long, default_value = "cool", value_parser = parse_regime)]
+    pub(crate) regime: Regime,
+    /// CPU threads, 0 for all
+    #[arg(long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Append one JSON line for each program measured to this file (`tutorial`: by default to tutorial.jsonl in the
+    /// user's state folder)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+pub(crate) fn parse_regime(word: &str) -> Result<Regime, String> {
+    let words = Regime::ALL.map(Regime::as_str).join(", ");
+    Regime::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| format!("there is {words}"))
+}
+
+impl Measure {
+    pub(crate) fn settings(&self, info: &MachineInfo) -> Settings {
+        Settings { threads: self.threads, ..Settings::new(self.regime, info.arch != "cpu") }
+    }
+}
+
+/// The case of a plan.
+pub(crate) fn case(plan: &Plan, seed: u64) -> Result<Case, Diagnostic> {
+    let case = Case::new(plan.func.clone(), plan.dims.clone(), seed);
+    case.map_err(|err: CaseError| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
+}
+
+/// The error of a bench.
+pub(crate) fn bench_error(err: BenchError) -> Diagnostic {
+    match err {
+        BenchError::Device(err) => Diagnostic::device(&err),
+        BenchError::Reference(ref inner) => Diagnostic::failed(inner, err.to_string()),
+    }
+}
+
+/// Times programs against each other, with a progress line.
+pub(crate) fn compare(
+    bench: &mut Bench<'_>,
+    rungs: &[(&str, &Built)],
+    settings: &Settings,
+    what: &str,
+    shell: &mut Shell<'_>,
+) -> Comparison {
+    let candidates: Vec<_> = rungs
+        .iter()
+        .map(|(label, built)| Candidate { label: (*label).to_owned(), program: &built.program })
+        .collect();
+    bench.compare(&candidates, settings, &mut |progress| match progress {
+        Progress::Verifying(label) => shell.progress(&format!("{what}: verifying {label}")),
+        Progress::Round { number, of } => shell.progress(&format!("{what}: round {number} of {of}")),
+    })
+}
+
+/// The log's line about a program.
+pub(crate) fn record(
+    plan: &Plan,
+    built: &Built,
+    case: &Case,
+    comparison: &Comparison,
+    measured: &Measured,
+    environment: Environment,
+) -> Record {
+    let value = |it: &Param| serde_json::to_value(it).unwrap_or_default();
+    let script = tuner::Script {
+        name: plan.path.display().to_string(),
+        text: plan.text.clone(),
+        workload: plan.script.workload.value.clone(),
+        params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
+        steps: plan.steps.iter().map(|it: &Step| serde_json::to_value(it).unwrap_or_default()).collect(),
+    };
+    let mut record = Record::new(case, comparison, measured, script, environment, clock::now());
+    record.ir_sha256 = sha256(&ir::text::print(&built.func).text);
+    record.source_sha256 = sha256(&built.source);
+    record.launches.clone_from(&built.program.launches);
+    record.resources =
+        (!built.resources.is_empty()).then(|| serde_json::to_value(&built.resources).unwrap_or_default());
+    record
+}
+
+/// Appends to the log, if one is wanted.
+pub(crate) fn log(path: Option<&Path>, records: &[Record]) -> Result<(), Diagnostic> {
+    let Some(path) = path else { return Ok(()) };
+    append(path, records, true).map_err(|err| Diagnostic::io(path, &err))?;
+    Ok(())
+}
+
+/// Where the tutorial keeps its records unless told otherwise: `tilewright/tutorial.jsonl` in `$XDG_STATE_HOME`, or in
+/// `~/.local/state`. `None` for a user without a home.
+pub(crate) fn state_log() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    Some(state.join("tilewright/tutorial.jsonl"))
+}
+
+/// Appends to a log that nobody asked for by name, and says where, or why not: that must not stop a tutorial.
+pub(crate) fn keep(path: &Path, records: &[Record]) -> String {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    match folder.and_then(|()| append(path, records, true)) {
+        Ok(_) => format!("{} records were added to {}", records.len(), path.display()),
+        Err(err) => format!("no records were kept: {}: {err}", path.display()),
+    }
+}
+
+/// `1360 of 1048576 elements compared, all looked at; largest error 0.03 of the tolerance`.
+pub(crate) fn verified_words(verdict: &Verification) -> String {
+    let elements: usize = verdict.outputs.iter().map(|it| it.elements).sum();
+    let compared: usize = verdict.outputs.iter().map(|it| it.compared).sum();
+    let all = if compared == elements { "" } else { ", all looked at" };
+    let part = verdict.error_in_tolerances();
+    format!("{compared} of {elements} elements compared{all}; largest error {part:.3} of the tolerance")
+}
+
+/// What is wrong with a program that has no result.
+pub(crate) fn failure_words(measured: &Measured) -> Option<String> {
+    let failure = measured.failure.as_ref()?;
+    let is_wrong = matches!(failure, Failure::Wrong | Failure::WrongAfterTiming);
+    match measured.wrong_output().filter(|_| is_wrong) {
+        Some((_, check)) => Some(format!("{failure}: {}", check.wrong_words())),
+        None => Some(failure.to_string()),
+    }
+}
+
+/// `62 % of the compute roofline`.
+pub(crate) fn roofline_words(comparison: &Comparison, measured: &Measured) -> Option<String> {
+    let (_, bound) = comparison.roofline.seconds()?;
+    let part = comparison.roofline.part(measured.stats?.median)?;
+    let bound = match bound {
+        Bound::Compute => "compute",
+        Bound::Memory => "memory",
+    };
+    let odd = if measured.suspicious { " — more than the machine can do: suspicious" } else { "" };
+    Some(format!("{:.1} % of the {bound} roofline{odd}", 100.0 * part))
+}
+
+/// Seconds with a fitting unit.
+pub(crate) fn time_words(seconds: f64) -> String {
+    match seconds {
+        it if it >= 1.0 => format!("{it:.3} s"),
+        it if it >= 1e-3 => format!("{:.3} ms", it * 1e3),
+        it => format!("{:.2} µs", it * 1e6),
+    }
+}
+
+/// GFLOPS in four digits or so.
+pub(crate) fn gflops_words(gflops: f64) -> String {
+    match gflops {
+        it if it >= 1000.0 => format!("{it:.0}"),
+        it if it >= 100.0 => format!("{it:.1}"),
+        it => format!("{it:.2}"),
+    }
+}

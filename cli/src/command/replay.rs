@@ -1,0 +1,253 @@
+//! `tilewright replay`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tuner::{
+    bench::Verdict,
+    build::Problem,
+    log::{Run, RunLog, Trial},
+    replay::{self, Again, Compiled, Difference, HeadError},
+};
+
+use crate::{
+    command::tune::{Workers, interval_words},
+    diagnostic::Diagnostic,
+    term::shell::Shell,
+    term::table::Table,
+    trouble::Trouble,
+};
+
+/// Make the trials of a log again and compare
+///
+/// Nothing that a log holds is executed: candidates are made anew from its script and decisions. Without a level only
+/// the sources are compared, which needs neither compiler nor device.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
+pub(crate) struct Replay {
+    /// The folder of the log, or one segment of it
+    log: PathBuf,
+    /// Only this run; by default all
+    #[arg(long)]
+    run: Option<String>,
+    /// Make the sources again and compare them (the default)
+    #[arg(long)]
+    check: bool,
+    /// Then compile them and compare the machine code
+    #[arg(long, conflicts_with = "check")]
+    compile: bool,
+    /// Then run them and compare their numbers with the reference
+    #[arg(long, conflicts_with_all = ["check", "compile"])]
+    verify: bool,
+    /// Then time them against each other and the vendor's library, and compare with what the log says
+    #[arg(long, conflicts_with_all = ["check", "compile", "verify"])]
+    measure: bool,
+    /// Only so many of the fastest, those of the finals first; by default all, with `--measure` five
+    #[arg(long)]
+    top: Option<usize>,
+    /// Only this trial; may be given several times
+    #[arg(long = "trial", value_name = "NUMBER", conflicts_with = "top")]
+    trials: Vec<u64>,
+    #[command(flatten)]
+    workers: Workers,
+}
+
+/// What came of one run of a log.
+struct Replayed {
+    /// How many trials were looked at.
+    asked: usize,
+    /// What is other than the log says.
+    differences: Vec<(u64, Difference)>,
+    /// What is worth knowing besides.
+    notes: Vec<String>,
+    /// What was compared, in words, with how many were the same.
+    lines: Vec<(&'static str, String)>,
+    /// The comparison of speeds.
+    speeds: Vec<replay::Speed>,
+}
+
+impl Replay {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let log = tuner::log::read(&self.log).map_err(|err| Diagnostic::log(&err))?;
+        for damage in &log.damage {
+            shell.note(&damage.to_string());
+        }
+        let wanted = |name: &String| self.run.as_ref().is_none_or(|it| it == name);
+        let runs: Vec<_> = log.runs.iter().filter(|it| wanted(it.0)).map(|it| it.1).collect();
+        if runs.is_empty() {
+            return Err(Diagnostic::usage(Trouble::NoRun, format!("{} has no such run", self.log.display())));
+        }
+        let mut different = 0;
+        for it in runs {
+            let head = it.head().map_err(|err| Diagnostic::log(&err))?;
+            let replayed = self.replay(head, it, shell)?;
+            shell.done();
+            different += replayed.differences.len();
+            print(head, it, &replayed, shell)?;
+        }
+        match different {
+            0 => Ok(()),
+            1 => Err(Diagnostic::failed(Trouble::Differs, "one trial is not as the log says")),
+            it => Err(Diagnostic::failed(Trouble::Differs, format!("{it} trials are not as the log says"))),
+        }
+    }
+
+    fn replay(&self, head: &Run, log: &RunLog, shell: &mut Shell<'_>) -> Result<Replayed, Diagnostic> {
+        let damaged = |err: HeadError| Diagnostic::failed(&err, format!("run {}: {err}", head.run));
+        let problem = head.problem().map_err(damaged)?;
+        let space = head.space().map_err(damaged)?;
+        let trials = self.chosen(head, log)?;
+        let mut it = Replayed {
+            asked: trials.len(),
+            differences: vec![],
+            notes: notes(head),
+            lines: vec![],
+            speeds: vec![],
+        };
+        let workload = problem.workload_id();
+        let mut again: Vec<(Again, &Trial)> = vec![];
+        for trial in trials {
+            shell.progress(&format!("making the source of trial {} again", trial.n));
+            match replay::check(&problem, &workload, &space, trial) {
+                Ok(same) => again.push((same, trial)),
+                Err(difference) => it.differences.push((trial.n, difference)),
+            }
+        }
+        it.lines.push(("sources", format!("{} of {} identical", again.len(), it.asked)));
+        if self.compile || self.verify || self.measure {
+            self.beyond(head, log, &problem, again, &mut it, shell)?;
+        }
+        Ok(it)
+    }
+
+    /// The levels that need workers.
+    fn beyond(
+        &self,
+        head: &Run,
+        log: &RunLog,
+        problem: &Problem,
+        mut again: Vec<(Again, &Trial)>,
+        it: &mut Replayed,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        // What did not compile then is not asked to compile now.
+        again.retain(|(_, trial)| trial.bin.is_some());
+        shell.progress("starting workers");
+        let mut pool =
+            if self.compile { self.workers.compilers()? } else { self.workers.start(&problem.target)? };
+        let elsewhere = pool.machine().filter(|here| here.name != head.machine.name).cloned();
+        if let Some(here) = &elsewhere {
+            it.notes.push(format!("it was measured on {}, and this is {}", head.machine.name, here.name));
+        }
+        let toolchain = replay::toolchain_difference(head, &problem.target);
+        it.notes.extend(toolchain.clone());
+        let mut going = || true;
+        let mut replay = replay::Replay { problem, pool: &mut pool, going: &mut going };
+        shell.progress("compiling");
+        let made = replay.compile(&again).unwrap_or_default();
+        let mut compiled: Vec<Compiled> = vec![];
+        for (made, (again, _)) in made.into_iter().zip(&again) {
+            match made {
+                Ok(made) if made.same == Some(false) && toolchain.is_none() => {
+                    it.differences.push((again.n, Difference::Binary));
+                }
+                Ok(made) => compiled.push(made),
+                Err(difference) => it.differences.push((again.n, difference)),
+            }
+        }
+        let same = compiled.iter().filter(|it| it.same == Some(true)).count();
+        it.lines.push(("machine code", format!("{same} of {} identical", again.len())));
+        if self.verify {
+            shell.progress("verifying");
+            let has_result = |n| again.iter().any(|(it, trial)| it.n == n && trial.result.is_some());
+            compiled.retain(|it| has_result(it.n));
+            let verdicts = replay.verify(&compiled, head.plan.threads).unwrap_or_default();
+            let right = verdicts.iter().filter(|it| it.is_ok()).count();
+            it.lines.push(("numbers", format!("{right} of {} right", compiled.len())));
+            let wrong =
+                verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
+            it.differences.extend(wrong);
+        }
+        if self.measure {
+            shell.progress("timing");
+            match replay.measure(&compiled, head) {
+                Some(Ok(finals)) => {
+                    it.speeds = replay::speeds(log, &finals, elsewhere.is_some());
+                    it.notes.extend(replay::ranking(&it.speeds).filter(|_| elsewhere.is_some()));
+                }
+                Some(Err(difference)) => it.differences.extend(compiled.first().map(|it| (it.n, difference))),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The trials to look at.
+    fn chosen<'a>(&self, head: &Run, log: &'a RunLog) -> Result<Vec<&'a Trial>, Diagnostic> {
+        if !self.trials.is_empty() {
+            let find = |n: &u64| {
+                log.trials.get(n).ok_or_else(|| {
+                    Diagnostic::usage(Trouble::NoRun, format!("run {} has no trial {n}", head.run))
+                })
+            };
+            return self.trials.iter().map(find).collect();
+        }
+        let top = self.top.or(self.measure.then_some(5));
+        Ok(match top {
+            Some(count) => replay::best(log).into_iter().take(count).collect(),
+            None => log.trials.values().collect(),
+        })
+    }
+}
+
+/// What is other than when the run was made, before anything is compared.
+fn notes(head: &Run) -> Vec<String> {
+    let here = env!("CARGO_PKG_VERSION");
+    let other =
+        (head.tool != here).then(|| format!("it was made by tilewright {}, and this is {here}", head.tool));
+    other.into_iter().collect()
+}
+
+fn print(head: &Run, log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    if shell.json {
+        let differences = it.differences.iter().map(|(n, it)| json!({"n": n, "difference": it.to_string()}));
+        return shell.json(&json!({
+            "run": head.run,
+            "trials": it.asked,
+            "ok": it.differences.is_empty(),
+            "lines": it.lines.iter().map(|(what, words)| json!({"level": what, "result": words})).collect::<Vec<_>>(),
+            "differences": differences.collect::<Vec<_>>(),
+            "speeds": it.speeds,
+            "notes": it.notes,
+        }));
+    }
+    let out = &mut *shell.out;
+    writeln!(out, "run          {}: {} of {} trials", head.run, it.asked, log.trials.len())?;
+    for (what, words) in &it.lines {
+        writeln!(out, "{what:<12} {words}")?;
+    }
+    for note in &it.notes {
+        writeln!(out, "note         {note}")?;
+    }
+    for (n, difference) in &it.differences {
+        writeln!(out, "trial {n:<6} {difference}")?;
+    }
+    if it.speeds.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(["trial", "against", "then", "now", "verdict"]);
+    for it in &it.speeds {
+        let words = |it: Option<_>| it.map_or_else(|| "—".to_owned(), interval_words);
+        let verdict = it.verdict.map_or("—", Verdict::as_str);
+        table.row([
+            it.n.to_string(),
+            it.against.to_owned(),
+            words(it.then),
+            words(it.now),
+            verdict.to_owned(),
+        ]);
+    }
+    table.print(out)?;
+    Ok(())
+}

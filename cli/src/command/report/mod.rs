@@ -1,0 +1,125 @@
+//! `tilewright report`: a tuning log as one HTML page.
+//!
+//! The page has its charts inside as SVG and its style as CSS, runs no script and loads nothing, so that it can be sent and
+//! kept. It is a function of the log: no clock, no random numbers, no hash order. Everything from the log is escaped by
+//! [`crate::term::markup`], and a policy in its head forbids whatever would get past that.
+//!
+//! `page` puts it together from one file for each part. `plot` has scales, axes and marks, `view` what follows from a run at
+//! once, `words` numbers as text.
+
+mod coverage;
+mod failures;
+mod figure;
+mod finals;
+mod head;
+mod knobs;
+mod page;
+mod plot;
+mod progress;
+mod roofline;
+mod steps;
+mod strips;
+mod times;
+mod top;
+mod view;
+mod words;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use tuner::{
+    Bound,
+    log::{Log, RunLog, read},
+};
+
+use crate::{diagnostic::Diagnostic, term::markup, term::shell::Shell, trouble::Trouble};
+use view::View;
+
+/// Draw a tuning log: one HTML page that needs no network and runs no script
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// The log: its folder, or one segment of it
+    log: PathBuf,
+    /// Only this run of it
+    #[arg(long, value_name = "NAME")]
+    run: Option<String>,
+    /// Where to write the page; by default `report.html` in the log's folder
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite the file even if it is no report
+    #[arg(long)]
+    force: bool,
+}
+
+impl Report {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let log = read(&self.log).map_err(|err| Diagnostic::usage(&err, err.to_string()).help(err.help()))?;
+        let runs = self.choose(&log)?;
+        let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
+        let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
+        write::write(&out, &page::page(&views, &trouble(&log)), self.force)?;
+        let trials: usize = views.iter().map(|it| it.trials.len()).sum();
+        if shell.json {
+            let runs: Vec<_> = views.iter().map(|it| it.name).collect();
+            return shell.json(&json!({"ok": true, "out": out, "runs": runs, "trials": trials}));
+        }
+        let (runs, trials) = (words::plural(views.len(), "run"), words::plural(trials, "trial"));
+        writeln!(shell.out, "wrote {}: {runs}, {trials}", markup::plain(&out.display().to_string()))?;
+        Ok(())
+    }
+
+    /// The runs to draw.
+    fn choose<'a>(&self, log: &'a Log) -> Result<Vec<(&'a str, &'a RunLog)>, Diagnostic> {
+        let all: Vec<_> = log.runs.iter().map(|(name, it)| (&**name, it)).collect();
+        let Some(wanted) = &self.run else { return Ok(all) };
+        let found: Vec<_> = all.iter().copied().filter(|it| it.0 == wanted).collect();
+        if found.is_empty() {
+            let title = format!("there is no run `{}` in this log", markup::plain(wanted));
+            let names: Vec<_> = all.iter().map(|it| markup::plain(it.0)).collect();
+            let help = (!names.is_empty()).then(|| format!("its runs are {}", names.join(", ")));
+            return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
+        }
+        Ok(found)
+    }
+}
+
+/// Beside the segments.
+fn default_out(log: &Path) -> PathBuf {
+    let is_folder = fs::metadata(log).is_ok_and(|it| it.is_dir());
+    if is_folder { log.join("report.html") } else { log.with_file_name("report.html") }
+}
+
+/// What of a log could not be read, without the folders, which are of no use to another reader of the page.
+fn trouble(log: &Log) -> Vec<String> {
+    let file = |path: &Path| path.file_name().map_or(String::new(), |it| it.to_string_lossy().into_owned());
+    let damage =
+        log.damage.iter().map(|it| format!("{}, line {}: {}", file(&it.segment), it.line, it.reason));
+    let torn = log.torn.iter().map(|it| {
+        format!(
+            "{}: the last line is torn, as of a run that was killed; {} bytes of it are not read",
+            file(&it.segment),
+            it.bytes
+        )
+    });
+    let unknown = (log.unknown > 0).then(|| {
+        format!(
+            "{} of kinds that only a newer version knows",
+            words::plural(usize::try_from(log.unknown).unwrap_or(usize::MAX), "record")
+        )
+    });
+    damage.chain(torn).chain(unknown).collect()
+}
+
+fn bound(it: Bound) -> &'static str {
+    match it {
+        Bound::Compute => "compute",
+        Bound::Memory => "memory",
+    }
+}

@@ -1,0 +1,191 @@
+//! `tilewright run`.
+
+use std::path::PathBuf;
+
+use codegen::device::MachineInfo;
+use indexmap::IndexMap;
+use ir::{Arch, Name};
+use schedule::workload::Param;
+use serde_json::json;
+use tuner::{Bench, Comparison, Environment, Measured, Ratio, library};
+
+use crate::{
+    build::{build, open},
+    command::dims::{Values, combinations, parse_values},
+    command::inspect,
+    command::measure::{
+        Measure, bench_error, case, compare, failure_words, gflops_words, log, record, roofline_words,
+        time_words, verified_words,
+    },
+    command::sweep::Sweep,
+    diagnostic::Diagnostic,
+    plan::{Asked, Plan, parse_asked, parse_param},
+    term::shell::Shell,
+    trouble::Trouble,
+};
+
+/// Build a schedule, verify its numbers, and time it beside the vendor's library
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The schedule script; on the virtual GPU also a kernel that `show --emit kernel` printed, named `.tw`
+    script: PathBuf,
+    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a; vgpu or vgpu:sm_90a look for races and count bank
+    /// conflicts, and measure nothing
+    #[arg(long, value_parser = parse_asked)]
+    target: Option<Asked>,
+    /// A parameter of the workload or a knob, instead of the script's: m=512
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Param)>,
+    /// The value of a symbolic dimension of the workload: n=512. Several values, n=1,17 or n=1..300 (both ends count), are
+    /// verified with one and the same compiled program
+    #[arg(long = "dim", value_name = "NAME=VALUES", value_parser = parse_values)]
+    dims: Vec<Values>,
+    /// With several values of a dimension: time the program at each of them, too
+    #[arg(long)]
+    time: bool,
+    #[command(flatten)]
+    measure: Measure,
+}
+
+impl Run {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let all = combinations(&self.dims)?;
+        if self.script.extension().is_some_and(|it| it == "tw") {
+            return self.kernel(&all, shell);
+        }
+        let mut plan = Plan::load(&self.script, &self.params)?;
+        plan.dims.clone_from(&all[0]);
+        plan.expect_dims()?;
+        let name = self.script.display().to_string();
+        if let Some(Asked::Virtual(arch)) = &self.target {
+            return match all.as_slice() {
+                [_] => inspect::script(&plan, &name, arch.as_ref(), &self.measure, shell),
+                all => inspect::sweep(plan, all, &name, arch.as_ref(), &self.measure, shell),
+            };
+        }
+        if all.len() > 1 {
+            return Sweep { measure: &self.measure, time: self.time, name: &name }.run(
+                plan,
+                &all,
+                self.target.as_ref().and_then(Asked::machine),
+                shell,
+            );
+        }
+        let asked = self.target.as_ref().and_then(Asked::machine);
+        let wanted = plan.target(asked, None);
+        // What can be refused without a machine is refused before one is opened.
+        plan.schedule(&wanted, None)?;
+        let mut machine = open(&wanted)?;
+        let info = machine.info().clone();
+        let target = plan.target(asked, Arch::parse(&info.arch));
+
+        shell.progress("compiling");
+        let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;
+        let case = case(&plan, self.measure.seed)?;
+        let settings = self.measure.settings(&info);
+        let inputs = case.inputs();
+        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+        let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
+        let comparison = compare(&mut bench, &[(&name, &built)], &settings, "run", shell);
+        shell.done();
+
+        let environment = Environment::new(&info, &case, &settings);
+        let measured = &comparison.candidates[0];
+        let record = record(&plan, &built, &case, &comparison, measured, environment);
+        log(self.measure.log.as_deref(), std::slice::from_ref(&record))?;
+        if shell.json {
+            shell.json(&json!({"ok": measured.failure.is_none(), "record": record, "notes": built.notes}))?;
+        } else {
+            self.print(&plan, &info, &comparison, measured, shell)?;
+            for it in &built.notes {
+                writeln!(shell.out, "note       {it}")?;
+            }
+        }
+        match (&measured.failure, failure_words(measured)) {
+            (Some(failure), Some(words)) => {
+                Err(Diagnostic::failed(failure, format!("{name}: {words}")).help(failure.help()))
+            }
+            (_, None) | (None, _) => Ok(()),
+        }
+    }
+
+    /// A kernel in its text form.
+    fn kernel(&self, all: &[IndexMap<Name, i64>], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        match (&self.target, all) {
+            (Some(Asked::Virtual(_)), [dims]) => {
+                inspect::kernel(&self.script, dims, self.measure.seed, shell)
+            }
+            (Some(Asked::Virtual(_)), _) => Err(Diagnostic::usage(
+                Trouble::Options,
+                "a kernel from its text runs with one value for each dimension",
+            )),
+            (Some(Asked::Machine(_)) | None, _) => {
+                let title = "only the virtual GPU runs a kernel from its text";
+                Err(Diagnostic::usage(Trouble::Options, title).help("add `--target vgpu`".to_owned()))
+            }
+        }
+    }
+
+    fn print(
+        &self,
+        plan: &Plan,
+        info: &MachineInfo,
+        comparison: &Comparison,
+        measured: &Measured,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        let out = &mut *shell.out;
+        writeln!(out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
+        let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
+        else {
+            return Ok(());
+        };
+        writeln!(out, "verified   before and after timing: {}", verified_words(after))?;
+        writeln!(
+            out,
+            "time       {} (least {}, most {}, spread {:.1} %), {} samples of {} calls",
+            time_words(stats.median),
+            time_words(stats.min),
+            time_words(stats.max),
+            100.0 * stats.spread(),
+            measured.seconds.len(),
+            measured.calls
+        )?;
+        let regime = self.measure.regime;
+        writeln!(out, "regime     {}; caches {}", regime.as_str(), regime.cache_policy())?;
+        let part = roofline_words(comparison, measured).map(|it| format!(", {it}")).unwrap_or_default();
+        writeln!(out, "GFLOPS     {}{part}", gflops_words(gflops))?;
+        print_baselines(info, comparison, measured, shell)
+    }
+}
+
+fn print_baselines(
+    info: &MachineInfo,
+    comparison: &Comparison,
+    measured: &Measured,
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
+    if let Some(err) = &comparison.no_baseline {
+        writeln!(shell.out, "baseline   none: {}: {err}", library(info))?;
+    }
+    for baseline in comparison.baseline.iter().chain(&comparison.other_baselines) {
+        let name = &baseline.label;
+        if let Some(words) = failure_words(baseline) {
+            writeln!(shell.out, "baseline   none: {name}: {words}")?;
+        }
+        let ratio = Ratio::of(measured, baseline).filter(|_| baseline.failure.is_none());
+        if let (Some(gflops), Some(ratio)) = (baseline.gflops, ratio) {
+            writeln!(
+                shell.out,
+                "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {} rounds)",
+                gflops_words(gflops),
+                ratio.median,
+                ratio.min,
+                ratio.max,
+                ratio.rounds
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! `tilewright tune`.
+
+mod progress;
+mod resume;
+mod show;
+mod start;
+
+use std::path::{Path, PathBuf};
+
+use ir::Name;
+use schedule::{script::ScriptTarget, workload::Param};
+use tuner::{
+    Regime,
+    log::{Incumbent, Plan, Strategy, Writer},
+};
+
+use crate::{
+    command::clock,
+    command::measure::parse_regime,
+    diagnostic::Diagnostic,
+    plan::{self, parse_dim, parse_param, parse_target},
+    term::shell::Shell,
+    trouble::Trouble,
+};
+
+pub(crate) use resume::Resume;
+pub(crate) use show::interval_words;
+use start::Start;
+pub(crate) use start::Workers;
+
+/// Search a space of schedules for the fastest
+///
+/// The script's knobs, constraints and `choose` steps span the space; `show --emit space` prints it. Every trial is in
+/// the log before the next is shown. Ctrl-C ends the run after the trial under way, and `resume` goes on with it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tune {
+    /// The schedule script
+    script: PathBuf,
+    /// The target, instead of the script's: cpu, cuda, cuda:sm_90a
+    #[arg(long, value_parser = parse_target)]
+    target: Option<ScriptTarget>,
+    /// A parameter of the workload, instead of the script's: m=512; a knob is fixed in the same way
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Param)>,
+    /// The value of a symbolic dimension of the workload: n=512
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(Name, i64)>,
+    /// How many candidates to try
+    #[arg(long, default_value_t = 200)]
+    trials: u64,
+    /// For how long to search, as 90s, 10m or 2h, if that is over before the trials are
+    #[arg(long, value_parser = parse_time)]
+    time: Option<f64>,
+    /// Where the stream of candidates, inputs, samples and orders come from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How candidates are chosen: random, or evolution (generations of mutated and crossed candidates, which start from
+    /// the defaults and what a roofline rule expects most of)
+    #[arg(long, default_value = "random", value_parser = ["random", "evolution"])]
+    strategy: String,
+    /// The folder of the log; by default the script's name with `.twlog`, in the current folder
+    #[arg(long, value_name = "FOLDER")]
+    log: Option<PathBuf>,
+    /// The state of the machine in the finals: cool, sustained, cold_l2
+    #[arg(long, default_value = "cool", value_parser = parse_regime)]
+    regime: Regime,
+    /// CPU threads that candidates use, 0 for all
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// How many of the best meet in the finals
+    #[arg(long, default_value_t = 8)]
+    finalists: usize,
+    /// How many rounds the finals take
+    #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Leave the vendor's library out of the finals
+    #[arg(long)]
+    no_baseline: bool,
+    /// A schedule of the same workload that the best have to beat in the finals; may be given several times
+    #[arg(long, value_name = "SCRIPT")]
+    incumbent: Vec<PathBuf>,
+    /// Measure and record each prefix of the winner's schedule that can run
+    #[arg(long)]
+    per_step: bool,
+    #[command(flatten)]
+    workers: Workers,
+}
+
+impl Tune {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut plan = plan::Plan::load(&self.script, &self.params)?;
+        plan.dims = self.dims.iter().cloned().collect();
+        plan.expect_dims()?;
+        let space = plan.space()?;
+        let incumbents = self.incumbent.iter().map(|it| incumbent(it, &plan)).collect::<Result<_, _>>()?;
+        shell.progress("starting workers");
+        let pool = self.workers.start(&plan.target(self.target.as_ref(), None))?;
+        let target = plan.target(self.target.as_ref(), start::arch_of(&pool));
+        let limits = Plan {
+            trials: self.trials,
+            seconds: self.time,
+            finalists: self.finalists,
+            regime: self.regime,
+            rounds: self.rounds.try_into().unwrap_or(usize::MAX),
+            baseline: !self.no_baseline,
+            incumbents,
+            per_step: self.per_step,
+            threads: self.threads,
+            exclusive: target == ir::Target::Cpu,
+        };
+        let strategy = Strategy { name: self.strategy.clone(), params: indexmap::IndexMap::new() };
+        let problem = start::problem(&plan, self.seed, target)?;
+        let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
+        let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
+        let writer = Writer::create(&folder, &head).map_err(|err| Diagnostic::log(&err))?;
+        let log = tuner::log::RunLog::empty(writer.path());
+        Start { problem, space, head, folder, writer, log, pool }.run(shell)
+    }
+}
+
+/// The steps of a schedule that the best have to beat, at the same parameters.
+fn incumbent(path: &Path, plan: &plan::Plan) -> Result<Incumbent, Diagnostic> {
+    let params: Vec<_> = plan.params.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
+    let other = plan::Plan::load(path, &params)?;
+    if other.func != plan.func {
+        let title = format!("{}: its workload is not that of the space", path.display());
+        return Err(Diagnostic::failed(Trouble::Incumbent, title));
+    }
+    Ok(Incumbent { name: path.display().to_string(), steps: other.steps })
+}
+
+/// `spaces/matmul.ron` has its log in `matmul.twlog`.
+fn default_log(script: &Path) -> PathBuf {
+    let stem = script.file_stem().unwrap_or(script.as_os_str());
+    PathBuf::from(stem).with_extension("twlog")
+}
+
+/// `90s`, `10m`, `2h`.
+fn parse_time(word: &str) -> Result<f64, String> {
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((word.strip_suffix(*unit)?, seconds)));
+    let seconds = found.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
+    seconds
+        .filter(|it| it.is_finite() && *it > 0.0)
+        .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
+}
+
+/// The time of the calendar, for the tuner.
+fn now() -> String {
+    clock::now()
+}

@@ -1,0 +1,142 @@
+//! What a run shows while it goes on: on a terminal a bar that replaces itself, elsewhere a line every ten seconds; with
+//! `--json` each entry of the log on standard output, once it is on the disk.
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use tuner::{
+    log::{Entry, Happening, Run},
+    tune::{Seen, Summary},
+};
+
+use crate::{command::measure::gflops_words, diagnostic::Diagnostic, term::shell::Shell};
+
+/// The progress of one run.
+pub(super) struct Progress<'a, 'b> {
+    run: &'a Run,
+    shell: &'a mut Shell<'b>,
+    began: Instant,
+    /// How many trials the log had before.
+    before: Option<u64>,
+    /// Why standard output cannot be written.
+    broken: Option<io::Error>,
+}
+
+impl<'a, 'b> Progress<'a, 'b> {
+    pub(super) fn new(run: &'a Run, shell: &'a mut Shell<'b>) -> Progress<'a, 'b> {
+        Progress { run, shell, began: Instant::now(), before: None, broken: None }
+    }
+
+    pub(super) fn seen(&mut self, it: Seen<'_>) {
+        match it {
+            Seen::Entry(entry, summary) => {
+                self.entry(entry);
+                self.shell.status(&self.line("searching", summary));
+            }
+            Seen::Doing(what, summary) => {
+                self.before.get_or_insert(summary.trials);
+                self.shell.status(&self.line(what, summary));
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        if self.shell.json {
+            let line = serde_json::to_string(entry).map_err(io::Error::from);
+            let written = line.and_then(|it| {
+                writeln!(self.shell.out, "{it}")?;
+                // Whoever reads along may rely on what was said.
+                self.shell.out.flush()
+            });
+            self.broken = self.broken.take().or(written.err());
+        }
+        if let Entry::Event(event) = entry {
+            match event.what {
+                Happening::WorkerReplaced
+                | Happening::WorkerQuarantined
+                | Happening::Throttled
+                | Happening::Warning
+                | Happening::Other => {
+                    self.shell.note(&event.detail);
+                }
+                Happening::WorkerStarted
+                | Happening::StrayAnswer
+                | Happening::TailTruncated
+                | Happening::Resumed
+                | Happening::Stopped
+                | Happening::Finished => {}
+            }
+        }
+    }
+
+    /// `[#####-----] 100/200 searching: best 1234 GFLOPS (61.2 % of the roofline, trial 37); 3 failed, 12 refused; 0:31, 0:30 left`
+    fn line(&self, what: &str, it: &Summary) -> String {
+        let of = self.run.plan.trials;
+        let done = if of == 0 { 1.0 } else { (it.trials as f64 / of as f64).min(1.0) };
+        let best = match &it.best {
+            Some(best) => {
+                let part = self.run.roofline.part(best.seconds);
+                let part =
+                    part.map(|it| format!("{:.1} % of the roofline, ", 100.0 * it)).unwrap_or_default();
+                format!("best {} GFLOPS ({part}trial {})", gflops_words(best.gflops), best.n)
+            }
+            None => "no result yet".to_owned(),
+        };
+        let failed: u64 = it.failed.values().sum();
+        let left = self.left(it).map(|it| format!(", {} left", clock(it))).unwrap_or_default();
+        format!(
+            "{} {}/{of} {what}: {best}; {failed} failed, {} refused; {}{left}",
+            bar(done),
+            it.trials,
+            it.rejections(),
+            clock(self.began.elapsed())
+        )
+    }
+
+    /// How long the rest of the trials will take, by those of this process.
+    fn left(&self, it: &Summary) -> Option<Duration> {
+        let here = it.trials.checked_sub(self.before?).filter(|it| *it > 0)?;
+        let rest = self.run.plan.trials.saturating_sub(it.trials) as f64;
+        let mut seconds = self.began.elapsed().as_secs_f64() / here as f64 * rest;
+        if let Some(most) = self.run.plan.seconds {
+            seconds = seconds.min((most - self.began.elapsed().as_secs_f64()).max(0.0));
+        }
+        Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero())
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(self) -> Result<(), Diagnostic> {
+        self.shell.done();
+        self.broken.map_or(Ok(()), |it| Err(it.into()))
+    }
+}
+
+/// Twenty characters, full from the left.
+fn bar(part: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 20")]
+    let full = (part * 20.0) as usize;
+    format!("[{}{}]", "#".repeat(full), "-".repeat(20 - full))
+}
+
+/// `1:05`, `2:00:09`.
+fn clock(it: Duration) -> String {
+    let seconds = it.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_and_clocks() {
+        assert_eq!(bar(0.0), "[--------------------]");
+        assert_eq!(bar(0.5), "[##########----------]");
+        assert_eq!(bar(1.0), "[####################]");
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(7209)), "2:00:09");
+    }
+}

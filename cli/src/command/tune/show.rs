@@ -1,0 +1,185 @@
+//! What a run prints at its end.
+
+use std::{io::Write, path::Path};
+
+use schedule::Decisions;
+use serde_json::json;
+use tuner::{
+    log::{Finals, Interval, Run, StepResult},
+    tune::{Ended, Summary},
+};
+
+use crate::{
+    command::measure::{gflops_words, time_words},
+    diagnostic::Diagnostic,
+    term::shell::Shell,
+    term::table::Table,
+    trouble::Trouble,
+};
+
+/// Prints the end of a run, and fails if it has no result.
+pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    let resume = format!("tilewright resume {}", shell_word(folder));
+    if shell.json {
+        let best = it.summary.best.as_ref();
+        shell.json(&json!({
+            "ok": best.is_some(),
+            "run": head.run,
+            "log": folder,
+            "trials": it.summary.trials,
+            "best": best.map(|it| json!({"n": it.n, "gflops": it.gflops, "decisions": it.decisions})),
+            "winner": it.winner.as_ref().map(|it| json!({"n": it.n, "id": it.id, "decisions": it.decisions})),
+            "stopped": it.stopped,
+            "resume": it.stopped.as_ref().map(|_| &resume),
+        }))?;
+    } else {
+        let out = &mut *shell.out;
+        summary(head, folder, &it.summary, out)?;
+        if let Some(finals) = &it.finals {
+            print_finals(head, finals, out)?;
+        }
+        print_winner(head, it, out)?;
+        print_steps(&it.steps, out)?;
+    }
+    if let Some(why) = &it.stopped {
+        shell.note(&format!("{why}; go on with: {resume}"));
+        // Where nobody is left to measure, the run did not do what it was asked to.
+        if why.starts_with("no worker") {
+            return Err(Diagnostic::failed(Trouble::NoCandidate, why.clone()).help(resume));
+        }
+        return Ok(());
+    }
+    match it.summary.best {
+        Some(_) => Ok(()),
+        None => Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result")
+            .help(format!("`tilewright log cat {}` shows why each failed", shell_word(folder)))),
+    }
+}
+
+fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    let sizes: Vec<_> = head.script.params.iter().map(|(name, it)| format!("{name}={it}")).collect();
+    writeln!(out, "workload   {} {}", head.workload.name, sizes.join(" ").replace('"', ""))?;
+    writeln!(out, "machine    {} ({}, {} units)", head.machine.name, head.machine.arch, head.machine.units)?;
+    let failed: u64 = it.failed.values().sum();
+    writeln!(
+        out,
+        "trials     {}: {} measured ({} of them left after the screen), {failed} failed; {} more refused before",
+        it.trials,
+        it.ok,
+        it.screened,
+        it.rejections()
+    )?;
+    for (kind, count) in &it.failed {
+        writeln!(out, "failed     {count} × {kind}: {}", kind.words())?;
+    }
+    for (reason, it) in &it.rejected {
+        writeln!(out, "refused    {} × {reason}; the first: {}", it.count, first_line(&it.example))?;
+    }
+    writeln!(out, "log        {} ({})", folder.display(), head.run)?;
+    Ok(())
+}
+
+fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    let library = tuner::library(&head.machine);
+    writeln!(out)?;
+    let floor =
+        it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);
+    writeln!(
+        out,
+        "finals     {} rounds, {}; the first against itself: {floor}",
+        it.rounds,
+        it.regime.as_str()
+    )?;
+    let mut table = Table::new(["trial", "GFLOPS", "against the first", &format!("against {library}")]);
+    for finalist in &it.finalists {
+        let name = finalist.n.map(|it| it.to_string()).or_else(|| finalist.name.clone());
+        let name = name.unwrap_or_else(|| "incumbent".to_owned());
+        let ratio = |it: Option<Interval>| it.map_or_else(|| "—".to_owned(), interval_words);
+        let gflops = match (&finalist.result, &finalist.error) {
+            (Some(result), _) => gflops_words(result.gflops),
+            (None, Some(error)) => error.kind.to_string(),
+            (None, None) => "—".to_owned(),
+        };
+        table.row([name, gflops, ratio(finalist.versus_winner), ratio(finalist.versus_baseline)]);
+    }
+    table.print(out)?;
+    if let Some(baseline) = &it.baseline {
+        writeln!(
+            out,
+            "baseline   {}: {} GFLOPS, the best of {} ways",
+            baseline.name,
+            gflops_words(baseline.gflops),
+            baseline.tried
+        )?;
+    }
+    Ok(())
+}
+
+fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    let first = it.finals.as_ref().and_then(|it| it.finalists.first());
+    let Some(winner) = &it.winner else {
+        if first.is_some_and(|it| it.n.is_none()) {
+            writeln!(out, "winner     an incumbent: no trial was faster")?;
+        }
+        return Ok(());
+    };
+    let result = first.and_then(|it| it.result.as_ref()).or(winner.result.as_ref());
+    let Some(result) = result else { return Ok(()) };
+    let part = head.roofline.part(result.stats.median);
+    let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
+    let (gflops, time) = (gflops_words(result.gflops), time_words(result.stats.median));
+    writeln!(out, "winner     trial {}: {gflops} GFLOPS, {time}{part}", winner.n)?;
+    if !winner.decisions.is_empty() {
+        writeln!(out, "           {}", decision_words(&winner.decisions))?;
+    }
+    Ok(())
+}
+
+/// What each step of the winner's schedule is worth.
+fn print_steps(steps: &[StepResult], out: &mut dyn Write) -> Result<(), Diagnostic> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(["GFLOPS", "change", "after the step"]);
+    let mut before: Option<f64> = None;
+    for it in steps {
+        let gflops = it.result.as_ref().map(|it| it.gflops);
+        let change = match (it.no_effect, gflops.zip(before)) {
+            (true, _) => "no effect".to_owned(),
+            (false, Some((now, before))) => format!("{:+.0} %", 100.0 * (now / before - 1.0)),
+            (false, None) => String::new(),
+        };
+        let value = match (gflops, &it.error) {
+            (Some(gflops), _) => gflops_words(gflops),
+            (None, Some(error)) => error.kind.to_string(),
+            (None, None) => "—".to_owned(),
+        };
+        let step = if it.step.is_empty() { "(none: the workload as it is)" } else { &it.step };
+        table.row([value, change, step.to_owned()]);
+        before = gflops.or(before);
+    }
+    table.print(out)?;
+    Ok(())
+}
+
+/// `1.013 (1.011 to 1.016)`.
+pub(crate) fn interval_words(it: Interval) -> String {
+    format!("{:.3} ({:.3} to {:.3})", it.median, it.low, it.high)
+}
+
+/// `bm=64 ti=8x4x2`.
+pub(crate) fn decision_words(it: &Decisions) -> String {
+    it.iter().map(|(name, it)| format!("{name}={it}")).collect::<Vec<_>>().join(" ")
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |it: char| it.is_alphanumeric() || "/._-".contains(it);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,222 @@
+//! What a run needs before its first trial, whether it is new or goes on: workers, the problem, the head of its segment.
+
+use std::{
+    collections::hash_map::RandomState,
+    env,
+    hash::{BuildHasher, Hasher},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+};
+
+use indexmap::IndexMap;
+use ir::{Arch, Target};
+use tuner::{
+    Case, Regime, Roofline, Space,
+    build::{Problem, target_word},
+    log::{self, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
+    pool::{Deadlines, Pool, Role, WorkerSpec},
+    sha256,
+    tune::{TuneError, Tuning},
+};
+
+use super::{now, progress::Progress, show};
+use crate::{command::clock, diagnostic::Diagnostic, plan::Plan, term::shell::Shell, trouble::Trouble};
+
+/// The processes that compile and measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Workers {
+    /// How many processes compile, by default one for each core
+    #[arg(long = "workers", value_name = "NUMBER")]
+    compilers: Option<usize>,
+    /// The GPUs to measure on
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_delimiter = ',')]
+    device: Vec<u32>,
+    /// A command that is started instead of the process that measures: any program that speaks the protocol of
+    /// `tilewright worker`, such as `ssh host tilewright worker`
+    #[arg(long, value_name = "COMMAND")]
+    worker_cmd: Vec<String>,
+}
+
+impl Workers {
+    /// Starts them, and waits until those that measure have said what they measure on.
+    pub(crate) fn start(&self, target: &Target) -> Result<Pool, Diagnostic> {
+        let measure: Vec<WorkerSpec> = match (self.worker_cmd.as_slice(), target) {
+            ([], Target::Cpu) => vec![own("m0", &["--device", "cpu"], Role::Measure)?],
+            ([], Target::Cuda(_)) => {
+                let spec = |(n, it): (usize, &u32)| {
+                    own(&format!("m{n}"), &["--device", &it.to_string()], Role::Measure)
+                };
+                self.device.iter().enumerate().map(spec).collect::<Result<_, _>>()?
+            }
+            (commands, _) => {
+                let spec = |(n, it): (usize, &String)| WorkerSpec::shell(&format!("m{n}"), it, Role::Measure);
+                commands.iter().enumerate().map(spec).collect()
+            }
+        };
+        let compile = self.compile_specs()?;
+        pool(measure.into_iter().chain(compile).collect())
+    }
+
+    /// Starts those alone that compile.
+    pub(crate) fn compilers(&self) -> Result<Pool, Diagnostic> {
+        pool(self.compile_specs()?)
+    }
+
+    fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Diagnostic> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let count = self.compilers.unwrap_or(cores).max(1);
+        (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
+    }
+}
+
+/// This program itself as a worker.
+fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {
+    let exe = env::current_exe().map_err(|err| Diagnostic::io(Path::new("tilewright"), &err))?;
+    let exe = exe
+        .to_str()
+        .ok_or_else(|| Diagnostic::usage(Trouble::Process, "the path of tilewright itself is not UTF-8"))?;
+    let argv = [exe, "worker"].iter().chain(options).map(|it| (*it).to_owned()).collect();
+    Ok(WorkerSpec { name: name.to_owned(), argv, role })
+}
+
+fn pool(specs: Vec<WorkerSpec>) -> Result<Pool, Diagnostic> {
+    let help = "`tilewright doctor` tells what this machine has";
+    Pool::start(specs, Deadlines::default())
+        .map_err(|err| Diagnostic::usage(&err, err.to_string()).help(help.to_owned()))
+}
+
+/// A run with all that it needs.
+pub(super) struct Start {
+    pub(super) problem: Problem,
+    pub(super) space: Space,
+    pub(super) head: Run,
+    pub(super) folder: PathBuf,
+    pub(super) writer: Writer,
+    pub(super) log: RunLog,
+    pub(super) pool: Pool,
+}
+
+impl Start {
+    /// Runs it, with a progress line, and prints what came out.
+    pub(super) fn run(mut self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let stop = Arc::new(AtomicBool::new(false));
+        on_interrupt(&stop)
+            .map_err(|err| Diagnostic::usage(Trouble::Process, format!("signals cannot be caught: {err}")))?;
+        let head = &self.head;
+        let mut progress = Progress::new(head, shell);
+        let tuning = Tuning {
+            problem: &self.problem,
+            space: &self.space,
+            head,
+            writer: &mut self.writer,
+            log: self.log,
+            pool: self.pool,
+            plan: head.plan.clone(),
+            now: &now,
+            stop: &stop,
+            seen: &mut |it| progress.seen(it),
+        };
+        let ended = tuning.run();
+        let printed = progress.end();
+        let ended = ended.map_err(|err| match err {
+            TuneError::Log(err) => Diagnostic::log(&err),
+            TuneError::Incumbent(_) | TuneError::Diverged { .. } => Diagnostic::failed(&err, err.to_string()),
+        })?;
+        printed?;
+        show::ended(head, &self.folder, &ended, shell)
+    }
+}
+
+/// The first Ctrl-C asks for the end, the second ends.
+fn on_interrupt(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(stop))?;
+        signal_hook::flag::register(signal, Arc::clone(stop))?;
+    }
+    Ok(())
+}
+
+/// The architecture that the workers measure on.
+pub(super) fn arch_of(pool: &Pool) -> Option<Arch> {
+    pool.machine().and_then(|it| Arch::parse(&it.arch))
+}
+
+/// A workload at its sizes for a target.
+pub(super) fn problem(plan: &Plan, seed: u64, target: Target) -> Result<Problem, Diagnostic> {
+    let problem = Problem::new(plan.func.clone(), plan.dims.clone(), seed, target);
+    problem.map_err(|err| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
+}
+
+/// The head of a new run.
+pub(super) fn head(
+    plan: &Plan,
+    problem: &Problem,
+    space: &Space,
+    pool: &Pool,
+    strategy: Strategy,
+    limits: log::Plan,
+) -> Run {
+    let machine = pool.machine().cloned().expect("a pool starts only with a machine");
+    let time = clock::now();
+    let program = ir::text::print(&problem.case.func).text;
+    let Case { dims, work, seed, .. } = &problem.case;
+    let workload = Workload {
+        id: sha256(&program),
+        name: plan.script.workload.value.clone(),
+        program,
+        dims: dims.clone(),
+        flops: work.flops,
+        bytes: work.bytes,
+    };
+    Run {
+        v: log::LOG_VERSION,
+        run: log::run_name(&time, nonce()),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        time,
+        args: env::args().collect(),
+        seed: *seed,
+        strategy,
+        script: script(plan, space),
+        workload,
+        target: target_word(&problem.target),
+        host: format!("{} {}", env::consts::OS, env::consts::ARCH),
+        measure: protocol(limits.regime, limits.threads),
+        roofline: Roofline::of(&problem.case, &machine, Regime::Cool, limits.threads),
+        plan: limits,
+        machine,
+        other: IndexMap::new(),
+    }
+}
+
+/// A number that no other run has: two runs may begin in the same second.
+fn nonce() -> u32 {
+    // The standard library seeds its hash maps from the system.
+    let random = RandomState::new().build_hasher().finish();
+    u32::try_from(random & 0xffff_ffff).expect("32 bits are left")
+}
+
+fn script(plan: &Plan, space: &Space) -> SpaceScript {
+    let knobs = space.axes().clone();
+    let spanned = serde_json::to_string(&knobs).unwrap_or_default();
+    let value = |it| serde_json::to_value(it).unwrap_or_default();
+    SpaceScript {
+        name: plan.path.display().to_string(),
+        text: plan.text.clone(),
+        sha256: sha256(format!("{}\n{spanned}", plan.text)),
+        params: plan.all_params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
+        knobs,
+        size: space.size().to_string(),
+    }
+}
+
+fn protocol(regime: Regime, threads: usize) -> Protocol {
+    Protocol {
+        proto: "v1".to_owned(),
+        regime,
+        caches: regime.cache_policy().to_owned(),
+        data: "normal".to_owned(),
+        threads,
+    }
+}

@@ -1,0 +1,78 @@
+//! What can be wrong with a request itself, rather than with a script or a program.
+
+/// The sorts of refusals of the command line and of this library. Their words are where they are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// A file cannot be read or written.
+    File,
+    /// Standard output cannot be written.
+    Output,
+    /// A file would be overwritten, or its name is none.
+    Target,
+    /// There is no such ladder.
+    Ladder,
+    /// A folder has no rungs, or a ladder not the one asked for.
+    Rungs,
+    /// A size has not as many numbers as the workload.
+    Size,
+    /// There is no such workload.
+    Workload,
+    /// A symbolic dimension has no value, or none of that name is there.
+    Dimension,
+    /// More combinations of dimensions than a run takes.
+    Combinations,
+    /// What was given for a knob is no choice.
+    KnobValue,
+    /// There is nothing of that name to explain.
+    Topic,
+    /// Options that do not go together.
+    Options,
+    /// No loop is pipelined, and a timeline is of pipelines.
+    NoPipeline,
+    /// A program in the text form has no parameters.
+    TextParams,
+    /// A buffer is larger than can be made.
+    Huge,
+    /// Lines of a log are damaged.
+    Damage,
+    /// A log has no such run or trial.
+    NoRun,
+    /// What a log says is not what came out now.
+    Differs,
+    /// No candidate gave a result.
+    NoCandidate,
+    /// A rung or a size has no result.
+    NoResult,
+    /// A run was made on another machine.
+    Machine,
+    /// A schedule to compare with is of another workload.
+    Incumbent,
+    /// The process cannot be set up: signals, or the path of the program itself.
+    Process,
+}
+
+ir::codes!(Trouble {
+    File = 5001,
+    Output = 5002,
+    Target = 5003,
+    Ladder = 5004,
+    Rungs = 5005,
+    Size = 5006,
+    Workload = 5007,
+    Dimension = 5008,
+    Combinations = 5009,
+    KnobValue = 5010,
+    Topic = 5011,
+    Options = 5012,
+    NoPipeline = 5013,
+    TextParams = 5014,
+    Huge = 5015,
+    Damage = 5016,
+    NoRun = 5017,
+    Differs = 5018,
+    NoCandidate = 5019,
+    NoResult = 5020,
+    Machine = 5021,
+    Incumbent = 5022,
+    Process = 5023,
+});

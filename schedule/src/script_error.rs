@@ -1,0 +1,115 @@
+//! Why a text is no script, or its knobs cannot be decided.
+
+use std::ops::Range;
+
+use ir::{Code, Coded};
+
+use crate::ron_text::{RonError, RonProblem};
+
+/// A text that is not a script.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ScriptError {
+    /// What sort of thing is wrong.
+    pub problem: ScriptProblem,
+    /// What is wrong.
+    pub message: String,
+    /// Where, in bytes.
+    pub span: Range<usize>,
+    /// What to try instead, if there is one thing to say.
+    pub help: Option<String>,
+}
+
+/// The sorts of things that can be wrong with the text of a script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScriptProblem {
+    /// It is not RON.
+    Syntax,
+    /// It is longer, or nests deeper, than scripts may.
+    TooLarge,
+    /// It has a field that does not exist there.
+    UnknownField,
+    /// A field is missing.
+    MissingField,
+    /// A field or a key stands twice.
+    Twice,
+    /// A value is of another type, or out of its range.
+    WrongType,
+    /// There is no such primitive.
+    UnknownPrimitive,
+    /// There is no such target.
+    UnknownTarget,
+    /// A text is no expression.
+    Expression,
+    /// The name of a knob or a value cannot be one.
+    BadName,
+    /// There is no such knob or parameter.
+    UnknownName,
+    /// A knob has no choices, too many, or ones that cannot be.
+    Choices,
+    /// There are too many knobs.
+    TooManyKnobs,
+    /// The value given to a knob is none of its choices' form.
+    Decision,
+    /// A tile is used as a number, or a number as a tile.
+    Part,
+    /// A number is needed where a parameter is none.
+    NotANumber,
+    /// An expression has no value.
+    NoValue,
+    /// The alternatives of `choose` and the choices of its knob do not fit.
+    Alternatives,
+}
+
+ir::codes!(ScriptProblem {
+    Syntax = 101,
+    TooLarge = 102,
+    UnknownField = 103,
+    MissingField = 104,
+    Twice = 105,
+    WrongType = 106,
+    UnknownPrimitive = 107,
+    UnknownTarget = 108,
+    Expression = 109,
+    BadName = 110,
+    UnknownName = 111,
+    Choices = 112,
+    TooManyKnobs = 113,
+    Decision = 114,
+    Part = 115,
+    NotANumber = 116,
+    NoValue = 117,
+    Alternatives = 118,
+});
+
+impl ScriptError {
+    /// An error without help.
+    pub fn new(problem: ScriptProblem, message: impl Into<String>, span: Range<usize>) -> ScriptError {
+        ScriptError { problem, message: message.into(), span, help: None }
+    }
+
+    /// With what to try instead.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> ScriptError {
+        ScriptError { help: Some(help.into()), ..self }
+    }
+}
+
+impl Coded for ScriptError {
+    fn code(&self) -> Code {
+        self.problem.code()
+    }
+}
+
+impl From<RonError> for ScriptError {
+    fn from(err: RonError) -> ScriptError {
+        let problem = match err.problem {
+            RonProblem::Syntax => ScriptProblem::Syntax,
+            RonProblem::UnknownField => ScriptProblem::UnknownField,
+            RonProblem::MissingField => ScriptProblem::MissingField,
+            RonProblem::Twice => ScriptProblem::Twice,
+            RonProblem::WrongType => ScriptProblem::WrongType,
+        };
+        ScriptError { problem, message: err.message, span: err.span, help: err.help }
+    }
+}
