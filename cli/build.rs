@@ -3,7 +3,8 @@
 use std::{env, fmt::Write, fs, path::Path};
 
 fn main() {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../docs/src/errors");
+    let folder =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../docs/src/errors");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut pages: Vec<_> = fs::read_dir(&folder)
         .expect("the pages are in the repository")

@@ -5,6 +5,8 @@
 //! for anything within a line, and a line `...` for any lines. `INSTA_UPDATE=always cargo test --test book` writes down what was
 //! printed instead.
 
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
 mod page;
 mod pattern;
 mod play;
@@ -82,7 +84,8 @@ fn every_code_has_a_page() {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        let shows = text.contains(&format!("error[{name}]")) || text.contains(&format!("\"code\":\"{name}\""));
+        let shows =
+            text.contains(&format!("error[{name}]")) || text.contains(&format!("\"code\":\"{name}\""));
         if !text.starts_with(&format!("# {name}: ")) || !shows {
             silent.push(name.clone());
         }

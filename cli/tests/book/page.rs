@@ -75,7 +75,11 @@ fn commands(page: &str, range: Range<usize>) -> Vec<Command> {
         let next = at + line.len();
         match (line.strip_prefix("$ "), out.last_mut()) {
             (Some(command), _) => {
-                out.push(Command { line: command.trim().to_owned(), expected: String::new(), place: next..next });
+                out.push(Command {
+                    line: command.trim().to_owned(),
+                    expected: String::new(),
+                    place: next..next,
+                });
             }
             (None, Some(last)) => {
                 last.expected += line;

@@ -9,10 +9,12 @@ pub(crate) fn matches(expected: &str, output: &str) -> bool {
 fn match_lines(expected: &[String], output: &[String]) -> bool {
     match expected.split_first() {
         None => output.is_empty(),
-        Some((first, rest)) if first == "..." => (0..=output.len()).any(|it| match_lines(rest, &output[it..])),
-        Some((first, rest)) => {
-            output.split_first().is_some_and(|(line, more)| match_line(first, line) && match_lines(rest, more))
+        Some((first, rest)) if first == "..." => {
+            (0..=output.len()).any(|it| match_lines(rest, &output[it..]))
         }
+        Some((first, rest)) => output
+            .split_first()
+            .is_some_and(|(line, more)| match_line(first, line) && match_lines(rest, more)),
     }
 }
 

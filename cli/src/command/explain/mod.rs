@@ -62,7 +62,9 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
         let known = known.chain(code::headings().map(|it| it.0));
         let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
-        let all = "`tilewright explain` lists primitives and intrinsics, `tilewright explain --codes` all codes".to_owned();
+        let all =
+            "`tilewright explain` lists primitives and intrinsics, `tilewright explain --codes` all codes"
+                .to_owned();
         let title = format!("there is no primitive, intrinsic or code `{name}`");
         return Err(Diagnostic::usage(Trouble::Topic, title).help(help.unwrap_or(all)));
     };
