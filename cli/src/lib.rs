@@ -5,6 +5,7 @@ mod codes;
 pub mod command;
 mod diagnostic;
 mod plan;
+mod refusals;
 mod term;
 mod trouble;
 

@@ -16,7 +16,7 @@ use schedule::{
 
 use tuner::Space;
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, refusals::Doubts, trouble::Trouble};
 
 /// A script, read, with its workload at the wanted sizes.
 #[derive(Debug)]
@@ -66,16 +66,21 @@ impl Plan {
 
     /// A script from its text. Paths in it are relative to its own.
     pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        let refused =
-            |err: ScriptError| Diagnostic::failed(&err, &err.message).at(path, text, err.span).help(err.help);
-        let script = Script::parse(text).map_err(refused)?;
-        let (file, workload_text) = find_workload(path, text, &script)?;
+        let refused = |err: ScriptError| Diagnostic::script(path, text, err);
+        let (script, wrong) = Script::read(text).map_err(refused)?;
         let (params, decisions) = split_given(&script, given)?;
-        let source = Source { path, text, script: &script, file: &file, workload: &workload_text };
-        let (func, all_params) = if file.extension().is_some_and(|it| it == "tw") {
-            (source.program()?, IndexMap::new())
-        } else {
-            source.instance(&params, given)?
+        let made = find_workload(path, text, &script).and_then(|(file, workload)| {
+            let source = Source { path, text, script: &script, file: &file, workload: &workload };
+            source.made(&params, given)
+        });
+        let (func, all_params) = match (made, wrong) {
+            (Ok(made), None) => made,
+            (Err(report), None) => return Err(report),
+            // What was given may have been meant for a knob that could not be read, and a parameter, too.
+            (Err(report), Some(wrong)) if given.is_empty() && !wrong.is_in(&script.params.span) => {
+                return Err(report.and(refused(wrong)));
+            }
+            (Ok(_) | Err(_), Some(wrong)) => return Err(refused(wrong)),
         };
         script.axes(&all_params).map_err(refused)?;
         let steps = script.resolve(&all_params, &decisions).map_err(refused)?;
@@ -139,18 +144,28 @@ impl Plan {
         }
     }
 
-    /// Applies the first steps, or all.
+    /// Applies the first steps, or all. After a refused one the later ones are tried on the program as it is, to tell of
+    /// those that would be refused all the same.
     pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
+        let (mut doubts, mut reports) = (Doubts::default(), vec![]);
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
-            session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
+            let err = session.apply(step).err();
+            if err.is_none() && reports.is_empty() {
+                continue;
+            }
+            let is_told = doubts.judge(step, session.func(), err.as_ref());
+            reports.extend(err.filter(|_| is_told).map(|it| self.refused(span, step, session.func(), &it)));
         }
-        Ok(session)
+        match Diagnostic::all(reports) {
+            Some(report) => Err(report),
+            None => Ok(session),
+        }
     }
 
     /// What is wrong in the text of the script.
     fn wrong(&self, err: ScriptError) -> Diagnostic {
-        Diagnostic::failed(&err, &err.message).at(&self.path, &self.text, err.span).help(err.help)
+        Diagnostic::script(&self.path, &self.text, err)
     }
 
     fn refused(
@@ -209,6 +224,18 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// The program that the workload stands for, with the values of its parameters.
+    fn made(
+        &self,
+        params: &IndexMap<String, Param>,
+        given: &[(String, Param)],
+    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
+        if self.file.extension().is_some_and(|it| it == "tw") {
+            return Ok((self.program()?, IndexMap::new()));
+        }
+        self.instance(params, given)
+    }
+
     /// A workload in RON at the values of its parameters, and all of these values.
     fn instance(
         &self,

@@ -10,7 +10,7 @@ use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Measured, Ratio, library};
 
 use crate::{
-    build::{build, open},
+    build::{build, open, tell_compiler},
     command::dims::{Values, combinations, parse_values},
     command::inspect,
     command::measure::{
@@ -79,15 +79,18 @@ impl Run {
         let info = machine.info().clone();
         let target = plan.target(asked, Arch::parse(&info.arch));
 
+        tell_compiler(&target, shell);
+        shell.phase("compiling");
         shell.progress("compiling");
         let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;
         let case = case(&plan, self.measure.seed)?;
         let settings = self.measure.settings(&info);
+        shell.phase("making inputs, verifying and timing");
         let inputs = case.inputs();
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
         let comparison = compare(&mut bench, &[(&name, &built)], &settings, "run", shell);
-        shell.done();
+        shell.end();
 
         let environment = Environment::new(&info, &case, &settings);
         let measured = &comparison.candidates[0];

@@ -112,6 +112,8 @@ impl Tune {
         let problem = start::problem(&plan, self.seed, target)?;
         let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
         let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
+        crate::build::tell_compiler(&problem.target, shell);
+        shell.detail(|| format!("the log is {}", folder.display()));
         let writer = Writer::create(&folder, &head).map_err(|err| Diagnostic::log(&err))?;
         let log = tuner::log::RunLog::empty(writer.path());
         Start { problem, space, head, folder, writer, log, pool }.run(shell)
