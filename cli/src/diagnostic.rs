@@ -116,7 +116,8 @@ impl Diagnostic {
         let mut parts = words.trim_start_matches("error: ").split("\n\n").map(str::trim);
         let lines = |it: &str| it.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         let title = parts.next().map(lines).unwrap_or_default();
-        let tips: Vec<_> = parts.flat_map(str::lines).map(|it| it.trim().trim_start_matches("tip: ")).collect();
+        let tips = parts.flat_map(str::lines).map(|it| it.trim().trim_start_matches("tip: "));
+        let tips: Vec<_> = tips.filter(|it| !it.starts_with("For more information")).collect();
         let help = (!tips.is_empty()).then(|| tips.join("\n"));
         Diagnostic::usage(Trouble::Arguments, title).help(help)
     }

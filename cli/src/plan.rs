@@ -11,16 +11,24 @@ use ir::{Arch, Func, Name, Target};
 use schedule::{
     Choice, Decisions, ScriptError, Session, Step,
     script::{Script, ScriptTarget},
-    workload::{self, Param},
+    workload::Param,
 };
 
 use tuner::Space;
 
-use crate::{diagnostic::Diagnostic, refusals::Doubts, trouble::Trouble};
+pub(crate) use crate::source::place;
+use crate::{
+    diagnostic::Diagnostic,
+    refusals::Doubts,
+    source::{Source, find_workload},
+    trouble::Trouble,
+};
 
 /// A script, read, with its workload at the wanted sizes.
-#[derive(Debug)]
-pub(crate) struct Plan {
+///
+/// All verbs take one: from a file by [`Plan::load`], or from a [`Schedule`](crate::Schedule) written in Rust.
+#[derive(Clone, Debug)]
+pub struct Plan {
     /// The file.
     pub(crate) path: PathBuf,
     /// Its text.
@@ -59,13 +67,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
 
 impl Plan {
     /// A script from a file, with parameters and knobs of the script overridden.
-    pub(crate) fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let text = read(path)?;
         Plan::parse(path, &text, params)
     }
 
     /// A script from its text. Paths in it are relative to its own.
-    pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let refused = |err: ScriptError| Diagnostic::script(path, text, err);
         let (script, wrong) = Script::read(text).map_err(refused)?;
         let (params, decisions) = split_given(&script, given)?;
@@ -109,7 +117,7 @@ impl Plan {
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
     /// names is `found`, else `sm_80`, the oldest that the emitted code is for.
-    pub(crate) fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
+    pub fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
         let target = asked.or(self.script.target.as_ref().map(|it| &it.value));
         match target {
             None | Some(ScriptTarget::Cpu) => Target::Cpu,
@@ -146,7 +154,7 @@ impl Plan {
 
     /// Applies the first steps, or all. After a refused one the later ones are tried on the program as it is, to tell of
     /// those that would be refused all the same.
-    pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
+    pub fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
         let (mut doubts, mut reports) = (Doubts::default(), vec![]);
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
@@ -212,120 +220,6 @@ fn split_given(
         decisions.insert(Name::new(name.as_str()), choice.ok_or_else(wrong)?);
     }
     Ok((params, decisions))
-}
-
-/// A script and the file of its workload, to tell where an error stands.
-struct Source<'a> {
-    path: &'a Path,
-    text: &'a str,
-    script: &'a Script,
-    file: &'a Path,
-    workload: &'a str,
-}
-
-impl Source<'_> {
-    /// The program that the workload stands for, with the values of its parameters.
-    fn made(
-        &self,
-        params: &IndexMap<String, Param>,
-        given: &[(String, Param)],
-    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
-        if self.file.extension().is_some_and(|it| it == "tw") {
-            return Ok((self.program()?, IndexMap::new()));
-        }
-        self.instance(params, given)
-    }
-
-    /// A workload in RON at the values of its parameters, and all of these values.
-    fn instance(
-        &self,
-        params: &IndexMap<String, Param>,
-        given: &[(String, Param)],
-    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
-        let workload = workload::parse(self.workload)
-            .map_err(|err| Diagnostic::workload(self.file, self.workload, &err))?;
-        let made = workload.instantiate(params).and_then(|func| Ok((func, workload.complete(params)?)));
-        made.map_err(|err| {
-            let is_given = |name: &str| given.iter().any(|it| it.0 == name);
-            let in_script = err.param().filter(|it| !is_given(it));
-            match (in_script, err.span.is_some()) {
-                (_, true) => Diagnostic::workload(self.file, self.workload, &err),
-                (Some(name), false) => {
-                    let span = param_place(self.text, self.script, name);
-                    Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
-                }
-                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
-            }
-        })
-    }
-
-    /// A program in the text form, with its sizes as they stand there.
-    fn program(&self) -> Result<Func, Diagnostic> {
-        if let Some(name) = self.script.params.value.keys().next() {
-            let span = param_place(self.text, self.script, name);
-            return Err(Diagnostic::failed(
-                Trouble::TextParams,
-                "a program in the text form has no parameters",
-            )
-            .at(self.path, self.text, span));
-        }
-        let func = ir::text::parse(self.workload).map_err(|err| {
-            let span = place(self.workload, err.line, err.column);
-            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
-        })?;
-        if let Err(errors) = ir::verify(&func) {
-            let name = self.file.display().to_string();
-            return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-        }
-        Ok(codegen::lower::without_marks(func))
-    }
-}
-
-/// One character at a line and a column, both from 1, in bytes.
-pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let rest = text.get(start..).unwrap_or_default();
-    let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
-    let width = rest[before..].chars().next().filter(|it| *it != '\n').map_or(0, char::len_utf8);
-    start + before..start + before + width
-}
-
-/// Where the script gives a parameter, or its whole list of them.
-fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
-    let all = script.params.span.clone();
-    let word = format!("\"{name}\"");
-    let found = text.get(all.clone()).and_then(|it| it.find(&word));
-    match found {
-        Some(at) => all.start + at..all.start + at + word.len(),
-        None if all.is_empty() => script.workload.span.clone(),
-        None => all,
-    }
-}
-
-/// The file and the text of the workload that a script names.
-fn find_workload(path: &Path, text: &str, script: &Script) -> Result<(PathBuf, String), Diagnostic> {
-    let name = script.workload.value.as_str();
-    let fail = |title: String| {
-        Diagnostic::failed(Trouble::Workload, title).at(path, text, script.workload.span.clone())
-    };
-    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
-        let file = path.parent().unwrap_or(Path::new("")).join(name);
-        let text = fs::read_to_string(&file).map_err(|err| {
-            fail(Diagnostic::io(&file, &err).into_title())
-                .help("the path is relative to the script".to_owned())
-        })?;
-        return Ok((file, text));
-    }
-    if let Some(text) = workloads::find(name) {
-        return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
-    }
-    let help = if let Some(near) = schedule::nearest(name, workloads::all().iter().map(|it| it.name)) {
-        format!("did you mean `{near}`?")
-    } else {
-        let names: Vec<_> = workloads::all().iter().map(|it| format!("`{}`", it.name)).collect();
-        format!("there is {}; a file of your own starts with `./`", names.join(", "))
-    };
-    Err(fail(format!("there is no workload `{name}`")).help(help))
 }
 
 /// `--target`: `cpu`, `cuda` or `cuda:sm_90a`.

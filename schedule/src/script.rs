@@ -130,10 +130,10 @@ impl Script {
         let mut errors = Errors::default();
         let workload = errors.keep(placed(text, raw.workload));
         let target = raw.target.map(|it| placed::<Word>(text, it)?.try_map(target_of));
-        let params = raw.params.and_then(|it| {
+        let params = raw.params.map(|it| {
             // Where they stand is known even if they are wrong.
             let wrong = Placed { value: Unique::default(), span: range_of(text, it) };
-            Some(errors.keep(placed(text, it)).unwrap_or(wrong))
+            errors.keep(placed(text, it)).unwrap_or(wrong)
         });
         let knobs = raw.knobs.map(|it| knob::read(text, it, &mut errors)).unwrap_or_default();
         let are_knobs_known = errors.is_empty();

@@ -20,7 +20,8 @@ impl Completions {
         clap_complete::generate(self.shell, &mut super::cli(), "tilewright", &mut text);
         if shell.json {
             let text = String::from_utf8_lossy(&text);
-            return shell.json(&serde_json::json!({"ok": true, "shell": self.shell.to_string(), "text": text}));
+            return shell
+                .json(&serde_json::json!({"ok": true, "shell": self.shell.to_string(), "text": text}));
         }
         shell.out.write_all(&text)?;
         Ok(())

@@ -98,9 +98,7 @@ mod tests {
     use super::*;
 
     fn with(choice: ColorChoice, variables: &[(&str, &str)]) -> ColorChoice {
-        settled(choice, |name| {
-            variables.iter().find(|it| it.0 == name).map(|it| OsString::from(it.1))
-        })
+        settled(choice, |name| variables.iter().find(|it| it.0 == name).map(|it| OsString::from(it.1)))
     }
 
     #[test]

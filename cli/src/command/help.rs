@@ -72,13 +72,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("resume mine.twlog --trials 2000", "and try more than was asked for"),
         ],
     ),
-    (
-        "top",
-        &[
-            ("top mine.twlog", "the ten fastest"),
-            ("top mine.twlog other.twlog -k 3", "of several logs"),
-        ],
-    ),
+    ("top", &[("top mine.twlog", "the ten fastest"), ("top mine.twlog other.twlog -k 3", "of several logs")]),
     (
         "replay",
         &[
@@ -103,26 +97,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("log merge all.twlog a.twlog b.twlog", "put logs together"),
         ],
     ),
-    (
-        "doctor",
-        &[
-            ("doctor", "what this machine has"),
-            ("doctor --json", "for a program"),
-        ],
-    ),
+    ("doctor", &[("doctor", "what this machine has"), ("doctor --json", "for a program")]),
     (
         "completions",
-        &[
-            ("completions bash", "print the script for bash"),
-            ("completions zsh", "that for zsh"),
-        ],
+        &[("completions bash", "print the script for bash"), ("completions zsh", "that for zsh")],
     ),
     (
         "man",
-        &[
-            ("man", "print the page of tilewright"),
-            ("man share/man/man1", "write a page for each command"),
-        ],
+        &[("man", "print the page of tilewright"), ("man share/man/man1", "write a page for each command")],
     ),
 ];
 
@@ -141,7 +123,7 @@ pub(super) fn with_examples(mut command: Command) -> Command {
     command
 }
 
-/// The lines, what each does beside it or, where that would not fit, above it.
+/// The lines, what each does beside it.
 fn section(lines: &[(&str, &str)]) -> String {
     let (bold, plain) = ("\x1b[1m\x1b[4m", "\x1b[0m");
     let mut text = format!("{bold}Examples:{plain}");
@@ -171,11 +153,32 @@ pub(super) fn with_groups(command: Command) -> Command {
         let _ = write!(list, "\n{bold}\x1b[4m{title}:{plain}\n");
         for it in found {
             let about = it.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(list, "  {bold}{:<12}{plain} {about}", it.get_name());
+            let _ = writeln!(list, "  {bold}{:<12}{plain} {}", it.get_name(), wrapped(&about, 15));
         }
     }
-    let first = "`tilewright COMMAND --help` has the options of a command, and examples.\nNew here? Begin with `tilewright tutorial`.";
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{list}\n{bold}\x1b[4mOptions:{plain}\n{{options}}\n\n{first}\n"
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{list}\n{bold}\x1b[4mOptions:{plain}\n{{options}}\n\n{LAST}\n"
     ))
+}
+
+/// What stands below the options.
+const LAST: &str = "`tilewright COMMAND --help` has the options of a command, and examples.\n\
+                    New here? Begin with `tilewright tutorial`.";
+
+/// A text that begins in a column, with its further lines below, for a window of 80 columns.
+fn wrapped(text: &str, column: usize) -> String {
+    let (mut out, mut at) = (String::new(), column);
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if at > column && at + 1 + width > 80 {
+            let _ = write!(out, "\n{:column$}", "");
+            at = column;
+        } else if at > column {
+            out.push(' ');
+            at += 1;
+        }
+        out += word;
+        at += width;
+    }
+    out
 }

@@ -76,7 +76,9 @@ fn page(command: &clap::Command) -> Result<String, Diagnostic> {
     for (line, what) in examples {
         writeln!(text, ".TP\n\\fBtilewright {}\\fR\n{}", literal(line), literal(what))?;
     }
-    man.render_version_section(&mut text)?;
+    if command.get_version().is_some() {
+        man.render_version_section(&mut text)?;
+    }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -30,6 +30,7 @@ pub(crate) struct Shell<'a> {
 
 /// What a piece of text is, which decides its colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "commands take of them what they need")]
 pub(crate) enum Style {
     /// All is well, or was added.
     Good,
