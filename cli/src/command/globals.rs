@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ColorChoice, ValueEnum};
 
 /// Options of every subcommand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Args)]
+#[derive(Clone, PartialEq, Eq, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
     /// Print data as JSON, one object a line

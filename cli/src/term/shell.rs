@@ -11,6 +11,7 @@ use tuner::log::{escape_controls, is_control};
 use crate::{command::globals::Globals, diagnostic::Diagnostic};
 
 /// What commands write to.
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct Shell<'a> {
     /// Data.
     pub(crate) out: &'a mut dyn Write,
