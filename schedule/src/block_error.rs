@@ -173,16 +173,20 @@ impl BlockError {
             E::WritesOutput { block, .. } => {
                 Some(format!("`cache_write` of `{block}` makes a temporary and a copy that can be moved"))
             }
+            E::AlreadyUnder { .. } => Some("leave the step out, or name another loop".into()),
+            E::NoReaders { .. } => {
+                Some("a block that nothing reads moves to its producers: `reverse_compute_at`".into())
+            }
+            E::NoProducers { .. } => {
+                Some("a block that reads inputs alone moves to its readers: `compute_at`".into())
+            }
+            E::ProducerOutside { .. } => Some("name a loop around all that it reads from".into()),
+            E::InlineGuarded { .. } => Some("inline it first, and split and fuse afterwards".into()),
             E::WritesNothing { .. }
             | E::NotOnlyWriter { .. }
-            | E::AlreadyUnder { .. }
-            | E::NoReaders { .. }
-            | E::NoProducers { .. }
-            | E::ProducerOutside { .. }
             | E::OutOfOrder { .. }
             | E::Uncovered { .. }
             | E::RunsTwice { .. }
-            | E::InlineGuarded { .. }
             | E::NotOneStore { .. }
             | E::NotElementwise { .. }
             | E::ReadsItself { .. }

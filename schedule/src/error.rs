@@ -293,22 +293,22 @@ impl ScheduleError {
             }
             E::AlreadyAligned { .. } => "use transform_layout before storage_align",
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
-            E::NameTaken { .. }
-            | E::Reserved { .. }
-            | E::InsideBlock { .. }
-            | E::WrongThing { .. }
+            E::NameTaken { .. } => "choose another: loops, blocks and buffers share one set of names",
+            E::Reserved { .. } => "choose another",
+            E::InsideBlock { .. } => "name a loop around the block",
+            E::NotAChain { .. } => "reorder loops of one chain; move the blocks beside them away first",
+            E::NotAround { .. } => "name the outer loop first, or `reorder` the two",
+            E::AxisRange { .. } => "axes count from 0",
+            E::NotAPermutation { .. } => "write each number once, such as `order: [1, 0]`",
+            E::Annotated { .. } => "leave one of the two steps out",
+            E::UnresolvedKnob { .. } => "write a number: only a script with that knob can decide it",
+            E::WrongThing { .. }
             | E::NotAName { .. }
             | E::NamedTwice { .. }
-            | E::UnresolvedKnob { .. }
             | E::TooFewLoops { .. }
             | E::FactorsTooLarge { .. }
-            | E::NotAChain { .. }
             | E::DependentExtent { .. }
             | E::NotAReduction { .. }
-            | E::AxisRange { .. }
-            | E::NotAPermutation { .. }
-            | E::NotAround { .. }
-            | E::Annotated { .. }
             | E::AnnotationValue { .. }
             | E::Unsound { .. } => return None,
         };
@@ -318,13 +318,6 @@ impl ScheduleError {
 
 /// "did you mean" with the nearest name, or all there are when none is near.
 fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
-    if let Some(near) = crate::nearest(name.as_str(), known.iter().map(Name::as_str)) {
-        return format!("did you mean `{near}`?");
-    }
-    match known {
-        [] => format!("there is no {thing} at all"),
-        known => {
-            format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
-        }
-    }
+    crate::suggestion(name.as_str(), known.iter().map(Name::as_str))
+        .unwrap_or_else(|| format!("there is no {thing} at all"))
 }

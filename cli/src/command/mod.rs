@@ -19,6 +19,7 @@ mod measure;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod space;
 mod sweep;
@@ -68,6 +69,7 @@ enum Command {
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -157,6 +159,7 @@ impl Command {
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(shell),
             Command::Man(it) => it.run(shell),
+            Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

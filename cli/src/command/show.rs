@@ -211,7 +211,9 @@ fn resources(plan: &Plan, func: &Func, target: &Target, shell: &mut Shell<'_>) -
     }
     let swizzles = codegen::lower::swizzles(func, target).unwrap_or_default();
     if shell.json {
-        let all = json!({"ok": true, "target": words(target), "kernels": data, "swizzles": swizzles});
+        let all = json!({
+            "ok": true, "emit": "resources", "target": words(target), "kernels": data, "swizzles": swizzles,
+        });
         return shell.json(&all);
     }
     table.print(shell.out)?;
