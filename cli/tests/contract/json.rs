@@ -71,7 +71,7 @@ fn expect_valid(all: &[&str]) {
             assert!(checked.is_ok(), "{line}: {}\n{it}", checked.unwrap_err());
         }
         let Some(last) = values.last() else { panic!("{line} printed nothing: {errors}") };
-        if !line.starts_with("log cat") {
+        if !line.starts_with("log cat") && *line != "doctor" {
             assert_eq!(last["ok"].as_bool(), Some(is_well), "{line}: {last} {errors}");
         }
     }
