@@ -49,6 +49,10 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// This machine lacks what is needed to measure at all.
+    Unfit,
+    /// A comparison came out as `--fail-on` does not want it.
+    FailOn,
 }
 
 ir::codes!(Trouble {
@@ -75,4 +79,6 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    Unfit = 5025,
+    FailOn = 5026,
 });

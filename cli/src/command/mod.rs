@@ -6,6 +6,7 @@
 mod check;
 mod climb;
 mod clock;
+mod compare;
 mod dims;
 mod doctor;
 mod explain;
@@ -60,6 +61,7 @@ enum Command {
     Resume(tune::Resume),
     Replay(replay::Replay),
     Top(top::Top),
+    Compare(Box<compare::Compare>),
     Log(log::Log),
     Report(report::Report),
     #[command(hide = true)]
@@ -101,6 +103,7 @@ impl Command {
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
+            Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
