@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn times_that_are_no_pairs() {
-        let scaled = |by: f64, seed| uniform(seed, 31).iter().map(|it| by * (0.9 + 0.2 * it)).collect::<Vec<_>>();
+        let scaled =
+            |by: f64, seed| uniform(seed, 31).iter().map(|it| by * (0.9 + 0.2 * it)).collect::<Vec<_>>();
         let found = unpaired_ratio(&scaled(1.0, 4), &scaled(2.0, 5), 1).unwrap();
         assert!(1.9 < found.low && found.low <= found.median && found.median <= found.high, "{found:?}");
         assert!(found.high < 2.1 && found.rounds == 31, "{found:?}");

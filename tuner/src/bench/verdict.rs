@@ -51,16 +51,13 @@ pub fn verdict(interval: Option<Interval>, noise_floor: Option<Interval>) -> Ver
 
 /// The same where a difference counts from `margin` on (0.01 is one per cent), or from the noise floor if that is
 /// farther from 1; without a floor, as where nothing was timed against itself, the margin alone counts.
-pub fn verdict_beyond(
-    margin: f64,
-    interval: Option<Interval>,
-    noise_floor: Option<Interval>,
-) -> Verdict {
+pub fn verdict_beyond(margin: f64, interval: Option<Interval>, noise_floor: Option<Interval>) -> Verdict {
     let Some(ratio) = interval else { return Verdict::Ambiguous };
     let reach = |it: f64| it.ln().abs();
     let noise = noise_floor.map(|it| [it.low, it.median, it.high].map(reach)).unwrap_or_default();
     // A floor that is no number is never within reach: nothing is claimed then.
-    let floor = noise.into_iter().fold(margin.ln_1p(), |a, b| if b.is_nan() { f64::INFINITY } else { a.max(b) });
+    let floor =
+        noise.into_iter().fold(margin.ln_1p(), |a, b| if b.is_nan() { f64::INFINITY } else { a.max(b) });
     if floor.is_infinite() {
         return Verdict::Ambiguous;
     }

@@ -31,7 +31,8 @@ pub(super) fn compare(
     let (mut counts, mut wrong) = (vec![], vec![]);
     for entrant in entrants {
         let plan = entrant.plan.as_ref().ok_or_else(|| {
-            let title = format!("{} is a {}: the virtual GPU compares scripts", entrant.name, entrant.origin.word());
+            let title =
+                format!("{} is a {}: the virtual GPU compares scripts", entrant.name, entrant.origin.word());
             Diagnostic::usage(Trouble::Options, title)
         })?;
         let came = inspect::scheduled(plan, &entrant.name, arch, it.how.seed, shell)?;
@@ -71,7 +72,11 @@ fn data(it: &Entrant, counts: &[u64]) -> Value {
     json!({"name": it.name, "origin": it.origin.word(), "steps": steps, "counters": counts})
 }
 
-fn print(entrants: &[Entrant], counts: &[[u64; COUNTS.len()]], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+fn print(
+    entrants: &[Entrant],
+    counts: &[[u64; COUNTS.len()]],
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
     let out = &mut *shell.out;
     writeln!(out, "on the virtual GPU, which has no clock: what is counted, and no verdict")?;
     for b in &entrants[1..] {
@@ -80,7 +85,8 @@ fn print(entrants: &[Entrant], counts: &[[u64; COUNTS.len()]], shell: &mut Shell
         print_steps(&removed, &added, out)?;
     }
     writeln!(out)?;
-    let mut table = Table::new(["counter".to_owned()].into_iter().chain(entrants.iter().map(|it| it.name.clone())));
+    let mut table =
+        Table::new(["counter".to_owned()].into_iter().chain(entrants.iter().map(|it| it.name.clone())));
     for (at, (words, _)) in COUNTS.iter().enumerate() {
         let first = counts[0][at];
         let cell = |(n, it): (usize, &[u64; COUNTS.len()])| match it[at] {

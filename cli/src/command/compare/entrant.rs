@@ -10,11 +10,7 @@ use std::{
 use codegen::device::{MachineInfo, Resources};
 use indexmap::IndexMap;
 use ir::{Func, Name};
-use schedule::{
-    Step,
-    script::ScriptTarget,
-    workload::Param,
-};
+use schedule::{Step, script::ScriptTarget, workload::Param};
 use serde_json::Value;
 use tuner::{
     Record, Regime,
@@ -284,10 +280,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
 }
 
 /// The trial of a number, or the best of all runs.
-fn chosen(
-    runs: &IndexMap<String, RunLog>,
-    number: Option<u64>,
-) -> Result<(&RunLog, &Trial), String> {
+fn chosen(runs: &IndexMap<String, RunLog>, number: Option<u64>) -> Result<(&RunLog, &Trial), String> {
     let Some(number) = number else {
         let best = runs.values().filter_map(|run| Some((run, *replay::best(run).first()?)));
         let time = |it: &Trial| it.seconds().unwrap_or(f64::INFINITY);
@@ -298,8 +291,8 @@ fn chosen(
     match (found.next(), found.next()) {
         (Some(it), None) => Ok(it),
         (None, _) => Err(format!("it has no trial {number}")),
-        (Some(_), Some(_)) => {
-            Err(format!("several of its runs have a trial {number}; name the segment: DIR/run-NAME.jsonl:{number}"))
-        }
+        (Some(_), Some(_)) => Err(format!(
+            "several of its runs have a trial {number}; name the segment: DIR/run-NAME.jsonl:{number}"
+        )),
     }
 }

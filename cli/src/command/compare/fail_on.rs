@@ -62,5 +62,8 @@ pub(super) fn parse_part(word: &str) -> Result<f64, String> {
         Some(it) => it.trim().parse::<f64>().map(|it| it / 100.0),
         None => word.parse::<f64>(),
     };
-    number.ok().filter(|it| (0.0..=1.0).contains(it)).ok_or_else(|| "a part is 2%, or 0.02, and at most 1".to_owned())
+    number
+        .ok()
+        .filter(|it| (0.0..=1.0).contains(it))
+        .ok_or_else(|| "a part is 2%, or 0.02, and at most 1".to_owned())
 }

@@ -79,7 +79,8 @@ impl Compare {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let words = [&self.a].into_iter().chain(&self.others);
         let dims: Vec<(Name, i64)> = self.dims.clone();
-        let entrants = words.map(|it| Entrant::find(it, &self.params, &dims)).collect::<Result<Vec<_>, _>>()?;
+        let entrants =
+            words.map(|it| Entrant::find(it, &self.params, &dims)).collect::<Result<Vec<_>, _>>()?;
         same::workload(&entrants)?;
         let report = match &self.target {
             _ if self.recorded => recorded::compare(self, &entrants)?,

@@ -6,7 +6,7 @@ use ir::{Func, Target};
 use schedule::script::ScriptTarget;
 use tuner::{
     Bench, Case, Comparison, Environment, Measured, Record, Roofline, Settings,
-    bench::{against, finals, verdict_beyond},
+    bench::{Verdict, against, finals, verdict_beyond},
     build::{Problem, generate},
     log::{Finals, Measurement},
     protocol::Final,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     build::{Built, build, found_arch, open},
-    command::clock,
+    clock,
     command::measure::{bench_error, log},
     diagnostic::Diagnostic,
     plan::Asked,
@@ -50,8 +50,7 @@ pub(super) fn compare(
     let first = &entrants[0];
     let problem = Problem::new(first.func.clone(), first.dims.clone(), it.how.seed, target.clone())
         .map_err(|err| Diagnostic::failed(&err, format!("{}: {err}", first.script.workload)))?;
-    let sourced =
-        entrants.iter().map(|it| sourced(it, &problem)).collect::<Result<Vec<Sourced<'_>>, _>>()?;
+    let sourced = entrants.iter().map(|it| sourced(it, &problem)).collect::<Result<Vec<Sourced<'_>>, _>>()?;
     let identical = sourced.iter().all(|it| it.source == sourced[0].source);
     let mut report = Report::new(entrants, &target, it.margin(MARGIN));
     report.entrants = sourced.iter().map(told).collect();
@@ -84,12 +83,9 @@ fn sourced<'a>(entrant: &'a Entrant, problem: &Problem) -> Result<Sourced<'a>, D
             );
             Err(Diagnostic::failed(Trouble::Differs, title).help(help))
         }
-        Some(_) | None => Ok(Sourced {
-            entrant,
-            func: made.func,
-            source: made.source,
-            launches: made.program.launches,
-        }),
+        Some(_) | None => {
+            Ok(Sourced { entrant, func: made.func, source: made.source, launches: made.program.launches })
+        }
     }
 }
 
@@ -115,7 +111,7 @@ fn pair(a: &Sourced<'_>, b: &Sourced<'_>, code: bool) -> Pair {
         name: b.entrant.name.clone(),
         against: a.entrant.name.clone(),
         ratio: None,
-        verdict: if same_source { tuner::bench::Verdict::Same } else { tuner::bench::Verdict::Ambiguous },
+        verdict: if same_source { Verdict::Same } else { Verdict::Ambiguous },
         same_source,
         removed,
         added,
@@ -145,26 +141,28 @@ fn measure(
         return Err(Diagnostic::usage(Trouble::Machine, title)
             .help("`--target cuda` builds scripts for the GPU at hand".to_owned()));
     }
-    let came = time(it, &built, &problem.case, machine.as_mut(), shell)?;
+    let found = time(it, &built, &problem.case, machine.as_mut(), shell)?;
     let settings = it.how.settings(&info);
     report.regime = Some(it.how.regime);
-    report.rounds = came.rounds;
-    report.dropped = came.dropped;
-    report.noise_floor = came.noise_floor;
-    for ((told, built), came) in report.entrants.iter_mut().zip(&built).zip(&came.finalists) {
+    report.rounds = found.rounds;
+    report.dropped = found.dropped;
+    report.noise_floor = found.noise_floor;
+    for ((told, built), found) in report.entrants.iter_mut().zip(&built).zip(&found.finalists) {
         told.resources.clone_from(&built.resources);
-        told.figures = came.result.as_ref().map(Figures::of);
-        told.failure = came.error.as_ref().map(|it| format!("{}: {}", it.kind, it.message));
-        let suspicious = came.result.as_ref().is_some_and(|it| it.suspicious);
+        told.figures = found.result.as_ref().map(Figures::of);
+        told.failure = found.error.as_ref().map(|it| format!("{}: {}", it.kind, it.message));
+        let suspicious = found.result.as_ref().is_some_and(|it| it.suspicious);
         if suspicious {
             told.failure = Some("it is faster than the machine can be".to_owned());
         }
     }
-    for (pair, ratio) in report.pairs.iter_mut().zip(against(&came, 0).into_iter().skip(1)) {
+    for (pair, ratio) in report.pairs.iter_mut().zip(against(&found, 0).into_iter().skip(1)) {
         pair.ratio = ratio;
-        pair.verdict = verdict_beyond(report.margin, ratio, came.noise_floor.or(ratio));
+        // Where not even the noise is known, nothing is claimed.
+        let verdict = |noise| verdict_beyond(report.margin, ratio, Some(noise));
+        pair.verdict = found.noise_floor.map_or(Verdict::Ambiguous, verdict);
     }
-    let records = records(sourced, &built, &came, &problem.case, &info, &settings);
+    let records = records(sourced, &built, &found, &problem.case, &info, &settings);
     report.machine = Some(info);
     log(it.how.log.as_deref(), &records)
 }
@@ -188,16 +186,16 @@ fn time(
     };
     shell.progress(&format!("verifying, and timing {} rounds", it.rounds));
     let programs: Vec<_> = built.iter().map(|it| it.program.clone()).collect();
-    let came = finals(&mut bench, &programs, &how);
+    let found = finals(&mut bench, &programs, &how);
     shell.done();
-    came.map_err(|err| Diagnostic::failed(Trouble::NoResult, format!("nothing was timed: {}", err.message)))
+    found.map_err(|err| Diagnostic::failed(Trouble::NoResult, format!("nothing was timed: {}", err.message)))
 }
 
 /// The lines of `--log`, as those of `run`.
 fn records(
     sourced: &[Sourced<'_>],
     built: &[Built],
-    came: &Finals,
+    found: &Finals,
     case: &Case,
     info: &MachineInfo,
     settings: &Settings,
@@ -223,8 +221,8 @@ fn records(
             (!built.resources.is_empty()).then(|| serde_json::to_value(&built.resources).unwrap_or_default());
         record
     };
-    let all = sourced.iter().zip(built).zip(&came.finalists);
-    all.filter_map(|(it, came)| Some(record((it, came.result.as_ref()?)))).collect()
+    let all = sourced.iter().zip(built).zip(&found.finalists);
+    all.filter_map(|(it, found)| Some(record((it, found.result.as_ref()?)))).collect()
 }
 
 fn measured(label: &str, it: &Measurement) -> Measured {

@@ -18,6 +18,7 @@ use super::{
     entrant::{Entrant, Origin, Recorded},
     fail_on::FailOn,
     paired::resource_words,
+    same::param_words,
 };
 use crate::{
     command::measure::{gflops_words, time_words},
@@ -110,6 +111,39 @@ impl Figures {
     }
 }
 
+#[cfg(test)]
+impl Figures {
+    pub(super) fn fixed(seconds: &[f64], gflops: f64) -> Option<Figures> {
+        Some(Figures {
+            seconds: seconds.to_vec(),
+            stats: Stats::of(seconds)?,
+            gflops: Some(gflops),
+            time: None,
+        })
+    }
+}
+
+#[cfg(test)]
+impl Report {
+    pub(super) fn fixed(method: Method, entrants: Vec<Told>, pairs: Vec<Pair>) -> Report {
+        Report {
+            method,
+            workload: "matmul".to_owned(),
+            params: IndexMap::from([("m".to_owned(), Param::Int(512))]),
+            dims: IndexMap::new(),
+            target: "cpu".to_owned(),
+            machine: None,
+            regime: Some(Regime::Cool),
+            rounds: 31,
+            dropped: 0,
+            noise_floor: None,
+            margin: 0.01,
+            entrants,
+            pairs,
+        }
+    }
+}
+
 impl Report {
     /// A report of entrants that nothing is known of yet.
     pub(super) fn new(entrants: &[Entrant], target: &Target, margin: f64) -> Report {
@@ -160,7 +194,7 @@ impl Report {
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let params = self.params.iter().map(|(name, it)| format!("{name}={it}"));
+        let params = self.params.iter().map(|(name, it)| format!("{name}={}", param_words(it)));
         let dims = self.dims.iter().map(|(name, it)| format!("{name}={it}"));
         let sizes: Vec<String> = params.chain(dims).collect();
         writeln!(out, "workload   {} {}", visible(self.workload.clone()), visible(sizes.join(" ")))?;
@@ -169,6 +203,9 @@ impl Report {
             None => writeln!(out, "target     {}", self.target)?,
         }
         writeln!(out, "method     {}", self.method_words())?;
+        if self.method != Method::Source {
+            writeln!(out, "margin     {} %: what differs by less is the same", 100.0 * self.margin)?;
+        }
         for pair in &self.pairs {
             pair.print(out)?;
         }
@@ -229,7 +266,6 @@ impl Report {
 
     fn print_verdict(&self, it: &Pair, out: &mut dyn Write) -> io::Result<()> {
         let names = format!("{} against {}", visible(it.name.clone()), visible(it.against.clone()));
-        let margin = format!("a difference counts from {} % on", 100.0 * self.margin);
         let why = match (self.method, it.ratio, it.verdict) {
             (Method::Source, _, _) => "same program".to_owned(),
             (_, None, _) => "there is no ratio to judge by".to_owned(),
@@ -238,7 +274,7 @@ impl Report {
                     Method::Paired => format!(", 95 % in {} rounds", ratio.rounds),
                     Method::Recorded | Method::Source => ", 95 %".to_owned(),
                 };
-                format!("{}x as fast ({}{rounds}); {margin}", part_words(ratio.median), range_words(ratio))
+                format!("{}x as fast ({}{rounds})", part_words(ratio.median), range_words(ratio))
             }
         };
         writeln!(out, "{:<9}  {names}: {why}", it.verdict)

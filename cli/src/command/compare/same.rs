@@ -23,20 +23,29 @@ pub(super) fn workload(all: &[Entrant]) -> Result<(), Diagnostic> {
 /// What is computed otherwise, in words.
 fn differs(a: &Entrant, b: &Entrant) -> Option<String> {
     if a.script.workload != b.script.workload && a.func.name != b.func.name {
-        return Some(format!("the workload is {} there and {} here", a.script.workload, b.script.workload));
+        return Some(format!(
+            "the workload is {} in the first and {} in the second",
+            a.script.workload, b.script.workload
+        ));
     }
-    let words = |it: Option<&Param>| it.map_or("not given".to_owned(), ToString::to_string);
+    let words = |it: Option<&Param>| it.map_or("not given".to_owned(), param_words);
     let names = a.params.keys().chain(b.params.keys().filter(|it| !a.params.contains_key(*it)));
     let different = names.filter(|it| a.params.get(*it) != b.params.get(*it));
-    let list = |it: &String| format!("{it} is {} there and {} here", words(a.params.get(it)), words(b.params.get(it)));
+    let list = |it: &String| {
+        format!(
+            "{it} is {} in the first and {} in the second",
+            words(a.params.get(it)),
+            words(b.params.get(it))
+        )
+    };
     let list: Vec<String> = different.map(list).collect();
     let dims: Vec<String> = a
         .dims
         .iter()
         .filter(|(name, value)| b.dims.get(*name) != Some(value))
         .map(|(name, value)| match b.dims.get(name) {
-            Some(other) => format!("{name} is {value} there and {other} here"),
-            None => format!("{name} is {value} there and fixed here"),
+            Some(other) => format!("{name} is {value} in the first and {other} in the second"),
+            None => format!("{name} is {value} in the first and fixed in the second"),
         })
         .collect();
     let program = |it: &Entrant| ir::text::print(&it.func).text;
@@ -48,11 +57,17 @@ fn differs(a: &Entrant, b: &Entrant) -> Option<String> {
     }
 }
 
+/// The value of a parameter, without quotes.
+pub(super) fn param_words(it: &Param) -> String {
+    match it {
+        Param::Int(it) => it.to_string(),
+        Param::Float(it) => it.to_string(),
+        Param::Text(it) => it.clone(),
+    }
+}
+
 /// The target that all are for, or the one that was asked for. None of an architecture that nobody names.
-pub(super) fn target(
-    all: &[Entrant],
-    asked: Option<&ScriptTarget>,
-) -> Result<ScriptTarget, Diagnostic> {
+pub(super) fn target(all: &[Entrant], asked: Option<&ScriptTarget>) -> Result<ScriptTarget, Diagnostic> {
     if let Some(asked) = asked {
         return Ok(asked.clone());
     }
@@ -62,7 +77,9 @@ pub(super) fn target(
         let next = of(it);
         found = match (found, next) {
             (None, next) => Some((next, it.name.as_str())),
-            (Some((ScriptTarget::Cuda(None), _)), next @ ScriptTarget::Cuda(_)) => Some((next, it.name.as_str())),
+            (Some((ScriptTarget::Cuda(None), _)), next @ ScriptTarget::Cuda(_)) => {
+                Some((next, it.name.as_str()))
+            }
             (Some((old @ ScriptTarget::Cuda(_), name)), ScriptTarget::Cuda(None)) => Some((old, name)),
             (Some((old, name)), next) if old == next => Some((old, name)),
             (Some((old, name)), next) => {
@@ -89,7 +106,7 @@ pub(super) fn circumstances(a: &Recorded, b: &Recorded) -> Vec<String> {
     let mut out = vec![];
     let mut check = |what: &str, a: String, b: String| {
         if a != b {
-            out.push(format!("{what}: {a} there and {b} here"));
+            out.push(format!("{what}: {a} in the first and {b} in the second"));
         }
     };
     check("machine", a.machine.name.clone(), b.machine.name.clone());
@@ -98,8 +115,13 @@ pub(super) fn circumstances(a: &Recorded, b: &Recorded) -> Vec<String> {
     let versions = |it: &Recorded| {
         // A machine learns the versions of libraries when it first uses them: they make no kernel.
         let ours = |it: &&(String, String)| !it.0.starts_with("cuBLAS");
-        let words: Vec<String> =
-            it.machine.versions.iter().filter(ours).map(|(name, version)| format!("{name} {version}")).collect();
+        let words: Vec<String> = it
+            .machine
+            .versions
+            .iter()
+            .filter(ours)
+            .map(|(name, version)| format!("{name} {version}"))
+            .collect();
         words.join(", ")
     };
     check("versions", versions(a), versions(b));

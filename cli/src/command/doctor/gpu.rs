@@ -6,7 +6,7 @@ use ir::DType;
 use super::{
     check::{Check, State},
     probe::{Nvrtc, Probe, Probed},
-    smi::{Card, cards, slowdowns},
+    smi::{Card, Mute, cards, slowdowns},
     world::World,
 };
 
@@ -36,10 +36,18 @@ pub(super) fn checks(world: &dyn World) -> Vec<Check> {
         };
         let hung = matches!(probed, Probed::Hung(_));
         out.push(device(n, probed));
+        let name = format!("gpu{n}-state");
         out.push(match (&cards, known.and_then(|it| it.get(n))) {
             (_, Some(card)) => state(n, card),
-            (Err(why), None) => Check::skip(format!("gpu{n}-state"), format!("clocks and processes: {why}")),
-            (Ok(_), None) => Check::skip(format!("gpu{n}-state"), "nvidia-smi does not list it"),
+            (Err(Mute::Broken(words)), None) => {
+                let fix =
+                    "sudo dmesg | grep -i nvrm  (has the reason; after an update of the driver restart)";
+                Check::warn(name, format!("nvidia-smi: {words}"), fix)
+            }
+            (Err(Mute::Missing), None) => {
+                Check::skip(name, "clocks and processes: there is no nvidia-smi to ask")
+            }
+            (Ok(_), None) => Check::skip(name, "nvidia-smi does not list it"),
         });
         if hung {
             break;

@@ -61,10 +61,13 @@ impl Doctor {
     }
 }
 
+/// Checks of one sort, with what they look at.
+type Group = (&'static str, fn(&dyn World) -> Vec<Check>);
+
 /// All checks, in the order in which they are told.
 fn all(world: &dyn World, seen: &mut dyn FnMut(&str)) -> Vec<Check> {
     let mut out = vec![];
-    let groups: [(&str, fn(&dyn World) -> Vec<Check>); 5] = [
+    let groups: [Group; 5] = [
         ("the C compiler", |world| vec![host::compiler(world)]),
         ("the processor", |world| {
             vec![host::processor(world), host::governor(world), host::load(world), host::memory(world)]

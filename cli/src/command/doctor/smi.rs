@@ -1,5 +1,7 @@
 //! What `nvidia-smi` tells of GPUs. Each field may be missing: drivers and cards differ in what they know.
 
+use tuner::pool::OnceError;
+
 use super::world::World;
 
 /// A GPU as `nvidia-smi` sees it.
@@ -30,16 +32,25 @@ const FIELDS: &str = "uuid,name,memory.total,memory.used,ecc.errors.uncorrected.
      power.default_limit,clocks.sm,clocks.max.sm,clocks_throttle_reasons.active,temperature.gpu,compute_mode,\
      mig.mode.current";
 
+/// Why `nvidia-smi` tells nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Mute {
+    /// It is not installed, as in many containers.
+    Missing,
+    /// It hangs or fails, in words.
+    Broken(String),
+}
+
 /// All GPUs, in the order of their numbers.
-///
-/// # Errors
-/// Why they cannot be told, in words.
-pub(super) fn cards(world: &dyn World) -> Result<Vec<Card>, String> {
+pub(super) fn cards(world: &dyn World) -> Result<Vec<Card>, Mute> {
     let ask = |query: &str| {
         let said = world.run(&["nvidia-smi", query, "--format=csv,noheader,nounits"]);
-        let said = said.map_err(|err| format!("nvidia-smi: {err}"))?;
-        let words = || format!("nvidia-smi: {}", said.stdout.lines().next().unwrap_or(&said.status));
-        if said.success { Ok(said.stdout.clone()) } else { Err(words()) }
+        let said = said.map_err(|err| match err {
+            OnceError::Start(_) => Mute::Missing,
+            OnceError::Slow(_) => Mute::Broken(err.to_string()),
+        })?;
+        let words = || said.stdout.lines().next().unwrap_or(&said.status).to_owned();
+        if said.success { Ok(said.stdout.clone()) } else { Err(Mute::Broken(words())) }
     };
     let text = ask(&format!("--query-gpu={FIELDS}"))?;
     let mut cards: Vec<Card> = text.lines().filter(|it| !it.trim().is_empty()).map(card).collect();

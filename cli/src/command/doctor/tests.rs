@@ -159,7 +159,9 @@ impl Fake {
 
 fn told(checks: &[Check]) -> String {
     let mut out = vec![];
-    checks.iter().for_each(|it| it.print(&mut out).unwrap());
+    for it in checks {
+        it.print(&mut out).unwrap();
+    }
     String::from_utf8(out).unwrap()
 }
 
@@ -183,18 +185,21 @@ fn card(from: &'static str, to: &str) -> Said {
     Said::This(Box::leak(CARD.replacen(from, to, 1).into_boxed_str()))
 }
 
-fn cases() -> Vec<(&'static str, Fake)> {
+fn refused(error: &str) -> Probed {
+    Probed::Refused { error: error.to_owned(), help: None }
+}
+
+const HUNG: Probed = Probed::Hung(Duration::from_secs(40));
+
+type Cases = Vec<(&'static str, Fake)>;
+
+fn of_the_host() -> Cases {
     let whole = Fake::whole;
-    let hung = Probed::Hung(Duration::from_secs(40));
-    let died = Probed::Died("signal: 11".to_owned());
-    let refused = |error: &str| Probed::Refused { error: error.to_owned(), help: None };
     let memory = "MemTotal: 16000000 kB\nMemAvailable: 500000 kB\n";
-    let full = "Filesystem 1024-blocks Used Available Capacity Mounted on\nx 9 9 0 100% /\n";
-    let near = "Filesystem 1024-blocks Used Available Capacity Mounted on\nx 9 9 40000 99% /\n";
     let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
     vec![
         ("no compiler", whole().probed("compiler", missing("a C compiler"))),
-        ("a compiler that hangs", whole().probed("compiler", hung.clone())),
+        ("a compiler that hangs", whole().probed("compiler", HUNG)),
         ("a compiler without headers", whole().probed("compiler", refused("cc: stdint.h: no such file"))),
         (
             "programs may not run from the folder",
@@ -210,7 +215,14 @@ fn cases() -> Vec<(&'static str, Fake)> {
                 .file("/sys/fs/cgroup/memory.max", "536870912\n")
                 .file("/sys/fs/cgroup/memory.current", "104857600\n"),
         ),
-        ("a driver that hangs", whole().probed("gpu:0", hung)),
+    ]
+}
+
+fn of_gpus() -> Cases {
+    let whole = Fake::whole;
+    let died = Probed::Died("signal: 11".to_owned());
+    vec![
+        ("a driver that hangs", whole().probed("gpu:0", HUNG)),
         ("a driver that crashes", whole().probed("gpu:0", died)),
         (
             "a driver that fails",
@@ -239,6 +251,14 @@ fn cases() -> Vec<(&'static str, Fake)> {
         ("a hot card", whole().says(GPUS, card("0x0000000000000001, 31", "0x0000000000000044, 91"))),
         ("less power", whole().says(GPUS, card("700.00, 700.00", "400.00, 700.00"))),
         ("a part of a card", whole().says(GPUS, card("Disabled", "Enabled"))),
+    ]
+}
+
+fn of_libraries_and_folders() -> Cases {
+    let whole = Fake::whole;
+    let full = "Filesystem 1024-blocks Used Available Capacity Mounted on\nx 9 9 0 100% /\n";
+    let near = "Filesystem 1024-blocks Used Available Capacity Mounted on\nx 9 9 40000 99% /\n";
+    vec![
         ("no nvrtc", whole().probed("nvrtc", missing("NVRTC"))),
         (
             "no builtins",
@@ -264,7 +284,7 @@ fn cases() -> Vec<(&'static str, Fake)> {
 #[test]
 fn every_warning_and_failure() {
     let mut out = String::new();
-    for (title, fake) in cases() {
+    for (title, fake) in [of_the_host(), of_gpus(), of_libraries_and_folders()].concat() {
         let bad: Vec<Check> = fake.checks().into_iter().filter(|it| it.state > State::Ok).collect();
         assert!(!bad.is_empty(), "{title}");
         assert!(bad.iter().all(|it| it.fix.is_some()), "{title}");
