@@ -49,6 +49,8 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// The arguments cannot be read: no such command, option or value.
+    Arguments,
     /// This machine lacks what is needed to measure at all.
     Unfit,
     /// A comparison came out as `--fail-on` does not want it.
@@ -79,6 +81,7 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    Arguments = 5024,
     Unfit = 5025,
     FailOn = 5026,
 });
