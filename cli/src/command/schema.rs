@@ -24,6 +24,7 @@ macro_rules! schemas {
 
 schemas!(
     "check",
+    "compare",
     "completions",
     "doctor",
     "error",

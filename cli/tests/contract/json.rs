@@ -71,7 +71,7 @@ fn expect_valid(all: &[&str]) {
             assert!(checked.is_ok(), "{line}: {}\n{it}", checked.unwrap_err());
         }
         let Some(last) = values.last() else { panic!("{line} printed nothing: {errors}") };
-        if !line.starts_with("log cat") && *line != "doctor" {
+        if !line.starts_with("log cat") {
             assert_eq!(last["ok"].as_bool(), Some(is_well), "{line}: {last} {errors}");
         }
     }
@@ -99,6 +99,7 @@ fn what_needs_no_run_is_of_its_schema() {
         "explain ldmatrix_x2",
         "explain mma_m16n8k16_f16_f16",
         "explain TW1002",
+        "explain --codes",
         "explain splt",
         "completions fish",
         "man",
@@ -109,6 +110,7 @@ fn what_needs_no_run_is_of_its_schema() {
         "run gpu.ron --target vgpu",
         "run race.tw --target vgpu",
         "tutorial vlad --target vgpu",
+        "compare gpu.ron gpu.ron --target vgpu",
         "top nothing.twlog",
     ]);
 }
@@ -140,6 +142,9 @@ fn what_is_measured_is_of_its_schema() {
         "report cpu.twlog --out page.html",
         "log verify cpu.twlog",
         "log cat cpu.twlog",
+        "compare cpu.ron cpu.ron",
+        "compare cpu.ron cpu.twlog --rounds 3 --measure --fail-on slower=1000%",
+        "compare cpu.ron gpu.ron",
         "log export cpu.twlog --to csv --out t.csv",
         "log merge all.twlog cpu.twlog",
         "log pack all.twlog",
