@@ -49,6 +49,20 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// There is no such exercise.
+    Exercise,
+    /// A folder has no exercises.
+    NoExercises,
+    /// What remembers how far somebody is was written by a newer program.
+    Progress,
+    /// Something is for a terminal only.
+    Terminal,
+    /// An exercise is not solved.
+    Unsolved,
+    /// An exercise was made into another program.
+    Altered,
+    /// The description of a course is not right.
+    Course,
 }
 
 ir::codes!(Trouble {
