@@ -64,7 +64,9 @@ fn scripts(folder: &Path) -> Result<String, Box<dyn Error>> {
     let mut out = String::new();
     for path in sorted(folder)? {
         let name = file_name(&path)?;
-        if let Some(name) = name.strip_suffix(".ron").filter(|it| it.starts_with(|it: char| it.is_ascii_digit())) {
+        if let Some(name) =
+            name.strip_suffix(".ron").filter(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+        {
             write!(out, "{}, ", shipped(name, &path))?;
         }
     }

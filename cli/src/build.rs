@@ -1,9 +1,7 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{
-        CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, nvrtc,
-    },
+    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, nvrtc},
     emit::emit,
     lower::{lower_explained, no_effect},
 };

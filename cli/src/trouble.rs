@@ -61,8 +61,6 @@ pub enum Trouble {
     Unsolved,
     /// An exercise was made into another program.
     Altered,
-    /// The description of a course is not right.
-    Course,
 }
 
 ir::codes!(Trouble {
@@ -89,4 +87,10 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    Exercise = 5031,
+    NoExercises = 5032,
+    Progress = 5033,
+    Terminal = 5034,
+    Unsolved = 5035,
+    Altered = 5036,
 });

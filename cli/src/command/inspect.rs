@@ -193,7 +193,8 @@ pub(crate) fn trial(
         let it = checked(plan, name, module, seed, shell)?;
         return it.verdict(name).map_or(Ok(it.counters), Err);
     }
-    let mut memory = case(plan, seed)?.inputs().iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
+    let mut memory =
+        case(plan, seed)?.inputs().iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
     let settings = Settings { seed, ..Settings::default() };
     let report = vgpu::run(&module, &plan.dims, &mut memory, &settings);
     report.map(|it| it.counters).map_err(|err| Diagnostic::failed(&err, format!("{name}: {err}")))

@@ -10,6 +10,7 @@ mod doctor;
 mod explain;
 mod inspect;
 mod ladder;
+mod learn;
 mod log;
 mod measure;
 mod replay;
@@ -49,7 +50,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Tutorial(tutorial::Tutorial),
+    Tutorial(Box<tutorial::Tutorial>),
+    Learn(learn::Learn),
     Run(run::Run),
     Check(check::Check),
     Show(show::Show),
@@ -105,6 +107,7 @@ impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),
+            Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),

@@ -174,7 +174,8 @@ impl Climb {
         }
         let first = size.candidate(0).gflops.filter(|_| at > 1 && !self.only_last);
         words.extend(first.map(|first| format!("{:.2}x the first", gflops / first)));
-        let spread = below.and_then(|it| it.stats).map(|it| format!(" (below: {:.1} %)", 100.0 * it.spread()));
+        let spread =
+            below.and_then(|it| it.stats).map(|it| format!(" (below: {:.1} %)", 100.0 * it.spread()));
         words.push(format!(
             "{}, spread {:.1} %{}",
             time_words(stats.median),

@@ -14,13 +14,13 @@ use crate::{build::Built, term::table::grouped};
 pub(crate) struct Needs {
     pub(crate) kernel: String,
     /// Threads of a block; 1 on a CPU.
-    threads: u32,
+    pub(crate) threads: u32,
     /// What the compiler says.
-    compiled: Option<Resources>,
+    pub(crate) compiled: Option<Resources>,
     /// Shared memory of a block in bytes.
-    shared_bytes: u32,
+    pub(crate) shared_bytes: u32,
     /// Memory of each thread in bytes that is no register: tiles of a CPU.
-    private_bytes: u64,
+    pub(crate) private_bytes: u64,
     /// Barriers in the source; one in a loop counts once.
     pub(crate) barriers: usize,
     pub(crate) occupancy: Option<Occupancy>,
@@ -42,7 +42,8 @@ impl Needs {
         let compiled = built.resources.iter().find(|it| it.kernel == name).cloned();
         let threads = launch.map_or(1, |it| it.block.iter().product());
         let dynamic = launch.map_or(0, |it| it.shared_bytes);
-        let occupancy = compiled.as_ref().zip(arch).and_then(|(it, arch)| occupancy(it, threads, dynamic, arch));
+        let occupancy =
+            compiled.as_ref().zip(arch).and_then(|(it, arch)| occupancy(it, threads, dynamic, arch));
         let fixed = compiled.as_ref().map_or(0, |it| it.static_shared_bytes);
         let (mut barriers, mut private_bytes) = (0, 0);
         for op in &kernel.body {
@@ -70,8 +71,9 @@ impl Needs {
     /// In words, or nothing where there is nothing to say.
     pub(crate) fn words(&self, target: &Target) -> Option<String> {
         match target {
-            Target::Cpu => (self.private_bytes > 0)
-                .then(|| format!("{} bytes of memory of its own for each thread", grouped(self.private_bytes))),
+            Target::Cpu => (self.private_bytes > 0).then(|| {
+                format!("{} bytes of memory of its own for each thread", grouped(self.private_bytes))
+            }),
             Target::Cuda(_) => Some(self.cuda_words()),
         }
     }

@@ -87,5 +87,8 @@ fn same_task(exercise: &Exercise, plan: &Plan) -> Result<(), Diagnostic> {
     let title = format!("the exercise is about {}, and this is {}", words(&asked), words(plan));
     Err(Diagnostic::failed(Trouble::Altered, title)
         .at(&plan.path, &plan.text, plan.script.params.span.clone())
-        .help(format!("leave them as they are; `tilewright learn diff {}` shows what you changed", exercise.name)))
+        .help(format!(
+            "leave them as they are; `tilewright learn diff {}` shows what you changed",
+            exercise.name
+        )))
 }

@@ -1,7 +1,10 @@
 //! Courses as they ship: exercises, hints, goals; the text of an exercise and its solution out of one file.
 
 use indexmap::IndexMap;
-use schedule::{ron_text::{self, Unique}, workload::Param};
+use schedule::{
+    ron_text::{self, Unique},
+    workload::Param,
+};
 use serde::Deserialize;
 
 use super::measure::What;
@@ -74,30 +77,21 @@ impl Lesson {
 }
 
 /// Every exercise of every course, in the order in which they are learnt.
-pub(super) fn exercises() -> Result<Vec<Exercise>, Diagnostic> {
-    let mut out = vec![];
-    for course in workloads::courses() {
-        let file = format!("{}/course.ron", course.name);
-        let Unique(mut lessons) = ron_text::parse::<Raw>(course.text)
-            .map_err(|err| {
-                let report = Diagnostic::failed(Trouble::Course, err.message);
-                report.at(file.as_ref(), course.text, err.span)
-            })?
-            .exercises;
-        for shipped in course.exercises {
-            let Some(lesson) = lessons.shift_remove(shipped.name) else {
-                let title = format!("{file} says nothing about {}", shipped.name);
-                return Err(Diagnostic::failed(Trouble::Course, title));
-            };
-            let name = format!("{}/{}", course.name, shipped.name);
-            let (start, solution) = parts(shipped.text);
-            out.push(Exercise { name, start, solution, lesson });
-        }
-        if let Some(name) = lessons.keys().next() {
-            return Err(Diagnostic::failed(Trouble::Course, format!("{file}: there is no exercise {name}")));
-        }
-    }
-    Ok(out)
+pub(super) fn exercises() -> Vec<Exercise> {
+    workloads::courses().iter().flat_map(exercises_of).collect()
+}
+
+fn exercises_of(course: &workloads::Course) -> Vec<Exercise> {
+    let raw: Raw = ron_text::parse(course.text).expect("a test reads every course");
+    let Unique(mut lessons) = raw.exercises;
+    let exercise = |shipped: &workloads::Shipped| {
+        let lesson = lessons.shift_remove(shipped.name).expect("a test finds a lesson for every exercise");
+        let (start, solution) = parts(shipped.text);
+        Exercise { name: format!("{}/{}", course.name, shipped.name), start, solution, lesson }
+    };
+    let out = course.exercises.iter().map(exercise).collect();
+    assert!(lessons.is_empty(), "a test finds an exercise for every lesson");
+    out
 }
 
 /// The exercise and the solution of a shipped file.
@@ -120,12 +114,19 @@ fn parts(text: &str) -> (String, String) {
     (start, solution)
 }
 
-/// The exercise that a user names: `cpu/03_tile`, `03_tile` or `tile`.
+/// The exercise that a user names: `cpu/03_tile`, `cpu/03`, `03_tile` or `tile`.
 pub(super) fn find<'a>(all: &'a [Exercise], word: &str) -> Result<&'a Exercise, Diagnostic> {
     let word = word.strip_suffix(".ron").unwrap_or(word);
     let short = |it: &'a Exercise| it.name.split_once('/').map_or("", |it| it.1);
     let bare = |it: &'a Exercise| short(it).trim_start_matches(|it: char| it.is_ascii_digit() || it == '_');
-    let is_it = |it: &&Exercise| it.name == word || short(it) == word || bare(it) == word;
+    let numbered = format!("{word}_");
+    let is_it = |it: &&'a Exercise| {
+        let is_number = it.name.starts_with(&numbered) || short(it).starts_with(&numbered);
+        it.name == word
+            || short(it) == word
+            || bare(it) == word
+            || (is_number && word.ends_with(|it: char| it.is_ascii_digit()))
+    };
     let found: Vec<_> = all.iter().filter(is_it).collect();
     let title = match found.as_slice() {
         [one] => return Ok(one),

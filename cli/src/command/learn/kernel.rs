@@ -1,8 +1,6 @@
 //! Measures of lowered kernels: what stands in their source.
 
-use std::collections::BTreeSet;
-
-use ir::{Access, ForKind, Module, Name, Op, Role, Scope, Value};
+use ir::{Module, Op, Role, Scope, Value};
 
 /// Calls `f` with each statement of all kernels, outer before inner.
 fn each<'a>(module: &'a Module, f: &mut dyn FnMut(&'a Op)) {
@@ -60,43 +58,6 @@ pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
         }
     });
     args + sum + end
-}
-
-/// Loops that are not written out and whose variables say where buffers of a scope are accessed.
-pub(super) fn counted(module: &Module, scope: Scope) -> usize {
-    let (mut buffers, mut loops) = (BTreeSet::new(), BTreeSet::new());
-    each(module, &mut |op| match op {
-        Op::Alloc(it) if it.scope == scope => {
-            buffers.insert(it.name.clone());
-        }
-        Op::For(it) if matches!(it.kind, ForKind::Serial | ForKind::Parallel) => {
-            loops.insert(it.var.clone());
-        }
-        Op::Alloc(_)
-        | Op::For(_)
-        | Op::If(..)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::Commit
-        | Op::Wait(_)
-        | Op::Barrier
-        | Op::AtomicAdd(..)
-        | Op::Turn(_)
-        | Op::Comment(_) => {}
-    });
-    let mut found: BTreeSet<Name> = BTreeSet::new();
-    let mut look = |access: &Access| {
-        if buffers.contains(&access.buffer) {
-            found.extend(access.indices.iter().flat_map(ir::Index::vars).filter(|it| loops.contains(it)));
-        }
-    };
-    each(module, &mut |op| {
-        if let Some((place, value)) = op.assignment() {
-            look(place);
-            value.each_load(&mut |it| look(it));
-        }
-    });
-    found.len()
 }
 
 /// The most threads of a block, or blocks of a grid, of any kernel.

@@ -108,7 +108,7 @@ impl Learner {
                 .help(format!("`tilewright learn hint {}`", exercise.name)));
         }
         if speed {
-            self.tell_speed(exercise, &text, shell)?;
+            tell_speed(exercise, &text, shell)?;
         }
         let next = self.next(all, shell)?.map(|it| it.name.as_str());
         if shell.json {
@@ -119,7 +119,12 @@ impl Learner {
     }
 
     /// Checks all anew, whatever is remembered.
-    pub(super) fn check_all(&mut self, all: &[Exercise], speed: bool, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    pub(super) fn check_all(
+        &mut self,
+        all: &[Exercise],
+        speed: bool,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
         let mut open = vec![];
         for exercise in all {
             let text = self.place.text(exercise)?;
@@ -132,7 +137,7 @@ impl Learner {
             } else if !self.check_and_tell(exercise, &text, shell)? {
                 open.push(exercise.name.as_str());
             } else if speed {
-                self.tell_speed(exercise, &text, shell)?;
+                tell_speed(exercise, &text, shell)?;
             }
         }
         let solved = all.len() - open.len();
@@ -145,22 +150,6 @@ impl Learner {
         };
         let title = format!("{solved} of {} exercises are solved; the next one is {next}", all.len());
         Err(Diagnostic::failed(Trouble::Unsolved, title).help(format!("`tilewright learn hint {next}`")))
-    }
-
-    fn tell_speed(
-        &self,
-        exercise: &Exercise,
-        text: &str,
-        shell: &mut Shell<'_>,
-    ) -> Result<(), Diagnostic> {
-        // A machine that is not there is no reason to fail: the exercise is solved.
-        let words = speed::speed(exercise, text, shell)
-            .unwrap_or_else(|err| format!("no speed-up: {}", err.message()));
-        if shell.json {
-            return shell.json(&json!({"exercise": exercise.name, "speed": words}));
-        }
-        wrapped(&words, "  ", "    ", shell.out)?;
-        Ok(())
     }
 
     pub(super) fn list(&mut self, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
@@ -215,9 +204,10 @@ impl Learner {
             let name = &exercise.name;
             return shell.json(&json!({"ok": true, "exercise": name, "changed": changed, "diff": diff}));
         }
-        match changed {
-            true => write!(shell.out, "{diff}")?,
-            false => writeln!(shell.out, "{} is as it was handed out", exercise.name)?,
+        if changed {
+            write!(shell.out, "{diff}")?;
+        } else {
+            writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
         }
         Ok(())
     }
@@ -229,21 +219,21 @@ impl Learner {
         all: &[Exercise],
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
-        let exercise = match name {
-            Some(name) => find(all, name)?,
+        let exercise = if let Some(name) = name {
+            find(all, name)?
+        } else {
             // The one before the first that is not solved.
-            None => {
-                let next = self.next(all, shell)?.map(|it| it.name.clone());
-                let done = all.iter().take_while(|it| Some(&it.name) != next.as_ref());
-                done.last().ok_or_else(|| {
-                    Diagnostic::failed(Trouble::Unsolved, "nothing is solved yet")
-                        .help("name an exercise, and add `--force`".to_owned())
-                })?
-            }
+            let next = self.next(all, shell)?.map(|it| it.name.clone());
+            let done = all.iter().take_while(|it| Some(&it.name) != next.as_ref());
+            done.last().ok_or_else(|| {
+                Diagnostic::failed(Trouble::Unsolved, "nothing is solved yet")
+                    .help("name an exercise, and add `--force`".to_owned())
+            })?
         };
         if !force && !self.is_solved(exercise, shell)? {
             let title = format!("{} is not solved yet", exercise.name);
-            let help = format!("`tilewright learn hint {}` helps; `--force` shows it all the same", exercise.name);
+            let help =
+                format!("`tilewright learn hint {}` helps; `--force` shows it all the same", exercise.name);
             return Err(Diagnostic::failed(Trouble::Unsolved, title).help(help));
         }
         if shell.json {
@@ -265,4 +255,15 @@ impl Learner {
         }
         Ok(())
     }
+}
+
+fn tell_speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    // A machine that is not there is no reason to fail: the exercise is solved.
+    let words =
+        speed::speed(exercise, text, shell).unwrap_or_else(|err| format!("no speed-up: {}", err.message()));
+    if shell.json {
+        return shell.json(&json!({"exercise": exercise.name, "speed": words}));
+    }
+    wrapped(&words, "  ", "    ", shell.out)?;
+    Ok(())
 }

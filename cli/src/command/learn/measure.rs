@@ -18,6 +18,8 @@ pub(super) enum What {
     Stride { block: Name, buffer: Name },
     /// How many bytes of a buffer a block reads between two uses of one element.
     Reuse { block: Name, buffer: Name },
+    /// How often a block computes for each element that it reads, in one turn of the innermost loop of its sum.
+    Intensity { block: Name },
     /// Conditions that the kernels ask.
     Conditions,
     /// The lanes of the narrowest vectors that write a buffer.
@@ -30,8 +32,6 @@ pub(super) enum What {
     Temporary { scope: String },
     /// Temporaries in global memory.
     Temporaries,
-    /// Loops that count where a memory is accessed.
-    Counted { scope: String },
     /// Iterations that threads of a CPU share, of the outermost loop around a block.
     Parallel { block: Name },
     /// Threads of a block.
@@ -80,6 +80,7 @@ impl What {
         match self {
             What::Stride { block, buffer } => nest::stride(&seen.func, block, buffer).map(|it| it as f64),
             What::Reuse { block, buffer } => nest::reuse(&seen.func, block, buffer),
+            What::Intensity { block } => nest::intensity(&seen.func, block),
             What::Conditions => count(kernel::conditions(&seen.module)),
             What::Lanes { buffer } => nest::lanes(&seen.func, buffer),
             What::Copies { buffer, scope } => count(nest::copies(&seen.func, buffer, Scope::parse(scope)?)),
@@ -89,7 +90,6 @@ impl What {
                 let is_one = |it: &&ir::Buffer| it.role == Role::Temp && it.scope == Scope::Global;
                 count(seen.func.buffers.values().filter(is_one).count())
             }
-            What::Counted { scope } => count(kernel::counted(&seen.module, Scope::parse(scope)?)),
             What::Parallel { block } => {
                 let loops = seen.func.loops_of(block)?;
                 let outer = loops.first().filter(|it| it.kind == LoopKind::Parallel);
@@ -123,10 +123,15 @@ impl What {
     pub(super) fn words(&self) -> String {
         match self {
             What::Stride { block, buffer } => {
-                format!("elements of `{buffer}` from one turn of the innermost loop around `{block}` to the next")
+                format!(
+                    "elements of `{buffer}` from one turn of the innermost loop around `{block}` to the next"
+                )
             }
             What::Reuse { block, buffer } => {
                 format!("bytes of `{buffer}` that `{block}` reads between two uses of one element")
+            }
+            What::Intensity { block } => {
+                format!("multiply-adds of `{block}` for each number that it reads, in one turn of its sum")
             }
             What::Conditions => "conditions in the program".to_owned(),
             What::Lanes { buffer } => format!("lanes of the vectors that write `{buffer}`"),
@@ -134,7 +139,6 @@ impl What {
             What::Sums { scope } => format!("blocks that sum up in {scope} memory"),
             What::Temporary { scope } => format!("bytes of temporaries in {scope} memory"),
             What::Temporaries => "temporary matrices in global memory".to_owned(),
-            What::Counted { scope } => format!("loops that count the elements of {scope} memory"),
             What::Parallel { block } => format!("iterations around `{block}` that threads can share"),
             What::Threads => "threads in a block".to_owned(),
             What::Blocks => "blocks in the grid".to_owned(),
@@ -177,7 +181,8 @@ impl Seen {
 fn sums(func: &Func, scope: Scope) -> usize {
     let in_scope = |name: &Name| func.buffers.get(name).is_some_and(|it| it.scope == scope);
     let is_one = |it: &&&ir::Block| {
-        it.iters.iter().any(|it| it.kind == IterKind::Reduce) && it.writes().iter().all(|it| in_scope(&it.buffer))
+        it.iters.iter().any(|it| it.kind == IterKind::Reduce)
+            && it.writes().iter().all(|it| in_scope(&it.buffer))
     };
     func.body.blocks().iter().filter(is_one).count()
 }

@@ -92,7 +92,7 @@ enum Verb {
 
 impl Learn {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let all = exercises()?;
+        let all = exercises();
         let learner = || Ok::<_, Diagnostic>(Learner::new(Place::find(self.dir.as_deref())?));
         match &self.verb {
             None => watched(&mut learner()?, &all, shell),
@@ -109,22 +109,26 @@ impl Learn {
             Some(Verb::Check { all: true, speed, .. }) => learner()?.check_all(&all, *speed, shell),
             Some(Verb::Check { name, speed, .. }) => {
                 let mut learner = learner()?;
-                let Some(it) = learner.named(name.as_deref(), &all, shell)? else { return nothing_left(shell) };
+                let Some(it) = learner.named(name.as_deref(), &all, shell)? else {
+                    return nothing_left(shell);
+                };
                 learner.check_one(it, &all, *speed, shell)
             }
             Some(Verb::Hint { name }) => {
                 let mut learner = learner()?;
-                let Some(it) = learner.named(name.as_deref(), &all, shell)? else { return nothing_left(shell) };
+                let Some(it) = learner.named(name.as_deref(), &all, shell)? else {
+                    return nothing_left(shell);
+                };
                 learner.hint(it, shell)
             }
             Some(Verb::Diff { name }) => {
                 let mut learner = learner()?;
-                let Some(it) = learner.named(name.as_deref(), &all, shell)? else { return nothing_left(shell) };
+                let Some(it) = learner.named(name.as_deref(), &all, shell)? else {
+                    return nothing_left(shell);
+                };
                 learner.diff(it, shell)
             }
-            Some(Verb::Solution { name, force }) => {
-                learner()?.solution(name.as_deref(), *force, &all, shell)
-            }
+            Some(Verb::Solution { name, force }) => learner()?.solution(name.as_deref(), *force, &all, shell),
             Some(Verb::Reset { name }) => learner()?.reset(find(&all, name)?, shell),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Access, Block, Func, Index, Loop, LoopKind, Name, Role, Scope};
+use ir::{Access, Block, Func, Index, IterKind, Loop, LoopKind, Name, Role, Scope};
 
 /// The largest distance in elements, over all accesses of a block to a buffer, that a turn of the innermost loop makes.
 pub(super) fn stride(func: &Func, block: &Name, buffer: &Name) -> Option<i64> {
@@ -34,6 +34,31 @@ pub(super) fn reuse(func: &Func, block: &Name, buffer: &Name) -> Option<f64> {
     most
 }
 
+/// How often a block computes for each element that it reads, in one turn of the innermost loop that it reduces over. What
+/// it reads several times in a turn counts once: it can stay in a register.
+pub(super) fn intensity(func: &Func, block: &Name) -> Option<f64> {
+    let (block, loops) = (func.find_block(block)?, func.loops_of(block)?);
+    let reduced: BTreeSet<Name> = block
+        .iters
+        .iter()
+        .filter(|it| it.kind == IterKind::Reduce)
+        .flat_map(|it| it.binding.vars())
+        .collect();
+    let turn = loops.iter().rposition(|it| reduced.contains(&it.var))?;
+    let extents = |of: &dyn Fn(&Name) -> bool| -> Option<f64> {
+        let inside = loops[turn + 1..].iter().filter(|it| of(&it.var));
+        inside.map(|it| it.extent.as_int().map(|it| it as f64)).product()
+    };
+    let written: BTreeSet<&Name> = block.writes().iter().map(|it| &it.buffer).collect();
+    let read: BTreeSet<&Name> = block.reads().iter().map(|it| &it.buffer).collect();
+    let mut elements = 0.0;
+    for buffer in read.difference(&written) {
+        let vars: BTreeSet<Name> = places(func, block, buffer)?.iter().flat_map(Index::vars).collect();
+        elements += extents(&|it| vars.contains(it))?;
+    }
+    (elements > 0.0).then_some(extents(&|_| true)? / elements)
+}
+
 /// The lanes of the narrowest vectors that write a buffer.
 pub(super) fn lanes(func: &Func, buffer: &Name) -> Option<f64> {
     let lanes = |it: &&Block| -> Option<i64> {
@@ -49,7 +74,8 @@ pub(super) fn copies(func: &Func, buffer: &Name, scope: Scope) -> usize {
     let is_copied = |temp: &Name| {
         let writers = func.writers(temp);
         let from = writers.iter().filter(|it| it.reads().iter().any(|it| it.buffer == *buffer));
-        from.into_iter().any(|writer| func.readers(temp).iter().any(|it| share_a_loop(func, &writer.name, &it.name)))
+        from.into_iter()
+            .any(|writer| func.readers(temp).iter().any(|it| share_a_loop(func, &writer.name, &it.name)))
     };
     let temps = func.buffers.iter().filter(|(_, it)| it.role == Role::Temp && it.scope == scope);
     temps.filter(|(name, _)| is_copied(name)).count()

@@ -13,11 +13,7 @@ use serde::{Deserialize, Serialize};
 use tuner::sha256;
 
 use super::course::Exercise;
-use crate::{
-    diagnostic::Diagnostic,
-    plan::read,
-    trouble::Trouble,
-};
+use crate::{diagnostic::Diagnostic, plan::read, trouble::Trouble};
 
 /// The folder that `learn init` makes unless told otherwise.
 pub(super) const FOLDER: &str = "tilewright-exercises";
@@ -76,8 +72,9 @@ impl Place {
         let is_empty = |it: &Path| fs::read_dir(it).is_ok_and(|mut it| it.next().is_none());
         if root.exists() && !is_empty(root) {
             let title = format!("{} is there already, and not an empty folder", root.display());
-            return Err(Diagnostic::usage(Trouble::Target, title)
-                .help("name another folder; `tilewright learn reset NAME` starts a single exercise anew".to_owned()));
+            return Err(Diagnostic::usage(Trouble::Target, title).help(
+                "name another folder; `tilewright learn reset NAME` starts a single exercise anew".to_owned(),
+            ));
         }
         let progress = Progress { format_version: VERSION, exercises: BTreeMap::new() };
         let place = Place { root: root.to_path_buf(), progress };
@@ -101,9 +98,8 @@ impl Place {
     }
 
     pub(super) fn text(&self, exercise: &Exercise) -> Result<String, Diagnostic> {
-        read(&self.path(exercise)).map_err(|err| {
-            err.help(format!("`tilewright learn reset {}` writes it anew", exercise.name))
-        })
+        read(&self.path(exercise))
+            .map_err(|err| err.help(format!("`tilewright learn reset {}` writes it anew", exercise.name)))
     }
 
     /// Whether a text is known to be solved or not.
@@ -113,7 +109,12 @@ impl Place {
     }
 
     /// Remembers whether a text is solved.
-    pub(super) fn remember(&mut self, exercise: &Exercise, text: &str, solved: bool) -> Result<(), Diagnostic> {
+    pub(super) fn remember(
+        &mut self,
+        exercise: &Exercise,
+        text: &str,
+        solved: bool,
+    ) -> Result<(), Diagnostic> {
         let entry = self.progress.exercises.entry(exercise.name.clone()).or_default();
         let new = Entry { sha256: digest(exercise, text), solved, hints: entry.hints };
         if *entry == new {
@@ -137,7 +138,8 @@ impl Place {
         let path = self.path(exercise);
         let old = fs::read_to_string(&path).ok().filter(|it| *it != exercise.start);
         let kept = old.map(|text| {
-            let names = (1..).map(|n| path.with_extension(if n == 1 { "old".to_owned() } else { format!("old{n}") }));
+            let names =
+                (1..).map(|n| path.with_extension(if n == 1 { "old".to_owned() } else { format!("old{n}") }));
             let kept = names.into_iter().find(|it| !it.exists()).expect("the numbers do not end");
             write(&kept, &text).map(|()| kept)
         });
@@ -176,7 +178,7 @@ fn progress(path: &Path) -> Result<Progress, Diagnostic> {
 }
 
 fn digest(exercise: &Exercise, text: &str) -> String {
-    sha256(&format!("{}\n{:?}\n{text}", env!("CARGO_PKG_VERSION"), exercise.lesson.goals))
+    sha256(format!("{}\n{:?}\n{text}", env!("CARGO_PKG_VERSION"), exercise.lesson.goals))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {

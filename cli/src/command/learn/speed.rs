@@ -26,7 +26,8 @@ pub(super) fn speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> R
     let mut machine = open(&yours.target(None, None))?;
     let info = machine.info().clone();
     let target = yours.target(None, Arch::parse(&info.arch));
-    let Ok(start) = Plan::parse(Path::new(&path), &exercise.start, &[]).and_then(|it| made(&it, &target)) else {
+    let Ok(start) = Plan::parse(Path::new(&path), &exercise.start, &[]).and_then(|it| made(&it, &target))
+    else {
         return Ok("no speed-up: what was handed out is no program yet".to_owned());
     };
     let yours_built = made(&yours, &target)?;

@@ -65,13 +65,19 @@ impl Ablation<'_> {
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(bench_error)?;
         let twins = [("the whole schedule", &full), ("the same again", &full)];
-        let all: Vec<_> = twins.into_iter().chain(built.iter().map(|(it, built)| (it.as_str(), built))).collect();
+        let all: Vec<_> =
+            twins.into_iter().chain(built.iter().map(|(it, built)| (it.as_str(), built))).collect();
         let settings = Settings { baseline: false, ..settings.clone() };
         let comparison = compare(&mut bench, &all, &settings, self.size, shell);
         shell.done();
-        if shell.json { self.json(&rows, &comparison, shell)? } else { self.print(&rows, &comparison, shell)? }
+        if shell.json {
+            self.json(&rows, &comparison, shell)?
+        } else {
+            self.print(&rows, &comparison, shell)?
+        }
         // That a machine cannot run what is left without a step is an answer; wrong numbers never are.
-        let is_wrong = |it: &&Measured| matches!(it.failure, Some(Failure::Wrong | Failure::WrongAfterTiming));
+        let is_wrong =
+            |it: &&Measured| matches!(it.failure, Some(Failure::Wrong | Failure::WrongAfterTiming));
         let (whole, others) = comparison.candidates.split_at(2);
         let failed = whole.iter().find(|it| it.failure.is_some()).or(others.iter().find(is_wrong));
         match failed.map(|it| (it, failure_words(it).unwrap_or_default())) {
@@ -113,11 +119,18 @@ impl Ablation<'_> {
         let out = &mut *shell.out;
         let whole = &found.candidates[0];
         let gflops = whole.gflops.map_or("no".to_owned(), gflops_words);
-        writeln!(out, "{}, rung {}, at {}: {gflops} GFLOPS with all steps", self.ladder, self.rung, self.size)?;
+        writeln!(
+            out,
+            "{}, rung {}, at {}: {gflops} GFLOPS with all steps",
+            self.ladder, self.rung, self.size
+        )?;
         if let Some(it) = versus(whole, &found.candidates[1]) {
             writeln!(out, "noise: the same program against itself {:.3} to {:.3}", it.low, it.high)?;
         }
-        writeln!(out, "\nWithout one step, all in the same rounds; worth is how many times as fast it makes the rest")?;
+        writeln!(
+            out,
+            "\nWithout one step, all in the same rounds; worth is how many times as fast it makes the rest"
+        )?;
         let mut table = Table::new(["step", "", "GFLOPS without", "worth", "95 % interval", "verdict"]);
         for row in rows.iter().filter(|it| it.without.program.is_ok()) {
             table.row(self.cells(row, found));
@@ -129,7 +142,12 @@ impl Ablation<'_> {
             writeln!(out, "\nNeeded: without these steps the rest is refused")?;
         }
         for (it, why) in needed {
-            wrapped(&format!("{}. {}: {}", it.at + 1, self.word(it.at), self.reason(why)), "  ", "     ", out)?;
+            wrapped(
+                &format!("{}. {}: {}", it.at + 1, self.word(it.at), self.reason(why)),
+                "  ",
+                "     ",
+                out,
+            )?;
         }
         Ok(())
     }
@@ -175,7 +193,8 @@ impl Ablation<'_> {
                 "verdict": verdict(row, found).as_str(),
             }))?;
         }
-        let noise: Value = versus(&found.candidates[0], &found.candidates[1]).map_or(Value::Null, |it| json!(it));
+        let noise: Value =
+            versus(&found.candidates[0], &found.candidates[1]).map_or(Value::Null, |it| json!(it));
         shell.json(&json!({
             "ok": found.candidates[..2].iter().all(|it| it.failure.is_none()),
             "ladder": self.ladder,

@@ -93,7 +93,8 @@ impl Tutorial {
         let mut machine = open(&wanted).map_err(|err| match wanted {
             Target::Cpu => err,
             Target::Cuda(_) => err.help(
-                "without a GPU, `--target vgpu` climbs on a virtual one; measuring needs NVIDIA's driver".to_owned(),
+                "without a GPU, `--target vgpu` climbs on a virtual one; measuring needs NVIDIA's driver"
+                    .to_owned(),
             ),
         })?;
         let target = first[0].target(asked, Arch::parse(&machine.info().arch));
@@ -198,7 +199,8 @@ impl Tutorial {
                 let mut data = told.data();
                 data["ok"] = json!(record.failure.is_none());
                 data["size"] = json!(word);
-                let pair = at.checked_sub(1).map(|it| (&comparison.candidates[at], &comparison.candidates[it]));
+                let pair =
+                    at.checked_sub(1).map(|it| (&comparison.candidates[at], &comparison.candidates[it]));
                 data["versus_below"] = json!(pair.and_then(|(here, below)| versus(here, below)));
                 data["record"] = json!(record);
                 shell.json(&data)?;
@@ -268,8 +270,13 @@ impl Tutorial {
             })?;
             shell.done();
             let word = size.map_or_else(|| size_word(&plans[0].params), |it| it.word.clone());
-            let rungs =
-                Rungs { ladder: &part.ladder, plans: &plans, built: &built, target: &target, first: part.first };
+            let rungs = Rungs {
+                ladder: &part.ladder,
+                plans: &plans,
+                built: &built,
+                target: &target,
+                first: part.first,
+            };
             let told = rungs.told(self.how());
             let shown = if part.only_last { &told[told.len() - 1..] } else { &told };
             for it in shown.iter().filter(|_| !shell.json) {
