@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
+mod generated;
 mod page;
 mod pattern;
 mod play;

@@ -189,7 +189,7 @@ fn tell(
     if shell.json {
         return shell.json(&show::outcome_data(exercise, outcome, start));
     }
-    show::outcome(exercise, outcome, start, shell.out)?;
+    show::outcome(exercise, outcome, start, shell)?;
     Ok(())
 }
 

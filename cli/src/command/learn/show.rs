@@ -1,6 +1,6 @@
 //! Exercises in words.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,10 @@ use super::{
     check::{Found, Outcome},
     course::{Exercise, Goal},
 };
-use crate::command::climb::wrapped;
+use crate::{
+    command::climb::wrapped,
+    term::shell::{Shell, Style},
+};
 
 /// A measured number: whole ones in groups, others with two places.
 pub(super) fn number(value: f64) -> String {
@@ -31,12 +34,14 @@ pub(super) fn outcome(
     exercise: &Exercise,
     outcome: &Outcome,
     start: Option<f64>,
-    out: &mut dyn Write,
+    shell: &mut Shell<'_>,
 ) -> io::Result<()> {
-    let mark = if outcome.is_solved() { "✓" } else { "✗" };
+    let (style, mark) = if outcome.is_solved() { (Style::Good, "✓") } else { (Style::Bad, "✗") };
+    let (mark, colour) = (shell.paint(style, mark), shell.colour);
+    let out = &mut *shell.out;
     writeln!(out, "{mark} {}: {}", exercise.name, exercise.lesson.title)?;
     if let Some(refused) = &outcome.refused {
-        writeln!(out, "{}", refused.render(false))?;
+        writeln!(out, "{}", refused.render(colour))?;
         return Ok(());
     }
     for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&outcome.results).enumerate() {

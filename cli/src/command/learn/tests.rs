@@ -9,11 +9,11 @@ use super::{
     place::Place,
     watch::watch,
 };
-use crate::term::shell::Shell;
+use crate::{command::globals::Globals, term::shell::Shell};
 
 fn solved(exercise: &Exercise, text: &str) -> bool {
     let mut out = vec![];
-    let mut shell = Shell::new(&mut out, false);
+    let mut shell = Shell::new(&mut out, &Globals::default());
     check(exercise, Path::new(&format!("{}.ron", exercise.name)), text, &mut shell).is_solved()
 }
 
@@ -138,7 +138,7 @@ fn watching_goes_on_to_the_next_exercise() {
         seen.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text.to_owned()));
         texts.next().is_some_and(|it| fs::write(path, it).is_ok())
     };
-    watch(&mut learner, &all, &mut wait, &mut Shell::new(&mut out, false)).unwrap();
+    watch(&mut learner, &all, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
     let names: Vec<&str> = seen.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(names, ["01_loop_order", "01_loop_order", "02_zero_once"]);
     assert_eq!(seen[2].1, all[1].start);
@@ -152,6 +152,6 @@ fn watching_ends_where_nothing_changes_any_more() {
     let all: Vec<Exercise> = exercises().into_iter().take(1).collect();
     let mut learner = Learner::new(Place::init(&folder.path().join("x"), &all).unwrap());
     let mut out = vec![];
-    watch(&mut learner, &all, &mut |_, _| false, &mut Shell::new(&mut out, false)).unwrap();
+    watch(&mut learner, &all, &mut |_, _| false, &mut Shell::new(&mut out, &Globals::default())).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("waiting for"));
 }
