@@ -90,7 +90,10 @@ impl Needs {
             }
             None => words.push("registers unknown (no NVRTC)".to_owned()),
         }
-        words.push(format!("{} bytes of shared memory", grouped(self.shared_bytes)));
+        words.push(match self.shared_bytes {
+            0 => "no shared memory".to_owned(),
+            bytes => format!("{} bytes of shared memory", grouped(bytes)),
+        });
         if let Some(it) = &self.occupancy {
             words.push(format!(
                 "{} blocks per SM ({} of {} warps, limited by {})",

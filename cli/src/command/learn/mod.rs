@@ -176,7 +176,11 @@ fn solutions(all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> 
     if shell.json {
         return shell.json(&json!({"ok": true, "solved": all.len(), "of": all.len(), "next": null}));
     }
-    writeln!(shell.out, "all {} solutions pass", all.len())?;
+    if let [one] = all {
+        writeln!(shell.out, "the solution of {} passes", one.name)?;
+    } else {
+        writeln!(shell.out, "all {} solutions pass", all.len())?;
+    }
     Ok(())
 }
 

@@ -29,21 +29,15 @@ pub(super) fn watch(
     wait: Wait<'_>,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
-    let mut told: Option<String> = None;
-    loop {
-        let Some(current) = learner.next(exercises, shell)? else {
-            writeln!(shell.out, "\nall {} exercises are solved", exercises.len())?;
-            shell.out.flush()?;
-            return Ok(());
-        };
+    while let Some(current) = learner.next(exercises, shell)? {
         let path = learner.place.path(current);
-        if told.as_ref() != Some(&current.name) {
-            told = Some(current.name.clone());
-            let done = learner.solved(exercises)?;
-            writeln!(shell.out, "\n[{done}/{}] edit {}", exercises.len(), path.display())?;
-        }
-        let text = learner.place.text(current)?;
-        if !learner.check_and_tell(current, &text, shell)? {
+        let done = learner.solved(exercises)?;
+        writeln!(shell.out, "\n[{done}/{}] edit {}", exercises.len(), path.display())?;
+        loop {
+            let text = learner.place.text(current)?;
+            if learner.check_and_tell(current, &text, shell)? {
+                break;
+            }
             writeln!(shell.out, "  `tilewright learn hint` helps; waiting for {} to change", path.display())?;
             shell.out.flush()?;
             if !wait(&path, &text) {
@@ -52,4 +46,7 @@ pub(super) fn watch(
             writeln!(shell.out)?;
         }
     }
+    writeln!(shell.out, "\nall {} exercises are solved", exercises.len())?;
+    shell.out.flush()?;
+    Ok(())
 }

@@ -71,9 +71,9 @@ impl Ablation<'_> {
         let comparison = compare(&mut bench, &all, &settings, self.size, shell);
         shell.done();
         if shell.json {
-            self.json(&rows, &comparison, shell)?
+            self.json(&rows, &comparison, shell)?;
         } else {
-            self.print(&rows, &comparison, shell)?
+            self.print(&rows, &comparison, shell)?;
         }
         // That a machine cannot run what is left without a step is an answer; wrong numbers never are.
         let is_wrong =
