@@ -14,6 +14,7 @@ pub(crate) mod globals;
 mod help;
 mod inspect;
 mod ladder;
+mod learn;
 mod log;
 mod man;
 mod measure;
@@ -55,7 +56,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Tutorial(tutorial::Tutorial),
+    Tutorial(Box<tutorial::Tutorial>),
+    Learn(learn::Learn),
     Run(run::Run),
     Check(check::Check),
     Show(show::Show),
@@ -146,6 +148,7 @@ impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),
+            Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
