@@ -64,6 +64,36 @@ impl Plan {
         Plan::parse(path, &text, params)
     }
 
+    /// A script, or a program in the text form as a script of no steps.
+    pub(crate) fn load_any(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+        if path.extension().is_none_or(|it| it != "tw") {
+            return Plan::load(path, params);
+        }
+        if let Some((name, _)) = params.first() {
+            let title = format!("a program in the text form has no parameters, and so no `{name}`");
+            return Err(Diagnostic::usage(Trouble::TextParams, title));
+        }
+        let text = read(path)?;
+        let func = program_of(path, &text)?;
+        let mut script = Script::parse("schedule(workload: \"./program.tw\", steps: [])")
+            .expect("a workload and no steps are a script");
+        script.workload.value = func.name.to_string();
+        let (params, all_params, dims) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
+        let (path, decisions) = (path.to_owned(), Decisions::new());
+        Ok(Plan {
+            path,
+            text,
+            script,
+            params,
+            func,
+            dims,
+            steps: vec![],
+            spans: vec![],
+            decisions,
+            all_params,
+        })
+    }
+
     /// A script from its text. Paths in it are relative to its own.
     pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let refused =
@@ -141,9 +171,20 @@ impl Plan {
 
     /// Applies the first steps, or all.
     pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
+        self.walk(target, until, &mut |_, _| ())
+    }
+
+    /// The same, with a look at each step after it was applied. What was seen before a refusal is legal.
+    pub(crate) fn walk(
+        &self,
+        target: &Target,
+        until: Option<usize>,
+        seen: &mut dyn FnMut(&Step, &Session),
+    ) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
             session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
+            seen(step, &session);
         }
         Ok(session)
     }
@@ -242,16 +283,21 @@ impl Source<'_> {
             )
             .at(self.path, self.text, span));
         }
-        let func = ir::text::parse(self.workload).map_err(|err| {
-            let span = place(self.workload, err.line, err.column);
-            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
-        })?;
-        if let Err(errors) = ir::verify(&func) {
-            let name = self.file.display().to_string();
-            return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-        }
-        Ok(codegen::lower::without_marks(func))
+        program_of(self.file, self.workload)
     }
+}
+
+/// A program from its text.
+fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
+    let func = ir::text::parse(text).map_err(|err| {
+        let span = place(text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
+    })?;
+    if let Err(errors) = ir::verify(&func) {
+        let name = path.display().to_string();
+        return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
+    }
+    Ok(codegen::lower::without_marks(func))
 }
 
 /// One character at a line and a column, both from 1, in bytes.

@@ -8,14 +8,18 @@ use std::{
 use serde::Serialize;
 use tuner::log::{escape_controls, is_control};
 
+use super::code::{self, Lang};
 use crate::diagnostic::Diagnostic;
 
 /// What commands write to.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Shell<'a> {
     /// Data.
     pub(crate) out: &'a mut dyn Write,
     /// Whether data is wanted as JSON.
     pub(crate) json: bool,
+    /// Whether data is written in colour. Never as JSON.
+    pub(crate) colour: bool,
     progress: bool,
     shown: bool,
     /// When the last line of [`Shell::status`] was printed.
@@ -28,13 +32,25 @@ const EVERY: Duration = Duration::from_secs(10);
 impl<'a> Shell<'a> {
     /// A shell whose progress line shows only on a terminal.
     pub(crate) fn new(out: &'a mut dyn Write, json: bool) -> Shell<'a> {
-        Shell { out, json, progress: io::stderr().is_terminal(), shown: false, told: None }
+        let colour = !json && io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Shell { out, json, colour, progress: io::stderr().is_terminal(), shown: false, told: None }
     }
 
     /// Prints a value as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
         writeln!(self.out, "{}", escape_controls(&text))?;
+        Ok(())
+    }
+
+    /// Prints a program or a difference, in colour where that is wanted.
+    pub(crate) fn code(&mut self, text: &str, lang: Lang) -> Result<(), Diagnostic> {
+        let text = text.trim_end_matches('\n');
+        if self.colour {
+            writeln!(self.out, "{}", code::ansi(text, lang))?;
+        } else {
+            writeln!(self.out, "{text}")?;
+        }
         Ok(())
     }
 
