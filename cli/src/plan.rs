@@ -1,5 +1,7 @@
 //! From a path or a name to a script, its workload and its target.
 
+mod text_form;
+
 use std::{
     fs,
     ops::Range,
@@ -19,8 +21,10 @@ use tuner::Space;
 use crate::{diagnostic::Diagnostic, trouble::Trouble};
 
 /// A script, read, with its workload at the wanted sizes.
-#[derive(Debug)]
-pub(crate) struct Plan {
+///
+/// All verbs take one: from a file by [`Plan::load`], or from a [`Schedule`](crate::Schedule) written in Rust.
+#[derive(Clone, Debug)]
+pub struct Plan {
     /// The file.
     pub(crate) path: PathBuf,
     /// Its text.
@@ -59,43 +63,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
 
 impl Plan {
     /// A script from a file, with parameters and knobs of the script overridden.
-    pub(crate) fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let text = read(path)?;
         Plan::parse(path, &text, params)
     }
 
-    /// A script, or a program in the text form as a script of no steps.
-    pub(crate) fn load_any(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        if path.extension().is_none_or(|it| it != "tw") {
-            return Plan::load(path, params);
-        }
-        if let Some((name, _)) = params.first() {
-            let title = format!("a program in the text form has no parameters, and so no `{name}`");
-            return Err(Diagnostic::usage(Trouble::TextParams, title));
-        }
-        let text = read(path)?;
-        let func = program_of(path, &text)?;
-        let mut script = Script::parse("schedule(workload: \"./program.tw\", steps: [])")
-            .expect("a workload and no steps are a script");
-        script.workload.value = func.name.to_string();
-        let (params, all_params, dims) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
-        let (path, decisions) = (path.to_owned(), Decisions::new());
-        Ok(Plan {
-            path,
-            text,
-            script,
-            params,
-            func,
-            dims,
-            steps: vec![],
-            spans: vec![],
-            decisions,
-            all_params,
-        })
-    }
-
     /// A script from its text. Paths in it are relative to its own.
-    pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let refused =
             |err: ScriptError| Diagnostic::failed(&err, &err.message).at(path, text, err.span).help(err.help);
         let script = Script::parse(text).map_err(refused)?;
@@ -134,7 +108,7 @@ impl Plan {
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
     /// names is `found`, else `sm_80`, the oldest that the emitted code is for.
-    pub(crate) fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
+    pub fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
         let target = asked.or(self.script.target.as_ref().map(|it| &it.value));
         match target {
             None | Some(ScriptTarget::Cpu) => Target::Cpu,
@@ -170,7 +144,7 @@ impl Plan {
     }
 
     /// Applies the first steps, or all.
-    pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
+    pub fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
         self.walk(target, until, &mut |_, _| ())
     }
 
@@ -283,21 +257,8 @@ impl Source<'_> {
             )
             .at(self.path, self.text, span));
         }
-        program_of(self.file, self.workload)
+        text_form::program_of(self.file, self.workload)
     }
-}
-
-/// A program from its text.
-fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
-    let func = ir::text::parse(text).map_err(|err| {
-        let span = place(text, err.line, err.column);
-        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
-    })?;
-    if let Err(errors) = ir::verify(&func) {
-        let name = path.display().to_string();
-        return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-    }
-    Ok(codegen::lower::without_marks(func))
 }
 
 /// One character at a line and a column, both from 1, in bytes.

@@ -44,7 +44,7 @@ fn folder() -> TempDir {
     write(
         "cpu.ron",
         "schedule(workload: \"elementwise\", target: \"cpu\", steps: [split(loop: \"i\", into: {\"o\": None, \"v\": 8}), \
-         vectorize(loop: \"v\")])",
+         parallel(loop: \"o\")])",
     );
     write(
         "mine.tw",
