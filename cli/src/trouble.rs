@@ -49,6 +49,8 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// The arguments cannot be read: no such command, option or value.
+    Arguments,
 }
 
 ir::codes!(Trouble {
@@ -75,4 +77,5 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    Arguments = 5024,
 });

@@ -81,6 +81,24 @@ fn dependences_and_steps() {
     ));
 }
 
+#[test]
+fn colour_is_for_people() {
+    let folder = folder();
+    let shown = |arguments: &[&str]| tilewright(folder.path(), arguments).replace('\u{1b}', "␛");
+    let diff = ["show", "a.ron", "--emit", "diff", "--step", "5", "--context", "1"];
+    let always = [&diff[..], &["--color", "always"]].concat();
+    insta::assert_snapshot!([shown(&always), shown(&["show", "mine.tw", "--color", "always"])].join("\n"));
+    // Neither where nobody looks nor as data; and what is coloured is the same text.
+    assert!(!shown(&diff).contains('␛'));
+    assert!(!shown(&[&always[..], &["--json"]].concat()).contains("␛["));
+    let bare = |text: &str| {
+        let mut parts = text.split("␛[");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |out, it| out + it.split_once('m').unwrap().1)
+    };
+    assert_eq!(bare(&shown(&always)), shown(&diff));
+}
+
 /// The names in quotes, and which lines have an arrow: a reader of Graphviz's language in small.
 #[test]
 fn the_graph_is_what_graphviz_reads() {

@@ -1,13 +1,12 @@
-//! Programs in the text form, as plans and as the workloads of scripts.
+//! Programs in the text form as plans of no steps.
 
 use std::path::Path;
 
 use indexmap::IndexMap;
-use ir::Func;
 use schedule::{Decisions, script::Script, workload::Param};
 
-use super::{Plan, place, read};
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use super::{Plan, read};
+use crate::{diagnostic::Diagnostic, source::program_of, trouble::Trouble};
 
 impl Plan {
     /// A script, or a program in the text form as a script of no steps.
@@ -39,17 +38,4 @@ impl Plan {
             all_params,
         })
     }
-}
-
-/// A program from its text.
-pub(super) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
-    let func = ir::text::parse(text).map_err(|err| {
-        let span = place(text, err.line, err.column);
-        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
-    })?;
-    if let Err(errors) = ir::verify(&func) {
-        let name = path.display().to_string();
-        return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-    }
-    Ok(codegen::lower::without_marks(func))
 }

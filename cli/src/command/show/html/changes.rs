@@ -21,17 +21,10 @@ pub(super) fn html(diff: &str) -> String {
             at += 1;
             continue;
         }
-        let mut told: Vec<[String; 2]> = vec![];
-        for n in 0..removed.len().max(added.len()) {
-            told.push(match (removed.get(n), added.get(n)) {
-                (Some(old), Some(new)) => pair(old, new),
-                (old, new) => [old, new].map(|it| it.map(|it| escaped(it)).unwrap_or_default()),
-            });
-        }
-        for (side, class) in ["del", "add"].into_iter().enumerate() {
-            let count = [removed.len(), added.len()][side];
-            for it in &told[..count] {
-                let _ = write!(out, "<span class=\"{class}\">{}</span>", it[side]);
+        let (old, new) = marked(removed, added);
+        for (class, lines) in [("del", old), ("add", new)] {
+            for it in lines {
+                let _ = write!(out, "<span class=\"{class}\">{it}</span>");
             }
         }
         at += removed.len() + added.len();
@@ -45,22 +38,40 @@ fn run<'a, 'b>(lines: &'a [&'b str], sign: char) -> &'a [&'b str] {
     &lines[..end]
 }
 
-/// Two lines with what differs between them marked; as they are if they have little in common.
-fn pair(old: &str, new: &str) -> [String; 2] {
-    let (a, b) = (words(&old[1..]), words(&new[1..]));
+/// Removed and added lines, each removed one marked against the first added one after the last match that it shares most
+/// of its words with.
+fn marked(removed: &[&str], added: &[&str]) -> (Vec<String>, Vec<String>) {
+    let mut new: Vec<String> = added.iter().map(|it| escaped(it)).collect();
+    let mut next = 0;
+    let old = removed.iter().map(|line| {
+        let found = (next..added.len()).find_map(|at| Some((at, pair(line, added[at])?)));
+        let Some((at, [old, other])) = found else { return escaped(line) };
+        next = at + 1;
+        new[at] = other;
+        old
+    });
+    (old.collect(), new)
+}
+
+/// Two lines with what differs between them marked, apart from their indentation; none if they have little in common.
+fn pair(old: &str, new: &str) -> Option<[String; 2]> {
+    let start = |line: &str| 1 + line[1..].len() - line[1..].trim_start().len();
+    let (a, b) = (words(&old[start(old)..]), words(&new[start(new)..]));
     let head = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let shared: usize = a[..head].iter().chain(&a[a.len() - tail..]).map(|it| it.trim().len()).sum();
-    if shared * 2 < old.trim().len().min(new.trim().len()) {
-        return [escaped(old), escaped(new)];
+    let length = |words: &[&str]| words.iter().map(|it| it.trim().len()).sum::<usize>();
+    let shared = length(&a[..head]) + length(&a[a.len() - tail..]);
+    if shared == 0 || shared * 2 < length(&a).min(length(&b)) {
+        return None;
     }
-    let marked = |sign: &str, it: &[&str]| {
+    let marked = |line: &str, it: &[&str]| {
         let middle = it[head..it.len() - tail].concat();
         let mark = if middle.is_empty() { String::new() } else { format!("<b>{}</b>", escaped(&middle)) };
-        let (start, end) = (it[..head].concat(), it[it.len() - tail..].concat());
-        [sign, &escaped(&start), &mark, &escaped(&end)].concat()
+        let (start, end) =
+            ([&line[..start(line)], &it[..head].concat()].concat(), it[it.len() - tail..].concat());
+        [escaped(&start), mark, escaped(&end)].concat()
     };
-    [marked("-", &a), marked("+", &b)]
+    Some([marked(old, &a), marked(new, &b)])
 }
 
 /// A line cut into words, numbers, blanks and single signs.
@@ -83,7 +94,8 @@ mod tests {
 
     #[test]
     fn what_differs_is_marked() {
-        let diff = "  …\n    for i in 0..8\n- for j in 0..1024\n- A[i] = 1\n+ for j in 0..512\n+ for k in 0..2\n  x\n- gone\n";
+        let diff = "  …\n    for i in 0..8\n- for j in 0..1024\n-   A[j + i] = B[j] + 1\n+ for jo in 0..512\n+   for ji in 0..2\n+     \
+                    A[jo*2 + ji + i] = B[jo*2 + ji] + 1\n  x\n- gone\n";
         let shown = html(diff).replace("<span", "\n<span");
         insta::assert_snapshot!(shown);
         assert_eq!(html(""), "");

@@ -22,7 +22,7 @@ use crate::{
     plan::Plan,
     term::{
         code::{Lang, html},
-        markup::{escaped, escaped_block, plain, shortened},
+        markup::{escaped, escaped_block, plain, prose, shortened},
         page::Sort,
         shell::Shell,
     },
@@ -87,7 +87,7 @@ fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &[Part]) -> String 
         .collect::<Vec<_>>();
     let mut out = format!("<h1>{} <small>{}</small></h1>\n", escaped(&name(plan)), facts.join(" · "));
     if let Some(about) = &plan.script.about {
-        let _ = writeln!(out, "<p>{}</p>", escaped(about));
+        let _ = writeln!(out, "<p>{}</p>", prose(about));
     }
     out += "<div class=\"trace\">\n";
     out += &contents(tale, last);

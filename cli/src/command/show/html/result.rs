@@ -18,7 +18,10 @@ use crate::{
     command::timeline,
     diagnostic::Diagnostic,
     plan::Plan,
-    term::{code::Lang, markup::escaped},
+    term::{
+        code::Lang,
+        markup::{escaped, prose},
+    },
 };
 
 /// The parts about a scheduled program; an error if it cannot be lowered.
@@ -46,7 +49,7 @@ pub(super) fn told(plan: &Plan, func: &Func, target: &Target) -> Result<Vec<Part
 }
 
 fn list(notes: &[String]) -> String {
-    let items: Vec<_> = notes.iter().map(|it| format!("<li>{}</li>\n", escaped(it))).collect();
+    let items: Vec<_> = notes.iter().map(|it| format!("<li>{}</li>\n", prose(it))).collect();
     format!("<ul>\n{}</ul>\n", items.concat())
 }
 
@@ -79,7 +82,7 @@ fn machine(plan: &Plan, func: &Func, target: &Target, source: &str) -> String {
 }
 
 fn missing(what: &str, err: &Diagnostic) -> String {
-    format!("<p class=\"quiet\">{what}: {}</p>\n", escaped(err.message()))
+    format!("<p class=\"quiet\">{what}: {}</p>\n", prose(err.message()))
 }
 
 fn table(rows: &[[String; HEADS.len()]]) -> String {

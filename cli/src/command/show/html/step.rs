@@ -11,7 +11,7 @@ use crate::{
     command::timeline,
     term::{
         code::{Lang, html},
-        markup::escaped,
+        markup::prose,
     },
 };
 
@@ -54,7 +54,7 @@ impl<'a> Tale<'a> {
             step.name()
         );
         let _ = writeln!(out, "<pre class=\"call\">{}</pre>", html(&call, Lang::Ron));
-        let _ = writeln!(out, "<p>{}</p>", escaped(&about(step.name())));
+        let _ = writeln!(out, "<p>{}</p>", prose(&about(step.name())));
         out += &match changes::html(&session.last_diff(CONTEXT)) {
             it if it.is_empty() => "<p class=\"quiet\">It changes nothing in the program.</p>\n".to_owned(),
             it => it,
@@ -75,7 +75,7 @@ impl<'a> Tale<'a> {
                 // The same reason for step after step is no news.
                 let reason = err.message().to_owned();
                 let is_old = self.reason.as_ref() == Some(&reason);
-                let words = format!("<p class=\"quiet\">There is no code yet: {}</p>\n", escaped(&reason));
+                let words = format!("<p class=\"quiet\">There is no code yet: {}</p>\n", prose(&reason));
                 self.reason = Some(reason);
                 return if is_old { String::new() } else { words };
             }
@@ -125,7 +125,7 @@ fn lines(count: usize) -> String {
 fn about(name: &str) -> String {
     let text = primitive::explain(name).unwrap_or_default();
     let paragraph: Vec<_> = text.lines().take_while(|it| !it.trim().is_empty()).collect();
-    let paragraph = paragraph.join(" ").replace('`', "");
+    let paragraph = paragraph.join(" ");
     let end = paragraph.find(". ").map_or(paragraph.len(), |it| it + 1);
     paragraph[..end].to_owned()
 }
