@@ -55,7 +55,13 @@ impl Source<'_> {
                     let span = param_place(self.text, self.script, name);
                     Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
                 }
-                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
+                (None, false) => {
+                    // What is no parameter may have been meant for a knob.
+                    let knobs = || self.script.knobs.keys().map(ir::Name::as_str);
+                    let near = err.param().and_then(|it| schedule::nearest(it, knobs()));
+                    let help = near.map(|it| format!("did you mean the knob `{it}`?")).or_else(|| err.help());
+                    Diagnostic::usage(&err, err.to_string()).help(help)
+                }
             }
         })
     }

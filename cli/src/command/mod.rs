@@ -21,6 +21,7 @@ mod measure;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod space;
 mod sweep;
@@ -72,6 +73,7 @@ enum Command {
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -163,6 +165,7 @@ impl Command {
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(shell),
             Command::Man(it) => it.run(shell),
+            Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }
