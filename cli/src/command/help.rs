@@ -72,6 +72,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("resume mine.twlog --trials 2000", "and try more than was asked for"),
         ],
     ),
+    (
+        "compare",
+        &[
+            ("compare before.ron after.ron", "which is faster, and how sure that is"),
+            ("compare mine.twlog mine.ron --fail-on slower=2%", "with the best trial, for a test"),
+        ],
+    ),
     ("top", &[("top mine.twlog", "the ten fastest"), ("top mine.twlog other.twlog -k 3", "of several logs")]),
     (
         "replay",
