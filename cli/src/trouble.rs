@@ -49,6 +49,10 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// An exported bundle does not build, or its own program finds its numbers wrong.
+    BundleWrong,
+    /// An exported bundle was built and could not be run, for want of a device.
+    BundleNotRun,
 }
 
 ir::codes!(Trouble {
@@ -75,4 +79,6 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    BundleWrong = 5051,
+    BundleNotRun = 5052,
 });

@@ -9,6 +9,7 @@ mod clock;
 mod dims;
 mod doctor;
 mod explain;
+mod export;
 mod inspect;
 mod ladder;
 mod log;
@@ -56,6 +57,7 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Export(export::Export),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
@@ -100,6 +102,7 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
