@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 
 /// A program with everything that was made on the way to it.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub struct Built {
     /// The scheduled program.
     pub(crate) func: Func,
     /// The emitted source.
@@ -30,6 +30,31 @@ pub(crate) struct Built {
 }
 
 impl Built {
+    /// The scheduled program.
+    pub fn func(&self) -> &Func {
+        &self.func
+    }
+
+    /// The emitted C or CUDA C++.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What a machine loads: the machine code, and how each kernel is launched.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What each kernel needs of a multiprocessor, where the compiler tells.
+    pub fn resources(&self) -> &[Resources] {
+        &self.resources
+    }
+
+    /// What the schedule asks for in vain.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The same machine code for other values of the symbolic dimensions.
     pub(crate) fn at(&self, dims: &IndexMap<Name, i64>) -> Result<Program, Diagnostic> {
         let binary = self.program.binary.clone();
@@ -49,7 +74,7 @@ pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Diagnos
 }
 
 /// Lowers, emits and compiles.
-pub(crate) fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
+pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
     let (module, notes) = lower(func, target)?;
     let source = source(&module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;

@@ -1,13 +1,61 @@
-//! From a RON schedule to a verified, measured kernel: the verbs of the command `tilewright`, as a library.
+//! From a schedule to a verified, measured kernel: the verbs of the command `tilewright`, as a library.
+//!
+//! A [`Plan`] is a schedule with its workload: a script in a file, or a [`Schedule`] written in Rust. Every verb takes one, and
+//! every refusal is a [`Diagnostic`], with the code, the places and the help that the command line shows.
+//!
+//! | verb | here |
+//! | --- | --- |
+//! | `check` | [`Plan::load`], [`Plan::schedule`], [`Schedule::step`] |
+//! | `show` | [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
+//! | `run` | [`run`] |
+//! | `tune`, `resume` | [`Tuner`] |
+//! | `explain` | [`codes`], [`Diagnostic::code`] |
+//!
+//! ```
+//! # fn main() -> Result<(), tilewright::Diagnostic> {
+//! use tilewright::{Plan, RunOptions, Schedule, Target};
+//!
+//! let mut schedule = Schedule::new("matmul", [("m", 64), ("n", 64), ("k", 64)], Target::Cpu)?;
+//! schedule.step(r#"reorder(order: ["i", "k", "j"])"#)?.step(r#"vectorize(loop: "j")"#)?;
+//! let found = tilewright::run(&schedule.plan()?, &RunOptions::default(), &mut |_| {})?;
+//! let measured = found.measured();
+//! assert!(measured.failure.is_none(), "the numbers are right before and after timing");
+//! println!("{:.1} GFLOPS", measured.gflops.unwrap());
+//!
+//! let err = Plan::parse("mine.ron".as_ref(), r#"schedule(workload: "matmull", steps: [])"#, &[]).unwrap_err();
+//! assert!(err.to_string().contains("did you mean `matmul`?"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The crates below are there for whoever needs more: [`ir`] for programs, [`schedule`] for primitives and sessions, [`codegen`]
+//! for lowering, the virtual GPU and devices, [`tuner`] for measuring, searching and logs.
+//!
+//! A program that tunes starts itself again as a worker: its `main` begins with [`serve_if_worker`].
 
 mod build;
+mod clock;
 mod codes;
 pub mod command;
 mod diagnostic;
+mod measuring;
 mod plan;
+mod scheduling;
 mod term;
 mod trouble;
+mod tuning;
 
+pub use build::{Built, build};
+pub use codegen;
 pub use codes::codes;
 pub use diagnostic::{Diagnostic, Fault};
+pub use ir::{self, Target};
+pub use measuring::{Run, RunOptions, run};
+pub use plan::Plan;
+pub use schedule;
+pub use scheduling::Schedule;
 pub use trouble::Trouble;
+pub use tuner;
+pub use tuning::{TuneOptions, Tuner, Workers};
+
+pub use command::serve_if_worker;

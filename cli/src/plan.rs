@@ -19,8 +19,10 @@ use tuner::Space;
 use crate::{diagnostic::Diagnostic, trouble::Trouble};
 
 /// A script, read, with its workload at the wanted sizes.
-#[derive(Debug)]
-pub(crate) struct Plan {
+///
+/// All verbs take one: from a file by [`Plan::load`], or from a [`Schedule`](crate::Schedule) written in Rust.
+#[derive(Clone, Debug)]
+pub struct Plan {
     /// The file.
     pub(crate) path: PathBuf,
     /// Its text.
@@ -59,13 +61,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
 
 impl Plan {
     /// A script from a file, with parameters and knobs of the script overridden.
-    pub(crate) fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn load(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let text = read(path)?;
         Plan::parse(path, &text, params)
     }
 
     /// A script from its text. Paths in it are relative to its own.
-    pub(crate) fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+    pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
         let refused =
             |err: ScriptError| Diagnostic::failed(&err, &err.message).at(path, text, err.span).help(err.help);
         let script = Script::parse(text).map_err(refused)?;
@@ -104,7 +106,7 @@ impl Plan {
 
     /// The target: what the user asks for, else what the script says, else the cpu. An architecture that neither
     /// names is `found`, else `sm_80`, the oldest that the emitted code is for.
-    pub(crate) fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
+    pub fn target(&self, asked: Option<&ScriptTarget>, found: Option<Arch>) -> Target {
         let target = asked.or(self.script.target.as_ref().map(|it| &it.value));
         match target {
             None | Some(ScriptTarget::Cpu) => Target::Cpu,
@@ -140,7 +142,7 @@ impl Plan {
     }
 
     /// Applies the first steps, or all.
-    pub(crate) fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
+    pub fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
             session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;

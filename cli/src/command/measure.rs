@@ -6,13 +6,14 @@ use std::{
 };
 
 use codegen::device::MachineInfo;
-use schedule::{Step, workload::Param};
 use tuner::{
-    Bench, BenchError, Bound, Candidate, Case, CaseError, Comparison, Environment, Failure, Measured,
-    Progress, Record, Regime, Settings, Verification, append, sha256,
+    Bench, Bound, Candidate, Comparison, Failure, Measured, Progress, Record, Regime, Settings, Verification,
+    append,
 };
 
-use crate::{build::Built, command::clock, diagnostic::Diagnostic, plan::Plan, term::shell::Shell};
+use crate::{build::Built, diagnostic::Diagnostic, term::shell::Shell};
+
+pub(crate) use crate::measuring::{bench_error, case, record};
 
 /// How to measure: the flags that commands share.
 #[derive(Debug, clap::Args)]
@@ -43,20 +44,6 @@ impl Measure {
     }
 }
 
-/// The case of a plan.
-pub(crate) fn case(plan: &Plan, seed: u64) -> Result<Case, Diagnostic> {
-    let case = Case::new(plan.func.clone(), plan.dims.clone(), seed);
-    case.map_err(|err: CaseError| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
-}
-
-/// The error of a bench.
-pub(crate) fn bench_error(err: BenchError) -> Diagnostic {
-    match err {
-        BenchError::Device(err) => Diagnostic::device(&err),
-        BenchError::Reference(ref inner) => Diagnostic::failed(inner, err.to_string()),
-    }
-}
-
 /// Times programs against each other, with a progress line.
 pub(crate) fn compare(
     bench: &mut Bench<'_>,
@@ -69,36 +56,15 @@ pub(crate) fn compare(
         .iter()
         .map(|(label, built)| Candidate { label: (*label).to_owned(), program: &built.program })
         .collect();
-    bench.compare(&candidates, settings, &mut |progress| match progress {
-        Progress::Verifying(label) => shell.progress(&format!("{what}: verifying {label}")),
-        Progress::Round { number, of } => shell.progress(&format!("{what}: round {number} of {of}")),
-    })
+    bench.compare(&candidates, settings, &mut |it| show_progress(what, &it, shell))
 }
 
-/// The log's line about a program.
-pub(crate) fn record(
-    plan: &Plan,
-    built: &Built,
-    case: &Case,
-    comparison: &Comparison,
-    measured: &Measured,
-    environment: Environment,
-) -> Record {
-    let value = |it: &Param| serde_json::to_value(it).unwrap_or_default();
-    let script = tuner::Script {
-        name: plan.path.display().to_string(),
-        text: plan.text.clone(),
-        workload: plan.script.workload.value.clone(),
-        params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
-        steps: plan.steps.iter().map(|it: &Step| serde_json::to_value(it).unwrap_or_default()).collect(),
-    };
-    let mut record = Record::new(case, comparison, measured, script, environment, clock::now());
-    record.ir_sha256 = sha256(&ir::text::print(&built.func).text);
-    record.source_sha256 = sha256(&built.source);
-    record.launches.clone_from(&built.program.launches);
-    record.resources =
-        (!built.resources.is_empty()).then(|| serde_json::to_value(&built.resources).unwrap_or_default());
-    record
+/// How far a measurement is, in the progress line.
+pub(crate) fn show_progress(what: &str, progress: &Progress<'_>, shell: &mut Shell<'_>) {
+    match progress {
+        Progress::Verifying(label) => shell.progress(&format!("{what}: verifying {label}")),
+        Progress::Round { number, of } => shell.progress(&format!("{what}: round {number} of {of}")),
+    }
 }
 
 /// Appends to the log, if one is wanted.

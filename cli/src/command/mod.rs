@@ -5,7 +5,6 @@
 
 mod check;
 mod climb;
-mod clock;
 mod dims;
 mod doctor;
 mod explain;
@@ -66,6 +65,17 @@ enum Command {
     Report(report::Report),
     #[command(hide = true)]
     Worker(worker::Worker),
+}
+
+/// Serves as a worker and ends the process, if it was started as one (`PROGRAM worker …`); else does nothing.
+///
+/// [`Tuner`](crate::Tuner) compiles and measures in processes that may crash. It starts them from the program that it runs in, so
+/// that program's `main` begins with this.
+pub fn serve_if_worker() {
+    if std::env::args_os().nth(1).is_some_and(|it| it == "worker") {
+        let code = main();
+        std::process::exit(i32::from(code != ExitCode::SUCCESS));
+    }
 }
 
 /// What the binary does: reads the command line, does the work, renders what went wrong.

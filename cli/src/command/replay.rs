@@ -11,11 +11,8 @@ use tuner::{
 };
 
 use crate::{
-    command::tune::{Workers, interval_words},
-    diagnostic::Diagnostic,
-    term::shell::Shell,
-    term::table::Table,
-    trouble::Trouble,
+    command::tune::interval_words, diagnostic::Diagnostic, term::shell::Shell, term::table::Table,
+    trouble::Trouble, tuning::Workers,
 };
 
 /// Make the trials of a log again and compare

@@ -4,21 +4,20 @@ use std::path::PathBuf;
 
 use codegen::device::MachineInfo;
 use indexmap::IndexMap;
-use ir::{Arch, Name};
+use ir::Name;
 use schedule::workload::Param;
 use serde_json::json;
-use tuner::{Bench, Comparison, Environment, Measured, Ratio, library};
+use tuner::{Comparison, Measured, Ratio, library};
 
 use crate::{
-    build::{build, open},
     command::dims::{Values, combinations, parse_values},
     command::inspect,
     command::measure::{
-        Measure, bench_error, case, compare, failure_words, gflops_words, log, record, roofline_words,
-        time_words, verified_words,
+        Measure, failure_words, gflops_words, log, roofline_words, show_progress, time_words, verified_words,
     },
     command::sweep::Sweep,
     diagnostic::Diagnostic,
+    measuring::RunOptions,
     plan::{Asked, Plan, parse_asked, parse_param},
     term::shell::Shell,
     trouble::Trouble,
@@ -71,33 +70,22 @@ impl Run {
                 shell,
             );
         }
-        let asked = self.target.as_ref().and_then(Asked::machine);
-        let wanted = plan.target(asked, None);
-        // What can be refused without a machine is refused before one is opened.
-        plan.schedule(&wanted, None)?;
-        let mut machine = open(&wanted)?;
-        let info = machine.info().clone();
-        let target = plan.target(asked, Arch::parse(&info.arch));
-
+        let options = RunOptions {
+            target: self.target.as_ref().and_then(Asked::machine).cloned(),
+            seed: self.measure.seed,
+            regime: self.measure.regime,
+            threads: self.measure.threads,
+        };
         shell.progress("compiling");
-        let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;
-        let case = case(&plan, self.measure.seed)?;
-        let settings = self.measure.settings(&info);
-        let inputs = case.inputs();
-        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
-        let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
-        let comparison = compare(&mut bench, &[(&name, &built)], &settings, "run", shell);
+        let found = crate::run(&plan, &options, &mut |it| show_progress("run", &it, shell))?;
         shell.done();
-
-        let environment = Environment::new(&info, &case, &settings);
-        let measured = &comparison.candidates[0];
-        let record = record(&plan, &built, &case, &comparison, measured, environment);
-        log(self.measure.log.as_deref(), std::slice::from_ref(&record))?;
+        let (measured, notes) = (found.measured(), &found.built.notes);
+        log(self.measure.log.as_deref(), std::slice::from_ref(&found.record))?;
         if shell.json {
-            shell.json(&json!({"ok": measured.failure.is_none(), "record": record, "notes": built.notes}))?;
+            shell.json(&json!({"ok": measured.failure.is_none(), "record": found.record, "notes": notes}))?;
         } else {
-            self.print(&plan, &info, &comparison, measured, shell)?;
-            for it in &built.notes {
+            self.print(&plan, &found.machine, &found.comparison, measured, shell)?;
+            for it in notes {
                 writeln!(shell.out, "note       {it}")?;
             }
         }

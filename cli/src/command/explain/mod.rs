@@ -1,30 +1,56 @@
 //! `tilewright explain`.
 
+mod code;
 mod intrinsic;
 
-use ir::intrin;
+use ir::{Code, intrin};
 use schedule::primitive;
 use serde_json::json;
 
 use crate::{diagnostic::Diagnostic, term::shell::Shell, term::table::Table, trouble::Trouble};
 
-/// Explain a primitive or a tensor intrinsic, or list all of them
+/// Explain an error code, a primitive or a tensor intrinsic, or list all of them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// The primitive or the intrinsic; all are listed without it
+    /// The code, the primitive or the intrinsic: TW1002, split, mma_m16n8k16_f16_f32. Without it all primitives and intrinsics are
+    /// listed
     name: Option<String>,
+    /// List all codes
+    #[arg(long, conflicts_with = "name")]
+    codes: bool,
 }
 
 impl Explain {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match &self.name {
             Some(name) => one(name, shell),
+            None if self.codes => codes(shell),
             None => all(shell),
         }
     }
 }
 
+fn codes(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    if shell.json {
+        let all = code::headings().map(|(code, about)| json!({"code": code, "about": about}));
+        return shell.json(&json!({"ok": true, "codes": all.collect::<Vec<_>>()}));
+    }
+    let mut table = Table::new(["code", "what is refused"]);
+    code::headings().for_each(|(code, about)| table.row([code, about]));
+    table.print(shell.out)?;
+    Ok(())
+}
+
 fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    if let Some(code) = Code::parse(name)
+        && let Some(page) = code::page(code)
+    {
+        if shell.json {
+            return shell.json(&code::data(code, page));
+        }
+        write!(shell.out, "{}", code::plain(page))?;
+        return Ok(());
+    }
     if let Some(found) = intrin::find(name) {
         if shell.json {
             return shell.json(&intrinsic::data(found));
@@ -34,9 +60,12 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     }
     let Some(text) = primitive::explain(name) else {
         let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
+        let known = known.chain(code::headings().map(|it| it.0));
         let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
-        let all = "`tilewright explain` lists all of them".to_owned();
-        let title = format!("there is no primitive or intrinsic `{name}`");
+        let all =
+            "`tilewright explain` lists primitives and intrinsics, `tilewright explain --codes` all codes"
+                .to_owned();
+        let title = format!("there is no primitive, intrinsic or code `{name}`");
         return Err(Diagnostic::usage(Trouble::Topic, title).help(help.unwrap_or(all)));
     };
     if shell.json {

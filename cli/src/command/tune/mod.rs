@@ -3,30 +3,32 @@
 mod progress;
 mod resume;
 mod show;
-mod start;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use ir::Name;
 use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{
     Regime,
-    log::{Incumbent, Plan, Strategy, Writer},
+    log::{self, Incumbent},
 };
 
 use crate::{
-    command::clock,
     command::measure::parse_regime,
     diagnostic::Diagnostic,
-    plan::{self, parse_dim, parse_param, parse_target},
+    plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
     trouble::Trouble,
+    tuning::{TuneOptions, Tuner, Workers},
 };
 
+use progress::Progress;
 pub(crate) use resume::Resume;
 pub(crate) use show::interval_words;
-use start::Start;
-pub(crate) use start::Workers;
 
 /// Search a space of schedules for the fastest
 ///
@@ -88,40 +90,64 @@ pub(crate) struct Tune {
 
 impl Tune {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let mut plan = plan::Plan::load(&self.script, &self.params)?;
+        let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims = self.dims.iter().cloned().collect();
-        plan.expect_dims()?;
-        let space = plan.space()?;
-        let incumbents = self.incumbent.iter().map(|it| incumbent(it, &plan)).collect::<Result<_, _>>()?;
+        let options = self.options(&plan)?;
         shell.progress("starting workers");
-        let pool = self.workers.start(&plan.target(self.target.as_ref(), None))?;
-        let target = plan.target(self.target.as_ref(), start::arch_of(&pool));
-        let limits = Plan {
-            trials: self.trials,
-            seconds: self.time,
-            finalists: self.finalists,
-            regime: self.regime,
-            rounds: self.rounds.try_into().unwrap_or(usize::MAX),
-            baseline: !self.no_baseline,
-            incumbents,
-            per_step: self.per_step,
-            threads: self.threads,
-            exclusive: target == ir::Target::Cpu,
-        };
-        let strategy = Strategy { name: self.strategy.clone(), params: indexmap::IndexMap::new() };
-        let problem = start::problem(&plan, self.seed, target)?;
-        let head = start::head(&plan, &problem, &space, &pool, strategy, limits);
-        let folder = self.log.clone().unwrap_or_else(|| default_log(&self.script));
-        let writer = Writer::create(&folder, &head).map_err(|err| Diagnostic::log(&err))?;
-        let log = tuner::log::RunLog::empty(writer.path());
-        Start { problem, space, head, folder, writer, log, pool }.run(shell)
+        ended(Tuner::start(&plan, &options)?, &options.log, shell)
+    }
+
+    fn options(&self, plan: &Plan) -> Result<TuneOptions, Diagnostic> {
+        let incumbents = self.incumbent.iter().map(|it| incumbent(it, plan)).collect::<Result<_, _>>()?;
+        Ok(TuneOptions {
+            target: self.target.clone(),
+            seed: self.seed,
+            strategy: self.strategy.clone(),
+            log: self.log.clone().unwrap_or_else(|| default_log(&self.script)),
+            plan: log::Plan {
+                trials: self.trials,
+                seconds: self.time,
+                finalists: self.finalists,
+                regime: self.regime,
+                rounds: self.rounds.try_into().unwrap_or(usize::MAX),
+                baseline: !self.no_baseline,
+                incumbents,
+                per_step: self.per_step,
+                threads: self.threads,
+                exclusive: false,
+            },
+            workers: self.workers.clone(),
+        })
     }
 }
 
+/// Runs to the end with a progress line, and prints what came out.
+fn ended(tuner: Tuner, folder: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    let stop = Arc::new(AtomicBool::new(false));
+    on_interrupt(&stop)
+        .map_err(|err| Diagnostic::usage(Trouble::Process, format!("signals cannot be caught: {err}")))?;
+    let head = tuner.head().clone();
+    let mut progress = Progress::new(&head, shell);
+    let ended = tuner.run(&stop, &mut |it| progress.seen(it));
+    let printed = progress.end();
+    let ended = ended?;
+    printed?;
+    show::ended(&head, folder, &ended, shell)
+}
+
+/// The first Ctrl-C asks for the end, the second ends.
+fn on_interrupt(stop: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(stop))?;
+        signal_hook::flag::register(signal, Arc::clone(stop))?;
+    }
+    Ok(())
+}
+
 /// The steps of a schedule that the best have to beat, at the same parameters.
-fn incumbent(path: &Path, plan: &plan::Plan) -> Result<Incumbent, Diagnostic> {
+fn incumbent(path: &Path, plan: &Plan) -> Result<Incumbent, Diagnostic> {
     let params: Vec<_> = plan.params.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
-    let other = plan::Plan::load(path, &params)?;
+    let other = Plan::load(path, &params)?;
     if other.func != plan.func {
         let title = format!("{}: its workload is not that of the space", path.display());
         return Err(Diagnostic::failed(Trouble::Incumbent, title));
@@ -143,9 +169,4 @@ fn parse_time(word: &str) -> Result<f64, String> {
     seconds
         .filter(|it| it.is_finite() && *it > 0.0)
         .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
-}
-
-/// The time of the calendar, for the tuner.
-fn now() -> String {
-    clock::now()
 }

@@ -8,11 +8,14 @@ use tuner::{
     replay::HeadError,
 };
 
-use super::{
-    now,
-    start::{Start, Workers},
+use super::ended;
+use crate::{
+    clock::now,
+    diagnostic::Diagnostic,
+    term::shell::Shell,
+    trouble::Trouble,
+    tuning::{Tuner, Workers},
 };
-use crate::{diagnostic::Diagnostic, term::shell::Shell, trouble::Trouble};
 
 /// Go on with a run that was stopped: no trial is repeated, and the stream of candidates is the same
 #[derive(Debug, clap::Args)]
@@ -63,7 +66,7 @@ impl Resume {
             other: indexmap::IndexMap::new(),
         };
         writer.append(&Entry::Event(event)).map_err(|err| Diagnostic::log(&err))?;
-        Start { problem, space, head, folder: self.log.clone(), writer, log, pool }.run(shell)
+        ended(Tuner { problem, space, head, writer, log, pool }, &self.log, shell)
     }
 
     fn read(&self) -> Result<Log, Diagnostic> {

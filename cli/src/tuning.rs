@@ -1,42 +1,48 @@
-//! What a run needs before its first trial, whether it is new or goes on: workers, the problem, the head of its segment.
+//! `tune`: what a run needs before its first trial, whether it is new or goes on, and the run itself.
 
 use std::{
     collections::hash_map::RandomState,
     env,
     hash::{BuildHasher, Hasher},
-    io,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
+    sync::atomic::AtomicBool,
     thread,
 };
 
 use indexmap::IndexMap;
 use ir::{Arch, Target};
+use schedule::script::ScriptTarget;
 use tuner::{
     Case, Regime, Roofline, Space,
     build::{Problem, target_word},
     log::{self, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
     pool::{Deadlines, Pool, Role, WorkerSpec},
     sha256,
-    tune::{TuneError, Tuning},
+    tune::{Ended, Seen, TuneError, Tuning},
 };
 
-use super::{now, progress::Progress, show};
-use crate::{command::clock, diagnostic::Diagnostic, plan::Plan, term::shell::Shell, trouble::Trouble};
+use crate::{clock, diagnostic::Diagnostic, plan::Plan, trouble::Trouble};
 
 /// The processes that compile and measure.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Workers {
+#[derive(Clone, Debug, clap::Args)]
+pub struct Workers {
     /// How many processes compile, by default one for each core
     #[arg(long = "workers", value_name = "NUMBER")]
-    compilers: Option<usize>,
+    pub compilers: Option<usize>,
     /// The GPUs to measure on
     #[arg(long, value_name = "NUMBER", default_value = "0", value_delimiter = ',')]
-    device: Vec<u32>,
+    pub device: Vec<u32>,
     /// A command that is started instead of the process that measures: any program that speaks the protocol of
     /// `tilewright worker`, such as `ssh host tilewright worker`
     #[arg(long, value_name = "COMMAND")]
-    worker_cmd: Vec<String>,
+    pub worker_cmd: Vec<String>,
+}
+
+impl Default for Workers {
+    /// A process for each core to compile, and one that measures, on the first GPU or the CPU.
+    fn default() -> Workers {
+        Workers { compilers: None, device: vec![0], worker_cmd: vec![] }
+    }
 }
 
 impl Workers {
@@ -87,70 +93,115 @@ fn pool(specs: Vec<WorkerSpec>) -> Result<Pool, Diagnostic> {
         .map_err(|err| Diagnostic::usage(&err, err.to_string()).help(help.to_owned()))
 }
 
-/// A run with all that it needs.
-pub(super) struct Start {
-    pub(super) problem: Problem,
-    pub(super) space: Space,
-    pub(super) head: Run,
-    pub(super) folder: PathBuf,
-    pub(super) writer: Writer,
-    pub(super) log: RunLog,
-    pub(super) pool: Pool,
+/// What a run is asked to do, besides its script.
+#[derive(Clone, Debug)]
+pub struct TuneOptions {
+    /// The target, instead of the script's.
+    pub target: Option<ScriptTarget>,
+    /// Where candidates and inputs are drawn from.
+    pub seed: u64,
+    /// `random` or `evolution`.
+    pub strategy: String,
+    /// The folder of the log. It must not hold a run under way.
+    pub log: PathBuf,
+    /// How far to go, and the finals.
+    pub plan: log::Plan,
+    /// The processes that compile and measure.
+    pub workers: Workers,
 }
 
-impl Start {
-    /// Runs it, with a progress line, and prints what came out.
-    pub(super) fn run(mut self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let stop = Arc::new(AtomicBool::new(false));
-        on_interrupt(&stop)
-            .map_err(|err| Diagnostic::usage(Trouble::Process, format!("signals cannot be caught: {err}")))?;
-        let head = &self.head;
-        let mut progress = Progress::new(head, shell);
+impl TuneOptions {
+    /// A random search of that many trials from seed 1, with finals of the best eight beside the vendor's library.
+    pub fn new(log: impl Into<PathBuf>, trials: u64) -> TuneOptions {
+        let plan = log::Plan {
+            trials,
+            seconds: None,
+            finalists: 8,
+            regime: Regime::Cool,
+            rounds: 31,
+            baseline: true,
+            incumbents: vec![],
+            per_step: false,
+            threads: 0,
+            exclusive: false,
+        };
+        TuneOptions {
+            target: None,
+            seed: 1,
+            strategy: "random".to_owned(),
+            log: log.into(),
+            plan,
+            workers: Workers::default(),
+        }
+    }
+}
+
+/// A run with all that it needs.
+pub struct Tuner {
+    pub(crate) problem: Problem,
+    pub(crate) space: Space,
+    pub(crate) head: Run,
+    pub(crate) writer: Writer,
+    pub(crate) log: RunLog,
+    pub(crate) pool: Pool,
+}
+
+impl Tuner {
+    /// Starts workers and a log. The parent loads neither CUDA nor candidates: what a kernel can break is a worker.
+    pub fn start(plan: &Plan, options: &TuneOptions) -> Result<Tuner, Diagnostic> {
+        plan.expect_dims()?;
+        let space = plan.space()?;
+        let pool = options.workers.start(&plan.target(options.target.as_ref(), None))?;
+        let target = plan.target(options.target.as_ref(), arch_of(&pool));
+        let limits = log::Plan { exclusive: target == Target::Cpu, ..options.plan.clone() };
+        let strategy = Strategy { name: options.strategy.clone(), params: IndexMap::new() };
+        let problem = problem(plan, options.seed, target)?;
+        let head = head(plan, &problem, &space, &pool, strategy, limits);
+        let writer = Writer::create(&options.log, &head).map_err(|err| Diagnostic::log(&err))?;
+        let log = RunLog::empty(writer.path());
+        Ok(Tuner { problem, space, head, writer, log, pool })
+    }
+
+    /// What the log says about the run as a whole.
+    pub fn head(&self) -> &Run {
+        &self.head
+    }
+
+    /// Runs to the end, or until `stop` is set; then what is under way ends, and the log can be resumed. `seen` hears of each
+    /// entry once it is on the disk.
+    pub fn run(mut self, stop: &AtomicBool, seen: &mut dyn FnMut(Seen<'_>)) -> Result<Ended, Diagnostic> {
         let tuning = Tuning {
             problem: &self.problem,
             space: &self.space,
-            head,
+            head: &self.head,
             writer: &mut self.writer,
             log: self.log,
             pool: self.pool,
-            plan: head.plan.clone(),
-            now: &now,
-            stop: &stop,
-            seen: &mut |it| progress.seen(it),
+            plan: self.head.plan.clone(),
+            now: &clock::now,
+            stop,
+            seen,
         };
-        let ended = tuning.run();
-        let printed = progress.end();
-        let ended = ended.map_err(|err| match err {
+        tuning.run().map_err(|err| match err {
             TuneError::Log(err) => Diagnostic::log(&err),
             TuneError::Incumbent(_) | TuneError::Diverged { .. } => Diagnostic::failed(&err, err.to_string()),
-        })?;
-        printed?;
-        show::ended(head, &self.folder, &ended, shell)
+        })
     }
-}
-
-/// The first Ctrl-C asks for the end, the second ends.
-fn on_interrupt(stop: &Arc<AtomicBool>) -> io::Result<()> {
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(stop))?;
-        signal_hook::flag::register(signal, Arc::clone(stop))?;
-    }
-    Ok(())
 }
 
 /// The architecture that the workers measure on.
-pub(super) fn arch_of(pool: &Pool) -> Option<Arch> {
+fn arch_of(pool: &Pool) -> Option<Arch> {
     pool.machine().and_then(|it| Arch::parse(&it.arch))
 }
 
 /// A workload at its sizes for a target.
-pub(super) fn problem(plan: &Plan, seed: u64, target: Target) -> Result<Problem, Diagnostic> {
+fn problem(plan: &Plan, seed: u64, target: Target) -> Result<Problem, Diagnostic> {
     let problem = Problem::new(plan.func.clone(), plan.dims.clone(), seed, target);
     problem.map_err(|err| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
 }
 
 /// The head of a new run.
-pub(super) fn head(
+fn head(
     plan: &Plan,
     problem: &Problem,
     space: &Space,
