@@ -109,7 +109,10 @@ fn a_missing_gpu_is_told() {
         eprintln!("skipped: there is a GPU");
         return;
     }
-    assert!(told.contains("error[TW3001]: ") && told.contains("help: ") && told.ends_with("exit code 2"), "{told}");
+    assert!(
+        told.contains("error[TW3001]: ") && told.contains("help: ") && told.ends_with("exit code 2"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeSet,
-    env, fmt::Write, fs,
+    env,
+    fmt::Write,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -93,7 +95,8 @@ fn lists(source: &Path, text: &str) -> String {
         let _ = writeln!(out, "  - [{name}](primitives/{name}.md)");
     }
     let middle = text.split_once("(primitives.md)\n").unwrap().1;
-    let by_hand = |it: &&str| !it.starts_with("  - [") || !it.contains("](primitives/") && !it.contains("](errors/");
+    let by_hand =
+        |it: &&str| !it.starts_with("  - [") || !it.contains("](primitives/") && !it.contains("](errors/");
     middle.lines().filter(by_hand).for_each(|it| out.extend([it, "\n"]));
     for (code, words) in codes(source) {
         let _ = writeln!(out, "  - [{code}: {words}](errors/{code}.md)");

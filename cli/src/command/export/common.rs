@@ -113,7 +113,8 @@ pub(super) fn signature_words(spec: &Spec<'_>) -> String {
 /// `program.tw`, the unscheduled program, and `schedule.ron`, which schedules it as this bundle was.
 pub(super) fn schedule(spec: &Spec<'_>) -> [(&'static str, String); 2] {
     let subject = spec.subject;
-    let steps: String = subject.steps.iter().map(|it| format!("        {},\n", it.to_ron())).collect();
+    let steps: Vec<_> = subject.steps.iter().map(|it| format!("        {},\n", it.to_ron())).collect();
+    let steps = steps.concat();
     let text = format!(
         "schedule(\n    about: \"Exported by tilewright {TOOL}: {}.\",\n    workload: \"./program.tw\",\n    target: \
          \"{}\",\n    steps: [\n{steps}    ],\n)\n",

@@ -39,7 +39,7 @@ impl Lang {
             IndexKind::FloorMod(a, b) => self.call("mod", plain(a, b)),
             IndexKind::Min(a, b) => self.call("min", plain(a, b)),
             IndexKind::Max(a, b) => self.call("max", plain(a, b)),
-            IndexKind::Xor(a, b) => self.infix("^", plain(a, b)),
+            IndexKind::Xor(a, b) => infix("^", plain(a, b)),
         }
     }
 
@@ -49,13 +49,13 @@ impl Lang {
         match index.kind() {
             IndexKind::Int(it) => self.int(*it),
             IndexKind::Var(name) => var(name),
-            IndexKind::Add(a, b) => self.infix("+", both(a, b)),
-            IndexKind::Mul(a, b) => self.infix("*", both(a, b)),
+            IndexKind::Add(a, b) => infix("+", both(a, b)),
+            IndexKind::Mul(a, b) => infix("*", both(a, b)),
             IndexKind::FloorDiv(a, b) => self.call("div", both(a, b)),
             IndexKind::FloorMod(a, b) => self.call("mod", both(a, b)),
             IndexKind::Min(a, b) => self.call("min", both(a, b)),
             IndexKind::Max(a, b) => self.call("max", both(a, b)),
-            IndexKind::Xor(a, b) => self.infix("^", both(a, b)),
+            IndexKind::Xor(a, b) => infix("^", both(a, b)),
         }
     }
 
@@ -70,10 +70,6 @@ impl Lang {
         }
     }
 
-    fn infix(self, sign: &str, (a, b): (String, String)) -> String {
-        format!("({a} {sign} {b})")
-    }
-
     fn call(self, word: &str, (a, b): (String, String)) -> String {
         let prefix = match self {
             Lang::C => "tw_",
@@ -81,6 +77,10 @@ impl Lang {
         };
         format!("{prefix}{word}({a}, {b})")
     }
+}
+
+fn infix(sign: &str, (a, b): (String, String)) -> String {
+    format!("({a} {sign} {b})")
 }
 
 /// An index as people and other tools read it: `m * 4096`, `ceildiv` written out.

@@ -119,8 +119,8 @@ fn constraints(spec: &Spec<'_>) -> Vec<String> {
 fn numerics(spec: &Spec<'_>) -> Value {
     let terms = BlockError::of(&spec.subject.plain);
     let steps = |it: &BlockError| {
-        let all = it.reduce.iter().map(|it| spec.value(it).and_then(|it| u64::try_from(it).ok()));
-        all.fold(Some(1u64), |all, it| Some(all?.saturating_mul(it?)))
+        let mut all = it.reduce.iter().map(|it| spec.value(it).and_then(|it| u64::try_from(it).ok()));
+        all.try_fold(1u64, |all, it| Some(all.saturating_mul(it?)))
     };
     let tolerance = terms.iter().map(|it| Some(it.at(steps(it)?))).sum::<Option<f64>>();
     let blocks = terms.iter().map(|it| {

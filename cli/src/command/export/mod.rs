@@ -4,6 +4,7 @@
 //! launchers know nothing that is not in [`spec::Spec`], and compare with the unscheduled program ([`reference`]) under the
 //! tolerance of the tuner. Names in emitted text are validated identifiers; nothing that a log stores is executed.
 
+mod candle;
 mod common;
 mod cpu;
 mod cuda;
@@ -11,6 +12,7 @@ mod expr;
 mod manifest;
 mod readme;
 mod reference;
+mod rust;
 mod spec;
 mod subject;
 mod value;
@@ -116,7 +118,9 @@ impl Export {
     ) -> Result<(), Diagnostic> {
         let names: Vec<_> = files.iter().map(|it| it.0).collect();
         let target = target_word(&subject.target);
-        left_out.iter().for_each(|it| shell.note(it));
+        for it in left_out {
+            shell.note(it);
+        }
         if !shell.json {
             let out = self.out.display();
             writeln!(shell.out, "{out}: {} files for {target}, from {}", names.len(), subject.origin)?;

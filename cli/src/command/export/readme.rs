@@ -13,7 +13,7 @@ use super::{
 pub(super) fn readme(spec: &Spec<'_>, left_out: &[String]) -> String {
     let subject = spec.subject;
     let args = c_args(spec);
-    let left_out: String = left_out.iter().map(|it| format!("* {it}\n")).collect();
+    let left_out: Vec<_> = left_out.iter().map(|it| format!("* {it}\n")).collect();
     let dims = subject.dims.iter().next().map(|(name, value)| format!(" {name}={value}"));
     let template = match subject.target {
         Target::Cpu => include_str!("templates/README.cpu.md"),
@@ -30,7 +30,7 @@ pub(super) fn readme(spec: &Spec<'_>, left_out: &[String]) -> String {
             ("ARGS", args),
             ("SIGNATURE", signature_words(spec).replace("\n   ", "\n* ")),
             ("DIM", dims.unwrap_or_default()),
-            ("LEFT_OUT", left_out),
+            ("LEFT_OUT", left_out.concat()),
         ],
     )
 }

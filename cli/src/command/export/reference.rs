@@ -69,8 +69,8 @@ fn stages(func: &Func) -> Vec<Stage<'_>> {
 }
 
 fn call(number: usize, at: &[String]) -> String {
-    let at: String = at.iter().map(|it| format!(", {it}")).collect();
-    format!("stage_{number}(r{at})")
+    let at: Vec<_> = at.iter().map(|it| format!(", {it}")).collect();
+    format!("stage_{number}(r{})", at.concat())
 }
 
 pub(super) struct Printer<'a> {
@@ -148,11 +148,11 @@ impl Printer<'_> {
         }
         let (open, last) = match self.lang {
             Lang::C => {
-                let at: String = at.map(|it| format!(", int64_t {it}")).collect();
+                let at = at.map(|it| format!(", int64_t {it}")).collect::<Vec<_>>().concat();
                 (format!("static {kind} stage_{number}(tw_reference *r{at}) {{"), "return acc;")
             }
             Lang::Rust => {
-                let at: String = at.map(|it| format!(", {it}: i64")).collect();
+                let at = at.map(|it| format!(", {it}: i64")).collect::<Vec<_>>().concat();
                 (format!("fn stage_{number}(r: &mut Reference{at}) -> {kind} {{"), "acc")
             }
         };
@@ -167,7 +167,7 @@ impl Printer<'_> {
             );
         }
         let indent = self.indent();
-        let body: String = lines.iter().map(|it| format!("{indent}{it}\n")).collect();
+        let body = lines.iter().map(|it| format!("{indent}{it}\n")).collect::<Vec<_>>().concat();
         let (buffer, block) = (&it.store.place.buffer, &it.block.name);
         let comment = match self.lang {
             Lang::C => format!("/* An element of `{buffer}`, as the block `{block}` makes it. */"),

@@ -44,6 +44,10 @@ pub(super) fn bundle(folder: &Path, target: &Target) -> Result<Verdict, Diagnost
     let failed = |err| Diagnostic::io(folder, &err);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
+        // The one folder is the crate for candle, which is not built.
+        if entry.path().is_dir() {
+            continue;
+        }
         fs::copy(entry.path(), copy.path().join(entry.file_name())).map_err(failed)?;
     }
     build(copy.path(), target)?;

@@ -39,7 +39,11 @@ fn parent(out: &Path) -> &Path {
 
 fn fill(folder: &Path, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
     fs::create_dir(folder)?;
-    files.iter().try_for_each(|(name, bytes)| fs::write(folder.join(name), bytes))
+    files.iter().try_for_each(|(name, bytes)| {
+        let path = folder.join(name);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(path, bytes)
+    })
 }
 
 /// A rename cannot replace a folder with files in it: the old one steps aside first.
