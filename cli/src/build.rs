@@ -1,7 +1,7 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, nvrtc, occupancy},
+    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, cc, nvrtc, occupancy},
     emit::emit,
     lower::{lower_explained, no_effect},
 };
@@ -10,7 +10,7 @@ use ir::{Arch, Func, Module, Name, Target};
 
 use tuner::build::machine_code;
 
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, term::shell::Shell};
 
 /// A program with everything that was made on the way to it.
 #[derive(Debug)]
@@ -71,6 +71,22 @@ pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>
 /// The source of a lowered program.
 pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Diagnostic> {
     emit(module, target).map_err(|err| Diagnostic::failed(&err, err.to_string()))
+}
+
+/// Tells with `--verbose` what compiles for a target.
+pub(crate) fn tell_compiler(target: &Target, shell: &mut Shell<'_>) {
+    shell.detail(|| match target {
+        Target::Cpu => match cc::find() {
+            Ok(it) => format!("C compiler: `{}`, {}", it.command.join(" "), it.version),
+            Err(err) => err.to_string(),
+        },
+        Target::Cuda(arch) => match nvrtc::find() {
+            Ok(it) => {
+                format!("NVRTC {}.{} at {}, for {arch}", it.version.0, it.version.1, it.path.display())
+            }
+            Err(err) => err.to_string(),
+        },
+    });
 }
 
 /// Lowers, emits and compiles.

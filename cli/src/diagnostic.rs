@@ -5,7 +5,7 @@ use std::{fmt, io, ops::Range, path::Path};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use codegen::{device::DeviceError, lower::LowerError};
 use ir::{Code, Coded, Func, Name, VerifyError};
-use schedule::{ScheduleError, workload::WorkloadError};
+use schedule::{ScheduleError, ScriptError, workload::WorkloadError};
 use serde_json::{Value, json};
 use tuner::log::LogError;
 
@@ -36,6 +36,9 @@ pub enum Fault {
     /// Nobody reads the output any more.
     Closed,
 }
+
+/// How many errors are told at once.
+const MOST: usize = 10;
 
 /// A text with places in it to point at.
 #[derive(Debug)]
@@ -108,6 +111,34 @@ impl Diagnostic {
         Some(first)
     }
 
+    /// Arguments that cannot be read, in the words of their reader, which begin with `error: ` and may go on with tips.
+    pub(crate) fn arguments(words: &str) -> Diagnostic {
+        let mut parts = words.trim_start_matches("error: ").split("\n\n").map(str::trim);
+        let lines = |it: &str| it.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let title = parts.next().map(lines).unwrap_or_default();
+        let tips = parts.flat_map(str::lines).map(|it| it.trim().trim_start_matches("tip: "));
+        let tips: Vec<_> = tips.filter(|it| !it.starts_with("For more information")).collect();
+        let help = (!tips.is_empty()).then(|| tips.join("\n"));
+        Diagnostic::usage(Trouble::Arguments, title).help(help)
+    }
+
+    /// Two as one, in the order of their places.
+    pub(crate) fn and(mut self, mut other: Diagnostic) -> Diagnostic {
+        let (ours, theirs) = (std::mem::take(&mut self.more), std::mem::take(&mut other.more));
+        let mut all: Vec<_> = [self, other].into_iter().chain(ours).chain(theirs).collect();
+        let start = |it: &Diagnostic| it.places.first().and_then(|it| Some(it.marks.first()?.span.start));
+        all.sort_by_key(start);
+        let first = all.remove(0);
+        Diagnostic { more: all, ..first }
+    }
+
+    /// What is wrong in the text of a script.
+    pub(crate) fn script(path: &Path, text: &str, err: ScriptError) -> Diagnostic {
+        let more = err.more.into_iter().map(|it| Diagnostic::script(path, text, it)).collect();
+        let report = Diagnostic::failed(err.problem, err.message).help(err.help);
+        Diagnostic { more, ..report.at(path, text, err.span) }
+    }
+
     /// A file that cannot be read or written.
     pub(crate) fn io(path: &Path, err: &io::Error) -> Diagnostic {
         let reason = match err.kind() {
@@ -160,7 +191,7 @@ impl Diagnostic {
         let message = err.to_string();
         let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
         let mut report = Diagnostic::failed(err, title).help(err.help());
-        report.script(path, text, step, &err.names());
+        report.step(path, text, step, &err.names());
         report.program("the program before it", before, &err.names());
         report
     }
@@ -194,7 +225,7 @@ impl Diagnostic {
     }
 
     /// Points at the culprit within a step, or at the whole step.
-    fn script(&mut self, path: &Path, text: &str, step: &Range<usize>, names: &[&Name]) {
+    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, names: &[&Name]) {
         let quoted = |name: &&Name| {
             let word = format!("\"{name}\"");
             let at = step.start + text.get(step.clone())?.find(&word)? + 1;
@@ -218,8 +249,10 @@ impl Diagnostic {
 
     /// As text for people, like rustc's.
     pub(crate) fn render(&self, colour: bool) -> String {
-        let all = [self].into_iter().chain(&self.more).map(|it| it.render_one(colour));
-        all.collect::<Vec<_>>().join("\n\n")
+        let all = [self].into_iter().chain(&self.more).take(MOST).map(|it| it.render_one(colour));
+        let rest = (1 + self.more.len()).saturating_sub(MOST);
+        let rest = (rest > 0).then(|| format!("and {rest} more"));
+        all.chain(rest).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Where there is more about it.

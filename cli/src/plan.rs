@@ -11,12 +11,18 @@ use ir::{Arch, Func, Name, Target};
 use schedule::{
     Choice, Decisions, ScriptError, Session, Step,
     script::{Script, ScriptTarget},
-    workload::{self, Param},
+    workload::Param,
 };
 
 use tuner::Space;
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+pub(crate) use crate::source::place;
+use crate::{
+    diagnostic::Diagnostic,
+    refusals::Doubts,
+    source::{Source, find_workload},
+    trouble::Trouble,
+};
 
 /// A script, read, with its workload at the wanted sizes.
 ///
@@ -68,16 +74,21 @@ impl Plan {
 
     /// A script from its text. Paths in it are relative to its own.
     pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        let refused =
-            |err: ScriptError| Diagnostic::failed(&err, &err.message).at(path, text, err.span).help(err.help);
-        let script = Script::parse(text).map_err(refused)?;
-        let (file, workload_text) = find_workload(path, text, &script)?;
+        let refused = |err: ScriptError| Diagnostic::script(path, text, err);
+        let (script, wrong) = Script::read(text).map_err(refused)?;
         let (params, decisions) = split_given(&script, given)?;
-        let source = Source { path, text, script: &script, file: &file, workload: &workload_text };
-        let (func, all_params) = if file.extension().is_some_and(|it| it == "tw") {
-            (source.program()?, IndexMap::new())
-        } else {
-            source.instance(&params, given)?
+        let made = find_workload(path, text, &script).and_then(|(file, workload)| {
+            let source = Source { path, text, script: &script, file: &file, workload: &workload };
+            source.made(&params, given)
+        });
+        let (func, all_params) = match (made, wrong) {
+            (Ok(made), None) => made,
+            (Err(report), None) => return Err(report),
+            // What was given may have been meant for a knob that could not be read, and a parameter, too.
+            (Err(report), Some(wrong)) if given.is_empty() && !wrong.is_in(&script.params.span) => {
+                return Err(report.and(refused(wrong)));
+            }
+            (Ok(_) | Err(_), Some(wrong)) => return Err(refused(wrong)),
         };
         script.axes(&all_params).map_err(refused)?;
         let steps = script.resolve(&all_params, &decisions).map_err(refused)?;
@@ -141,18 +152,28 @@ impl Plan {
         }
     }
 
-    /// Applies the first steps, or all.
+    /// Applies the first steps, or all. After a refused one the later ones are tried on the program as it is, to tell of
+    /// those that would be refused all the same.
     pub fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
+        let (mut doubts, mut reports) = (Doubts::default(), vec![]);
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
-            session.apply(step).map_err(|err| self.refused(span, step, session.func(), &err))?;
+            let err = session.apply(step).err();
+            if err.is_none() && reports.is_empty() {
+                continue;
+            }
+            let is_told = doubts.judge(step, session.func(), err.as_ref());
+            reports.extend(err.filter(|_| is_told).map(|it| self.refused(span, step, session.func(), &it)));
         }
-        Ok(session)
+        match Diagnostic::all(reports) {
+            Some(report) => Err(report),
+            None => Ok(session),
+        }
     }
 
     /// What is wrong in the text of the script.
     fn wrong(&self, err: ScriptError) -> Diagnostic {
-        Diagnostic::failed(&err, &err.message).at(&self.path, &self.text, err.span).help(err.help)
+        Diagnostic::script(&self.path, &self.text, err)
     }
 
     fn refused(
@@ -199,108 +220,6 @@ fn split_given(
         decisions.insert(Name::new(name.as_str()), choice.ok_or_else(wrong)?);
     }
     Ok((params, decisions))
-}
-
-/// A script and the file of its workload, to tell where an error stands.
-struct Source<'a> {
-    path: &'a Path,
-    text: &'a str,
-    script: &'a Script,
-    file: &'a Path,
-    workload: &'a str,
-}
-
-impl Source<'_> {
-    /// A workload in RON at the values of its parameters, and all of these values.
-    fn instance(
-        &self,
-        params: &IndexMap<String, Param>,
-        given: &[(String, Param)],
-    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
-        let workload = workload::parse(self.workload)
-            .map_err(|err| Diagnostic::workload(self.file, self.workload, &err))?;
-        let made = workload.instantiate(params).and_then(|func| Ok((func, workload.complete(params)?)));
-        made.map_err(|err| {
-            let is_given = |name: &str| given.iter().any(|it| it.0 == name);
-            let in_script = err.param().filter(|it| !is_given(it));
-            match (in_script, err.span.is_some()) {
-                (_, true) => Diagnostic::workload(self.file, self.workload, &err),
-                (Some(name), false) => {
-                    let span = param_place(self.text, self.script, name);
-                    Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
-                }
-                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
-            }
-        })
-    }
-
-    /// A program in the text form, with its sizes as they stand there.
-    fn program(&self) -> Result<Func, Diagnostic> {
-        if let Some(name) = self.script.params.value.keys().next() {
-            let span = param_place(self.text, self.script, name);
-            return Err(Diagnostic::failed(
-                Trouble::TextParams,
-                "a program in the text form has no parameters",
-            )
-            .at(self.path, self.text, span));
-        }
-        let func = ir::text::parse(self.workload).map_err(|err| {
-            let span = place(self.workload, err.line, err.column);
-            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
-        })?;
-        if let Err(errors) = ir::verify(&func) {
-            let name = self.file.display().to_string();
-            return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-        }
-        Ok(codegen::lower::without_marks(func))
-    }
-}
-
-/// One character at a line and a column, both from 1, in bytes.
-pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let rest = text.get(start..).unwrap_or_default();
-    let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
-    let width = rest[before..].chars().next().filter(|it| *it != '\n').map_or(0, char::len_utf8);
-    start + before..start + before + width
-}
-
-/// Where the script gives a parameter, or its whole list of them.
-fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
-    let all = script.params.span.clone();
-    let word = format!("\"{name}\"");
-    let found = text.get(all.clone()).and_then(|it| it.find(&word));
-    match found {
-        Some(at) => all.start + at..all.start + at + word.len(),
-        None if all.is_empty() => script.workload.span.clone(),
-        None => all,
-    }
-}
-
-/// The file and the text of the workload that a script names.
-fn find_workload(path: &Path, text: &str, script: &Script) -> Result<(PathBuf, String), Diagnostic> {
-    let name = script.workload.value.as_str();
-    let fail = |title: String| {
-        Diagnostic::failed(Trouble::Workload, title).at(path, text, script.workload.span.clone())
-    };
-    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
-        let file = path.parent().unwrap_or(Path::new("")).join(name);
-        let text = fs::read_to_string(&file).map_err(|err| {
-            fail(Diagnostic::io(&file, &err).into_title())
-                .help("the path is relative to the script".to_owned())
-        })?;
-        return Ok((file, text));
-    }
-    if let Some(text) = workloads::find(name) {
-        return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
-    }
-    let help = if let Some(near) = schedule::nearest(name, workloads::all().iter().map(|it| it.name)) {
-        format!("did you mean `{near}`?")
-    } else {
-        let names: Vec<_> = workloads::all().iter().map(|it| format!("`{}`", it.name)).collect();
-        format!("there is {}; a file of your own starts with `./`", names.join(", "))
-    };
-    Err(fail(format!("there is no workload `{name}`")).help(help))
 }
 
 /// `--target`: `cpu`, `cuda` or `cuda:sm_90a`.

@@ -49,6 +49,8 @@ pub enum Trouble {
     Incumbent,
     /// The process cannot be set up: signals, or the path of the program itself.
     Process,
+    /// The arguments cannot be read: no such command, option or value.
+    Arguments,
     /// An exported bundle does not build, or its own program finds its numbers wrong.
     BundleWrong,
     /// An exported bundle was built and could not be run, for want of a device.
@@ -79,6 +81,7 @@ ir::codes!(Trouble {
     Machine = 5021,
     Incumbent = 5022,
     Process = 5023,
+    Arguments = 5024,
     BundleWrong = 5051,
     BundleNotRun = 5052,
 });

@@ -140,3 +140,28 @@ fn no_change_of_a_character_panics() {
     }
     assert!(read > 1000 && ran > 1000, "{read} {ran}");
 }
+
+/// A transposing matrix load takes elements of 2 bytes apart, and there is no other.
+#[test]
+fn a_matrix_load_of_another_type_is_refused() {
+    let kernel = |dtype: &str| {
+        format!(
+            "module m\n  out B: {dtype}[512]\n\n  kernel k<<<threadIdx.x: 32>>>(mut B)\n    \
+             alloc S: {dtype}[512] @shared\n    alloc F: {dtype}[16] @local\n    \
+             S[threadIdx_x*16 +: 16] = 1{dtype}\n    barrier\n    \
+             F[0 +: 8] = ldmatrix_x4_trans(S[threadIdx_x*8 +: 8])\n    F[8 +: 8] = F[0 +: 8]\n    \
+             B[threadIdx_x*16 +: 16] = F[0 +: 16]\n"
+        )
+    };
+    let verdict = |dtype: &str| {
+        let module = ir::text::parse_module(&kernel(dtype)).unwrap();
+        let settings = Settings::default();
+        let report = vgpu::run(&module, &IndexMap::new(), &mut IndexMap::new(), &settings);
+        report.map(|it| it.is_clean()).map_err(|it| it.to_string())
+    };
+    assert_eq!(verdict("i16"), Ok(true));
+    let refused = "kernel `k` gives `ldmatrix_x4_trans` other operands than it takes";
+    for dtype in ["i8", "i32", "i64"] {
+        assert_eq!(verdict(dtype), Err(refused.to_owned()));
+    }
+}

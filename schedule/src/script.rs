@@ -39,7 +39,7 @@ use serde::Deserialize;
 use crate::{
     Expr, Number, Step, nearest, primitive,
     ron_text::{RonError, Unique, parse, parse_at, parse_raw, range_of},
-    script_error::{ScriptError, ScriptProblem},
+    script_error::{Errors, ScriptError, ScriptProblem},
     space::{
         Choose, Item, Knob,
         item::{self, CHOOSE},
@@ -118,31 +118,47 @@ struct Raw<'a> {
 impl Script {
     /// Reads a script. What its expressions name is checked by [`Script::axes`], which knows the parameters.
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
+        let (script, wrong) = Script::read(text)?;
+        wrong.map_or(Ok(script), Err)
+    }
+
+    /// Reads what can be read of a script, and tells what cannot. No script is there at all if the text as a whole or the
+    /// workload is wrong; parts that are wrong are missing.
+    pub fn read(text: &str) -> Result<(Script, Option<ScriptError>), ScriptError> {
         check_size(text)?;
         let raw: Raw<'_> = parse(text)?;
+        let mut errors = Errors::default();
+        let workload = errors.keep(placed(text, raw.workload));
+        let target = raw.target.map(|it| placed::<Word>(text, it)?.try_map(target_of));
+        let params = raw.params.map(|it| {
+            // Where they stand is known even if they are wrong.
+            let wrong = Placed { value: Unique::default(), span: range_of(text, it) };
+            errors.keep(placed(text, it)).unwrap_or(wrong)
+        });
+        let knobs = raw.knobs.map(|it| knob::read(text, it, &mut errors)).unwrap_or_default();
+        let are_knobs_known = errors.is_empty();
         let mut script = Script {
             about: raw.about,
-            workload: placed(text, raw.workload)?,
-            target: raw.target.map(|it| placed::<Word>(text, it)?.try_map(target_of)).transpose()?,
-            params: match raw.params {
-                Some(it) => placed::<Unique<String, Param>>(text, it)?.map(|it| it.0),
-                None => Placed { value: IndexMap::new(), span: 0..0 },
-            },
-            knobs: raw.knobs.map(|it| knob::read(text, it)).transpose()?.unwrap_or_default(),
-            values: raw.values.map(|it| values::read(text, it)).transpose()?.unwrap_or_default(),
-            constraints: raw
-                .constraints
-                .into_iter()
-                .map(|it| read_expr(text, it))
-                .collect::<Result<_, _>>()?,
-            items: item::read(text, &raw.steps)?,
+            target: target.and_then(|it| errors.keep(it)),
+            workload: Placed { value: String::new(), span: 0..0 },
+            params: params.map_or(Placed { value: IndexMap::new(), span: 0..0 }, |it| it.map(|it| it.0)),
+            knobs,
+            values: raw.values.map(|it| values::read(text, it, &mut errors)).unwrap_or_default(),
+            constraints: raw.constraints.iter().filter_map(|it| errors.keep(read_expr(text, it))).collect(),
+            items: item::read(text, &raw.steps, &mut errors),
         };
         for it in &mut script.constraints {
-            *it = values::expanded(it, &script.values)?;
+            *it = errors.keep(values::expanded(it, &script.values)).unwrap_or_else(|| it.clone());
         }
-        values::expand(&mut script.items, &script.values)?;
-        item::declare(&script.items, &mut script.knobs)?;
-        Ok(script)
+        values::expand(&mut script.items, &script.values, &mut errors);
+        // A knob that could not be read may have said how many alternatives there are.
+        if are_knobs_known {
+            item::declare(&script.items, &mut script.knobs, &mut errors);
+        }
+        match workload {
+            Some(workload) => Ok((Script { workload, ..script }, errors.into_one())),
+            None => Err(errors.into_one().expect("the workload was wrong")),
+        }
     }
 
     /// Every step in the order of the text, those of all alternatives.

@@ -18,6 +18,45 @@ pub struct ScriptError {
     pub span: Range<usize>,
     /// What to try instead, if there is one thing to say.
     pub help: Option<String>,
+    /// What else is wrong and has nothing to do with it, in the order of the text.
+    pub more: Vec<ScriptError>,
+}
+
+/// What is found to be wrong while reading goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Errors(Vec<ScriptError>);
+
+impl Errors {
+    /// What could be read; what is wrong otherwise is kept.
+    pub(crate) fn keep<T>(&mut self, res: Result<T, impl Into<ScriptError>>) -> Option<T> {
+        res.map_err(|err| self.add(err)).ok()
+    }
+
+    /// Keeps an error.
+    pub(crate) fn add(&mut self, err: impl Into<ScriptError>) {
+        let mut err = err.into();
+        let more = std::mem::take(&mut err.more);
+        self.0.push(err);
+        self.0.extend(more);
+    }
+
+    /// Whether nothing was wrong so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them as one, the first in the text first.
+    pub(crate) fn into_one(mut self) -> Option<ScriptError> {
+        self.0.sort_by_key(|it| it.span.start);
+        let mut all = self.0.into_iter();
+        let first = all.next()?;
+        Some(ScriptError { more: all.collect(), ..first })
+    }
+
+    /// The value, if nothing was wrong.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, ScriptError> {
+        self.into_one().map_or(Ok(value), Err)
+    }
 }
 
 /// The sorts of things that can be wrong with the text of a script.
@@ -85,7 +124,12 @@ ir::codes!(ScriptProblem {
 impl ScriptError {
     /// An error without help.
     pub fn new(problem: ScriptProblem, message: impl Into<String>, span: Range<usize>) -> ScriptError {
-        ScriptError { problem, message: message.into(), span, help: None }
+        ScriptError { problem, message: message.into(), span, help: None, more: vec![] }
+    }
+
+    /// Whether something of it is wrong within these bytes of the text.
+    pub fn is_in(&self, range: &Range<usize>) -> bool {
+        range.contains(&self.span.start) || self.more.iter().any(|it| it.is_in(range))
     }
 
     /// With what to try instead.
@@ -110,6 +154,6 @@ impl From<RonError> for ScriptError {
             RonProblem::Twice => ScriptProblem::Twice,
             RonProblem::WrongType => ScriptProblem::WrongType,
         };
-        ScriptError { problem, message: err.message, span: err.span, help: err.help }
+        ScriptError { problem, message: err.message, span: err.span, help: err.help, more: vec![] }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     build::lower,
     diagnostic::Diagnostic,
     plan::{Plan, parse_param, parse_target},
-    term::shell::Shell,
+    term::shell::{Shell, Style},
 };
 
 /// Check that every step of a schedule is legal and that the result can be lowered
@@ -27,9 +27,12 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        shell.phase("reading the script");
         let plan = Plan::load(&self.script, &self.params)?;
         let target = plan.target(self.target.as_ref(), None);
+        shell.phase("applying the steps");
         let session = plan.schedule(&target, None)?;
+        shell.phase("lowering");
         let (module, notes) = lower(session.func(), &target)?;
         let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
         if shell.json {
@@ -39,13 +42,15 @@ impl Check {
                 &json!({"ok": true, "target": target, "steps": steps, "kernels": kernels, "notes": notes}),
             );
         }
+        shell.end();
         let steps = match plan.steps.len() {
             1 => "1 step is".to_owned(),
             n => format!("{n} steps are"),
         };
+        let legal = shell.paint(Style::Good, "legal");
         writeln!(
             shell.out,
-            "{}: {steps} legal; {} lowers to {} for {}",
+            "{}: {steps} {legal}; {} lowers to {} for {}",
             self.script.display(),
             plan.script.workload.value,
             kernels.join(", "),

@@ -5,13 +5,17 @@
 
 mod check;
 mod climb;
+mod completions;
 mod dims;
 mod doctor;
 mod explain;
 mod export;
+pub(crate) mod globals;
+mod help;
 mod inspect;
 mod ladder;
 mod log;
+mod man;
 mod measure;
 mod replay;
 mod report;
@@ -26,12 +30,14 @@ mod tutorial;
 mod worker;
 
 use std::{
+    env,
     io::{self, IsTerminal, Write},
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
+use self::globals::{Glimpse, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
     term::shell::Shell,
@@ -41,9 +47,8 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, infer_subcommands = true)]
 struct Cli {
-    /// Print data as JSON, one object a line
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    globals: Globals,
     #[command(subcommand)]
     command: Command,
 }
@@ -63,8 +68,15 @@ enum Command {
     Top(top::Top),
     Log(log::Log),
     Report(report::Report),
+    Completions(completions::Completions),
+    Man(man::Man),
     #[command(hide = true)]
     Worker(worker::Worker),
+}
+
+/// The command line with its help: what completions and manual pages are made of, too.
+fn cli() -> clap::Command {
+    help::with_groups(help::with_examples(Cli::command()))
 }
 
 /// Serves as a worker and ends the process, if it was started as one (`PROGRAM worker …`); else does nothing.
@@ -80,16 +92,24 @@ pub fn serve_if_worker() {
 
 /// What the binary does: reads the command line, does the work, renders what went wrong.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let glimpse = Glimpse::of(env::args_os().skip(1));
+    let parsed = cli().color(glimpse.color).try_get_matches();
+    let cli = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
+        Ok(it) => it,
+        Err(err) => return refused(&err, &glimpse),
+    };
     let stdout = io::stdout().lock();
     let mut out = io::BufWriter::new(stdout);
-    let mut shell = Shell::new(&mut out, cli.json);
+    let mut shell = Shell::new(&mut out, &cli.globals);
+    shell.detail(|| {
+        format!("tilewright {} on {} {}", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH)
+    });
     let res = cli.command.run(&mut shell);
-    shell.done();
+    shell.end();
     let res = res.and_then(|()| out.flush().map_err(Diagnostic::from));
     let Err(report) = res else { return ExitCode::SUCCESS };
     // What was printed before the error is still wanted; that it cannot be printed is not news.
-    if cli.json && report.fault != Fault::Closed {
+    if cli.globals.json && report.fault != Fault::Closed {
         let _ = writeln!(out, "{}", report.data());
     }
     let _ = out.flush();
@@ -98,9 +118,28 @@ pub fn main() -> ExitCode {
         Fault::Asked => 1,
         Fault::Usage => 2,
     };
-    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = cli.globals.colour(io::stderr().is_terminal());
     let _ = writeln!(io::stderr(), "{}\n\n{}", report.render(colour), report.more_words());
     ExitCode::from(code)
+}
+
+/// What is said instead of doing something: help, the version, or what is wrong with the arguments.
+fn refused(err: &clap::Error, glimpse: &Glimpse) -> ExitCode {
+    let is_asked = matches!(err.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    if is_asked || err.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = err.print();
+        return if is_asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
+    }
+    let report = Diagnostic::arguments(&err.render().to_string());
+    if glimpse.json {
+        let _ = writeln!(io::stdout(), "{}", report.data());
+    }
+    // Its own words are better than ours: they have the usage and the choices, and colours of their own.
+    let text = err.render();
+    let colour = Globals { color: glimpse.color, ..Globals::default() }.colour(io::stderr().is_terminal());
+    let text = if colour { text.ansi().to_string() } else { text.to_string() };
+    let _ = write!(io::stderr(), "{}", text.replacen("error:", &format!("error[{}]:", report.code()), 1));
+    ExitCode::from(2)
 }
 
 impl Command {
@@ -119,6 +158,8 @@ impl Command {
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
             Command::Report(it) => it.run(shell),
+            Command::Completions(it) => it.run(shell),
+            Command::Man(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 use tuner::{Comparison, Measured, Ratio, library};
 
 use crate::{
+    build::tell_compiler,
     command::dims::{Values, combinations, parse_values},
     command::inspect,
     command::measure::{
@@ -76,9 +77,11 @@ impl Run {
             regime: self.measure.regime,
             threads: self.measure.threads,
         };
+        tell_compiler(&plan.target(options.target.as_ref(), None), shell);
+        shell.phase("compiling, verifying and timing");
         shell.progress("compiling");
         let found = crate::run(&plan, &options, &mut |it| show_progress("run", &it, shell))?;
-        shell.done();
+        shell.end();
         let (measured, notes) = (found.measured(), &found.built.notes);
         log(self.measure.log.as_deref(), std::slice::from_ref(&found.record))?;
         if shell.json {

@@ -1,4 +1,4 @@
-//! Where a command writes: data to standard output, progress to standard error if that is a terminal.
+//! Where a command writes: data to standard output; progress, notes and details to standard error.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -8,18 +8,41 @@ use std::{
 use serde::Serialize;
 use tuner::log::{escape_controls, is_control};
 
-use crate::diagnostic::Diagnostic;
+use crate::{command::globals::Globals, diagnostic::Diagnostic};
 
 /// What commands write to.
+#[expect(clippy::struct_excessive_bools, reason = "they are flags")]
 pub(crate) struct Shell<'a> {
     /// Data.
     pub(crate) out: &'a mut dyn Write,
     /// Whether data is wanted as JSON.
     pub(crate) json: bool,
+    /// Whether data is written in colour. Never as JSON.
+    pub(crate) colour: bool,
+    quiet: bool,
+    verbose: bool,
     progress: bool,
     shown: bool,
     /// When the last line of [`Shell::status`] was printed.
     told: Option<Instant>,
+    /// What is being done, and since when, for [`Shell::phase`].
+    phase: Option<(String, Instant)>,
+}
+
+/// What a piece of text is, which decides its colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "commands take of them what they need")]
+pub(crate) enum Style {
+    /// All is well, or was added.
+    Good,
+    /// Something is wrong, or was taken away.
+    Bad,
+    /// A doubt.
+    Doubtful,
+    /// A heading.
+    Strong,
+    /// Of less interest.
+    Faint,
 }
 
 /// How often a run that is not watched says where it stands.
@@ -27,8 +50,31 @@ const EVERY: Duration = Duration::from_secs(10);
 
 impl<'a> Shell<'a> {
     /// A shell whose progress line shows only on a terminal.
-    pub(crate) fn new(out: &'a mut dyn Write, json: bool) -> Shell<'a> {
-        Shell { out, json, progress: io::stderr().is_terminal(), shown: false, told: None }
+    pub(crate) fn new(out: &'a mut dyn Write, globals: &Globals) -> Shell<'a> {
+        let Globals { json, quiet, verbose, color: _ } = *globals;
+        Shell {
+            out,
+            json,
+            colour: !json && globals.colour(io::stdout().is_terminal()),
+            quiet,
+            verbose,
+            progress: !quiet && io::stderr().is_terminal(),
+            shown: false,
+            told: None,
+            phase: None,
+        }
+    }
+
+    /// A text for standard output in a style, or as it is where there is no colour.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        let code = match style {
+            Style::Good => 32,
+            Style::Bad => 31,
+            Style::Doubtful => 33,
+            Style::Strong => 1,
+            Style::Faint => 2,
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// Prints a value as one line of JSON.
@@ -38,10 +84,34 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    /// Tells something about what is printed, beside it.
+    /// Tells something about what is printed, beside it; nothing with `--quiet`.
     pub(crate) fn note(&mut self, text: &str) {
         self.done();
-        let _ = writeln!(io::stderr(), "note: {text}");
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "note: {text}");
+        }
+    }
+
+    /// Tells with `--verbose` what is worth knowing when something is strange: versions, paths, times.
+    pub(crate) fn detail(&mut self, text: impl FnOnce() -> String) {
+        if self.verbose {
+            self.done();
+            let _ = writeln!(io::stderr(), "detail: {}", visible(text()));
+        }
+    }
+
+    /// Begins a part of the work; with `--verbose` it is told how long the part before took.
+    pub(crate) fn phase(&mut self, what: &str) {
+        self.end_phase();
+        if self.verbose {
+            self.phase = Some((what.to_owned(), Instant::now()));
+        }
+    }
+
+    fn end_phase(&mut self) {
+        if let Some((what, since)) = self.phase.take() {
+            self.detail(|| format!("{what}: {:.1} ms", since.elapsed().as_secs_f64() * 1e3));
+        }
     }
 
     /// Replaces the progress line.
@@ -58,7 +128,7 @@ impl<'a> Shell<'a> {
         let now = Instant::now();
         if self.progress {
             self.progress(text);
-        } else if now.duration_since(*self.told.get_or_insert(now)) >= EVERY {
+        } else if !self.quiet && now.duration_since(*self.told.get_or_insert(now)) >= EVERY {
             let _ = writeln!(io::stderr(), "{text}");
             self.told = Some(now);
         }
@@ -70,6 +140,12 @@ impl<'a> Shell<'a> {
             let _ = write!(io::stderr(), "\r\x1b[K");
             self.shown = false;
         }
+    }
+
+    /// The end of a command.
+    pub(crate) fn end(&mut self) {
+        self.done();
+        self.end_phase();
     }
 }
 

@@ -44,8 +44,9 @@ impl Printer<'_> {
                 let accumulated = accumulator(intrinsic);
                 self.require(Helper::Type(accumulated, 1));
                 let sum = types::scalar(self.dialect, accumulated);
-                let count =
-                    |map: &LaneMap, dtype: DType| usize::try_from(map.len()).unwrap_or(0) * dtype.bytes() / 4;
+                let count = |map: &LaneMap, dtype: DType| {
+                    usize::try_from(map.elements()).unwrap_or(0) * dtype.bytes() / 4
+                };
                 let counts = [count(c, accumulated), count(a, of), count(b, of)];
                 define_mma(name, opcode, [sum, element], accumulated, counts)
             }

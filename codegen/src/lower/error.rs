@@ -196,9 +196,7 @@ impl LowerError {
             LowerError::RowAlignment { .. } => {
                 "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
             }
-            LowerError::MatrixLoad { .. } => {
-                "`explain` draws which lane gets what; the order of dimensions in shared memory decides on `_trans`"
-            }
+            LowerError::MatrixLoad { error, .. } => error.help(),
             LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",
             LowerError::OtherLane { .. } => {
                 "tensorize its loops over a tile with `lanes_m16n8`, or whichever `lanes_` intrinsic has the fragment's map"

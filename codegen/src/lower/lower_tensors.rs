@@ -158,9 +158,18 @@ impl Tensors<'_> {
         let fragment = &self.fragments[&to.buffer];
         let source = &self.func.buffers[&from.buffer];
         let bytes = i64::try_from(source.dtype.bytes()).unwrap_or(1);
+        let refused = |error| LowerError::MatrixLoad {
+            block: block.name.clone(),
+            buffer: to.buffer.clone(),
+            intrinsic: intrinsic.name,
+            error,
+        };
         // The operand's dimension that is rows of the map, and the one that is its columns.
-        let rank_of = |dim: usize| to.dims.iter().position(|it| *it == dim).unwrap_or(0);
-        let [rows, columns] = fragment.dims.map(rank_of);
+        let rank_of = |dim: usize| to.dims.iter().position(|it| *it == dim);
+        let [Some(rows), Some(columns)] = fragment.dims.map(rank_of) else {
+            let (found, needed, map) = ([to.dims[0], to.dims[1]], fragment.dims, fragment.map);
+            return Err(refused(intrin::LdmatrixError::Dims { found, needed, map }));
+        };
         let last = source.shape.len() - 1;
         let width = 16 / bytes;
         let misaligned = || LowerError::RowAlignment {
@@ -173,12 +182,7 @@ impl Tensors<'_> {
         let inner = usize::from(fragment.inner == fragment.dims[1]);
         let size = [to.tile[rows], to.tile[columns]];
         let loaded = intrin::rows(intrinsic, fragment.map, size, contiguous, inner, bytes);
-        let loaded = loaded.map_err(|error| LowerError::MatrixLoad {
-            block: block.name.clone(),
-            buffer: to.buffer.clone(),
-            intrinsic: intrinsic.name,
-            error,
-        })?;
+        let loaded = loaded.map_err(refused)?;
         let mut indices: Vec<Index> = from.base.iter().map(|it| at.resolve(it)).collect();
         let pitches = strides(source).strides;
         let whole = |dim: usize| dim == last || at.bounds.divides(width, &pitches[dim]);

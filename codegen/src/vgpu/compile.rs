@@ -285,9 +285,12 @@ impl Compiler<'_> {
             return Err(error());
         }
         let operands = places.into_iter().map(|it| self.place(it, false)).collect::<Result<Vec<_>, _>>()?;
-        let dtypes: Vec<_> = operands.iter().map(|it| self.buffers[it.buffer].dtype).collect();
-        let dtype = dtypes[0];
-        Ok((ValueCode::Tensor(TensorCode { intrinsic, operands, dtypes }), dtype))
+        let dtype = self.buffers[operands[0].buffer].dtype;
+        // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.
+        if !intrinsic.types.is_empty() && !intrinsic.types.contains(&dtype) {
+            return Err(VgpuError::Tensor { kernel: self.kernel.name.clone(), intrinsic: intrinsic.name });
+        }
+        Ok((ValueCode::Tensor(TensorCode::new(intrinsic, operands, dtype)), dtype))
     }
 
     fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {

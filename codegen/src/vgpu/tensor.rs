@@ -2,7 +2,7 @@
 
 use ir::{
     DType,
-    intrin::{Instruction, Intrinsic, LaneMap},
+    intrin::{Instruction, Intrinsic, LaneMap, matrix_element},
 };
 
 use super::{
@@ -19,8 +19,20 @@ use super::{
 pub(crate) struct TensorCode {
     pub(crate) intrinsic: &'static Intrinsic,
     pub(crate) operands: Vec<Place>,
-    /// The type of the operands' elements.
-    pub(crate) dtypes: Vec<DType>,
+    /// The tile of each operand of a product; of a matrix load, the matrix.
+    tiles: Vec<Tile>,
+}
+
+impl TensorCode {
+    /// `dtype` is the type of the first operand's elements, one that the intrinsic is for.
+    pub(crate) fn new(intrinsic: &'static Intrinsic, operands: Vec<Place>, dtype: DType) -> TensorCode {
+        let tiles = match intrinsic.instruction {
+            Instruction::Mma { c, a, b, .. } => [c, a, b].map(Tile::of_map).into(),
+            Instruction::Ldmatrix { transposed, .. } => vec![Tile::of_matrix(dtype, transposed)],
+            Instruction::Lanes(_) => vec![],
+        };
+        TensorCode { intrinsic, operands, tiles }
+    }
 }
 
 impl<'p> Machine<'p, '_, '_> {
@@ -30,11 +42,12 @@ impl<'p> Machine<'p, '_, '_> {
             self.partial(site, mask, code.intrinsic.name);
         }
         let operands: Vec<Vec<Lanes>> = code.operands.iter().map(|it| self.operand(site, it, code)).collect();
-        let mut parts = match (code.intrinsic.instruction, operands.as_slice()) {
-            (Instruction::Mma { c, a, b, .. }, [own, left, right]) => product([c, a, b], [own, left, right]),
-            (Instruction::Ldmatrix { matrices, transposed }, [rows]) => {
-                let bytes = code.dtypes.first().map_or(2, |it| it.bytes());
-                dealt(rows, matrices as usize, 4 / bytes, transposed)
+        let mut parts = match (code.intrinsic.instruction, operands.as_slice(), code.tiles.as_slice()) {
+            (Instruction::Mma { .. }, [own, left, right], [c, a, b]) => {
+                product([c, a, b], [own, left, right])
+            }
+            (Instruction::Ldmatrix { matrices, .. }, [rows], [matrix]) => {
+                dealt(rows, matrices as usize, matrix)
             }
             // The compiler lets no other combination through.
             _ => vec![[f64::NAN; WARP]; place.lanes as usize],
@@ -70,48 +83,76 @@ impl<'p> Machine<'p, '_, '_> {
 }
 
 /// `C + A·B`, each element a sum without rounding until the end.
-fn product(maps: [&'static LaneMap; 3], parts: [&Vec<Lanes>; 3]) -> Vec<Lanes> {
-    let [c, a, b] = [0, 1, 2].map(|n| gathered(maps[n], parts[n]));
-    let (rows, columns, depth) = (c.len(), c[0].len(), b.len());
-    let mut out = c;
-    for i in 0..rows {
-        for j in 0..columns {
-            out[i][j] += (0..depth).map(|k| a[i][k] * b[k][j]).sum::<f64>();
+fn product(tiles: [&Tile; 3], parts: [&Vec<Lanes>; 3]) -> Vec<Lanes> {
+    let [mut out, a, b] = [0, 1, 2].map(|n| tiles[n].gathered(parts[n]));
+    for (row, left) in out.iter_mut().zip(&a) {
+        for (j, sum) in row.iter_mut().enumerate() {
+            *sum += left.iter().zip(&b).map(|(left, right)| left * right[j]).sum::<f64>();
         }
     }
-    let mut dealt = vec![[0.0; WARP]; parts[0].len()];
-    each(maps[0], |lane, place, [i, j]| dealt[place][lane] = out[i][j]);
+    // As many as the map has: the access may be of another width in a kernel that somebody wrote by hand.
+    let mut dealt = vec![[0.0; WARP]; tiles[0].places()];
+    tiles[0].each(|lane, place, [i, j]| dealt[place][lane] = out[i][j]);
     dealt
 }
 
-/// The tile whose elements lanes hold.
-fn gathered(map: &'static LaneMap, parts: &[Lanes]) -> Vec<Vec<f64>> {
-    let [rows, columns] = map.tile.map(|it| usize::try_from(it).unwrap_or(0));
-    let mut out = vec![vec![f64::NAN; columns]; rows];
-    each(map, |lane, place, [i, j]| out[i][j] = parts.get(place).map_or(f64::NAN, |it| it[lane]));
+/// What the lanes get of the rows that they address.
+fn dealt(rows: &[Lanes], matrices: usize, matrix: &Tile) -> Vec<Lanes> {
+    let own = matrix.places();
+    let mut out = vec![[f64::NAN; WARP]; matrices * own];
+    for (n, parts) in out.chunks_mut(own).enumerate() {
+        matrix.each(|lane, v, [row, column]| {
+            parts[v][lane] = rows.get(column).map_or(f64::NAN, |it| it[n * 8 + row]);
+        });
+    }
     out
 }
 
-fn each(map: &'static LaneMap, mut f: impl FnMut(usize, usize, [usize; 2])) {
-    let table = map.table();
-    let own = table.len() / WARP;
-    for (n, at) in table.iter().enumerate() {
-        f(n / own, n % own, *at);
-    }
+/// A tile, and where in it the elements of each lane are.
+#[derive(Debug)]
+pub(crate) struct Tile {
+    size: [usize; 2],
+    /// Rows and columns: lane by lane, place by place.
+    table: Vec<[usize; 2]>,
 }
 
-/// What the lanes get of the rows that they address.
-fn dealt(rows: &[Lanes], matrices: usize, each: usize, transposed: bool) -> Vec<Lanes> {
-    let mut out = vec![[f64::NAN; WARP]; matrices * each];
-    for (place, parts) in out.iter_mut().enumerate() {
-        let (matrix, v) = (place / each, place % each);
-        for (lane, value) in parts.iter_mut().enumerate() {
-            let (row, column) =
-                if transposed { (lane % 4 * each + v, lane / 4) } else { (lane / 4, lane % 4 * each + v) };
-            *value = rows.get(column).map_or(f64::NAN, |it| it[matrix * 8 + row]);
+impl Tile {
+    fn of_map(map: &LaneMap) -> Tile {
+        Tile { size: map.tile.map(size), table: map.table() }
+    }
+
+    /// A matrix of a matrix load, 8 rows of 16 bytes.
+    fn of_matrix(dtype: DType, transposed: bool) -> Tile {
+        let each = 4 / dtype.bytes().min(4);
+        let number = |it: usize| i64::try_from(it).unwrap_or(0);
+        let places = (0..WARP).flat_map(|lane| (0..each).map(move |v| (number(lane), number(v))));
+        let element = |(lane, v)| matrix_element(lane, v, number(each), transposed).map(size);
+        Tile { size: [8, 4 * each], table: places.map(element).collect() }
+    }
+
+    /// How many elements a lane has.
+    fn places(&self) -> usize {
+        self.table.len() / WARP
+    }
+
+    fn each(&self, mut f: impl FnMut(usize, usize, [usize; 2])) {
+        let own = self.places();
+        for (n, at) in self.table.iter().enumerate() {
+            f(n / own, n % own, *at);
         }
     }
-    out
+
+    /// The rows of the tile whose elements lanes hold.
+    fn gathered(&self, parts: &[Lanes]) -> Vec<Vec<f64>> {
+        let [rows, columns] = self.size;
+        let mut out = vec![vec![f64::NAN; columns]; rows];
+        self.each(|lane, place, [i, j]| out[i][j] = parts.get(place).map_or(f64::NAN, |it| it[lane]));
+        out
+    }
+}
+
+fn size(it: i64) -> usize {
+    usize::try_from(it).unwrap_or(0)
 }
 
 impl ValueCode {

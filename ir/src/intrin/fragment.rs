@@ -146,7 +146,7 @@ impl Fragment {
         let tile = |dim: usize| self.dims.iter().position(|it| *it == dim).map_or(1, |at| self.map.tile[at]);
         let count = |dim: usize| shape[dim].floor_div(&Index::int(tile(dim)));
         let counts: Vec<Index> = (0..shape.len()).map(count).collect();
-        self.ordered(counts, Index::int(self.map.len()))
+        self.ordered(counts, Index::int(self.map.elements()))
     }
 
     /// The lane that has an element, and the subscripts of the register that it has it in.
@@ -187,14 +187,32 @@ pub enum LdmatrixError {
         if *transposed { ": without `_trans` it may fit" } else { ": with `_trans` it may fit" }
     )]
     Order { lane: i64, map: &'static LaneMap, transposed: bool },
+    #[error(
+        "its tile runs over dimensions {} and {} of the fragment, and {} over {} and {}",
+        found[0], found[1], map.name, needed[0], needed[1]
+    )]
+    Dims { found: [usize; 2], needed: [usize; 2], map: &'static LaneMap },
+}
+
+impl LdmatrixError {
+    /// What to try instead.
+    pub const fn help(&self) -> &'static str {
+        match self {
+            LdmatrixError::Tile { .. } | LdmatrixError::Order { .. } => {
+                "`explain` draws which lane gets what; the order of dimensions in shared memory decides on `_trans`"
+            }
+            LdmatrixError::Dims { .. } => {
+                "tensorize the loops over the dimensions that the `mma_` intrinsic takes its tiles in"
+            }
+        }
+    }
 }
 
 /// The rows that lanes must address for a matrix load to fill whole tiles of a map.
 ///
-/// Matrix `g` of the instruction goes to the `g`th 4 bytes of each lane, lane `4*r + c` getting the `c`th 4 bytes of
-/// row `r`, or with `.trans` elements `2*c` and `2*c + 1` of column `r` (PTX ISA, `ldmatrix`). `size` is the tile as
-/// rows and columns of the map, `contiguous` which of the two is contiguous in shared memory, `inner` in which of the
-/// two tiles are neighbours in registers, and an element has `bytes`.
+/// Matrix `g` of the instruction goes to the `g`th 4 bytes of each lane, which [`matrix_element`] deals out. `size` is
+/// the tile as rows and columns of the map, `contiguous` which of the two is contiguous in shared memory, `inner` in
+/// which of the two tiles are neighbours in registers, and an element has `bytes`.
 pub fn rows(
     intrinsic: &Intrinsic,
     map: &'static LaneMap,
@@ -214,8 +232,8 @@ pub fn rows(
     let (other, each) = (1 - contiguous, 4 / bytes);
     // The element of the tile that a lane has at a place of the registers that the load fills.
     let element = |lane: i64, place: i64| {
-        let mut at = map.element_at(lane, place % map.len());
-        at[inner] += place / map.len() * map.tile[inner];
+        let mut at = map.element_at(lane, place % map.elements());
+        at[inner] += place / map.elements() * map.tile[inner];
         at
     };
     let mut starts = Vec::new();
@@ -223,11 +241,7 @@ pub fn rows(
         let start = element(0, matrix * each);
         for lane in 0..WARP {
             for v in 0..each {
-                let (row, column) = if transposed {
-                    (lane % 4 * each + v, lane / 4)
-                } else {
-                    (lane / 4, lane % 4 * each + v)
-                };
+                let [row, column] = matrix_element(lane, v, each, transposed);
                 let mut wanted = start;
                 wanted[other] += row;
                 wanted[contiguous] += column;
@@ -239,6 +253,16 @@ pub fn rows(
         starts.push(start);
     }
     Ok(addressed(&starts, other))
+}
+
+/// The row and the column in its matrix of the `v`th element that a lane gets of a matrix load, where 4 bytes hold
+/// `each` elements.
+///
+/// Lane `4*r + c` gets the `c`th 4 bytes of row `r`; with `.trans`, which is for two elements in 4 bytes, it gets
+/// elements `2*c` and `2*c + 1` of column `r` (PTX ISA, `ldmatrix`).
+pub const fn matrix_element(lane: i64, v: i64, each: i64, transposed: bool) -> [i64; 2] {
+    let (outer, inner) = (lane / 4, lane % 4 * each + v);
+    if transposed { [inner, outer] } else { [outer, inner] }
 }
 
 /// The row that each lane addresses, given where the matrices start: lane `8*g + r` has row `r` of matrix `g`.

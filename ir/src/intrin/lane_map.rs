@@ -1,7 +1,5 @@
 //! Lane maps: which lane of a warp has which element of a tile, and at which place among its own.
 
-use std::{collections::BTreeMap, sync::RwLock};
-
 use super::WARP;
 use crate::{Index, Name};
 
@@ -29,13 +27,8 @@ pub struct LaneMap {
 
 impl LaneMap {
     /// How many elements a lane has.
-    pub const fn len(&self) -> i64 {
+    pub const fn elements(&self) -> i64 {
         self.parts[0] * self.parts[1]
-    }
-
-    /// Whether a lane has no elements, which is never so.
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The row and the column of an element, over `lane`, `h` and `v`.
@@ -50,24 +43,28 @@ impl LaneMap {
     }
 
     /// The rows and columns of all elements: lane by lane, place by place.
-    pub fn table(&self) -> &'static [[usize; 2]] {
-        static KNOWN: RwLock<BTreeMap<&'static str, &'static [[usize; 2]]>> = RwLock::new(BTreeMap::new());
-        if let Some(known) = KNOWN.read().ok().and_then(|it| it.get(self.name).copied()) {
-            return known;
-        }
-        let number = |it: i64| usize::try_from(it).unwrap_or(usize::MAX);
-        let all = (0..WARP).flat_map(|lane| (0..self.len()).map(move |place| (lane, place)));
-        let all: Vec<_> = all.map(|(lane, place)| self.element_at(lane, place).map(number)).collect();
-        let all: &'static [[usize; 2]] = Vec::leak(all);
-        KNOWN.write().map_or(all, |mut it| *it.entry(self.name).or_insert(all))
+    ///
+    /// The expressions are parsed for it, so ask once for each use.
+    pub fn table(&self) -> Vec<[usize; 2]> {
+        let element = [self.row, self.column].map(parsed);
+        let number = |it: i64| usize::try_from(it).expect("a tile starts at zero");
+        let all = (0..WARP).flat_map(|lane| (0..self.elements()).map(move |place| (lane, place)));
+        all.map(|(lane, place)| self.numbers(&element, lane, place).map(number)).collect()
     }
 
     /// The row and column of the element at a place of a lane.
     pub fn element_at(&self, lane: i64, place: i64) -> [i64; 2] {
-        let (h, v) = (place.div_euclid(self.parts[1]), place.rem_euclid(self.parts[1]));
-        let [row, column] = self.element(&Index::int(lane), &Index::int(h), &Index::int(v));
-        let number = |it: &Index| it.eval(&|_| None).expect("the map is over lane, h and v only");
-        [number(&row), number(&column)]
+        self.numbers(&[self.row, self.column].map(parsed), lane, place)
+    }
+
+    fn numbers(&self, element: &[Index; 2], lane: i64, place: i64) -> [i64; 2] {
+        let value = |name: &Name| match name.as_str() {
+            "lane" => Some(lane),
+            "h" => Some(place.div_euclid(self.parts[1])),
+            "v" => Some(place.rem_euclid(self.parts[1])),
+            _ => None,
+        };
+        [0, 1].map(|at| element[at].eval(&value).expect("the map is over lane, h and v only"))
     }
 
     /// The lane that has an element of the tile, and the place where it has it.

@@ -15,7 +15,7 @@ mod fragment;
 mod lane_map;
 mod matching;
 
-pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, rows};
+pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
 pub use lane_map::LaneMap;
 pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 

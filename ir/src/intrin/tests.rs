@@ -19,13 +19,14 @@ fn maps() -> Vec<&'static LaneMap> {
 #[test]
 fn maps_are_bijections_and_know_their_inverse() {
     for map in maps() {
-        let mut seen = BTreeSet::new();
-        assert_eq!(map.len() * WARP, map.tile[0] * map.tile[1], "{}", map.name);
+        let (mut seen, mut table) = (BTreeSet::new(), map.table().into_iter());
+        assert_eq!(map.elements() * WARP, map.tile[0] * map.tile[1], "{}", map.name);
         for lane in 0..WARP {
-            for place in 0..map.len() {
+            for place in 0..map.elements() {
                 let [i, j] = map.element_at(lane, place);
                 assert!((0..map.tile[0]).contains(&i) && (0..map.tile[1]).contains(&j), "{}", map.name);
                 assert!(seen.insert((i, j)), "{}: ({i}, {j}) twice", map.name);
+                assert_eq!(table.next().map(|it| it.map(|it| i64::try_from(it).unwrap())), Some([i, j]));
                 let (own, at) = map.position(&Index::int(i), &Index::int(j));
                 let found = (own.eval(&|_| None), at.eval(&|_| None));
                 assert_eq!(found, (Some(lane), Some(place)), "{} ({i}, {j})", map.name);

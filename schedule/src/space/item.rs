@@ -12,7 +12,7 @@ use crate::{
     Number, Step,
     ron_text::{parse_raw, range_of},
     script::{Placed, quoted, read_step},
-    script_error::{ScriptError, ScriptProblem},
+    script_error::{Errors, ScriptError, ScriptProblem},
 };
 
 /// Takes one of several lists of steps.
@@ -58,30 +58,31 @@ struct Raw<'a> {
     one_of: Vec<Vec<&'a RawValue>>,
 }
 
-/// Reads steps and alternatives.
-pub(crate) fn read(text: &str, raws: &[&RawValue]) -> Result<Vec<Item>, ScriptError> {
-    raws.iter().map(|raw| read_one(text, raw)).collect()
+/// Reads steps and alternatives; those that cannot be read are missing.
+pub(crate) fn read(text: &str, raws: &[&RawValue], errors: &mut Errors) -> Vec<Item> {
+    raws.iter().filter_map(|raw| read_one(text, raw, errors)).collect()
 }
 
-fn read_one(text: &str, raw: &RawValue) -> Result<Item, ScriptError> {
+fn read_one(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
     let span = range_of(text, raw);
     let rest = text[span.clone()].strip_prefix(CHOOSE);
     if !rest.is_some_and(|it| it.trim_start().starts_with('(')) {
-        return Ok(Item::Step(read_step(text, raw)?));
+        return errors.keep(read_step(text, raw)).map(Item::Step);
     }
-    let Raw { knob, one_of } = parse_raw(text, raw)?;
+    let Raw { knob, one_of } = errors.keep(parse_raw(text, raw))?;
     let place = quoted(text, &span, &knob).unwrap_or(span);
-    check_name("knob", &knob, &place)?;
+    errors.keep(check_name("knob", &knob, &place));
     if one_of.is_empty() {
         let message = format!("`{CHOOSE}` by the knob `{knob}` has no alternatives");
-        return Err(ScriptError::new(ScriptProblem::Alternatives, message, place));
+        errors.add(ScriptError::new(ScriptProblem::Alternatives, message, place));
+        return None;
     }
-    let one_of = one_of.iter().map(|it| read(text, it)).collect::<Result<_, _>>()?;
-    Ok(Item::Choose(Choose { knob, one_of, span: place }))
+    let one_of = one_of.iter().map(|it| read(text, it, errors)).collect();
+    Some(Item::Choose(Choose { knob, one_of, span: place }))
 }
 
 /// Makes a knob for the alternatives that have none.
-pub(crate) fn declare(items: &[Item], knobs: &mut IndexMap<Name, Placed<Knob>>) -> Result<(), ScriptError> {
+pub(crate) fn declare(items: &[Item], knobs: &mut IndexMap<Name, Placed<Knob>>, errors: &mut Errors) {
     for item in items {
         let Item::Choose(it) = item else { continue };
         let count = it.one_of.len();
@@ -94,12 +95,10 @@ pub(crate) fn declare(items: &[Item], knobs: &mut IndexMap<Name, Placed<Knob>>) 
             let message =
                 format!("the knob `{knob}` chooses one of {count} here and one of {other} elsewhere");
             let help = format!("say which are meant: knobs: {{\"{knob}\": [0, 1]}}");
-            let err = ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone());
-            return Err(err.help(help));
+            errors.add(ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone()).help(help));
         }
-        it.one_of.iter().try_for_each(|it| declare(it, knobs))?;
+        it.one_of.iter().for_each(|it| declare(it, knobs, errors));
     }
-    Ok(())
 }
 
 /// Every step, those of all alternatives included.

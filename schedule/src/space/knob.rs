@@ -12,7 +12,7 @@ use crate::{
     Number,
     ron_text::{Unique, parse_raw, range_of},
     script::{Placed, place_numbers},
-    script_error::{ScriptError, ScriptProblem},
+    script_error::{Errors, ScriptError, ScriptProblem},
 };
 
 /// The most knobs of a script.
@@ -188,26 +188,33 @@ fn divisors(of: i64) -> Vec<i64> {
     large.chain(small.iter().rev().copied().filter(|it| Some(*it) != twice)).collect()
 }
 
-/// The knobs of a script, each with the place of its name.
-pub(crate) fn read(text: &str, raw: &RawValue) -> Result<IndexMap<Name, Placed<Knob>>, ScriptError> {
-    let all: Unique<Name, &RawValue> = parse_raw(text, raw)?;
+/// The knobs of a script, each with the place of its name; those that cannot be read are missing.
+pub(crate) fn read(text: &str, raw: &RawValue, errors: &mut Errors) -> IndexMap<Name, Placed<Knob>> {
+    let all: Unique<Name, &RawValue> = errors.keep(parse_raw(text, raw)).unwrap_or_default();
     let whole = range_of(text, raw);
     let mut out = IndexMap::new();
     for (name, raw) in all.0 {
         let span = range_of(text, raw);
-        let mut knob = if text[span.clone()].starts_with('[') {
-            Knob::List(parse_raw(text, raw)?)
-        } else {
-            parse_raw(text, raw)?
-        };
-        place_numbers(text, &span, knob.numbers());
         // The name stands before the choices, and the same word may stand in choices of another knob.
         let key = text[..span.start].rfind(&format!("\"{name}\"")).filter(|at| *at >= whole.start);
         let key = key.map_or(span, |at| at..at + name.as_str().len() + 2);
-        check_name("knob", &name, &key)?;
-        out.insert(name, Placed { value: knob, span: key });
+        let knob = read_one(text, raw).and_then(|it| check_name("knob", &name, &key).map(|()| it));
+        if let Some(value) = errors.keep(knob) {
+            out.insert(name, Placed { value, span: key });
+        }
     }
-    Ok(out)
+    out
+}
+
+fn read_one(text: &str, raw: &RawValue) -> Result<Knob, ScriptError> {
+    let span = range_of(text, raw);
+    let mut knob = if text[span.clone()].starts_with('[') {
+        Knob::List(parse_raw(text, raw)?)
+    } else {
+        parse_raw(text, raw)?
+    };
+    place_numbers(text, &span, knob.numbers());
+    Ok(knob)
 }
 
 /// Refuses what no expression could name.

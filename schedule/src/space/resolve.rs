@@ -1,5 +1,7 @@
 //! From a script and what is decided for its knobs to plain steps.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use ir::Name;
 
@@ -12,7 +14,7 @@ use super::{
 use crate::{
     Number, Step, nearest,
     script::{Placed, Script},
-    script_error::{ScriptError, ScriptProblem},
+    script_error::{Errors, ScriptError, ScriptProblem},
     workload::Param,
 };
 
@@ -26,48 +28,46 @@ impl Script {
             let message = format!("`{name}` is one knob too many: there may be {MAX_KNOBS}");
             return Err(ScriptError::new(ScriptProblem::TooManyKnobs, message, knob.span.clone()));
         }
-        let outside = Scope { params, knobs: None };
-        let mut axes = IndexMap::new();
+        let (mut axes, mut errors) = (IndexMap::new(), Errors::default());
         for (name, knob) in &self.knobs {
-            let wrong = |message| ScriptError::new(ScriptProblem::Choices, message, knob.span.clone());
-            let taken = match (params.contains_key(name.as_str()), self.values.contains_key(name)) {
-                (true, _) => Some("a parameter of the workload"),
-                (false, true) => Some("a value"),
-                (false, false) => None,
-            };
-            if let Some(taken) = taken {
-                let message = format!("the knob `{name}` has the name of {taken}");
-                return Err(ScriptError::new(ScriptProblem::BadName, message, knob.span.clone()));
+            if let Some(choices) = errors.keep(self.axis(name, knob, params)) {
+                axes.insert(name.clone(), choices);
             }
-            let choices = knob.value.choices(&outside).map_err(|problem| match problem {
-                Problem::Expression(err) => err,
-                Problem::Words(words) => wrong(format!("the knob `{name}` {words}")),
-            })?;
-            axes.insert(name.clone(), choices);
         }
-        self.check_alternatives(&axes)?;
+        for choose in self.chooses() {
+            let choices = axes.get(&choose.knob).into_iter().flatten();
+            // Every choice has to name an alternative; one that does not says enough.
+            errors.keep(choices.map(|it| alternative(choose, it)).collect::<Result<Vec<_>, _>>());
+        }
         let scope = Scope { params, knobs: Some(&self.knobs) };
-        let mut result = Ok(());
+        let mut told = BTreeSet::new();
         let mut check = |expr: &Expr| {
+            // What is wrong with a name is told at its first use.
             let checked = scope.check(expr);
-            if result.is_ok() {
-                result = checked;
+            if checked.as_ref().err().is_none_or(|it| told.insert(it.message.clone())) {
+                errors.keep(checked);
             }
         };
         self.values.values().for_each(&mut check);
         self.steps().iter().for_each(|it| item::each_expr(&it.value, &mut check));
         self.constraints.iter().for_each(check);
-        result.map(|()| axes)
+        errors.or(axes)
     }
 
-    /// Every choice of a knob has to name an alternative.
-    fn check_alternatives(&self, axes: &IndexMap<Name, Vec<Choice>>) -> Result<(), ScriptError> {
-        for choose in self.chooses() {
-            for choice in axes.get(&choose.knob).into_iter().flatten() {
-                alternative(choose, choice)?;
-            }
-        }
-        Ok(())
+    /// The choices of a knob.
+    fn axis(
+        &self,
+        name: &Name,
+        knob: &Placed<Knob>,
+        params: &IndexMap<String, Param>,
+    ) -> Result<Vec<Choice>, ScriptError> {
+        let taken = match (params.contains_key(name.as_str()), self.values.contains_key(name)) {
+            (true, _) => "a parameter of the workload",
+            (false, true) => "a value",
+            (false, false) => return Scope { params, knobs: None }.choices(name, knob),
+        };
+        let message = format!("the knob `{name}` has the name of {taken}");
+        Err(ScriptError::new(ScriptProblem::BadName, message, knob.span.clone()))
     }
 
     /// The steps for what is decided, no knob and no expression left; each with the place of the step in the script
@@ -259,16 +259,20 @@ impl Scope<'_> {
         ScriptError::new(ScriptProblem::NoValue, format!("`{expr}` {err}{with}"), expr.place())
     }
 
-    /// The first choice of a knob.
-    fn default(&self, name: &Name, knob: &Placed<Knob>) -> Result<Choice, ScriptError> {
-        let outside = Scope { params: self.params, knobs: None };
-        let choices = knob.value.choices(&outside).map_err(|problem| match problem {
+    /// The choices of a knob over these parameters.
+    fn choices(&self, name: &Name, knob: &Placed<Knob>) -> Result<Vec<Choice>, ScriptError> {
+        knob.value.choices(self).map_err(|problem| match problem {
             Problem::Expression(err) => err,
             Problem::Words(words) => {
                 let message = format!("the knob `{name}` {words}");
                 ScriptError::new(ScriptProblem::Choices, message, knob.span.clone())
             }
-        })?;
+        })
+    }
+
+    /// The first choice of a knob.
+    fn default(&self, name: &Name, knob: &Placed<Knob>) -> Result<Choice, ScriptError> {
+        let choices = Scope { params: self.params, knobs: None }.choices(name, knob)?;
         let message = || format!("the knob `{name}` has no choices");
         let none = || ScriptError::new(ScriptProblem::Choices, message(), knob.span.clone());
         choices.into_iter().next().ok_or_else(none)
@@ -289,5 +293,6 @@ fn check_part(expr: &Expr, it: &Ref, parts: Option<usize>) -> Result<(), ScriptE
         }
         (None, Some(_)) => (format!("`{name}` is a number and has no parts"), None),
     };
-    Err(ScriptError { problem: ScriptProblem::Part, message, span: expr.place_of(&it.at), help })
+    let err = ScriptError::new(ScriptProblem::Part, message, expr.place_of(&it.at));
+    Err(ScriptError { help, ..err })
 }

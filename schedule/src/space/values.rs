@@ -15,22 +15,24 @@ use crate::{
     Number,
     ron_text::{Unique, parse_raw, range_of},
     script::{Placed, read_expr},
-    script_error::{ScriptError, ScriptProblem},
+    script_error::{Errors, ScriptError, ScriptProblem},
 };
 
 /// Names of values whose names stand in each other double an expression each: this many nodes are enough.
 const MAX_NODES: usize = 4096;
 
-/// The named expressions of a script in order. Each may name those before it.
-pub(crate) fn read(text: &str, raw: &RawValue) -> Result<IndexMap<Name, Expr>, ScriptError> {
-    let all: Unique<Name, &RawValue> = parse_raw(text, raw)?;
+/// The named expressions of a script in order; those that cannot be read are missing. Each may name those before it.
+pub(crate) fn read(text: &str, raw: &RawValue, errors: &mut Errors) -> IndexMap<Name, Expr> {
+    let all: Unique<Name, &RawValue> = errors.keep(parse_raw(text, raw)).unwrap_or_default();
     let mut out = IndexMap::new();
     for (name, raw) in all.0 {
-        check_name("value", &name, &range_of(text, raw))?;
-        let expr = expanded(&read_expr(text, raw)?, &out)?;
-        out.insert(name, expr);
+        let expr = check_name("value", &name, &range_of(text, raw))
+            .and_then(|()| expanded(&read_expr(text, raw)?, &out));
+        if let Some(expr) = errors.keep(expr) {
+            out.insert(name, expr);
+        }
     }
-    Ok(out)
+    out
 }
 
 /// The expression with that of a value in place of each name of one.
@@ -59,18 +61,18 @@ pub(crate) fn expanded(expr: &Expr, values: &IndexMap<Name, Expr>) -> Result<Exp
 }
 
 /// The same for every number of the steps.
-pub(crate) fn expand(items: &mut [Item], values: &IndexMap<Name, Expr>) -> Result<(), ScriptError> {
+pub(crate) fn expand(items: &mut [Item], values: &IndexMap<Name, Expr>, errors: &mut Errors) {
     for item in items {
         match item {
             Item::Step(Placed { value, .. }) => {
                 for number in value.get_mut().numbers() {
-                    if let Number::Expr(it) = number {
-                        *it = expanded(it, values)?;
+                    let Number::Expr(it) = number else { continue };
+                    if let Some(expr) = errors.keep(expanded(it, values)) {
+                        *it = expr;
                     }
                 }
             }
-            Item::Choose(it) => it.one_of.iter_mut().try_for_each(|it| expand(it, values))?,
+            Item::Choose(it) => it.one_of.iter_mut().for_each(|it| expand(it, values, errors)),
         }
     }
-    Ok(())
 }

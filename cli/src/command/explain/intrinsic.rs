@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ir::intrin::{Instruction, Intrinsic, LaneMap};
+use ir::{
+    Index,
+    intrin::{Instruction, Intrinsic, LaneMap},
+};
 use serde_json::{Value, json};
 
 /// The manual of an intrinsic.
@@ -58,8 +61,9 @@ fn own(text: &str) -> String {
 /// The same as data.
 pub(super) fn data(it: &Intrinsic) -> Value {
     let map = |(name, map): (&str, &'static LaneMap)| {
-        let own = map.table().chunks(map.table().len() / 32);
-        json!({"operand": name, "map": map.name, "tile": map.tile, "elements_of_lanes": own.collect::<Vec<_>>()})
+        let table = map.table();
+        let own: Vec<_> = table.chunks(table.len() / 32).collect();
+        json!({"operand": name, "map": map.name, "tile": map.tile, "elements_of_lanes": own})
     };
     json!({
         "ok": true,
@@ -85,12 +89,6 @@ fn drawn(map: &'static LaneMap) -> String {
     let first = map.element_at(0, 0);
     let second = map.element_at(0, i64::from(map.parts[1] > 1));
     let wide = [0, 1].map(|at| if second[at] > first[at] { map.parts[1] } else { 1 });
-    let mut owner = std::collections::BTreeMap::new();
-    for lane in 0..32 {
-        for place in 0..map.len() {
-            owner.insert(map.element_at(lane, place), (lane, place));
-        }
-    }
     let range = |from: i64, count: i64| {
         if count == 1 { from.to_string() } else { format!("{from}-{}", from + count - 1) }
     };
@@ -104,7 +102,7 @@ fn drawn(map: &'static LaneMap) -> String {
     for row in (0..rows).step_by(usize::try_from(wide[0]).unwrap_or(1)) {
         let _ = write!(out, "{:>5}  ", range(row, wide[0]));
         for column in (0..columns).step_by(usize::try_from(wide[1]).unwrap_or(1)) {
-            let (lane, place) = owner[&[row, column]];
+            let (lane, place) = map.position(&Index::int(row), &Index::int(column));
             let _ = write!(out, "{:<7}", format!("T{lane}:{place}"));
         }
         out.truncate(out.trim_end().len());

@@ -109,7 +109,10 @@ impl Printer<'_> {
             let index = self.index(index);
             out = Some(match out {
                 None => index,
-                Some(before) => format!("({before}) * {} + {index}", self.index(size)),
+                Some(before) if before.contains(' ') => {
+                    format!("({before}) * {} + {index}", self.index(size))
+                }
+                Some(before) => format!("{before} * {} + {index}", self.index(size)),
             });
         }
         out.unwrap_or_else(|| self.lang.int(0))

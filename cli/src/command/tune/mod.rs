@@ -93,6 +93,8 @@ impl Tune {
         let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims = self.dims.iter().cloned().collect();
         let options = self.options(&plan)?;
+        crate::build::tell_compiler(&plan.target(self.target.as_ref(), None), shell);
+        shell.detail(|| format!("the log is {}", options.log.display()));
         shell.progress("starting workers");
         ended(Tuner::start(&plan, &options)?, &options.log, shell)
     }

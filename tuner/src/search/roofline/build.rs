@@ -158,8 +158,9 @@ impl<'a> Builder<'a> {
 
     fn work(&self, place: &Access, value: &Value, share: f64, is_copy: bool) -> Work {
         let mut out = Work { share, is_copy, ..Work::default() };
-        let lanes = f64::from(place.lanes);
-        out.costs.arithmetic = lanes * arithmetic(value);
+        // A warp does a tensor instruction once, however many elements of its result a lane has.
+        let times = if matches!(value, Value::Tensor(..)) { 1.0 } else { f64::from(place.lanes) };
+        out.costs.arithmetic = times * arithmetic(value);
         out.is_move = out.costs.arithmetic <= 0.0;
         value.each_load(&mut |load| {
             let accumulates = load == place && self.is_parallel(place);
@@ -314,7 +315,7 @@ fn changes(ops: &[Op], buffer: &Name) -> bool {
     found
 }
 
-/// Issue slots of the arithmetic pipe that an element takes.
+/// Issue slots of the arithmetic pipe that an element takes, or a tensor instruction as a whole.
 fn arithmetic(value: &Value) -> f64 {
     match value {
         Value::Const(_) | Value::Load(_) => 0.0,
@@ -340,6 +341,35 @@ fn arithmetic(value: &Value) -> f64 {
     }
 }
 
-/// Issue slots for which 2048 multiplications and additions of a warp keep its tensor core busy: 8 cycles on the GPUs
-/// since sm_80, whatever the type, as far as a rule for ranking candidates needs to know.
+/// Issue slots for which 2048 multiplications and additions of a warp are assumed to keep its tensor core busy, on every
+/// GPU and for every type. Nobody measured it; it only has to be the same for the candidates that are compared.
 const MMA_SLOTS: f64 = 8.0;
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::{Tree, totals};
+    use super::*;
+
+    /// A warp that does a tensor instruction so and so often.
+    fn arithmetic_of(statement: &str) -> f64 {
+        let text = format!(
+            "module m\n  out C: f32[128]\n\n  kernel k<<<threadIdx.x: 32>>>(mut C)\n    \
+             alloc M: f16[256] @shared\n    alloc A: f16[8] @local\n    alloc B: f16[4] @local\n    \
+             alloc S: f32[4] @local\n    for i in 0..3\n      {statement}\n    \
+             C[threadIdx_x*4 +: 4] = S[0 +: 4]\n"
+        );
+        let module = ir::text::parse_module(&text).unwrap();
+        let tree = Tree::of(&module, &module.kernels[0], &IndexMap::new()).unwrap();
+        totals(&tree.body).arithmetic
+    }
+
+    #[test]
+    fn a_tensor_instruction_counts_once_whatever_a_lane_has_of_it() {
+        let product = arithmetic_of("S[0 +: 4] = mma_m16n8k16_f16_f32(S[0 +: 4], A[0 +: 8], B[0 +: 4])");
+        assert!((product - 3.0 * MMA_SLOTS).abs() < 1e-9, "{product}");
+        let load = arithmetic_of("A[0 +: 8] = ldmatrix_x4(M[threadIdx_x*8 +: 8])");
+        assert!(load.abs() < 1e-9, "{load}");
+        let sums = arithmetic_of("S[0 +: 4] = S[0 +: 4] * 2.0f32");
+        assert!((sums - 12.0).abs() < 1e-9, "{sums}");
+    }
+}

@@ -1,0 +1,184 @@
+//! What `--help` says beyond the options: the subcommands in the order in which they are needed, and examples of each.
+
+use std::fmt::Write;
+
+use clap::Command;
+
+/// The subcommands by what they are for, in the order in which a newcomer needs them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Learn", &["tutorial", "learn", "explain"]),
+    ("Work on a schedule", &["check", "show", "run", "compare", "export"]),
+    ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
+    ("The machine and the shell", &["doctor", "completions", "man", "schema"]),
+];
+
+/// Command lines that work, by subcommand, each with what it does.
+const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "tutorial",
+        &[
+            ("tutorial", "climb the ladder of the CPU"),
+            ("tutorial matmul-cuda-f32", "that of a GPU"),
+            ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
+            ("tutorial matmul-cpu --until 3 --size 256", "three rungs, at another size"),
+        ],
+    ),
+    (
+        "explain",
+        &[
+            ("explain", "list the primitives and the intrinsics"),
+            ("explain compute_at", "what a primitive does, and when it is legal"),
+            ("explain TW1017", "what an error means, and what to do"),
+        ],
+    ),
+    (
+        "check",
+        &[
+            ("check mine.ron", "is every step legal?"),
+            ("check mine.ron --target cuda:sm_90a", "for another target"),
+            ("check mine.ron --param bk=16 --json", "with a knob decided, as JSON"),
+        ],
+    ),
+    (
+        "show",
+        &[
+            ("show mine.ron", "the program after all steps"),
+            ("show mine.ron --emit diff", "what each step changes"),
+            ("show mine.ron --emit cuda --arch sm_90a", "the source for a GPU"),
+            ("show mine.ron --emit resources", "registers, shared memory, occupancy"),
+        ],
+    ),
+    (
+        "run",
+        &[
+            ("run mine.ron", "build, verify, measure"),
+            ("run mine.ron --param m=512", "at another size"),
+            ("run mine.ron --target vgpu", "look for races, without a GPU"),
+            ("run mine.ron --log runs.jsonl", "keep a record"),
+        ],
+    ),
+    (
+        "tune",
+        &[
+            ("tune mine.ron", "200 candidates, into mine.twlog"),
+            ("tune mine.ron --trials 1000 --strategy evolution", "learn from results"),
+            ("tune mine.ron --time 10m --per-step", "and say what each step is worth"),
+        ],
+    ),
+    (
+        "resume",
+        &[
+            ("resume mine.twlog", "go on where the run stopped"),
+            ("resume mine.twlog --trials 2000", "and try more than was asked for"),
+        ],
+    ),
+    ("top", &[("top mine.twlog", "the ten fastest"), ("top mine.twlog other.twlog -k 3", "of several logs")]),
+    (
+        "replay",
+        &[
+            ("replay mine.twlog", "are the sources still the same?"),
+            ("replay mine.twlog --verify --top 5", "run the fastest again"),
+            ("replay mine.twlog --measure --trial 37", "time one against the library"),
+        ],
+    ),
+    (
+        "report",
+        &[
+            ("report mine.twlog", "write mine.twlog/report.html"),
+            ("report mine.twlog --out page.html", "somewhere else"),
+        ],
+    ),
+    (
+        "log",
+        &[
+            ("log verify mine.twlog", "is the log whole?"),
+            ("log cat mine.twlog --kind trial", "print its records"),
+            ("log export mine.twlog --to csv --out t.csv", "for other tools"),
+            ("log merge all.twlog a.twlog b.twlog", "put logs together"),
+        ],
+    ),
+    ("doctor", &[("doctor", "what this machine has"), ("doctor --json", "for a program")]),
+    (
+        "completions",
+        &[("completions bash", "print the script for bash"), ("completions zsh", "that for zsh")],
+    ),
+    (
+        "man",
+        &[("man", "print the page of tilewright"), ("man share/man/man1", "write a page for each command")],
+    ),
+];
+
+/// The examples of a subcommand.
+pub(super) fn examples(name: &str) -> &'static [(&'static str, &'static str)] {
+    EXAMPLES.iter().find(|it| it.0 == name).map_or(&[], |it| it.1)
+}
+
+/// The command with a section of examples for each subcommand that has some.
+pub(super) fn with_examples(mut command: Command) -> Command {
+    for (name, lines) in EXAMPLES {
+        if command.find_subcommand(name).is_some() {
+            command = command.mut_subcommand(name, |it| it.after_help(section(lines)));
+        }
+    }
+    command
+}
+
+/// The lines, what each does beside it.
+fn section(lines: &[(&str, &str)]) -> String {
+    let (bold, plain) = ("\x1b[1m\x1b[4m", "\x1b[0m");
+    let mut text = format!("{bold}Examples:{plain}");
+    let width = lines.iter().map(|it| it.0.len()).max().unwrap_or(0);
+    for (line, what) in lines {
+        let _ = write!(text, "\n  tilewright {line:width$}  # {what}");
+    }
+    text
+}
+
+/// The command with its subcommands in groups.
+pub(super) fn with_groups(command: Command) -> Command {
+    let known: Vec<&str> = GROUPS.iter().flat_map(|it| it.1).copied().collect();
+    let more: Vec<&str> = command
+        .get_subcommands()
+        .filter(|it| !it.is_hide_set() && !known.contains(&it.get_name()))
+        .map(Command::get_name)
+        .collect();
+    let groups = GROUPS.iter().map(|it| (it.0, it.1.to_vec())).chain([("More", more)]);
+    let (bold, plain) = ("\x1b[1m", "\x1b[0m");
+    let mut list = String::new();
+    for (title, names) in groups {
+        let found: Vec<_> = names.iter().filter_map(|it| command.find_subcommand(it)).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let _ = write!(list, "\n{bold}\x1b[4m{title}:{plain}\n");
+        for it in found {
+            let about = it.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(list, "  {bold}{:<12}{plain} {}", it.get_name(), wrapped(&about, 15));
+        }
+    }
+    command.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{list}\n{bold}\x1b[4mOptions:{plain}\n{{options}}\n\n{LAST}\n"
+    ))
+}
+
+/// What stands below the options.
+const LAST: &str = "`tilewright COMMAND --help` has the options of a command, and examples.\n\
+                    New here? Begin with `tilewright tutorial`.";
+
+/// A text that begins in a column, with its further lines below, for a window of 80 columns.
+fn wrapped(text: &str, column: usize) -> String {
+    let (mut out, mut at) = (String::new(), column);
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if at > column && at + 1 + width > 80 {
+            let _ = write!(out, "\n{:column$}", "");
+            at = column;
+        } else if at > column {
+            out.push(' ');
+            at += 1;
+        }
+        out += word;
+        at += width;
+    }
+    out
+}

@@ -1,0 +1,134 @@
+//! From the workload that a script names to a program at its sizes, with the places of what is wrong on the way.
+
+use std::{
+    fs,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use indexmap::IndexMap;
+use ir::Func;
+use schedule::{
+    script::Script,
+    workload::{self, Param},
+};
+
+use crate::{diagnostic::Diagnostic, trouble::Trouble};
+
+/// A script and the file of its workload, to tell where an error stands.
+pub(crate) struct Source<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+    pub(crate) script: &'a Script,
+    pub(crate) file: &'a Path,
+    pub(crate) workload: &'a str,
+}
+
+impl Source<'_> {
+    /// The program that the workload stands for, with the values of its parameters.
+    pub(crate) fn made(
+        &self,
+        params: &IndexMap<String, Param>,
+        given: &[(String, Param)],
+    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
+        if self.file.extension().is_some_and(|it| it == "tw") {
+            return Ok((self.program()?, IndexMap::new()));
+        }
+        self.instance(params, given)
+    }
+
+    /// A workload in RON at the values of its parameters, and all of these values.
+    fn instance(
+        &self,
+        params: &IndexMap<String, Param>,
+        given: &[(String, Param)],
+    ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
+        let workload = workload::parse(self.workload)
+            .map_err(|err| Diagnostic::workload(self.file, self.workload, &err))?;
+        let made = workload.instantiate(params).and_then(|func| Ok((func, workload.complete(params)?)));
+        made.map_err(|err| {
+            let is_given = |name: &str| given.iter().any(|it| it.0 == name);
+            let in_script = err.param().filter(|it| !is_given(it));
+            match (in_script, err.span.is_some()) {
+                (_, true) => Diagnostic::workload(self.file, self.workload, &err),
+                (Some(name), false) => {
+                    let span = param_place(self.text, self.script, name);
+                    Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
+                }
+                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
+            }
+        })
+    }
+
+    /// A program in the text form, with its sizes as they stand there.
+    fn program(&self) -> Result<Func, Diagnostic> {
+        if let Some(name) = self.script.params.value.keys().next() {
+            let span = param_place(self.text, self.script, name);
+            return Err(Diagnostic::failed(
+                Trouble::TextParams,
+                "a program in the text form has no parameters",
+            )
+            .at(self.path, self.text, span));
+        }
+        let func = ir::text::parse(self.workload).map_err(|err| {
+            let span = place(self.workload, err.line, err.column);
+            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
+        })?;
+        if let Err(errors) = ir::verify(&func) {
+            let name = self.file.display().to_string();
+            return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
+        }
+        Ok(codegen::lower::without_marks(func))
+    }
+}
+
+/// One character at a line and a column, both from 1, in bytes.
+pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = text.get(start..).unwrap_or_default();
+    let before: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
+    let width = rest[before..].chars().next().filter(|it| *it != '\n').map_or(0, char::len_utf8);
+    start + before..start + before + width
+}
+
+/// Where the script gives a parameter, or its whole list of them.
+fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
+    let all = script.params.span.clone();
+    let word = format!("\"{name}\"");
+    let found = text.get(all.clone()).and_then(|it| it.find(&word));
+    match found {
+        Some(at) => all.start + at..all.start + at + word.len(),
+        None if all.is_empty() => script.workload.span.clone(),
+        None => all,
+    }
+}
+
+/// The file and the text of the workload that a script names.
+pub(crate) fn find_workload(
+    path: &Path,
+    text: &str,
+    script: &Script,
+) -> Result<(PathBuf, String), Diagnostic> {
+    let name = script.workload.value.as_str();
+    let fail = |title: String| {
+        Diagnostic::failed(Trouble::Workload, title).at(path, text, script.workload.span.clone())
+    };
+    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
+        let file = path.parent().unwrap_or(Path::new("")).join(name);
+        let text = fs::read_to_string(&file).map_err(|err| {
+            fail(Diagnostic::io(&file, &err).into_title())
+                .help("the path is relative to the script".to_owned())
+        })?;
+        return Ok((file, text));
+    }
+    if let Some(text) = workloads::find(name) {
+        return Ok((PathBuf::from(format!("{name}.ron")), text.to_owned()));
+    }
+    let help = if let Some(near) = schedule::nearest(name, workloads::all().iter().map(|it| it.name)) {
+        format!("did you mean `{near}`?")
+    } else {
+        let names: Vec<_> = workloads::all().iter().map(|it| format!("`{}`", it.name)).collect();
+        format!("there is {}; a file of your own starts with `./`", names.join(", "))
+    };
+    Err(fail(format!("there is no workload `{name}`")).help(help))
+}
