@@ -144,7 +144,9 @@ impl Export {
             }));
         }
         if let Some(it) = verified {
-            writeln!(shell.out, "{}", crate::term::shell::visible(it.words))?;
+            for line in it.words.lines() {
+                writeln!(shell.out, "{}", crate::term::shell::visible(line.to_owned()))?;
+            }
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ static int run_kernel(const options *o, void *const *data, const size_t *bytes, 
     calls++;
     /* The first call is no measure: it starts threads and finds pages. */
     if (calls == 1) *each = seconds();
-  } while (calls < 2 || (seconds() - begin < 0.3 && calls < 1000000));
+  } while (calls < 2 || (seconds() - begin < 0.1 && calls < 1000000));
   *each = (seconds() - *each) / (calls - 1);
   return RIGHT;
 }
