@@ -67,6 +67,10 @@ pub enum Trouble {
     Unsolved,
     /// An exercise was made into another program.
     Altered,
+    /// An exported bundle does not build, or its own program finds its numbers wrong.
+    BundleWrong,
+    /// An exported bundle was built and could not be run, for want of a device.
+    BundleNotRun,
 }
 
 ir::codes!(Trouble {
@@ -102,4 +106,6 @@ ir::codes!(Trouble {
     Terminal = 5034,
     Unsolved = 5035,
     Altered = 5036,
+    BundleWrong = 5051,
+    BundleNotRun = 5052,
 });

@@ -10,6 +10,7 @@ mod completions;
 mod dims;
 mod doctor;
 mod explain;
+mod export;
 pub(crate) mod globals;
 mod help;
 mod inspect;
@@ -64,6 +65,7 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Export(export::Export),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
@@ -156,6 +158,7 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
