@@ -21,6 +21,18 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("tutorial matmul-cuda-f32", "that of a GPU"),
             ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
             ("tutorial matmul-cpu --until 3 --size 256", "three rungs, at another size"),
+            ("tutorial list", "every ladder that ships"),
+            ("tutorial matmul-cpu --step pack --code", "one rung, with the C that it changes"),
+            ("tutorial matmul-cpu --ablate", "what each step of the last rung is worth"),
+        ],
+    ),
+    (
+        "learn",
+        &[
+            ("learn init", "write the exercises into ./tilewright-exercises"),
+            ("learn", "watch the current one, and check it when it changes"),
+            ("learn hint", "the idea, then the primitive, then nearly the line"),
+            ("learn check --all", "is everything solved?"),
         ],
     ),
     (

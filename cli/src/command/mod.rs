@@ -10,10 +10,12 @@ mod completions;
 mod dims;
 mod doctor;
 mod explain;
+mod export;
 pub(crate) mod globals;
 mod help;
 mod inspect;
 mod ladder;
+mod learn;
 mod log;
 mod man;
 mod measure;
@@ -56,12 +58,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Tutorial(tutorial::Tutorial),
+    Tutorial(Box<tutorial::Tutorial>),
+    Learn(learn::Learn),
     Run(run::Run),
     Check(check::Check),
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Export(export::Export),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
@@ -148,11 +152,13 @@ impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),
+            Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
