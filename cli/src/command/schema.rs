@@ -29,6 +29,8 @@ schemas!(
     "doctor",
     "error",
     "explain",
+    "export",
+    "learn",
     "log",
     "man",
     "record",
