@@ -51,6 +51,10 @@ pub enum Trouble {
     Process,
     /// The arguments cannot be read: no such command, option or value.
     Arguments,
+    /// This machine lacks what is needed to measure at all.
+    Unfit,
+    /// A comparison came out as `--fail-on` does not want it.
+    FailOn,
     /// There is no such exercise.
     Exercise,
     /// A folder has no exercises.
@@ -63,6 +67,10 @@ pub enum Trouble {
     Unsolved,
     /// An exercise was made into another program.
     Altered,
+    /// An exported bundle does not build, or its own program finds its numbers wrong.
+    BundleWrong,
+    /// An exported bundle was built and could not be run, for want of a device.
+    BundleNotRun,
 }
 
 ir::codes!(Trouble {
@@ -90,10 +98,14 @@ ir::codes!(Trouble {
     Incumbent = 5022,
     Process = 5023,
     Arguments = 5024,
+    Unfit = 5025,
+    FailOn = 5026,
     Exercise = 5031,
     NoExercises = 5032,
     Progress = 5033,
     Terminal = 5034,
     Unsolved = 5035,
     Altered = 5036,
+    BundleWrong = 5051,
+    BundleNotRun = 5052,
 });

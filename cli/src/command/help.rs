@@ -84,6 +84,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("resume mine.twlog --trials 2000", "and try more than was asked for"),
         ],
     ),
+    (
+        "compare",
+        &[
+            ("compare before.ron after.ron", "which is faster, and how sure that is"),
+            ("compare mine.twlog mine.ron --fail-on slower=2%", "with the best trial, for a test"),
+        ],
+    ),
     ("top", &[("top mine.twlog", "the ten fastest"), ("top mine.twlog other.twlog -k 3", "of several logs")]),
     (
         "replay",
@@ -113,6 +120,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "completions",
         &[("completions bash", "print the script for bash"), ("completions zsh", "that for zsh")],
+    ),
+    (
+        "schema",
+        &[("schema", "what there is a schema of"), ("schema check", "that of what `check --json` prints")],
     ),
     (
         "man",
@@ -193,4 +204,44 @@ fn wrapped(text: &str, column: usize) -> String {
         at += width;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLES, GROUPS};
+    use crate::command::cli;
+
+    #[test]
+    fn every_subcommand_has_a_group_and_examples() {
+        for it in cli().get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+            let name = it.get_name();
+            assert_eq!(GROUPS.iter().filter(|it| it.1.contains(&name)).count(), 1, "{name} has no group");
+            assert!(EXAMPLES.iter().any(|it| it.0 == name), "{name} has no examples");
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        for (name, lines) in EXAMPLES {
+            assert!((2..=4).contains(&lines.len()), "{name}");
+            for (line, _) in *lines {
+                assert!(line.split(' ').next() == Some(name), "{line}");
+                let words = ["tilewright"].into_iter().chain(line.split(' '));
+                let parsed = cli().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_help_fit_a_window_of_80_columns() {
+        let mut all = cli().term_width(80);
+        all.build();
+        let helps = all.clone().get_subcommands_mut().map(clap::Command::render_help).collect::<Vec<_>>();
+        for help in helps.into_iter().chain([all.render_help()]) {
+            let help = help.to_string();
+            let long = help.lines().find(|it| it.chars().count() > 80);
+            assert!(long.is_none(), "{}", long.unwrap_or_default());
+        }
+    }
 }

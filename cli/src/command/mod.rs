@@ -5,10 +5,12 @@
 
 mod check;
 mod climb;
+mod compare;
 mod completions;
 mod dims;
 mod doctor;
 mod explain;
+mod export;
 pub(crate) mod globals;
 mod help;
 mod inspect;
@@ -20,6 +22,7 @@ mod measure;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod space;
 mod sweep;
@@ -62,14 +65,17 @@ enum Command {
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Export(export::Export),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
     Top(top::Top),
+    Compare(Box<compare::Compare>),
     Log(log::Log),
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -152,7 +158,9 @@ impl Command {
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
+            Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),
@@ -160,6 +168,7 @@ impl Command {
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(shell),
             Command::Man(it) => it.run(shell),
+            Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }
