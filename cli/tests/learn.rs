@@ -1,7 +1,5 @@
 //! The exercises as a learner meets them.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 mod common;
 
 use std::fs;
