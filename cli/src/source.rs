@@ -70,16 +70,21 @@ impl Source<'_> {
             )
             .at(self.path, self.text, span));
         }
-        let func = ir::text::parse(self.workload).map_err(|err| {
-            let span = place(self.workload, err.line, err.column);
-            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
-        })?;
-        if let Err(errors) = ir::verify(&func) {
-            let name = self.file.display().to_string();
-            return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-        }
-        Ok(codegen::lower::without_marks(func))
+        program_of(self.file, self.workload)
     }
+}
+
+/// A program from its text.
+pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
+    let func = ir::text::parse(text).map_err(|err| {
+        let span = place(text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
+    })?;
+    if let Err(errors) = ir::verify(&func) {
+        let name = path.display().to_string();
+        return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
+    }
+    Ok(codegen::lower::without_marks(func))
 }
 
 /// One character at a line and a column, both from 1, in bytes.

@@ -51,6 +51,10 @@ pub enum Trouble {
     Process,
     /// The arguments cannot be read: no such command, option or value.
     Arguments,
+    /// This machine lacks what is needed to measure at all.
+    Unfit,
+    /// A comparison came out as `--fail-on` does not want it.
+    FailOn,
     /// An exported bundle does not build, or its own program finds its numbers wrong.
     BundleWrong,
     /// An exported bundle was built and could not be run, for want of a device.
@@ -82,6 +86,8 @@ ir::codes!(Trouble {
     Incumbent = 5022,
     Process = 5023,
     Arguments = 5024,
+    Unfit = 5025,
+    FailOn = 5026,
     BundleWrong = 5051,
     BundleNotRun = 5052,
 });

@@ -36,7 +36,7 @@ pub enum BlockError {
         "loop `{loop_name}` is a reduction of `{producer}`: inside it `{block}` would read partial results"
     )]
     PartialResult { block: Name, producer: Name, loop_name: Name },
-    #[error("block `{block}` reduces, and under loop `{loop_name}` some of its iterations would run twice")]
+    #[error("block `{block}` reduces, and under loop `{loop_name}` some of its iterations might run twice")]
     RunsTwice { block: Name, loop_name: Name },
     #[error(
         "loop `{loop_name}` of block `{block}` is bound or annotated, and moving the block would drop that"
@@ -46,7 +46,7 @@ pub enum BlockError {
     InlineReduction { block: Name },
     #[error("block `{block}` is guarded, and a guarded block cannot be inlined")]
     InlineGuarded { block: Name },
-    #[error("block `{block}` has a body of several statements, and one is needed")]
+    #[error("block `{block}` is more than one assignment, and only one can be put in the place of a read")]
     NotOneStore { block: Name },
     #[error("block `{block}` indexes `{buffer}` with more than its own iterators, each once")]
     NotElementwise { block: Name, buffer: Name },
@@ -60,7 +60,7 @@ pub enum BlockError {
     OtherReader { block: Name, buffer: Name, other: Name },
     #[error("block `{block}` runs for other elements of `{buffer}` than block `{producer}` computes")]
     OtherDomain { block: Name, producer: Name, buffer: Name },
-    #[error("block `{block}` does not reduce: it has no init to take out")]
+    #[error("block `{block}` has no init to take out: it does not reduce, or is decomposed already")]
     NoInit { block: Name },
     #[error("loop `{loop_name}` is not around block `{block}`")]
     NotAround { block: Name, loop_name: Name },
@@ -166,36 +166,46 @@ impl BlockError {
                 Some(format!("name a loop outside the reduction of `{producer}`"))
             }
             E::ReductionOutside { outer, .. } => Some(format!("name `{outer}` or a loop outside it")),
-            E::InlineReduction { .. } => Some("move it with `compute_at` instead".into()),
+            E::InlineReduction { .. } => Some(
+                "move it instead: `compute_at` under its readers, `reverse_compute_at` under its producers"
+                    .into(),
+            ),
             E::ReaderOutside { .. } => {
                 Some("name a loop around all readers, or `cache_read` for one of them".into())
             }
-            E::WritesOutput { block, .. } => {
-                Some(format!("`cache_write` of `{block}` makes a temporary and a copy that can be moved"))
+            E::WritesOutput { block, .. } => Some(format!(
+                "`reverse_compute_at` moves `{block}` under what it reads; `cache_write` makes a temporary of it"
+            )),
+            E::NotOnlyWriter { .. } => {
+                Some("move the block before `decompose_reduction`, or both writers".into())
             }
+            E::NoReaders { .. } => Some("`reverse_compute_at` moves a block under what it reads".into()),
+            E::NoProducers { .. } => Some("`compute_at` moves a block under what reads it".into()),
+            E::ProducerOutside { other, .. } => Some(format!("move `{other}` under the loop first")),
+            E::Uncovered { writer, .. } => {
+                Some(format!("`compute_at` of `{writer}` moves as much as is read"))
+            }
+            E::InlineGuarded { .. } => Some("inline it before its loops are split".into()),
+            E::ReadsItself { .. } => Some("`cache_write` makes a copy of what a block has written".into()),
+            E::SeveralProducers { .. } | E::OtherReader { .. } => Some(
+                "`reverse_compute_at` moves it under a producer, `compute_inline` puts a producer into it"
+                    .into(),
+            ),
+            E::MixedLoop { .. } | E::NotAlone { .. } => {
+                Some("do this step before the loops are fused or shared".into())
+            }
+            E::NotAround { .. } => Some("name a loop around the block".into()),
             E::WritesNothing { .. }
-            | E::NotOnlyWriter { .. }
             | E::AlreadyUnder { .. }
-            | E::NoReaders { .. }
-            | E::NoProducers { .. }
-            | E::ProducerOutside { .. }
             | E::OutOfOrder { .. }
-            | E::Uncovered { .. }
             | E::RunsTwice { .. }
-            | E::InlineGuarded { .. }
             | E::NotOneStore { .. }
             | E::NotElementwise { .. }
-            | E::ReadsItself { .. }
             | E::OverwrittenLater { .. }
-            | E::SeveralProducers { .. }
-            | E::OtherReader { .. }
             | E::OtherDomain { .. }
             | E::NoInit { .. }
-            | E::NotAround { .. }
-            | E::MixedLoop { .. }
             | E::NotReductionLoop { .. }
             | E::NotReducer { .. }
-            | E::NotAlone { .. }
             | E::FactorAxis { .. } => None,
         }
     }

@@ -10,8 +10,12 @@ use similar::{ChangeTag, TextDiff};
 /// Lines that only moved in or out of a loop, and are indented differently, count as equal, and stand as they are
 /// in the new program. Of equal lines only `context` around each change are shown, the others as one `…`.
 pub fn diff(before: &Func, after: &Func, context: usize) -> String {
-    let (old, new) = (ir::text::print(before).text, ir::text::print(after).text);
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    diff_text(&ir::text::print(before).text, &ir::text::print(after).text, context)
+}
+
+/// The difference of two texts in the same form, of emitted sources for instance.
+pub fn diff_text(before: &str, after: &str, context: usize) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let (old_words, new_words) = (trimmed(&old), trimmed(&new));
     let compared = TextDiff::from_slices(&old_words, &new_words);
     let lines: Vec<(ChangeTag, &str)> = compared

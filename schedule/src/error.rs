@@ -83,7 +83,7 @@ pub enum ScheduleError {
     NamedTwice { name: Name },
     #[error("the knob `{name}` has no value")]
     UnresolvedKnob { name: Name },
-    #[error("{primitive} needs at least {needed} loops")]
+    #[error("{primitive} needs at least {needed} loop{}", if *needed == 1 { "" } else { "s" })]
     TooFewLoops { primitive: &'static str, needed: usize },
 
     // Splitting.
@@ -260,10 +260,10 @@ impl ScheduleError {
             E::Pipeline(it) => return it.help(),
             E::CrossBlock(it) => it.help(),
             E::Tile(it) => return it.help(),
+            E::AxisRange { .. } => "axes are counted from 0, or from the last, which is -1",
             E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
-            E::FactorsTooSmall { .. } | E::FactorNotPositive { .. } => {
-                "leave one factor `None` to have it inferred"
-            }
+            E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
+            E::FactorNotPositive { .. } => "give a whole number from 1; in split one factor may be `None`",
             E::TwoInferred { .. } => "give all factors but one",
             E::LoopHasKind { .. } | E::LoopHasAnnotation { .. } => {
                 "split, fuse and reorder loops first; bind, vectorize, unroll and annotate them afterwards"
@@ -278,7 +278,7 @@ impl ScheduleError {
             E::NotAffine { .. } => {
                 "use factors that divide the loops, or take the loop away from the block first"
             }
-            E::Carried { .. } => "move one of the two blocks out of the loop first",
+            E::Carried { .. } => "take a loop that only one of the two blocks is in",
             E::UnknownExtent { .. } => "split it by a constant, and take the inner loop",
             E::WrongTarget { target: "cpu", .. } => "use parallel and vectorize on this target",
             E::WrongTarget { .. } => "bind the loop to blockIdx.x, or to threadIdx.x",
@@ -289,23 +289,22 @@ impl ScheduleError {
             E::NotTemp { .. } => "make a temporary with cache_read or cache_write, and change that",
             E::AxisNotAlignable { .. } => "align the axis before the last: its stride is the length of a row",
             E::BadAlignment { .. } => {
-                "the factor is at least 1, and the offset at least 0 and below the factor"
+                "the factor is 1 to 65535, and the offset at least 0 and below the factor"
             }
             E::AlreadyAligned { .. } => "use transform_layout before storage_align",
+            E::InsideBlock { .. } => "rewrite the loop before blockize or tensorize puts it into a block",
+            E::NameTaken { .. } => "choose a name that no loop, block, buffer or size has",
+            E::NamedTwice { .. } => "name each once",
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
-            E::NameTaken { .. }
-            | E::Reserved { .. }
-            | E::InsideBlock { .. }
+            E::Reserved { .. }
             | E::WrongThing { .. }
             | E::NotAName { .. }
-            | E::NamedTwice { .. }
             | E::UnresolvedKnob { .. }
             | E::TooFewLoops { .. }
             | E::FactorsTooLarge { .. }
             | E::NotAChain { .. }
             | E::DependentExtent { .. }
             | E::NotAReduction { .. }
-            | E::AxisRange { .. }
             | E::NotAPermutation { .. }
             | E::NotAround { .. }
             | E::Annotated { .. }

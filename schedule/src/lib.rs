@@ -48,7 +48,7 @@ pub mod workload;
 
 pub use block_error::BlockError;
 pub use cross_block_error::CrossBlockError;
-pub use diff::diff;
+pub use diff::{diff, diff_text};
 pub use error::{ScheduleError, Thing};
 pub use ir::pipeline::PipelineError;
 pub use layout_error::LayoutError;

@@ -72,7 +72,7 @@ pub(crate) fn copy(
     bounds: &Bounds,
 ) -> Stmt {
     let shape = &func.buffers[from].shape;
-    let vars: Vec<Name> = (0..shape.len()).map(|n| Name::new(format!("v{n}"))).collect();
+    let vars: Vec<Name> = (0..shape.len()).map(|n| iterator(func, n)).collect();
     let iters = vars.iter().zip(shape);
     let places: Vec<Index> = vars.iter().map(Index::var).collect();
     let block = Block {
@@ -85,6 +85,18 @@ pub(crate) fn copy(
     };
     let ranges: Vec<_> = region.iter().cloned().map(Some).collect();
     place(func, block, &ranges, bounds)
+}
+
+/// The name of the iterator over dimension `n` of a copy: `v0`, or a fresh one on that stem where a loop, a block, a buffer or a
+/// size has it. Iterators of other blocks may have the same.
+pub(crate) fn iterator(func: &Func, n: usize) -> Name {
+    Name::fresh(&format!("v{n}"), |it| {
+        func.buffers.contains_key(it)
+            || func.dims.contains(it)
+            || func.name == *it
+            || func.find_loop(it).is_some()
+            || func.find_block(it).is_some()
+    })
 }
 
 /// Where a statement goes: into the body of a loop (or the function's), before the child of that number.

@@ -38,6 +38,27 @@ pub fn ratio_interval(ratios: &[f64], seed: u64) -> Option<Interval> {
     Some(Interval { median: median.exp(), low: low.exp(), high: high.exp(), rounds })
 }
 
+/// How many times as fast `ours` is as `theirs`, of times that were not taken in pairs: the ratio of the medians, with
+/// the quantiles of those of resamples of each. `rounds` is the number of the fewer.
+///
+/// Between two runs that are minutes apart clocks and neighbours change by more than such an interval says.
+pub fn unpaired_ratio(ours: &[f64], theirs: &[f64], seed: u64) -> Option<Interval> {
+    let ratio = median(theirs)? / median(ours)?;
+    let mut rng = stream(seed, u64::MAX - 2);
+    let mut resampled = |of: &[f64]| {
+        let mut values: Vec<f64> = (0..of.len()).map(|_| of[below(&mut rng, of.len())]).collect();
+        median_in_place(&mut values)
+    };
+    let mut ratios = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        ratios.push(resampled(theirs)? / resampled(ours)?);
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    let tail = RESAMPLES / 40;
+    let (low, high) = (ratios[tail], ratios[RESAMPLES - 1 - tail]);
+    Some(Interval { median: ratio, low, high, rounds: ours.len().min(theirs.len()) })
+}
+
 fn median_in_place(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -86,6 +107,18 @@ mod tests {
         let same = interval(&[2.0; 12], 1).unwrap();
         assert_eq!((same.median, same.low, same.high), (2.0, 2.0, 2.0));
         assert_eq!(interval(&[], 1), None);
+    }
+
+    #[test]
+    fn times_that_are_no_pairs() {
+        let scaled =
+            |by: f64, seed| uniform(seed, 31).iter().map(|it| by * (0.9 + 0.2 * it)).collect::<Vec<_>>();
+        let found = unpaired_ratio(&scaled(1.0, 4), &scaled(2.0, 5), 1).unwrap();
+        assert!(1.9 < found.low && found.low <= found.median && found.median <= found.high, "{found:?}");
+        assert!(found.high < 2.1 && found.rounds == 31, "{found:?}");
+        assert_eq!(unpaired_ratio(&[], &[1.0], 1), None);
+        let one = unpaired_ratio(&[1.0], &[3.0], 1).unwrap();
+        assert_eq!((one.median, one.low, one.high), (3.0, 3.0, 3.0));
     }
 
     #[test]

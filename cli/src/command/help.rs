@@ -40,6 +40,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "export",
+        &[
+            ("export mine.ron --out bundle --verify", "a folder that builds and runs by itself"),
+            ("export mine.ron --out bundle --target cuda:sm_90a", "with machine code for a GPU"),
+            ("export mine.twlog --out bundle", "the best trial of a log"),
+        ],
+    ),
+    (
         "show",
         &[
             ("show mine.ron", "the program after all steps"),
@@ -70,6 +78,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("resume mine.twlog", "go on where the run stopped"),
             ("resume mine.twlog --trials 2000", "and try more than was asked for"),
+        ],
+    ),
+    (
+        "compare",
+        &[
+            ("compare before.ron after.ron", "which is faster, and how sure that is"),
+            ("compare mine.twlog mine.ron --fail-on slower=2%", "with the best trial, for a test"),
         ],
     ),
     ("top", &[("top mine.twlog", "the ten fastest"), ("top mine.twlog other.twlog -k 3", "of several logs")]),

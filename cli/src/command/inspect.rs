@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A program and what came of its runs.
-struct Inspected {
+pub(crate) struct Inspected {
     module: Module,
     /// The runs in words, up to the first in which something is wrong.
     runs: Vec<String>,
@@ -36,6 +36,18 @@ struct Inspected {
     verified: Option<Verification>,
     counters: Vec<Counters>,
 }
+
+/// What the virtual GPU counts, in words and as a name in data.
+pub(crate) const COUNTS: [(&str, &str); 8] = [
+    ("assignments", "steps"),
+    ("barriers", "barriers"),
+    ("waits", "waits"),
+    ("shared: requests", "shared_requests"),
+    ("shared: wavefronts", "shared_wavefronts"),
+    ("global: requests", "global_requests"),
+    ("global: sectors", "global_sectors"),
+    ("findings", "findings"),
+];
 
 /// Programs that make more assignments than this take long enough to say so first.
 const LONG: u64 = 200_000_000;
@@ -139,7 +151,7 @@ fn refuse_log(measure: &Measure) -> Result<(), Diagnostic> {
 }
 
 /// Schedules, lowers and runs a script.
-fn scheduled(
+pub(crate) fn scheduled(
     plan: &Plan,
     name: &str,
     arch: Option<&Arch>,
@@ -285,8 +297,23 @@ impl Inspected {
         ]
     }
 
+    /// What was counted in the first run over all kernels, in the order of [`COUNTS`].
+    pub(crate) fn counts(&self) -> [u64; COUNTS.len()] {
+        let sum = |f: &dyn Fn(&Counters) -> u64| self.counters.iter().map(f).sum();
+        [
+            sum(&|it| it.steps),
+            sum(&|it| it.barriers),
+            sum(&|it| it.waits),
+            sum(&|it| it.total("shared")[0]),
+            sum(&|it| it.total("shared")[1]),
+            sum(&|it| it.total("global")[0]),
+            sum(&|it| it.total("global")[1]),
+            self.findings.len() as u64,
+        ]
+    }
+
     /// What is wrong, if something is.
-    fn verdict(&self, name: &str) -> Option<Diagnostic> {
+    pub(crate) fn verdict(&self, name: &str) -> Option<Diagnostic> {
         // What was read too early was then never written: the cause is told before what follows from it.
         let mut findings: Vec<&Found> = self.findings.iter().collect();
         findings.sort_by_key(|it| matches!(it.finding, Finding::Uninitialised { .. }));

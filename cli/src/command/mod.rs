@@ -5,6 +5,7 @@
 
 mod check;
 mod climb;
+mod compare;
 mod completions;
 mod dims;
 mod doctor;
@@ -66,6 +67,7 @@ enum Command {
     Resume(tune::Resume),
     Replay(replay::Replay),
     Top(top::Top),
+    Compare(Box<compare::Compare>),
     Log(log::Log),
     Report(report::Report),
     Completions(completions::Completions),
@@ -153,6 +155,7 @@ impl Command {
             Command::Explain(it) => it.run(shell),
             Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
+            Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
             Command::Tune(it) => it.run(shell),
             Command::Resume(it) => it.run(shell),

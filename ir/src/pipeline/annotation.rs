@@ -130,7 +130,8 @@ pub fn in_program_order(
         return Err(PipelineError::OneComponent { name: it.var.clone() });
     }
     if let Some(block) = map.keys().find(|name| !slots.iter().any(|it| it.names.contains(name))) {
-        return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone() });
+        let known = slots.iter().flat_map(|it| &it.names).cloned().collect();
+        return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone(), known });
     }
     let mut out = IndexMap::new();
     for slot in &slots {

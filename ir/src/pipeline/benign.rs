@@ -18,7 +18,9 @@ pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
     let all = touches(&it.body);
     for block in map.keys() {
         if !all.iter().any(|it| it.block == *block) {
-            return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone() });
+            let mut known: Vec<Name> = all.iter().map(|it| it.block.clone()).collect();
+            known.dedup();
+            return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone(), known });
         }
         if let Some(reason) = reason(&it.var, block, &all) {
             return Err(PipelineError::NotBenign { name: it.var.clone(), block: block.clone(), reason });

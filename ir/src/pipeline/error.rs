@@ -18,8 +18,8 @@ pub enum PipelineError {
     PipelineArity { name: Name, components: usize, given: usize },
     #[error("`{key}` of loop `{name}` leaves out block `{block}`")]
     PipelineMissing { name: Name, key: &'static str, block: Name },
-    #[error("block `{block}` is not in loop `{name}`")]
-    NotInLoop { name: Name, block: Name },
+    #[error("loop `{name}` has no component `{block}`: components go by the names of their blocks")]
+    NotInLoop { name: Name, block: Name, known: Vec<Name> },
     #[error(
         "`{first}` and `{second}` are in one statement of loop `{name}`, and are given different numbers"
     )]
@@ -145,7 +145,7 @@ impl PipelineError {
             | E::StageTwice { name, .. }
             | E::PipelineArity { name, .. } => vec![name],
             E::PipelineMissing { name, block, .. } => vec![name, block],
-            E::NotInLoop { name, block } | E::NotBenign { name, block, .. } => vec![block, name],
+            E::NotInLoop { name, block, .. } | E::NotBenign { name, block, .. } => vec![block, name],
             E::OneStatement { name, first, second } => vec![second, first, name],
             E::SameOrder { first, second, .. } => vec![second, first],
             E::NegativeStage { block, .. }
@@ -177,13 +177,16 @@ impl PipelineError {
             E::NotBenign { .. } => {
                 "benign is for a store that every iteration repeats and that only the last decides"
             }
+            E::NotInLoop { known, .. } => {
+                let known: Vec<_> = known.iter().map(|it| format!("`{it}`")).collect();
+                return Some(format!("it has {}", known.join(", ")));
+            }
             E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
             E::Mechanism { change, .. } => change,
             E::Slots { .. } => "two slots are what `double_buffer_scope` asks for without a number",
             E::Bound { .. }
             | E::Kind { .. }
             | E::StageTwice { .. }
-            | E::NotInLoop { .. }
             | E::NegativeStage { .. }
             | E::StageTooLate { .. }
             | E::SameOrder { .. } => return None,

@@ -47,15 +47,7 @@ impl Primitive for Bind {
         }
         let above = state.expect_path(&self.target)?;
         let below = loops_below(it);
-        let same = |other: &&Loop| other.kind == LoopKind::Bound(axis);
-        let outer = above.iter().copied().filter(same).map(|other| (other, it));
-        let inner = below.iter().copied().filter(same).map(|other| (it, other));
-        for (outer, inner) in outer.chain(inner) {
-            if !shares_axis(outer, inner) {
-                let (outer, inner) = (outer.var.clone(), inner.var.clone());
-                return Err(ScheduleError::AxisTaken { outer, inner, axis });
-            }
-        }
+        expect_free_axis(it, axis, &above)?;
         let others: Vec<&Loop> = above.iter().chain(&below).copied().collect();
         check_counts(it, axis, &others)?;
         expect_independent(&state.func, it, LoopKind::Bound(axis))?;
@@ -124,6 +116,21 @@ fn check_counts(it: &Loop, axis: ThreadAxis, others: &[&Loop]) -> Result<(), Sch
     if axis.is_thread() && count > limit {
         let what = "threads with the axes around and inside it";
         return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
+    }
+    Ok(())
+}
+
+/// Refuses to bind a loop to an axis that a loop around it or inside it has, unless the two can share it.
+pub(super) fn expect_free_axis(it: &Loop, axis: ThreadAxis, above: &[&Loop]) -> Result<(), ScheduleError> {
+    let below = loops_below(it);
+    let same = |other: &&Loop| other.kind == LoopKind::Bound(axis);
+    let outer = above.iter().copied().filter(same).map(|other| (other, it));
+    let inner = below.iter().copied().filter(same).map(|other| (it, other));
+    for (outer, inner) in outer.chain(inner) {
+        if !shares_axis(outer, inner) {
+            let (outer, inner) = (outer.var.clone(), inner.var.clone());
+            return Err(ScheduleError::AxisTaken { outer, inner, axis });
+        }
     }
     Ok(())
 }

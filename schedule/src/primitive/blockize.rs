@@ -19,7 +19,7 @@ use crate::{Primitive, ScheduleError, ScheduleState, tile::blockized};
 /// The iterators that they drive count tiles from then on; the block keeps its name. An init gets loops of its own,
 /// named `{loop}_init`. Each such iterator has to be `outer*T + x`, where the loops make `x` run through `0..T`, and
 /// `T` has to divide its extent; the loops are of constant extents, serial or unrolled, without annotations, and no
-/// guard of the block is about them. What the program computes, and in which order, does not change.
+/// guard of the block is about them; an unrolled loop is a plain one inside the block. What the program computes, and in which order, does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blockize {

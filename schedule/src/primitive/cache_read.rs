@@ -83,11 +83,14 @@ impl CacheRead {
 fn expect_reads(state: &ScheduleState, block: &Name, buffer: &Name) -> Result<(), ScheduleError> {
     let it = state.expect_block(block)?;
     let mut reads: Vec<Name> = it.reads().into_iter().map(|it| it.buffer.clone()).collect();
+    let writes: Vec<Name> = it.writes().into_iter().map(|it| it.buffer.clone()).collect();
     reads.dedup();
     if !reads.contains(buffer) {
+        // A reduction reads what it writes, which this step would refuse as well.
+        reads.retain(|it| !writes.contains(it));
         return Err(BlockError::DoesNotRead { block: block.clone(), buffer: buffer.clone(), reads }.into());
     }
-    if it.writes().iter().any(|it| it.buffer == *buffer) {
+    if writes.contains(buffer) {
         return Err(BlockError::ReadsItself { block: block.clone(), buffer: buffer.clone() }.into());
     }
     Ok(())
@@ -103,12 +106,19 @@ fn spot(func: &Func, buffer: &Name, readers: &[Name]) -> Result<Spot, ScheduleEr
     match nest::span(&children, &writers) {
         Some((_, last)) if last >= first => Err(BlockError::OutOfOrder {
             block: readers[0].clone(),
-            other: writers[0].clone(),
+            other: writer_at(&children, &writers, last),
             buffer: buffer.clone(),
         }
         .into()),
         Some(_) | None => Ok(Spot { within, at: first }),
     }
+}
+
+/// The writer in a child.
+fn writer_at(children: &[&Stmt], writers: &[Name], at: usize) -> Name {
+    let inside = children[at].blocks();
+    let found = writers.iter().find(|it| inside.iter().any(|block| block.name == **it));
+    found.unwrap_or(&writers[0]).clone()
 }
 
 /// The copy of what the readers of the new buffer touch at the spot.

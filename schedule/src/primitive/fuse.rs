@@ -36,6 +36,12 @@ impl Primitive for Fuse {
         };
         let loops =
             self.loops.iter().map(|name| state.expect_plain_loop(name)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(name) = (1..self.loops.len())
+            .map(|n| (&self.loops[n], &self.loops[..n]))
+            .find(|(it, all)| all.contains(it))
+        {
+            return Err(ScheduleError::NamedTwice { name: name.0.clone() });
+        }
         for pair in loops.windows(2) {
             if !is_only_child(pair[0], &pair[1].var) {
                 let (outer, inner) = (pair[0].var.clone(), pair[1].var.clone());

@@ -214,7 +214,7 @@ impl Padded {
         let mut bounds = self.bounds.clone();
         let (mut iters, mut inside) = (Vec::new(), Vec::new());
         for (n, index) in access.indices.iter().enumerate() {
-            let (var, extent) = (Name::new(format!("v{n}")), self.extent(index));
+            let (var, extent) = (nest::iterator(&self.func, n), self.extent(index));
             bounds.insert(&var, &extent);
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
             let less = Less::new(Index::var(&var), used.unwrap_or_else(|| extent.clone()));
@@ -237,7 +237,7 @@ impl Padded {
         let iters = place.indices.iter().enumerate().map(|(n, index)| {
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
             let extent = used.unwrap_or_else(|| index.clone());
-            Iter::new(&Name::new(format!("v{n}")), extent, IterKind::Spatial, Index::int(0))
+            Iter::new(&nest::iterator(func, n), extent, IterKind::Spatial, Index::int(0))
         });
         let iters: Vec<Iter> = iters.collect();
         let places: Vec<Index> = iters.iter().map(|it| Index::var(&it.var)).collect();

@@ -6,6 +6,7 @@ use ir::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::bind::expect_free_axis;
 use crate::{
     Primitive, ScheduleError, ScheduleState, TileError,
     error::Thing,
@@ -128,6 +129,10 @@ fn spread(
     loops[0].annotations.insert(TENSORIZE.to_owned(), Annotation::Text(intrinsic.name.to_owned()));
     let first = loops[0].var.clone();
     let nest = loops.into_iter().rev().fold(body, |body, it| Stmt::Loop(Arc::new(Loop { body, ..it })));
+    if let Stmt::Loop(lanes) = &nest {
+        expect_free_axis(lanes, ThreadAxis::ThreadX, &state.expect_path(target)?)?;
+    }
+
     state.func.replace_loop(target, |_| nest);
     simplify_loop(&mut state.func, &first);
     Ok(())

@@ -88,6 +88,17 @@ pub(super) fn relate(finalists: &mut [Finalist], winner: &Measurement, pairs: &P
     most
 }
 
+/// How many times as fast as one of the finalists each of them is, round by round, in their order. Nothing where one of
+/// the two has no result or one that does not count, or where the clocks disturbed too many rounds.
+pub fn against(finals: &Finals, base: usize) -> Vec<Option<Interval>> {
+    let pairs = Pairs::new(finals.regime, finals.finalists.iter().filter_map(sound));
+    let Some(theirs) = finals.finalists.get(base).and_then(sound) else {
+        return vec![None; finals.finalists.len()];
+    };
+    let versus = |it: &Finalist| sound(it).and_then(|it| pairs.versus(it, theirs).interval);
+    finals.finalists.iter().map(versus).collect()
+}
+
 /// The fastest of the finalists that count.
 pub(super) fn fastest(finalists: &[Finalist]) -> Option<&Measurement> {
     let sound = finalists.iter().filter_map(sound);

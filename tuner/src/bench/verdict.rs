@@ -45,9 +45,22 @@ impl fmt::Display for Verdict {
 /// on one side of 1 and its median beyond the floor; *same* needs the whole interval within the floor. Without an
 /// interval or a floor nothing is claimed.
 pub fn verdict(interval: Option<Interval>, noise_floor: Option<Interval>) -> Verdict {
-    let Some((ratio, noise)) = interval.zip(noise_floor) else { return Verdict::Ambiguous };
+    let Some(noise) = noise_floor else { return Verdict::Ambiguous };
+    verdict_beyond(TIE, interval, Some(noise))
+}
+
+/// The same where a difference counts from `margin` on (0.01 is one per cent), or from the noise floor if that is
+/// farther from 1; without a floor, as where nothing was timed against itself, the margin alone counts.
+pub fn verdict_beyond(margin: f64, interval: Option<Interval>, noise_floor: Option<Interval>) -> Verdict {
+    let Some(ratio) = interval else { return Verdict::Ambiguous };
     let reach = |it: f64| it.ln().abs();
-    let floor = [noise.low, noise.median, noise.high].map(reach).into_iter().fold(TIE.ln_1p(), f64::max);
+    let noise = noise_floor.map(|it| [it.low, it.median, it.high].map(reach)).unwrap_or_default();
+    // A floor that is no number is never within reach: nothing is claimed then.
+    let floor =
+        noise.into_iter().fold(margin.ln_1p(), |a, b| if b.is_nan() { f64::INFINITY } else { a.max(b) });
+    if floor.is_infinite() {
+        return Verdict::Ambiguous;
+    }
     if reach(ratio.low).max(reach(ratio.high)) <= floor {
         Verdict::Same
     } else if ratio.low > 1.0 && reach(ratio.median) > floor {
@@ -93,5 +106,28 @@ mod tests {
             assert_eq!(verdict(ratio, noise), expected, "{ratio:?} {noise:?}");
         }
         assert_eq!(format!("{:>10}", Verdict::Faster), "    FASTER");
+    }
+
+    #[test]
+    fn a_margin_is_what_counts_as_a_difference() {
+        let quiet = interval(0.999, 1.0, 1.001);
+        let loud = interval(0.97, 1.0, 1.03);
+        let cases = [
+            (0.01, interval(1.012, 1.015, 1.02), quiet, Verdict::Faster),
+            (0.02, interval(1.012, 1.015, 1.02), quiet, Verdict::Same),
+            (0.01, interval(0.985, 0.992, 0.999), quiet, Verdict::Ambiguous),
+            (0.01, interval(0.992, 0.995, 0.999), quiet, Verdict::Same),
+            (0.01, interval(0.97, 0.98, 0.985), quiet, Verdict::Slower),
+            (0.01, interval(0.97, 0.98, 0.985), loud, Verdict::Same),
+            (0.01, interval(0.90, 0.92, 0.94), loud, Verdict::Slower),
+            (0.05, interval(0.90, 0.92, 0.94), None, Verdict::Slower),
+            (0.05, interval(0.94, 0.97, 1.01), None, Verdict::Ambiguous),
+            (0.05, None, None, Verdict::Ambiguous),
+            (0.01, interval(1.1, 1.2, 1.3), interval(f64::NAN, f64::NAN, f64::NAN), Verdict::Ambiguous),
+            (0.01, interval(1.1, 1.2, f64::INFINITY), quiet, Verdict::Faster),
+        ];
+        for (margin, ratio, noise, expected) in cases {
+            assert_eq!(verdict_beyond(margin, ratio, noise), expected, "{margin} {ratio:?} {noise:?}");
+        }
     }
 }

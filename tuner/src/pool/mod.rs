@@ -13,6 +13,7 @@
 //!   parent is killed, workers see the end of their input and kill their groups themselves.
 
 mod fault;
+mod once;
 mod process;
 mod ring;
 mod slot;
@@ -25,6 +26,8 @@ use std::{
 };
 
 use codegen::device::MachineInfo;
+
+pub use once::{Once, OnceError, once};
 
 use self::{
     fault::Mode,

@@ -23,7 +23,6 @@ mod times;
 mod top;
 mod view;
 mod words;
-mod write;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +63,7 @@ impl Report {
         let runs = self.choose(&log)?;
         let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
-        write::write(&out, &page::page(&views, &trouble(&log)), self.force)?;
+        page::REPORT.write(&out, &page::page(&views, &trouble(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         if shell.json {
             let runs: Vec<_> = views.iter().map(|it| it.name).collect();

@@ -1,0 +1,374 @@
+//! What a comparison found, and how it is told.
+
+use std::io::{self, Write};
+
+use codegen::device::{Launch, MachineInfo, Resources};
+use indexmap::IndexMap;
+use ir::{Name, Target};
+use schedule::{Step, workload::Param};
+use serde_json::{Value, json};
+use tuner::{
+    Regime, Stats,
+    bench::Verdict,
+    build::target_word,
+    log::{Interval, Measurement},
+};
+
+use super::{
+    entrant::{Entrant, Origin, Recorded},
+    fail_on::FailOn,
+    paired::resource_words,
+    same::param_words,
+};
+use crate::{
+    command::measure::{gflops_words, time_words},
+    term::shell::visible,
+    term::table::Table,
+};
+
+/// What a comparison found.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) method: Method,
+    workload: String,
+    params: IndexMap<String, Param>,
+    dims: IndexMap<Name, i64>,
+    target: String,
+    pub(super) machine: Option<MachineInfo>,
+    pub(super) regime: Option<Regime>,
+    pub(super) rounds: usize,
+    pub(super) dropped: usize,
+    /// The first against itself.
+    pub(super) noise_floor: Option<Interval>,
+    /// From where on a difference counts.
+    pub(super) margin: f64,
+    /// All, the first the one to compare with.
+    pub(super) entrants: Vec<Told>,
+    /// Each of the others against the first.
+    pub(super) pairs: Vec<Pair>,
+}
+
+/// How it was compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Method {
+    /// Timed in the same rounds.
+    Paired,
+    /// The sources are the same.
+    Source,
+    /// By the figures of logs.
+    Recorded,
+}
+
+/// What there is to tell of an entrant.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) name: String,
+    pub(super) origin: Origin,
+    pub(super) source_sha256: String,
+    pub(super) steps: Vec<String>,
+    pub(super) launches: Vec<Launch>,
+    pub(super) resources: Vec<Resources>,
+    pub(super) figures: Option<Figures>,
+    /// Why there are none.
+    pub(super) failure: Option<String>,
+}
+
+/// What was measured of an entrant.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Figures {
+    seconds: Vec<f64>,
+    stats: Stats,
+    gflops: Option<f64>,
+    /// When, of recorded ones.
+    time: Option<String>,
+}
+
+/// An entrant against the first.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) name: String,
+    pub(super) against: String,
+    /// How many times as fast.
+    pub(super) ratio: Option<Interval>,
+    pub(super) verdict: Verdict,
+    pub(super) same_source: bool,
+    /// Steps that only the first has, and steps that only this has.
+    pub(super) removed: Vec<String>,
+    pub(super) added: Vec<String>,
+    /// How many lines the program has more, and less.
+    pub(super) program: (usize, usize),
+    pub(super) code: Option<String>,
+}
+
+impl Figures {
+    pub(super) fn of(it: &Measurement) -> Figures {
+        Figures { seconds: it.seconds.clone(), stats: it.stats, gflops: Some(it.gflops), time: None }
+    }
+
+    pub(super) fn recorded(it: &Recorded) -> Option<Figures> {
+        let stats = Stats::of(&it.seconds)?;
+        Some(Figures { seconds: it.seconds.clone(), stats, gflops: it.gflops, time: Some(it.time.clone()) })
+    }
+}
+
+#[cfg(test)]
+impl Figures {
+    pub(super) fn fixed(seconds: &[f64], gflops: f64) -> Option<Figures> {
+        Some(Figures {
+            seconds: seconds.to_vec(),
+            stats: Stats::of(seconds)?,
+            gflops: Some(gflops),
+            time: None,
+        })
+    }
+}
+
+#[cfg(test)]
+impl Report {
+    pub(super) fn fixed(method: Method, entrants: Vec<Told>, pairs: Vec<Pair>) -> Report {
+        Report {
+            method,
+            workload: "matmul".to_owned(),
+            params: IndexMap::from([("m".to_owned(), Param::Int(512))]),
+            dims: IndexMap::new(),
+            target: "cpu".to_owned(),
+            machine: None,
+            regime: Some(Regime::Cool),
+            rounds: 31,
+            dropped: 0,
+            noise_floor: None,
+            margin: 0.01,
+            entrants,
+            pairs,
+        }
+    }
+}
+
+impl Report {
+    /// A report of entrants that nothing is known of yet.
+    pub(super) fn new(entrants: &[Entrant], target: &Target, margin: f64) -> Report {
+        let first = &entrants[0];
+        Report {
+            method: Method::Paired,
+            workload: first.script.workload.clone(),
+            params: first.params.clone(),
+            dims: first.dims.clone(),
+            target: target_word(target),
+            machine: None,
+            regime: None,
+            rounds: 0,
+            dropped: 0,
+            noise_floor: None,
+            margin,
+            entrants: vec![],
+            pairs: vec![],
+        }
+    }
+
+    /// The first verdict that is not wanted, in words.
+    pub(super) fn unwanted(&self, fail_on: Option<FailOn>) -> Option<String> {
+        let fail_on = fail_on?;
+        let found = self.pairs.iter().find(|it| fail_on.refuses(it.verdict, it.ratio, self.noise_floor))?;
+        let words = format!("{} against {}: {}", found.name, found.against, found.verdict);
+        Some(format!("{words}, and `--fail-on {fail_on}` was given"))
+    }
+
+    pub(super) fn data(&self, ok: bool, fail_on: Option<FailOn>) -> Value {
+        json!({
+            "ok": ok,
+            "method": self.method.word(),
+            "workload": self.workload,
+            "params": self.params,
+            "dims": self.dims,
+            "target": self.target,
+            "machine": self.machine,
+            "regime": self.regime,
+            "rounds": self.rounds,
+            "dropped": self.dropped,
+            "noise_floor": self.noise_floor,
+            "margin": self.margin,
+            "entrants": self.entrants.iter().map(Told::data).collect::<Vec<_>>(),
+            "pairs": self.pairs.iter().map(Pair::data).collect::<Vec<_>>(),
+            "fail_on": fail_on.map(|it| it.to_string()),
+        })
+    }
+
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let params = self.params.iter().map(|(name, it)| format!("{name}={}", param_words(it)));
+        let dims = self.dims.iter().map(|(name, it)| format!("{name}={it}"));
+        let sizes: Vec<String> = params.chain(dims).collect();
+        writeln!(out, "workload   {} {}", visible(self.workload.clone()), visible(sizes.join(" ")))?;
+        match &self.machine {
+            Some(it) => writeln!(out, "machine    {} ({}, {} units)", it.name, it.arch, it.units)?,
+            None => writeln!(out, "target     {}", self.target)?,
+        }
+        writeln!(out, "method     {}", self.method_words())?;
+        if self.method != Method::Source {
+            writeln!(out, "margin     {} %: what differs by less is the same", 100.0 * self.margin)?;
+        }
+        for pair in &self.pairs {
+            pair.print(out)?;
+        }
+        writeln!(out)?;
+        self.table().print(out)?;
+        writeln!(out)?;
+        self.pairs.iter().try_for_each(|it| self.print_verdict(it, out))
+    }
+
+    fn method_words(&self) -> String {
+        let regime = self.regime.map_or("", Regime::as_str);
+        match self.method {
+            Method::Source => "the generated sources are compared; they are the same".to_owned(),
+            Method::Recorded => {
+                format!("figures of logs, not taken together: unpaired, regime {regime}")
+            }
+            Method::Paired => {
+                let dropped = match self.dropped {
+                    0 => String::new(),
+                    it => format!(", up to {it} of them dropped for their clocks"),
+                };
+                let noise = self.noise_floor.map(|it| format!("; itself {}", interval_words(it)));
+                let rounds = self.rounds;
+                format!("{rounds} shuffled rounds, regime {regime}{dropped}{}", noise.unwrap_or_default())
+            }
+        }
+    }
+
+    fn table(&self) -> Table {
+        let resources: Vec<_> =
+            self.entrants.iter().map(|it| resource_words(&it.resources, &it.launches)).collect();
+        let mut heads = vec![""; 1];
+        if self.method != Method::Source {
+            heads.extend(["GFLOPS", "time", "spread"]);
+        }
+        let mut kinds: Vec<&str> = resources.iter().flat_map(|it| it.keys().copied()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        if self.method == Method::Recorded {
+            kinds.retain(|it| *it != "kernels");
+        }
+        heads.extend(kinds.iter().copied());
+        let mut table = Table::new(heads);
+        for (it, resources) in self.entrants.iter().zip(&resources) {
+            let mut row = vec![it.name.clone()];
+            let dash = || "—".to_owned();
+            if self.method != Method::Source {
+                let figures = it.figures.as_ref();
+                row.push(figures.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
+                row.push(figures.map_or_else(dash, |it| time_words(it.stats.median)));
+                row.push(figures.map_or_else(dash, |it| format!("{:.1} %", 100.0 * it.stats.spread())));
+            }
+            row.extend(kinds.iter().map(|kind| resources.get(kind).cloned().unwrap_or_else(dash)));
+            table.row(row);
+        }
+        table
+    }
+
+    fn print_verdict(&self, it: &Pair, out: &mut dyn Write) -> io::Result<()> {
+        let names = format!("{} against {}", visible(it.name.clone()), visible(it.against.clone()));
+        let why = match (self.method, it.ratio, it.verdict) {
+            (Method::Source, _, _) => "same program".to_owned(),
+            (_, None, _) => "there is no ratio to judge by".to_owned(),
+            (_, Some(ratio), _) => {
+                let rounds = match self.method {
+                    Method::Paired => format!(", 95 % in {} rounds", ratio.rounds),
+                    Method::Recorded | Method::Source => ", 95 %".to_owned(),
+                };
+                format!("{}x as fast ({}{rounds})", part_words(ratio.median), range_words(ratio))
+            }
+        };
+        writeln!(out, "{:<9}  {names}: {why}", it.verdict)
+    }
+}
+
+impl Method {
+    const fn word(self) -> &'static str {
+        match self {
+            Method::Paired => "paired",
+            Method::Source => "source",
+            Method::Recorded => "recorded",
+        }
+    }
+}
+
+impl Told {
+    fn data(&self) -> Value {
+        let figures = self.figures.as_ref();
+        json!({
+            "name": self.name,
+            "origin": self.origin.word(),
+            "source_sha256": self.source_sha256,
+            "steps": self.steps,
+            "launches": self.launches,
+            "resources": self.resources,
+            "gflops": figures.and_then(|it| it.gflops),
+            "stats": figures.map(|it| it.stats),
+            "seconds": figures.map(|it| &it.seconds),
+            "time": figures.and_then(|it| it.time.as_ref()),
+            "failure": self.failure,
+        })
+    }
+}
+
+impl Pair {
+    fn data(&self) -> Value {
+        json!({
+            "name": self.name,
+            "against": self.against,
+            "verdict": self.verdict,
+            "ratio": self.ratio,
+            "same_source": self.same_source,
+            "steps_removed": self.removed,
+            "steps_added": self.added,
+            "code": self.code,
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "\n{} against {}", visible(self.name.clone()), visible(self.against.clone()))?;
+        print_steps(&self.removed, &self.added, out)?;
+        let (more, less) = self.program;
+        if self.same_source {
+            writeln!(out, "  same program: the generated sources are identical")?;
+        } else if more + less > 0 {
+            writeln!(out, "  the program changes: {more} lines more, {less} lines less")?;
+        }
+        let code = self.code.as_deref().unwrap_or_default();
+        code.lines().try_for_each(|it| writeln!(out, "    {it}"))
+    }
+}
+
+/// Prints the steps that differ.
+pub(super) fn print_steps(removed: &[String], added: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for (sign, steps) in [('-', removed), ('+', added)] {
+        steps.iter().try_for_each(|it| writeln!(out, "  {sign} {it}"))?;
+    }
+    if removed.is_empty() && added.is_empty() {
+        writeln!(out, "  the same steps")?;
+    }
+    Ok(())
+}
+
+/// The steps that only `a` has, and those that only `b` has, in their order; a step that stands at another place is both.
+pub(super) fn steps_apart(a: &[Step], b: &[Step]) -> (Vec<String>, Vec<String>) {
+    let words = |all: &[Step]| all.iter().map(Step::to_ron).collect::<Vec<_>>().join("\n");
+    let lines = schedule::diff_text(&words(a), &words(b), 0);
+    let with = |sign: &str| {
+        let lines = lines.lines().filter_map(|it| it.strip_prefix(sign)?.strip_prefix(' '));
+        lines.map(|it| visible(it.to_owned())).collect::<Vec<_>>()
+    };
+    (with("-"), with("+"))
+}
+
+fn interval_words(it: Interval) -> String {
+    format!("{}x ({})", part_words(it.median), range_words(it))
+}
+
+fn range_words(it: Interval) -> String {
+    format!("{} to {}", part_words(it.low), part_words(it.high))
+}
+
+/// Three digits, and four close to 1, where they matter.
+fn part_words(it: f64) -> String {
+    if (it - 1.0).abs() < 0.1 { format!("{it:.4}") } else { format!("{it:.3}") }
+}

@@ -1,0 +1,84 @@
+//! `tilewright doctor`: what this machine has, and what to do about what it lacks.
+//!
+//! A check is a function from a [`World`] to lines: OK, WARN, FAIL or skip, what was found, and one command that mends
+//! it. FAIL is kept for what makes measuring on the CPU impossible, and for a driver that hangs; a machine without a GPU
+//! is fine. What loads a library or runs a compiler happens in a process of its own that may not take longer than its
+//! time ([`probe`]), so that nothing that hangs or crashes takes `doctor` with it.
+
+mod check;
+mod folders;
+mod gpu;
+mod host;
+mod probe;
+mod smi;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod world;
+
+use serde_json::json;
+
+use self::{
+    check::{Check, State},
+    probe::Probe,
+    world::{Here, World},
+};
+use crate::{diagnostic::Diagnostic, term::shell::Shell, trouble::Trouble};
+
+/// Tell what this machine has, and how to get the rest
+///
+/// Each line is a check: OK, WARN, FAIL or skip, what was found, and what to type to mend it. The exit code is 1 if a
+/// check fails; a machine without a GPU has warnings, for everything but measuring on a GPU works there.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    /// Answer one question, as data: what `doctor` starts itself for
+    #[arg(long, hide = true, value_parser = Probe::parse)]
+    probe: Option<Probe>,
+}
+
+impl Doctor {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        if let Some(probe) = &self.probe {
+            return shell.json(&probe.answer());
+        }
+        let checks = all(&Here::new()?, &mut |what| shell.progress(&format!("looking at {what}")));
+        shell.done();
+        let failed: Vec<&str> =
+            checks.iter().filter(|it| it.state == State::Fail).map(|it| it.name.as_str()).collect();
+        if shell.json {
+            shell.json(&json!({"ok": failed.is_empty(), "checks": checks}))?;
+        } else {
+            checks.iter().try_for_each(|it| it.print(shell.out))?;
+        }
+        match failed.as_slice() {
+            [] => Ok(()),
+            names => {
+                let title = format!("this machine lacks what is needed: {}", names.join(", "));
+                Err(Diagnostic::failed(Trouble::Unfit, title)
+                    .help("the line of each check has what to do, after `fix:`".to_owned()))
+            }
+        }
+    }
+}
+
+/// Checks of one sort, with what they look at.
+type Group = (&'static str, fn(&dyn World) -> Vec<Check>);
+
+/// All checks, in the order in which they are told.
+fn all(world: &dyn World, seen: &mut dyn FnMut(&str)) -> Vec<Check> {
+    let mut out = vec![];
+    let groups: [Group; 5] = [
+        ("the C compiler", |world| vec![host::compiler(world)]),
+        ("the processor", |world| {
+            vec![host::processor(world), host::governor(world), host::load(world), host::memory(world)]
+        }),
+        ("GPUs", gpu::checks),
+        ("libraries", |world| vec![tools::nvrtc(world), tools::cublas(world), tools::disassembler(world)]),
+        ("folders", |world| vec![folders::state(world), folders::temporary(world), folders::current(world)]),
+    ];
+    for (what, group) in groups {
+        seen(what);
+        out.extend(group(world));
+    }
+    out
+}

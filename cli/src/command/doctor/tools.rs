@@ -1,0 +1,85 @@
+//! NVIDIA's libraries and tools that need no GPU.
+
+use std::path::Path;
+
+use super::{
+    check::Check,
+    probe::{Nvrtc, Probe, Probed},
+    world::World,
+};
+
+/// The oldest architecture that the emitted code is for.
+const OLDEST: u32 = 80;
+
+pub(super) fn nvrtc(world: &dyn World) -> Check {
+    let name = "nvrtc";
+    let it = match world.probe(Probe::Nvrtc).facts::<Nvrtc>() {
+        Ok(it) => it,
+        Err((error, help)) => {
+            return Check::warn(
+                name,
+                error,
+                help.unwrap_or_else(|| "pip install nvidia-cuda-nvrtc".to_owned()),
+            );
+        }
+    };
+    let (major, minor) = it.version;
+    let archs: Vec<String> =
+        it.archs.iter().filter(|it| **it >= OLDEST).map(|it| format!("sm_{it}")).collect();
+    let found = format!("{major}.{minor} at {}", it.path);
+    if let Some(why) = it.broken {
+        let why = if why.contains("builtins") {
+            "it lacks libnvrtc-builtins, which lies beside it in a whole installation".to_owned()
+        } else {
+            why
+        };
+        let fix = "pip install --force-reinstall nvidia-cuda-nvrtc";
+        return Check::warn(name, format!("{found}, but it does not compile: {why}"), fix);
+    }
+    if !it.archs.is_empty() && archs.is_empty() {
+        let fix = "pip install nvidia-cuda-nvrtc  (a newer one)";
+        return Check::warn(name, format!("{found} knows no architecture from sm_{OLDEST} on"), fix);
+    }
+    Check::ok(name, format!("{found}, for {}", archs.join(" ")))
+}
+
+pub(super) fn cublas(world: &dyn World) -> Check {
+    let name = "cublas";
+    let probed = world.probe(Probe::Cublas);
+    // It is the baseline of measurements on a GPU, and nothing else.
+    if let (Probed::Refused { .. }, Probed::Refused { .. }) = (&probed, world.probe(Probe::Gpu(0))) {
+        return Check::skip(name, format!("{probed}; it is the baseline of a GPU, and there is none"));
+    }
+    match probed.facts::<String>() {
+        Ok(path) => {
+            let folder = Path::new(&path).parent().filter(|it| !it.as_os_str().is_empty());
+            let listed = folder.and_then(|it| Some(world.run(&["ls", it.to_str()?]).ok()?.stdout));
+            match listed {
+                Some(it) if !it.contains("libcublasLt.so") => {
+                    let fix = "pip install --force-reinstall nvidia-cublas";
+                    Check::warn(name, format!("{path}, but cuBLASLt is not beside it"), fix)
+                }
+                Some(_) => Check::ok(name, format!("{path}, with cuBLASLt beside it")),
+                None => Check::ok(name, path),
+            }
+        }
+        Err((error, help)) => {
+            Check::warn(name, error, help.unwrap_or_else(|| "pip install nvidia-cublas".to_owned()))
+        }
+    }
+}
+
+/// What prints machine code as text.
+pub(super) fn disassembler(world: &dyn World) -> Check {
+    let name = "disassembler";
+    for tool in ["nvdisasm", "cuobjdump"] {
+        if let Ok(said) = world.run(&[tool, "--version"])
+            && said.success
+        {
+            let version = said.stdout.lines().find(|it| it.contains("release")).unwrap_or_default();
+            return Check::ok(name, format!("{tool}, {}", version.trim()));
+        }
+    }
+    let fix = "pip install nvidia-cuda-nvdisasm  (or a CUDA toolkit, with its bin folder on the PATH)";
+    Check::warn(name, "neither nvdisasm nor cuobjdump was found: `show --emit sass` needs one", fix)
+}
