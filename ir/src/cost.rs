@@ -4,6 +4,9 @@ use indexmap::IndexMap;
 
 use crate::{DType, Func, Index, Name, Role, Stmt, Value};
 
+/// The most bytes that all buffers of a program may take together, its dimensions as small as they can be.
+pub const MOST_BYTES: i64 = 1 << 40;
+
 /// The number of arithmetic operations that a program does under given dimensions, as it is written.
 ///
 /// Every unary and binary operation counts one, `exp` and the like included; casts, loads, stores, selects and

@@ -15,12 +15,14 @@ pub(crate) mod globals;
 mod help;
 mod inspect;
 mod ladder;
+mod learn;
 mod log;
 mod man;
 mod measure;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod space;
 mod sweep;
@@ -56,7 +58,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Tutorial(tutorial::Tutorial),
+    Tutorial(Box<tutorial::Tutorial>),
+    Learn(learn::Learn),
     Run(run::Run),
     Check(check::Check),
     Show(show::Show),
@@ -72,6 +75,7 @@ enum Command {
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -148,6 +152,7 @@ impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),
+            Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
@@ -163,6 +168,7 @@ impl Command {
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(shell),
             Command::Man(it) => it.run(shell),
+            Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }
