@@ -131,7 +131,8 @@ fn nothing_but_bundles_is_overwritten() {
         &["deeper/than/before"],
         &["other", "--dim", "rows=3"],
         &["other", "--source-only"],
-        &["other", "--run", "1", "--verify", "--source-only"],
+        &["other", "--run", "1"],
+        &["other", "--verify", "--source-only"],
     ];
     let told = cases.iter().map(|it| {
         let told = tilewright(folder.path(), &[&["export", &script, "--out"], *it].concat());

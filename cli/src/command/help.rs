@@ -60,6 +60,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "export",
+        &[
+            ("export mine.ron --out bundle --verify", "a folder that builds and runs by itself"),
+            ("export mine.ron --out bundle --target cuda:sm_90a", "with machine code for a GPU"),
+            ("export mine.twlog --out bundle", "the best trial of a log"),
+        ],
+    ),
+    (
         "show",
         &[
             ("show mine.ron", "the program after all steps"),

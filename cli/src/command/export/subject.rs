@@ -68,6 +68,12 @@ fn log_and_trial(what: &Path) -> Option<(PathBuf, Option<u64>)> {
 }
 
 fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
+    if request.run.is_some() {
+        return Err(Diagnostic::usage(
+            Trouble::Options,
+            "`--run` chooses a run of a log, and this is a script",
+        ));
+    }
     let plan = Plan::load(&request.what, &request.params)?;
     let target = plan.target(request.target.as_ref(), found_arch());
     let scheduled = plan.schedule(&target, None)?.func().clone();
