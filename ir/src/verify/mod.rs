@@ -41,7 +41,6 @@
 //!
 //! # Ranges
 //! * The binding of an iterator is within `0..extent`, and a subscript within the shape, in every run of the block.
-//!
 //! * Neither overflows 64 bits on the way, in any run of the block.
 //!
 //! These are not decided but *tried*: the block is run at corners of its iteration space, with guards and
@@ -50,6 +49,7 @@
 
 mod corners;
 mod error;
+mod help;
 mod names;
 mod values;
 
