@@ -62,7 +62,13 @@ impl Source<'_> {
                         .at(self.path, self.text, span.clone())
                         .help(err.help())
                 }
-                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
+                (None, false) => {
+                    // What is no parameter may have been meant for a knob.
+                    let knobs = || self.script.knobs.keys().map(ir::Name::as_str);
+                    let near = err.param().and_then(|it| schedule::nearest(it, knobs()));
+                    let help = near.map(|it| format!("did you mean the knob `{it}`?")).or_else(|| err.help());
+                    Diagnostic::usage(&err, err.to_string()).help(help)
+                }
             }
         })?;
         // What is not refused in the workload's own words, such as a subscript that leaves a symbolic dimension.
@@ -86,13 +92,18 @@ impl Source<'_> {
             )
             .at(self.path, self.text, span));
         }
-        let func = ir::text::parse(self.workload).map_err(|err| {
-            let span = place(self.workload, err.line, err.column);
-            Diagnostic::failed(&err.kind, err.kind.to_string()).at(self.file, self.workload, span)
-        })?;
-        Source::sound(&func, &self.file.display().to_string())?;
-        Ok(codegen::lower::without_marks(func))
+        program_of(self.file, self.workload)
     }
+}
+
+/// A program from its text.
+pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
+    let func = ir::text::parse(text).map_err(|err| {
+        let span = place(text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
+    })?;
+    Source::sound(&func, &path.display().to_string())?;
+    Ok(codegen::lower::without_marks(func))
 }
 
 /// One character at a line and a column, both from 1, in bytes.

@@ -72,7 +72,10 @@ impl Replay {
         let wanted = |name: &String| self.run.as_ref().is_none_or(|it| it == name);
         let runs: Vec<_> = log.runs.iter().filter(|it| wanted(it.0)).map(|it| it.1).collect();
         if runs.is_empty() {
-            return Err(Diagnostic::usage(Trouble::NoRun, format!("{} has no such run", self.log.display())));
+            let wanted = self.run.as_deref().unwrap_or_default();
+            let help = schedule::suggestion(wanted, log.runs.keys().map(|it| &**it));
+            let title = format!("{} has no such run", self.log.display());
+            return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
         }
         let mut different = 0;
         for it in runs {
@@ -160,7 +163,8 @@ impl Replay {
             compiled.retain(|it| has_result(it.n));
             let verdicts = replay.verify(&compiled, head.plan.threads).unwrap_or_default();
             let right = verdicts.iter().filter(|it| it.is_ok()).count();
-            let told = verdicts.iter().filter(|it| !it.as_ref().is_err_and(Difference::is_unanswered)).count();
+            let told =
+                verdicts.iter().filter(|it| !it.as_ref().is_err_and(Difference::is_unanswered)).count();
             let mut words = format!("{right} of {told} right");
             if told < compiled.len() {
                 let _ = write!(words, ", {} not verified", compiled.len() - told);

@@ -82,9 +82,9 @@ impl FragmentError {
             FragmentError::Conflict { .. } => Some(
                 "give each of the two a fragment of its own: cache_read for one of them, `readers: [\"…\"]`, then for the other",
             ),
-            FragmentError::Ragged { extent, .. } if extent.as_int().is_none() => {
-                Some("compute it at the loop over its tiles by compute_at or reverse_compute_at: it shrinks to one")
-            }
+            FragmentError::Ragged { extent, .. } if extent.as_int().is_none() => Some(
+                "compute it at the loop over its tiles by compute_at or reverse_compute_at: it shrinks to one",
+            ),
             FragmentError::Ragged { .. } => {
                 Some("compute the buffer for whole tiles: pad_einsum, and splits by multiples")
             }

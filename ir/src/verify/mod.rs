@@ -70,9 +70,7 @@ pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
     let least = func.dims.iter().map(|it| (it.clone(), 1)).collect();
     match cost::footprint(func, &least) {
         Some(bytes) if bytes <= cost::MOST_BYTES => Ok(()),
-        Some(_) | None => {
-            Err(vec![VerifyError { at: func.name.clone(), kind: VerifyErrorKind::TooLarge }])
-        }
+        Some(_) | None => Err(vec![VerifyError { at: func.name.clone(), kind: VerifyErrorKind::TooLarge }]),
     }
 }
 

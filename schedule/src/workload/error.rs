@@ -33,7 +33,9 @@ pub enum Problem {
     #[error("`{0}` is not a name: a letter or `_`, then letters, digits and `_`, 64 at most")]
     BadName(String),
     /// A name that makes one that other languages have.
-    #[error("`{name}` cannot be a name: `{made}` is reserved for C, CUDA, the text form or the emitted source")]
+    #[error(
+        "`{name}` cannot be a name: `{made}` is reserved for C, CUDA, the text form or the emitted source"
+    )]
     Reserved { name: String, made: String },
     /// A name too long to build others from.
     #[error("`{name}` is longer than {most} letters")]
