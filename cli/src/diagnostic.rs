@@ -9,7 +9,7 @@ use schedule::{ScheduleError, ScriptError, workload::WorkloadError};
 use serde_json::{Value, json};
 use tuner::log::LogError;
 
-use crate::{term::shell::visible, trouble::Trouble};
+use crate::{culprit::culprit, term::shell::visible, trouble::Trouble};
 
 /// A refusal as the user sees it: a code, a message, places to point at, and what to try instead.
 ///
@@ -191,16 +191,17 @@ impl Diagnostic {
         let message = err.to_string();
         let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
         let mut report = Diagnostic::failed(err, title).help(err.help());
-        report.step(path, text, step, &err.names());
-        report.program("the program before it", before, &err.names());
+        report.step(path, text, step, culprit(text, step, err));
+        report.program("the program before it", before, &err.names(), err.buffer());
         report
     }
 
     /// A program that breaks rules: each with the line that introduces what breaks it.
     pub(crate) fn unsound(name: &str, func: &Func, errors: &[VerifyError]) -> Option<Diagnostic> {
         Diagnostic::all(errors.iter().map(|err| {
-            let mut report = Diagnostic::failed(&err.kind, err.to_string());
-            report.program(name, func, &[&err.at]);
+            let help = crate::culprit::meant(func, err).or_else(|| err.kind.help());
+            let mut report = Diagnostic::failed(&err.kind, err.to_string()).help(help);
+            report.program(name, func, &[&err.at], Some(&err.at).filter(|_| err.is_of_buffer()));
             report
         }))
     }
@@ -208,7 +209,7 @@ impl Diagnostic {
     /// A scheduled program that cannot be lowered.
     pub(crate) fn lower(func: &Func, err: &LowerError) -> Diagnostic {
         let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());
-        report.program("the scheduled program", func, &err.names());
+        report.program("the scheduled program", func, &err.names(), err.buffer());
         report
     }
 
@@ -225,13 +226,7 @@ impl Diagnostic {
     }
 
     /// Points at the culprit within a step, or at the whole step.
-    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, names: &[&Name]) {
-        let quoted = |name: &&Name| {
-            let word = format!("\"{name}\"");
-            let at = step.start + text.get(step.clone())?.find(&word)? + 1;
-            Some(at..at + name.as_str().len())
-        };
-        let culprit = names.iter().find_map(quoted);
+    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, culprit: Option<Range<usize>>) {
         let whole =
             Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: culprit.is_none() };
         let culprit = culprit.map(|span| Mark { span, label: None, primary: true });
@@ -240,9 +235,11 @@ impl Diagnostic {
     }
 
     /// Points at the line of the program that introduces the culprit.
-    fn program(&mut self, name: &str, func: &Func, names: &[&Name]) {
+    fn program(&mut self, name: &str, func: &Func, names: &[&Name], buffer: Option<&Name>) {
         let listing = ir::text::print(func);
-        let Some(span) = names.iter().find_map(|it| listing.heads.get(*it)) else { return };
+        let declared = buffer.and_then(|it| listing.buffers.get(it));
+        let head = || names.iter().find_map(|it| listing.heads.get(*it));
+        let Some(span) = declared.or_else(head) else { return };
         let marks = vec![Mark { span: span.clone(), label: None, primary: false }];
         self.places.push(Place { name: name.to_owned(), text: listing.text, marks });
     }

@@ -37,6 +37,7 @@ mod build;
 mod clock;
 mod codes;
 pub mod command;
+mod culprit;
 mod diagnostic;
 mod measuring;
 mod plan;

@@ -139,20 +139,13 @@ impl Plan {
 
     /// Refuses to go on unless each symbolic dimension has a value, and nothing else has.
     pub(crate) fn expect_dims(&self) -> Result<(), Diagnostic> {
-        if let Some(dim) = self.func.dims.iter().find(|it| !self.dims.contains_key(*it)) {
-            let title = format!("the symbolic dimension `{dim}` has no value");
-            return Err(
-                Diagnostic::usage(Trouble::Dimension, title).help(format!("give one: `--dim {dim}=512`"))
-            );
+        let missing: Vec<_> = self.func.dims.iter().filter(|it| !self.dims.contains_key(*it)).collect();
+        if let Some(dim) = self.dims.keys().find(|it| !self.func.dims.contains(it)) {
+            // One that was given by a wrong name is missing; only where none is, all are known to the user.
+            let known = if missing.is_empty() { self.func.dims.iter().collect() } else { missing };
+            return Err(unknown_dim(dim, &known));
         }
-        match self.dims.keys().find(|it| !self.func.dims.contains(it)) {
-            Some(dim) => {
-                let title = format!("the workload has no symbolic dimension `{dim}`");
-                let help = schedule::suggestion(dim.as_str(), self.func.dims.iter().map(Name::as_str));
-                Err(Diagnostic::usage(Trouble::Dimension, title).help(help))
-            }
-            None => Ok(()),
-        }
+        missing.first().map_or(Ok(()), |it| Err(no_value(it)))
     }
 
     /// Applies the first steps, or all. After a refused one the later ones are tried on the program as it is, to tell of
@@ -209,6 +202,27 @@ impl Plan {
         };
         self.params.iter().map(word).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A symbolic dimension that nobody gave a value.
+pub(crate) fn no_value(dim: &Name) -> Diagnostic {
+    let title = format!("the symbolic dimension `{dim}` has no value");
+    Diagnostic::usage(Trouble::Dimension, title).help(format!("give one: `--dim {dim}=512`"))
+}
+
+/// A value for a dimension that is not there; `known` are those that may have been meant.
+fn unknown_dim(dim: &Name, known: &[&Name]) -> Diagnostic {
+    let near = schedule::nearest(dim.as_str(), known.iter().map(|it| it.as_str()));
+    let help = match (near, known) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "its sizes are parameters: `--param`".to_owned(),
+        (None, known) => {
+            let known: Vec<_> = known.iter().map(|it| format!("`{it}`")).collect();
+            format!("there is {}", known.join(", "))
+        }
+    };
+    let title = format!("the workload has no symbolic dimension `{dim}`");
+    Diagnostic::usage(Trouble::Dimension, title).help(help)
 }
 
 /// What the user gave for parameters of the workload, with those of the script, and what for knobs.

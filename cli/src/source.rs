@@ -55,6 +55,13 @@ impl Source<'_> {
                     let span = param_place(self.text, self.script, name);
                     Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
                 }
+                (None, false) if err.param().is_none() && given.is_empty() => {
+                    let all = &self.script.params.span;
+                    let span = if all.is_empty() { &self.script.workload.span } else { all };
+                    Diagnostic::failed(&err, err.to_string())
+                        .at(self.path, self.text, span.clone())
+                        .help(err.help())
+                }
                 (None, false) => {
                     // What is no parameter may have been meant for a knob.
                     let knobs = || self.script.knobs.keys().map(ir::Name::as_str);

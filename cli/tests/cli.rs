@@ -47,7 +47,17 @@ fn wrong_files_names_and_texts() {
         ("broken.ron", "into: {\"by\"", "into {\"by\""),
         ("broken_workload.ron", "\"matmul\"", "\"./broken_workload_file.ron\""),
         ("program.ron", "\"matmul\"", "\"./program.tw\""),
+        ("large.ron", "\"m\": 64, \"n\": 48", "\"m\": 1048576, \"n\": 1048576"),
     ]);
+    let shifted = r#"workload(name: "shifted", about: "x", params: {"n": size()}, axes: {"i": "n"},
+    tensors: {"A": input(dtype: "f32", shape: ["n"]), "B": output(dtype: "f32", shape: ["n"])},
+    stages: ["B[i] = A[i + 1]"])"#;
+    fs::write(folder.path().join("shifted_workload.ron"), shifted).unwrap();
+    let script = r#"schedule(workload: "shifted_workload.ron", params: {"n": "n"}, steps: [])"#;
+    fs::write(folder.path().join("shifted.ron"), script).unwrap();
+    let meant = "func meant\n  in A: f32[4]\n  out B: f32[4]\n\n  for i in 0..4\n    block B(vi: 4 = ii)\n      B[vi] = a[vj]\n";
+    fs::write(folder.path().join("meant.tw"), meant).unwrap();
+    fs::write(folder.path().join("meant.ron"), "schedule(workload: \"meant.tw\", steps: [])").unwrap();
     let workload = "workload(name: \"mine\", about: \"x\", axes: {}, tensors: {}, stages: [\"C[i] =\"])";
     fs::write(folder.path().join("broken_workload_file.ron"), workload).unwrap();
     fs::write(folder.path().join("program.tw"), "func mine\n  in A: f31[4]\n").unwrap();
@@ -64,6 +74,9 @@ fn wrong_files_names_and_texts() {
         "broken_workload.ron",
         "program.ron",
         "text.ron",
+        "large.ron",
+        "shifted.ron",
+        "meant.ron",
     ];
     let told =
         scripts.map(|it| format!("$ tilewright check {it}\n{}\n", tilewright(folder.path(), &["check", it])));

@@ -32,7 +32,7 @@ fn underlined(source: &str, line: usize, column: usize) -> String {
 fn refusals(func: &Func, path: &Path) -> String {
     let listing = text::print(func);
     let errors = verify(func).expect_err(&format!("{} is refused", path.display()));
-    let shown = errors.iter().map(|err| match listing.heads.get(&err.at) {
+    let shown = errors.iter().map(|err| match err.place(&listing) {
         Some(head) => format!("{err}\n| {}", &listing.text[head.clone()]),
         None => err.to_string(),
     });

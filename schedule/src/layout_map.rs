@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{Block, Func, Index, Iter, IterKind, Name, Stmt, arith::Bounds};
+use ir::{Block, Func, Index, Iter, IterKind, Name, Stmt, arith::Bounds, text::ParseError};
 
 use crate::{LayoutError, check::affine::tells_apart};
 
@@ -46,7 +46,8 @@ impl LayoutMap {
         }
         let mut outputs: Vec<Index> = Vec::new();
         for word in items(&right) {
-            let index: Index = word.parse().map_err(|err| wrong(format!("`{word}`: {err}")))?;
+            let read = word.parse::<Index>();
+            let index = read.map_err(|err: ParseError| wrong(format!("`{word}`: {}", err.kind)))?;
             if let Some(name) = index.vars().into_iter().find(|it| !inputs.contains(it)) {
                 return Err(wrong(format!("`{word}` speaks of `{name}`, which is no subscript")));
             }

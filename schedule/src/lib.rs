@@ -41,6 +41,7 @@ pub mod script;
 mod script_error;
 mod session;
 mod space;
+mod spot;
 mod state;
 mod tile;
 mod tile_error;
@@ -63,5 +64,6 @@ pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
     Ref, SyntaxError, Tree,
 };
+pub use spot::Blame;
 pub use state::ScheduleState;
 pub use tile_error::TileError;

@@ -86,6 +86,14 @@ fn place(slice: &str, start: usize, err: &SpannedError) -> RonError {
         to += slice[from..].chars().next().map_or(0, char::len_utf8);
     }
     let (problem, help) = sort(&err.code);
+    if problem == RonProblem::WrongType && slice[from..to].trim().is_empty() {
+        // The value that is wrong stands after the blanks.
+        let rest = slice[from..].trim_start();
+        if let Some(first) = rest.chars().next() {
+            from = slice.len() - rest.len();
+            to = from + first.len_utf8();
+        }
+    }
     RonError { message: err.code.to_string(), problem, span: start + from..start + to, help }
 }
 

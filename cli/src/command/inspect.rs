@@ -91,9 +91,15 @@ pub(crate) fn kernel(
     };
     let mut inputs = IndexMap::new();
     for (n, (buffer, arg)) in (0..).zip(module.args.iter().filter(|(_, it)| it.role == Role::Input)) {
+        if let Some(dim) = arg.len.vars().into_iter().find(|it| !dims.contains_key(it)) {
+            return Err(crate::plan::no_value(&dim));
+        }
         let len = size(&arg.len).ok_or_else(|| {
-            Diagnostic::usage(Trouble::Huge, format!("input `{buffer}` would have {} elements", arg.len))
-                .help("symbolic dimensions get their values by `--dim n=512`".to_owned())
+            let count = arg.len.eval(&|it| dims.get(it).copied());
+            let count = count.map_or_else(|| arg.len.to_string(), |it| it.to_string());
+            let title = format!("input `{buffer}` would have {count} elements, and 2^30 is the most");
+            let help = (!dims.is_empty()).then(|| "give the dimensions smaller values".to_owned());
+            Diagnostic::usage(Trouble::Huge, title).help(help)
         })?;
         inputs.insert(buffer.clone(), Tensor::random(arg.dtype, &[len], seed, n).to_f64());
     }

@@ -152,7 +152,10 @@ impl Size {
                     rung.path.display(),
                     names.join(", ")
                 );
-                return Err(Diagnostic::usage(Trouble::Size, title));
+                return Err(Diagnostic::usage(Trouble::Size, title).help(format!(
+                    "one number such as `512` is for all of them, or give {}: `512x256`",
+                    names.len()
+                )));
             }
         };
         Ok(numbers.into_iter().cloned().zip(values.into_iter().map(Param::Int)).collect())

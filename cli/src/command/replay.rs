@@ -1,6 +1,6 @@
 //! `tilewright replay`.
 
-use std::path::PathBuf;
+use std::{fmt::Write as _, path::PathBuf};
 
 use serde_json::json;
 use tuner::{
@@ -163,7 +163,13 @@ impl Replay {
             compiled.retain(|it| has_result(it.n));
             let verdicts = replay.verify(&compiled, head.plan.threads).unwrap_or_default();
             let right = verdicts.iter().filter(|it| it.is_ok()).count();
-            it.lines.push(("numbers", format!("{right} of {} right", compiled.len())));
+            let told =
+                verdicts.iter().filter(|it| !it.as_ref().is_err_and(Difference::is_unanswered)).count();
+            let mut words = format!("{right} of {told} right");
+            if told < compiled.len() {
+                let _ = write!(words, ", {} not verified", compiled.len() - told);
+            }
+            it.lines.push(("numbers", words));
             let wrong =
                 verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
             it.differences.extend(wrong);

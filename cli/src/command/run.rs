@@ -126,7 +126,8 @@ impl Run {
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
         let out = &mut *shell.out;
-        writeln!(out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        let workload = format!("{} {}", plan.script.workload.value, plan.sizes());
+        writeln!(out, "workload   {}", workload.trim_end())?;
         writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
         let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
         else {

@@ -159,6 +159,19 @@ impl LowerError {
         }
     }
 
+    /// The buffer, where the message is about one first: a block may have the same name.
+    pub fn buffer(&self) -> Option<&Name> {
+        match self {
+            LowerError::SpansKernels { buffer, .. }
+            | LowerError::NotConstant { buffer, .. }
+            | LowerError::SwizzleRows { buffer, .. }
+            | LowerError::SwizzleChunk { buffer, .. } => Some(buffer),
+            LowerError::SharedTooLarge { buffers, .. } => buffers.first().map(|(name, _)| name),
+            LowerError::Fragment(err) => err.buffer(),
+            _ => None,
+        }
+    }
+
     /// What to try instead, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
         let help = match self {

@@ -20,14 +20,14 @@ pub struct Fragment {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 pub enum FragmentError {
-    #[error("block {block} no longer computes what `{intrinsic}` does: {mismatch}")]
+    #[error("block `{block}` no longer computes what `{intrinsic}` does: {mismatch}")]
     Changed { block: Name, intrinsic: &'static str, mismatch: Mismatch },
     #[error(
         "no tensor intrinsic computes with `{buffer}`, so nothing says which lane has which of its elements"
     )]
     Unknown { buffer: Name },
     #[error(
-        "`{buffer}` is {first} in block {first_block} and {second} in block {second_block}, and those spread its elements in different ways"
+        "`{buffer}` is {first} in block `{first_block}` and {second} in block `{second_block}`, and those spread its elements in different ways"
     )]
     Conflict {
         buffer: Name,
@@ -37,7 +37,8 @@ pub enum FragmentError {
         second_block: Name,
     },
     #[error(
-        "`{buffer}` has {extent} elements in dimension {dim}, no multiple of the {tile} of a tile of {map}"
+        "`{buffer}` has {extent} elements in dimension {dim}, {} the {tile} of a tile of {map}",
+        if extent.as_int().is_some() { "no multiple of" } else { "which is no constant, and is to be a multiple of" }
     )]
     Ragged { buffer: Name, dim: usize, extent: Index, tile: i64, map: &'static str },
 }
@@ -61,16 +62,29 @@ impl FragmentError {
         }
     }
 
+    /// The buffer, where the message is about one first: a block may have the same name.
+    pub fn buffer(&self) -> Option<&Name> {
+        match self {
+            FragmentError::Changed { .. } => None,
+            FragmentError::Unknown { buffer }
+            | FragmentError::Ragged { buffer, .. }
+            | FragmentError::Conflict { buffer, .. } => Some(buffer),
+        }
+    }
+
     /// What to try instead, if there is one thing to say.
-    pub const fn help(&self) -> Option<&'static str> {
+    pub fn help(&self) -> Option<&'static str> {
         match self {
             FragmentError::Changed { .. } => Some("tensorize after the other steps on the block"),
             FragmentError::Unknown { .. } => {
                 Some("tensorize the block that computes with it by an `mma_` intrinsic")
             }
-            FragmentError::Conflict { .. } => {
-                Some("give each of the two a fragment of its own: cache_read with another `name`")
-            }
+            FragmentError::Conflict { .. } => Some(
+                "give each of the two a fragment of its own: cache_read for one of them, `readers: [\"…\"]`, then for the other",
+            ),
+            FragmentError::Ragged { extent, .. } if extent.as_int().is_none() => Some(
+                "compute it at the loop over its tiles by compute_at or reverse_compute_at: it shrinks to one",
+            ),
             FragmentError::Ragged { .. } => {
                 Some("compute the buffer for whole tiles: pad_einsum, and splits by multiples")
             }

@@ -22,6 +22,8 @@ pub struct Listing {
     /// symbolic dimensions and the function itself are introduced by the first line. Where a block has the name
     /// of the buffer it computes, it is the block's line.
     pub heads: IndexMap<Name, Range<usize>>,
+    /// The same of the lines that declare buffers, also where a block has the name.
+    pub buffers: IndexMap<Name, Range<usize>>,
 }
 
 /// Prints a function.
@@ -38,6 +40,7 @@ pub fn print(func: &Func) -> Listing {
     for (name, buffer) in &func.buffers {
         let head = out.line(1, format_args!("{}", Declaration(name, buffer)));
         out.introduce(name, &head);
+        out.buffers.insert(name.clone(), head);
     }
     if !func.buffers.is_empty() && !func.body.is_empty() {
         out.text.push('\n');

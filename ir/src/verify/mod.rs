@@ -41,7 +41,6 @@
 //!
 //! # Ranges
 //! * The binding of an iterator is within `0..extent`, and a subscript within the shape, in every run of the block.
-//!
 //! * Neither overflows 64 bits on the way, in any run of the block.
 //!
 //! These are not decided but *tried*: the block is run at corners of its iteration space, with guards and
@@ -50,6 +49,7 @@
 
 mod corners;
 mod error;
+mod help;
 mod names;
 mod values;
 
@@ -68,10 +68,10 @@ use crate::{
 pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
     verify_step(func, &[])?;
     let least = func.dims.iter().map(|it| (it.clone(), 1)).collect();
-    match cost::footprint(func, &least) {
-        Some(bytes) if bytes <= cost::MOST_BYTES => Ok(()),
-        Some(_) | None => Err(vec![VerifyError { at: func.name.clone(), kind: VerifyErrorKind::TooLarge }]),
+    if cost::footprint(func, &least).is_some_and(|it| it <= cost::MOST_BYTES) {
+        return Ok(());
     }
+    Err(vec![VerifyError { at: func.name.clone(), kind: VerifyErrorKind::TooLarge }])
 }
 
 /// Checks all invariants of a function that was made from a verified one by a rewrite: as [`verify`], but for what

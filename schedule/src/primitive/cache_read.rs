@@ -29,7 +29,7 @@ pub struct CacheRead {
     pub block: Name,
     /// The buffer.
     pub buffer: Name,
-    /// The memory of the copy: `global`, `shared` or `local`.
+    /// The memory of the copy: `global`, `shared`, `fragment` or `local`.
     pub scope: Name,
     /// The blocks that shall read the copy; all readers if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,7 @@ impl Script {
             // Every choice has to name an alternative; one that does not says enough.
             errors.keep(choices.map(|it| alternative(choose, it)).collect::<Result<Vec<_>, _>>());
         }
-        let scope = Scope { params, knobs: Some(&self.knobs) };
+        let scope = Scope { params, knobs: Some(&self.knobs), values: Some(&self.values) };
         let mut told = BTreeSet::new();
         let mut check = |expr: &Expr| {
             // What is wrong with a name is told at its first use.
@@ -64,7 +64,7 @@ impl Script {
         let taken = match (params.contains_key(name.as_str()), self.values.contains_key(name)) {
             (true, _) => "a parameter of the workload",
             (false, true) => "a value",
-            (false, false) => return Scope { params, knobs: None }.choices(name, knob),
+            (false, false) => return Scope { params, knobs: None, values: None }.choices(name, knob),
         };
         let message = format!("the knob `{name}` has the name of {taken}");
         Err(ScriptError::new(ScriptProblem::BadName, message, knob.span.clone()))
@@ -77,7 +77,7 @@ impl Script {
         params: &IndexMap<String, Param>,
         decisions: &Decisions,
     ) -> Result<Vec<Placed<Step>>, ScriptError> {
-        let scope = Scope { params, knobs: Some(&self.knobs) };
+        let scope = Scope { params, knobs: Some(&self.knobs), values: Some(&self.values) };
         if let Some(name) = decisions.keys().find(|it| !self.knobs.contains_key(*it)) {
             let message = format!("there is no knob `{name}`");
             return Err(ScriptError::new(ScriptProblem::UnknownName, message, 0..0));
@@ -158,6 +158,8 @@ pub(super) struct Scope<'a> {
     params: &'a IndexMap<String, Param>,
     /// None where only parameters have a value.
     knobs: Option<&'a IndexMap<Name, Placed<Knob>>>,
+    /// None where no value may stand anyway.
+    values: Option<&'a IndexMap<Name, Expr>>,
 }
 
 /// Why a name has no value.
@@ -210,6 +212,9 @@ impl Scope<'_> {
         let near = nearest(name.as_str(), knobs.chain(self.params.keys().map(String::as_str)));
         let what = if self.knobs.is_some() { "knob or parameter" } else { "parameter" };
         let help = match near {
+            _ if self.values.is_some_and(|it| it.contains_key(name)) => {
+                format!("a value may name only the values before it, and `{name}` is not")
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None if self.knobs.is_some() => format!("add it to the script: knobs: {{\"{name}\": [8, 16]}}"),
             None => "the choices of a knob depend on parameters of the workload alone".to_owned(),
@@ -272,7 +277,7 @@ impl Scope<'_> {
 
     /// The first choice of a knob.
     fn default(&self, name: &Name, knob: &Placed<Knob>) -> Result<Choice, ScriptError> {
-        let choices = Scope { params: self.params, knobs: None }.choices(name, knob)?;
+        let choices = Scope { params: self.params, knobs: None, values: None }.choices(name, knob)?;
         let message = || format!("the knob `{name}` has no choices");
         let none = || ScriptError::new(ScriptProblem::Choices, message(), knob.span.clone());
         choices.into_iter().next().ok_or_else(none)

@@ -32,6 +32,11 @@ pub enum Problem {
     /// A name that is no identifier.
     #[error("`{0}` is not a name: a letter or `_`, then letters, digits and `_`, 64 at most")]
     BadName(String),
+    /// A name that makes one that other languages have.
+    #[error(
+        "`{name}` cannot be a name: `{made}` is reserved for C, CUDA, the text form or the emitted source"
+    )]
+    Reserved { name: String, made: String },
     /// A name too long to build others from.
     #[error("`{name}` is longer than {most} letters")]
     LongName { name: String, most: usize },
@@ -104,6 +109,9 @@ pub enum Problem {
     /// Something else where a condition must stand.
     #[error("the first argument of `select` is a condition: `0 <= i && i < n`")]
     NotACondition,
+    /// A value where a condition compares indices.
+    #[error("{0} cannot stand in a condition")]
+    NotCompared(&'static str),
     /// Operands of two types.
     #[error("{left} and {right} meet; convert one of them")]
     Types { left: DType, right: DType },
@@ -148,6 +156,12 @@ pub enum Problem {
     /// A symbolic dimension with a name that is none.
     #[error("parameter `{name}`: `{dim}` is neither a size nor a name for a dimension")]
     BadDim { name: String, dim: String },
+    /// A symbolic dimension with a name that other languages have.
+    #[error(
+        "parameter `{name}`: the dimension cannot be called `{dim}`, which is reserved for C, CUDA, the text form or \
+         the emitted source"
+    )]
+    ReservedDim { name: String, dim: String },
     /// A symbolic dimension with a name that something else has.
     #[error("parameter `{name}`: the dimension cannot be called `{dim}`, which names {other}")]
     DimTaken { name: String, dim: String, other: &'static str },
@@ -158,6 +172,7 @@ ir::codes!(Problem {
     Syntax = 202,
     TooLong = 203,
     BadName = 204,
+    Reserved = 204,
     LongName = 204,
     TooManyStages = 203,
     Taken = 205,
@@ -181,6 +196,7 @@ ir::codes!(Problem {
     NotAValue = 215,
     NotConverted = 216,
     NotACondition = 215,
+    NotCompared = 215,
     Types = 216,
     NotFloat = 216,
     BadLiteral = 217,
@@ -195,6 +211,7 @@ ir::codes!(Problem {
     ParamRange = 223,
     ParamWord = 223,
     BadDim = 224,
+    ReservedDim = 224,
     DimTaken = 224,
 } of { BadDefault });
 
@@ -223,6 +240,7 @@ impl WorkloadError {
             | Problem::ParamRange { name, .. }
             | Problem::ParamWord { name, .. }
             | Problem::BadDim { name, .. }
+            | Problem::ReservedDim { name, .. }
             | Problem::DimTaken { name, .. }
                 if self.span.is_none() =>
             {
@@ -244,6 +262,13 @@ impl WorkloadError {
             }
             Problem::Ron(err) => err.help.clone(),
             Problem::NotReduced { .. } => Some("write `+=`, `*=`, `max=` or `min=`".to_owned()),
+            Problem::NotCompared(_) => Some(
+                "conditions compare indices: axes, sizes and integers; between values choose by `max` or `min`"
+                    .to_owned(),
+            ),
+            Problem::Types { left, .. } => Some(format!("write the type around one of them: `{left}(…)`")),
+            Problem::NotFloat { .. } => Some("convert it first: `f32(…)`".to_owned()),
+            Problem::TooLarge => Some("give smaller sizes".to_owned()),
             Problem::NothingReduced => Some("write `=`".to_owned()),
             _ => None,
         }

@@ -194,6 +194,9 @@ pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning,
             let dim = Name::new(dim.as_str());
             let valid = dim.is_valid() && !RESERVED.contains(&dim.as_str());
             let bad = || Problem::BadDim { name: name.to_owned(), dim: dim.to_string() };
+            if valid && ir::is_reserved(dim.as_str()) {
+                return Err(Problem::ReservedDim { name: name.to_owned(), dim: dim.to_string() });
+            }
             valid.then(|| Meaning::Index(Index::var(&dim))).ok_or_else(bad)
         }
         (Kind::Size { .. }, Param::Float(_)) => Err(wrong("a size or the name of a dimension")),

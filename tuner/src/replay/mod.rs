@@ -70,6 +70,23 @@ pub enum Difference {
     },
 }
 
+impl Difference {
+    /// Whether nothing is known, because nobody was left to answer.
+    pub fn is_unanswered(&self) -> bool {
+        use ErrorKind as K;
+        match self {
+            Difference::Failed { kind, .. } => {
+                matches!(kind, K::WorkerDied | K::Protocol | K::Cancelled | K::DeviceLost)
+            }
+            Difference::Decisions
+            | Difference::Candidate
+            | Difference::Refused(_)
+            | Difference::Source { .. }
+            | Difference::Binary => false,
+        }
+    }
+}
+
 /// Makes a trial's candidate again and compares its source.
 pub fn check(
     problem: &Problem,

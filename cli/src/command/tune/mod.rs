@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use ir::Name;
+use ir::{Code, Name};
 use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{
     Regime,
@@ -149,10 +149,17 @@ fn on_interrupt(stop: &Arc<AtomicBool>) -> io::Result<()> {
 /// The steps of a schedule that the best have to beat, at the same parameters.
 fn incumbent(path: &Path, plan: &Plan) -> Result<Incumbent, Diagnostic> {
     let params: Vec<_> = plan.params.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
-    let other = Plan::load(path, &params)?;
-    if other.func != plan.func {
+    let other_workload = || {
         let title = format!("{}: its workload is not that of the space", path.display());
-        return Err(Diagnostic::failed(Trouble::Incumbent, title));
+        Diagnostic::failed(Trouble::Incumbent, title)
+    };
+    let other = Plan::load(path, &params).map_err(|err| {
+        // What is right for the workload of the space, and for itself it is right as well.
+        let is_param = err.code() == Code::new(221);
+        if is_param && Plan::load(path, &[]).is_ok() { other_workload() } else { err }
+    })?;
+    if other.func != plan.func {
+        return Err(other_workload());
     }
     Ok(Incumbent { name: path.display().to_string(), steps: other.steps })
 }

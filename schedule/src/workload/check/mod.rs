@@ -14,6 +14,7 @@ use super::{
     form::{Form, Kind, unknown},
     lex::Text,
     param::{Meaning, Param, RESERVED, meaning},
+    value::iterator,
 };
 
 /// The longest name of an axis or tensor, so that names put together of two of them are names as well.
@@ -39,6 +40,7 @@ pub(super) fn check(form: &Form) -> Result<(), WorkloadError> {
     }
     let mut checker = Checker { form, used: BTreeSet::new() };
     checker.names()?;
+    checker.reserved()?;
     checker.params()?;
     checker.types()?;
     checker.tensors()?;
@@ -104,6 +106,22 @@ impl<'a> Checker<'a> {
             }
         }
         Ok(())
+    }
+
+    /// No name of the program, nor one that it makes of an axis, is one of other languages.
+    fn reserved(&self) -> Result<(), WorkloadError> {
+        let form = self.form;
+        let tensors = form.tensors.iter().map(|(name, it)| (name, &it.at));
+        let axes = form.axes.iter().map(|(name, it)| (name, &it.at));
+        let iterators = axes.clone().map(|(name, at)| (name, at, iterator(name).to_string()));
+        let plain = [(&form.name.value, &form.name.span)].into_iter().chain(axes).chain(tensors);
+        let mut all = plain.map(|(name, at)| (name, at, name.clone())).chain(iterators);
+        match all.find(|(_, _, made)| ir::is_reserved(made)) {
+            Some((name, at, made)) => {
+                Err(WorkloadError::new(Problem::Reserved { name: name.clone(), made }, at.clone()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Defaults are allowed values; a choice is by a parameter.

@@ -127,7 +127,13 @@ impl<'a> Checker<'a> {
         match &expr.node {
             Node::Op(Op::And, ab) => ab.iter().try_for_each(|it| self.condition(it)),
             Node::Op(Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal, ab) => {
-                ab.iter().try_for_each(|it| self.index(it, true))
+                let compared = ab.iter().try_for_each(|it| self.index(it, true));
+                compared.map_err(|err| match *err.problem {
+                    Problem::NotAnIndex(what) => {
+                        WorkloadError { problem: Box::new(Problem::NotCompared(what)), ..err }
+                    }
+                    _ => err,
+                })
             }
             _ => Err(WorkloadError::new(Problem::NotACondition, expr.span.clone())),
         }

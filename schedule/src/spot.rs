@@ -1,0 +1,57 @@
+//! Where in a step a refusal is to be shown.
+
+use ir::Name;
+
+use crate::{CrossBlockError, LayoutError, ScheduleError, TileError};
+
+/// The part of a step that is to blame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blame {
+    /// The first of the error's names that the step mentions.
+    Name,
+    /// The same, where it stands for the second time.
+    Again,
+    /// The value of a field.
+    Field(&'static str),
+}
+
+impl ScheduleError {
+    /// The part of the step that is to blame.
+    pub fn blame(&self) -> Blame {
+        use ScheduleError as E;
+        match self {
+            E::NamedTwice { .. } => Blame::Again,
+            E::Layout(
+                LayoutError::MapSyntax { .. }
+                | LayoutError::MapRank { .. }
+                | LayoutError::MapRange { .. }
+                | LayoutError::MapSymbolic { .. }
+                | LayoutError::MapForgets { .. }
+                | LayoutError::MapNotOnto { .. }
+                | LayoutError::MapNotOneToOne { .. }
+                | LayoutError::MapUnproved { .. },
+            ) => Blame::Field("index_map"),
+            E::NotAPermutation { .. } => Blame::Field("order"),
+            E::Tile(TileError::PaddingRange { .. }) => Blame::Field("padding"),
+            E::Tile(TileError::NotWhole { .. }) | E::CrossBlock(CrossBlockError::NotAtomic { .. }) => {
+                Blame::Field("loop")
+            }
+            _ => Blame::Name,
+        }
+    }
+
+    /// The name that means a buffer, where the error is about that first: a block may have the same name.
+    pub fn buffer(&self) -> Option<&Name> {
+        use ScheduleError as E;
+        match self {
+            E::NotTemp { name }
+            | E::AxisRange { name, .. }
+            | E::AxisNotAlignable { name, .. }
+            | E::NotAPermutation { name, .. }
+            | E::AlreadyAligned { name }
+            | E::BadAlignment { name, .. } => Some(name),
+            E::Layout(it) => it.names().first().copied(),
+            _ => None,
+        }
+    }
+}
