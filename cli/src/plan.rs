@@ -1,7 +1,6 @@
 //! From a path or a name to a script, its workload and its target.
 
 use std::{
-    fs,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -62,7 +61,7 @@ pub(crate) enum Asked {
 
 /// A file that a user named.
 pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
-    fs::read_to_string(path).map_err(|err| Diagnostic::io(path, &err))
+    crate::text_file::read(path).map_err(|err| Diagnostic::io(path, &err))
 }
 
 impl Plan {
