@@ -1,5 +1,7 @@
 //! From a path or a name to a script, its workload and its target.
 
+mod text_form;
+
 use std::{
     ops::Range,
     path::{Path, PathBuf},
@@ -143,10 +145,11 @@ impl Plan {
             );
         }
         match self.dims.keys().find(|it| !self.func.dims.contains(it)) {
-            Some(dim) => Err(Diagnostic::usage(
-                Trouble::Dimension,
-                format!("the workload has no symbolic dimension `{dim}`"),
-            )),
+            Some(dim) => {
+                let title = format!("the workload has no symbolic dimension `{dim}`");
+                let help = schedule::suggestion(dim.as_str(), self.func.dims.iter().map(Name::as_str));
+                Err(Diagnostic::usage(Trouble::Dimension, title).help(help))
+            }
             None => Ok(()),
         }
     }
@@ -154,11 +157,22 @@ impl Plan {
     /// Applies the first steps, or all. After a refused one the later ones are tried on the program as it is, to tell of
     /// those that would be refused all the same.
     pub fn schedule(&self, target: &Target, until: Option<usize>) -> Result<Session, Diagnostic> {
+        self.walk(target, until, &mut |_, _| ())
+    }
+
+    /// The same, with a look at each step after it was applied. What was seen before a refusal is legal.
+    pub(crate) fn walk(
+        &self,
+        target: &Target,
+        until: Option<usize>,
+        seen: &mut dyn FnMut(&Step, &Session),
+    ) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
         let (mut doubts, mut reports) = (Doubts::default(), vec![]);
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
             let err = session.apply(step).err();
             if err.is_none() && reports.is_empty() {
+                seen(step, &session);
                 continue;
             }
             let is_told = doubts.judge(step, session.func(), err.as_ref());
@@ -227,7 +241,10 @@ pub(crate) fn parse_target(word: &str) -> Result<ScriptTarget, String> {
         ("cpu", _) => Ok(ScriptTarget::Cpu),
         ("cuda", _) => Ok(ScriptTarget::Cuda(None)),
         (_, Some(arch)) => Ok(ScriptTarget::Cuda(Some(arch))),
-        (_, None) => Err("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()),
+        (_, None) => Err(match schedule::nearest(word, ["cpu", "cuda"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned(),
+        }),
     }
 }
 
@@ -236,9 +253,12 @@ pub(crate) fn parse_asked(word: &str) -> Result<Asked, String> {
     match (word, word.strip_prefix("vgpu:").and_then(Arch::parse)) {
         ("vgpu", _) => Ok(Asked::Virtual(None)),
         (_, Some(arch)) => Ok(Asked::Virtual(Some(arch))),
-        (_, None) => parse_target(word)
-            .map(Asked::Machine)
-            .map_err(|err| format!("{err}; `vgpu` and `vgpu:sm_90a` for the virtual GPU")),
+        (_, None) => parse_target(word).map(Asked::Machine).map_err(|err| {
+            match schedule::nearest(word, ["cpu", "cuda", "vgpu"]) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("{err}; `vgpu` and `vgpu:sm_90a` for the virtual GPU"),
+            }
+        }),
     }
 }
 

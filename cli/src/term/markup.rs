@@ -18,6 +18,16 @@ pub(crate) fn escaped_block(text: &str) -> String {
     escape(text, 16 * LONGEST, true)
 }
 
+/// A sentence, what stands in backticks as code.
+pub(crate) fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (n, part) in text.split('`').enumerate() {
+        let (open, close) = if n % 2 == 1 { ("<code>", "</code>") } else { ("", "") };
+        out.extend([open, &escaped(part), close]);
+    }
+    out
+}
+
 /// A text on one line for a terminal: nothing in it controls the terminal or hides.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -74,7 +84,7 @@ fn is_hidden(it: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, escaped, escaped_block, shortened};
+    use super::{LONGEST, escaped, escaped_block, prose, shortened};
 
     #[test]
     fn nothing_is_markup_and_nothing_is_hidden() {
@@ -83,6 +93,7 @@ mod tests {
         assert_eq!(escaped("\u{202e}evil\u{200b}\u{feff}"), "\\u{202e}evil\\u{200b}\\u{feff}");
         assert_eq!(escaped("größer als 3 µs"), "größer als 3 µs");
         assert_eq!(escaped_block("a\n\tb\r\n"), "a\n\tb\\x0d\n");
+        assert_eq!(prose("Moves `<C>` up"), "Moves <code>&lt;C&gt;</code> up");
     }
 
     #[test]

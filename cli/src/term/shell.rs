@@ -8,6 +8,7 @@ use std::{
 use serde::Serialize;
 use tuner::log::{escape_controls, is_control};
 
+use super::code::{self, Lang};
 use crate::{command::globals::Globals, diagnostic::Diagnostic};
 
 /// What commands write to.
@@ -81,6 +82,17 @@ impl<'a> Shell<'a> {
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Diagnostic> {
         let text = serde_json::to_string(value).map_err(io::Error::from)?;
         writeln!(self.out, "{}", escape_controls(&text))?;
+        Ok(())
+    }
+
+    /// Prints a program or a difference, in colour where that is wanted.
+    pub(crate) fn code(&mut self, text: &str, lang: Lang) -> Result<(), Diagnostic> {
+        let text = text.trim_end_matches('\n');
+        if self.colour {
+            writeln!(self.out, "{}", code::ansi(text, lang))?;
+        } else {
+            writeln!(self.out, "{text}")?;
+        }
         Ok(())
     }
 

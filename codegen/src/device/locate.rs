@@ -124,6 +124,12 @@ fn linker_dirs() -> Vec<PathBuf> {
 }
 
 fn toolkit_dirs() -> Vec<PathBuf> {
+    let roots = toolkit_roots().into_iter();
+    roots.flat_map(|it| ["lib64", "lib", "targets/x86_64-linux/lib"].map(|lib| it.join(lib))).collect()
+}
+
+/// Where CUDA toolkits are installed: those that the environment names, then all others, newest first.
+pub(super) fn toolkit_roots() -> Vec<PathBuf> {
     let set = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter().filter_map(env::var_os).map(PathBuf::from);
     let entries = fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|it| it.path());
     let version = |path: &Path| -> Option<Vec<u32>> {
@@ -136,11 +142,11 @@ fn toolkit_dirs() -> Vec<PathBuf> {
     let mut installed: Vec<_> = entries.filter_map(|it| Some((version(&it)?, it))).collect();
     installed.sort_by(|a, b| b.cmp(a));
     let installed = installed.into_iter().map(|it| it.1);
-    let roots = set.filter(|it| it.is_absolute()).chain(installed);
-    roots.flat_map(|it| ["lib64", "lib", "targets/x86_64-linux/lib"].map(|lib| it.join(lib))).collect()
+    set.filter(|it| it.is_absolute()).chain(installed).collect()
 }
 
-fn virtual_env_sites() -> Vec<PathBuf> {
+/// The `site-packages` of the active virtual environment.
+pub(super) fn virtual_env_sites() -> Vec<PathBuf> {
     let Some(root) = env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|it| it.is_absolute()) else {
         return vec![];
     };
@@ -151,7 +157,7 @@ fn virtual_env_sites() -> Vec<PathBuf> {
 }
 
 /// What `python3` imports from. Empty where there is no Python.
-fn python_sites() -> Vec<PathBuf> {
+pub(super) fn python_sites() -> Vec<PathBuf> {
     let asked = Command::new("python3")
         .args(["-c", "import sys; print('\\n'.join(sys.path))"])
         .stdin(Stdio::null())

@@ -18,6 +18,7 @@ mod cuda_driver;
 mod cuda_launch;
 mod cuda_module;
 mod cuda_wait;
+pub mod disasm;
 mod locate;
 pub mod nvrtc;
 mod peak;

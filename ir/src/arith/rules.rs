@@ -221,8 +221,17 @@ const NODE_LIMIT: usize = 2000;
 /// After this many rounds the search ends.
 const ROUND_LIMIT: usize = 8;
 
+/// The clock that egg looks at to log how long its work took. It stands still: the first look at a real one takes
+/// milliseconds, as many as all of a small schedule, because its library then compares the counter of the processor with the
+/// time of the system.
+static CLOCK: LazyLock<quanta::Clock> = LazyLock::new(|| quanta::Clock::mock().0);
+
 /// Applies the rules until nothing new is found or a limit is reached; never by the clock.
 pub(super) fn saturate(egraph: &mut EGraph<Node, Intervals>) {
+    quanta::with_clock(&CLOCK, || apply(egraph));
+}
+
+fn apply(egraph: &mut EGraph<Node, Intervals>) {
     egraph.rebuild();
     for _ in 0..ROUND_LIMIT {
         let found: Vec<_> = REWRITES.iter().map(|it| (it, it.search(egraph))).collect();

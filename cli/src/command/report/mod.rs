@@ -23,7 +23,6 @@ mod times;
 mod top;
 mod view;
 mod words;
-mod write;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +63,7 @@ impl Report {
         let runs = self.choose(&log)?;
         let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
-        write::write(&out, &page::page(&views, &trouble(&log)), self.force)?;
+        page::REPORT.write(&out, &page::page(&views, &trouble(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         if shell.json {
             let runs: Vec<_> = views.iter().map(|it| it.name).collect();
@@ -83,7 +82,7 @@ impl Report {
         if found.is_empty() {
             let title = format!("there is no run `{}` in this log", markup::plain(wanted));
             let names: Vec<_> = all.iter().map(|it| markup::plain(it.0)).collect();
-            let help = (!names.is_empty()).then(|| format!("its runs are {}", names.join(", ")));
+            let help = schedule::suggestion(wanted, names.iter().map(String::as_str));
             return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
         }
         Ok(found)

@@ -1,4 +1,4 @@
-//! The page: one file that needs nothing else, runs nothing and asks nobody.
+//! The page, part by part.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use super::{
     view::View,
     words::{count, gflops, plural, ratio},
 };
-use crate::term::markup::{escaped, shortened};
+use crate::term::{
+    markup::{escaped, shortened},
+    page::Sort,
+};
 
-/// What every page of ours begins with. A file that begins otherwise is not overwritten.
-pub(super) const MARK: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-    <meta name=\"generator\" content=\"tilewright report\">\n";
-
-const STYLE: &str = include_str!("style.css");
+/// What a report is among our pages.
+pub(super) const REPORT: Sort = Sort { command: "report", what: "report", style: include_str!("style.css") };
 
 /// The page of some runs. `trouble` is what could not be read of their log, in words.
 pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
@@ -23,15 +23,9 @@ pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
         [one] => format!("{}: tuning report", name_of(one)),
         _ => format!("{}: tuning report", plural(runs.len(), "run")),
     };
-    let title = escaped(&title);
-    let mut out = format!(
-        "{MARK}<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<main>\n"
-    );
+    let mut out = String::new();
     if runs.len() != 1 {
-        let _ = writeln!(out, "<h1>{title}</h1>");
+        let _ = writeln!(out, "<h1>{}</h1>", escaped(&title));
         out += &contents(runs);
     }
     out += &trouble_words(trouble);
@@ -40,7 +34,7 @@ pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
     }
     out +=
         "<footer>Written by tilewright from a tuning log alone. The same log gives the same page.</footer>\n";
-    out + "</main>\n</body>\n</html>\n"
+    REPORT.page(&title, &out)
 }
 
 fn name_of(view: &View<'_>) -> String {

@@ -15,7 +15,7 @@ use ir::{Name, Scope};
 
 use crate::term::table::Table;
 use grid::{has, held_in_slots};
-pub(crate) use show::show;
+pub(crate) use show::{drawing, show};
 
 /// The width of a page.
 const PAGE: usize = 80;

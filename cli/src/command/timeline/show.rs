@@ -45,6 +45,21 @@ pub(crate) fn show(
     Ok(())
 }
 
+/// The timelines of a scheduled program as one drawing, with what their slots cost if that is wanted and a compiler tells;
+/// none if no loop is pipelined.
+pub(crate) fn drawing(func: &Func, target: &Target, with_costs: bool) -> Result<Option<String>, Diagnostic> {
+    let (module, pipelines) = timelines(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
+    if pipelines.is_empty() {
+        return Ok(None);
+    }
+    let story = if with_costs {
+        story(func, &module, pipelines, target)
+    } else {
+        Story { pipelines, kernels: vec![] }
+    };
+    Ok(Some(draw(&story)))
+}
+
 fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target) -> Story {
     let Target::Cuda(arch) = target else { return Story { pipelines, kernels: vec![] } };
     let compiled = resources(module, func, target);

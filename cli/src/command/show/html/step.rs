@@ -1,0 +1,131 @@
+//! The section of one step: what it says, what it is for, and what it changes.
+
+use std::fmt::Write;
+
+use ir::{Func, Target};
+use schedule::{Session, Step, diff_text, primitive};
+
+use super::{changes, folded, listing};
+use crate::{
+    build::{lower, source},
+    command::timeline,
+    term::{
+        code::{Lang, html},
+        markup::prose,
+    },
+};
+
+/// How many unchanged lines stand around a change.
+const CONTEXT: usize = 3;
+
+/// The steps so far.
+pub(super) struct Tale<'a> {
+    pub(super) told: Vec<Told>,
+    target: &'a Target,
+    /// The emitted source of the last program that had one.
+    source: Option<String>,
+    /// Why the last program had none.
+    reason: Option<String>,
+    /// The timelines of the last program.
+    drawing: Option<String>,
+}
+
+/// A step.
+pub(super) struct Told {
+    /// The step as a script has it.
+    pub(super) call: String,
+    /// Its section.
+    pub(super) html: String,
+}
+
+impl<'a> Tale<'a> {
+    /// Before the first step.
+    pub(super) fn new(func: &Func, target: &'a Target) -> Tale<'a> {
+        let source = lower(func, target).and_then(|it| source(&it.0, target));
+        let reason = source.as_ref().err().map(|it| it.message().to_owned());
+        Tale { told: vec![], target, source: source.ok(), reason, drawing: None }
+    }
+
+    /// Tells of a step that was applied last.
+    pub(super) fn step(&mut self, step: &Step, session: &Session) {
+        let (n, call) = (self.told.len() + 1, step.to_ron());
+        let mut out = format!(
+            "<section class=\"step\" id=\"step-{n}\">\n<h2><a href=\"#step-{n}\">{n}</a> {}</h2>\n",
+            step.name()
+        );
+        let _ = writeln!(out, "<pre class=\"call\">{}</pre>", html(&call, Lang::Ron));
+        let _ = writeln!(out, "<p>{}</p>", prose(&about(step.name())));
+        out += &match changes::html(&session.last_diff(CONTEXT)) {
+            it if it.is_empty() => "<p class=\"quiet\">It changes nothing in the program.</p>\n".to_owned(),
+            it => it,
+        };
+        out += &self.code(session.func());
+        out += &self.timeline(session.func());
+        let program = listing(&ir::text::print(session.func()).text, Lang::Ir);
+        out += &folded("The program after this step", &program, false);
+        self.told.push(Told { call, html: out + "</section>\n" });
+    }
+
+    /// What the step means for the code.
+    fn code(&mut self, func: &Func) -> String {
+        let emitted = lower(func, self.target).and_then(|it| source(&it.0, self.target));
+        let source = match emitted {
+            Ok(it) => it,
+            Err(err) => {
+                // The same reason for step after step is no news.
+                let reason = err.message().to_owned();
+                let is_old = self.reason.as_ref() == Some(&reason);
+                let words = format!("<p class=\"quiet\">There is no code yet: {}</p>\n", prose(&reason));
+                self.reason = Some(reason);
+                return if is_old { String::new() } else { words };
+            }
+        };
+        self.reason = None;
+        let before = self.source.replace(source.clone());
+        let Some(before) = before else {
+            let title = format!("The first code: {} lines", source.lines().count());
+            return folded(&title, &listing(&source, Lang::C), false);
+        };
+        let diff = diff_text(&before, &source, CONTEXT);
+        let count = |sign: char| diff.lines().filter(|it| it.starts_with(sign)).count();
+        let (more, less) = (count('+'), count('-'));
+        if more + less == 0 {
+            return "<p class=\"quiet\">The code stays as it was.</p>\n".to_owned();
+        }
+        let words = match (more, less) {
+            (_, 0) => format!("The code: {} new", lines(more)),
+            (0, _) => format!("The code: {} gone", lines(less)),
+            (_, _) => format!("The code: {} new, {} gone", lines(more), lines(less)),
+        };
+        folded(&words, &changes::html(&diff), false)
+    }
+
+    /// The timelines, if the step changed them.
+    fn timeline(&mut self, func: &Func) -> String {
+        let drawing = timeline::drawing(func, self.target, false).ok().flatten();
+        let is_news = drawing.is_some() && drawing != self.drawing;
+        self.drawing = drawing;
+        match &self.drawing {
+            Some(it) if is_news => folded("The timeline", &panel(it), true),
+            Some(_) | None => String::new(),
+        }
+    }
+}
+
+/// A drawing with colours of its own, as wide as it is.
+pub(super) fn panel(svg: &str) -> String {
+    format!("<div class=\"scroll timeline\">\n{svg}</div>\n")
+}
+
+fn lines(count: usize) -> String {
+    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
+}
+
+/// The first sentence of a primitive's manual.
+fn about(name: &str) -> String {
+    let text = primitive::explain(name).unwrap_or_default();
+    let paragraph: Vec<_> = text.lines().take_while(|it| !it.trim().is_empty()).collect();
+    let paragraph = paragraph.join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |it| it + 1);
+    paragraph[..end].to_owned()
+}

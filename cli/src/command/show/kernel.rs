@@ -1,0 +1,54 @@
+//! `tilewright show` of a lowered kernel in the text form.
+
+use std::{fs::File, io::Read, path::Path};
+
+use super::Emit;
+use crate::{
+    diagnostic::Diagnostic,
+    plan::{place, read},
+    term::shell::Shell,
+    trouble::Trouble,
+};
+
+/// Whether a file is a lowered program by its first word; one that cannot be read is none.
+pub(super) fn is_module(path: &Path) -> Result<bool, Diagnostic> {
+    if path.extension().is_none_or(|it| it != "tw") {
+        return Ok(false);
+    }
+    let mut start = vec![];
+    let opened = File::open(path).and_then(|it| it.take(1 << 16).read_to_end(&mut start));
+    opened.map_err(|err| Diagnostic::io(path, &err))?;
+    let start = String::from_utf8_lossy(&start);
+    let mut lines = start.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with("//"));
+    Ok(lines.next().is_some_and(|it| it.split(' ').next() == Some("module")))
+}
+
+/// Prints it as `--emit kernel` would.
+pub(super) fn show(path: &Path, emit: Emit, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    let text = read(path)?;
+    let module = ir::text::parse_module(&text).map_err(|err| {
+        let span = place(&text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, &text, span)
+    })?;
+    match emit {
+        Emit::Ir | Emit::Kernel => {}
+        Emit::Diff
+        | Emit::Cuda
+        | Emit::C
+        | Emit::Pipeline
+        | Emit::Deps
+        | Emit::Ptx
+        | Emit::Sass
+        | Emit::Resources
+        | Emit::Space => {
+            let title = "a lowered kernel has no form but its own: only lowering proves what printers and compilers rely on";
+            let help = "`tilewright run` runs it on the virtual GPU: `--target vgpu`";
+            return Err(Diagnostic::usage(Trouble::Options, title).help(help.to_owned()));
+        }
+    }
+    if shell.json {
+        let data = serde_json::json!({"ok": true, "emit": "kernel", "text": module.to_string()});
+        return shell.json(&data);
+    }
+    shell.code(&module.to_string(), Emit::Kernel.lang())
+}

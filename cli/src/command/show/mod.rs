@@ -1,0 +1,247 @@
+//! `tilewright show`: what a schedule makes of a program, in every form that it has on its way to a machine.
+//!
+//! What is printed is a function of the script, its parameters and the architecture, so that two people see the same; only
+//! what a compiler says differs from one compiler to the next. `html/` is the same as one page.
+
+mod deps;
+mod html;
+mod kernel;
+mod resources;
+mod sass;
+mod steps;
+
+use std::path::PathBuf;
+
+use ir::{Arch, Func, Name, Target};
+use schedule::{script::ScriptTarget, workload::Param};
+use serde_json::json;
+
+use crate::{
+    build::{compile_cuda, found_arch, lower, source},
+    command::space,
+    command::timeline,
+    diagnostic::Diagnostic,
+    plan::{Plan, parse_arch, parse_dim, parse_param},
+    term::{code::Lang, shell::Shell},
+    trouble::Trouble,
+};
+
+/// Show what a schedule makes of a program: after some steps, lowered, as source, compiled, or all of it as a page
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The schedule script, or a program in the text form, named `.tw`
+    script: PathBuf,
+    /// What to show
+    #[arg(long, value_enum, default_value_t = Emit::Ir)]
+    emit: Emit,
+    /// Stop after this many steps
+    #[arg(long, value_name = "N")]
+    until: Option<usize>,
+    /// Show the program after this step; with `--emit diff` what this step changes
+    #[arg(long, value_name = "N", conflicts_with = "until")]
+    step: Option<usize>,
+    /// With `--emit diff`: how many unchanged lines to show around each change
+    #[arg(long, value_name = "LINES", default_value_t = 2)]
+    context: usize,
+    /// The GPU architecture to compile for; else the script's, that of the GPU at hand, or sm_80
+    #[arg(long, value_parser = parse_arch)]
+    arch: Option<Arch>,
+    /// With `--emit pipeline`: draw the timelines into this file as well
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write a page that has everything: each step with what it changes, the code, the timelines
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "svg", "step"])]
+    html: Option<PathBuf>,
+    /// Overwrite the file of `--html` even if it is no such page
+    #[arg(long, requires = "html")]
+    force: bool,
+    /// The value of a symbolic dimension, for `--emit resources` and `--html`: n=512
+    #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
+    dims: Vec<(Name, i64)>,
+    /// A parameter of the workload or a knob, instead of the script's: m=512
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Param)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Emit {
+    /// The program after the steps
+    Ir,
+    /// What each step changes
+    Diff,
+    /// The lowered kernels
+    Kernel,
+    /// CUDA C++
+    Cuda,
+    /// C for the cpu
+    C,
+    /// The timeline of each software pipeline, and what its slots cost
+    Pipeline,
+    /// The dependences between the blocks, as a graph for Graphviz
+    Deps,
+    /// PTX, through NVRTC
+    Ptx,
+    /// Machine code, through NVRTC and nvdisasm or cuobjdump, with the source lines it came from
+    Sass,
+    /// Registers, spills, shared memory and occupancy of each kernel, through NVRTC
+    Resources,
+    /// The knobs of the script, its constraints, and how many points they leave
+    Space,
+}
+
+/// The machines that something is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Machine {
+    Any,
+    Gpu,
+    Cpu,
+}
+
+impl Emit {
+    const fn machine(self) -> Machine {
+        match self {
+            Emit::C => Machine::Cpu,
+            Emit::Cuda | Emit::Ptx | Emit::Sass | Emit::Resources => Machine::Gpu,
+            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline | Emit::Deps | Emit::Space => Machine::Any,
+        }
+    }
+
+    /// Whether a compiler has a part in it.
+    const fn is_compiled(self) -> bool {
+        match self {
+            Emit::Pipeline | Emit::Ptx | Emit::Sass | Emit::Resources => true,
+            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Cuda | Emit::C | Emit::Deps | Emit::Space => false,
+        }
+    }
+
+    const fn lang(self) -> Lang {
+        match self {
+            Emit::Diff => Lang::Diff,
+            Emit::Cuda | Emit::C => Lang::C,
+            Emit::Deps => Lang::Dot,
+            Emit::Ptx => Lang::Ptx,
+            Emit::Sass => Lang::Sass,
+            Emit::Ir | Emit::Kernel | Emit::Pipeline | Emit::Resources | Emit::Space => Lang::Ir,
+        }
+    }
+}
+
+impl Show {
+    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        if self.svg.is_some() && self.emit != Emit::Pipeline {
+            return Err(Diagnostic::usage(Trouble::Options, "only `--emit pipeline` draws an SVG"));
+        }
+        if kernel::is_module(&self.script)? {
+            return kernel::show(&self.script, self.emit, shell);
+        }
+        let mut plan = Plan::load_any(&self.script, &self.params)?;
+        plan.dims = self.dims.iter().cloned().collect();
+        if !plan.dims.is_empty() {
+            plan.expect_dims()?;
+        }
+        let until = self.until(&plan)?;
+        let target = self.target(&plan);
+        if let Some(out) = &self.html {
+            return html::write(&plan, &target, until, out, self.force, shell);
+        }
+        match self.emit {
+            Emit::Space => return space::show(&plan, shell),
+            Emit::Diff => return steps::show(&plan, &target, until, self.step, self.context, shell),
+            Emit::Ir
+            | Emit::Kernel
+            | Emit::Cuda
+            | Emit::C
+            | Emit::Pipeline
+            | Emit::Deps
+            | Emit::Ptx
+            | Emit::Sass
+            | Emit::Resources => {}
+        }
+        let session = plan.schedule(&target, until)?;
+        let (text, notes) = match self.emit {
+            Emit::Ir | Emit::Diff | Emit::Space => (ir::text::print(session.func()).text, vec![]),
+            Emit::Kernel => {
+                let (module, notes) = lower(session.func(), &target)?;
+                (module.to_string(), notes)
+            }
+            Emit::Cuda | Emit::C => {
+                let (module, notes) = lower(session.func(), &target)?;
+                (source(&module, &target)?, notes)
+            }
+            Emit::Ptx => ptx(session.func(), &target)?,
+            Emit::Sass => return sass::show(session.func(), &target, shell),
+            Emit::Deps => return deps::show(session.func(), shell),
+            Emit::Pipeline => {
+                return timeline::show(session.func(), &target, self.svg.as_deref(), shell);
+            }
+            Emit::Resources => return resources::show(&plan, session.func(), &target, shell),
+        };
+        print(self.emit, &target, &text, &notes, shell)
+    }
+
+    /// How many steps to apply; all if that is not said.
+    fn until(&self, plan: &Plan) -> Result<Option<usize>, Diagnostic> {
+        let Some(step) = self.step else { return Ok(self.until) };
+        let count = plan.steps.len();
+        if (1..=count).contains(&step) {
+            return Ok(Some(step));
+        }
+        let steps = if count == 1 { "step" } else { "steps" };
+        let title = format!("there is no step {step}: the script has {count} {steps}");
+        Err(Diagnostic::usage(Trouble::Options, title).help("steps are counted from 1".to_owned()))
+    }
+
+    /// `cuda`, `ptx`, `sass` and `resources` are for a GPU and `c` is for the cpu, whatever the script says.
+    fn target(&self, plan: &Plan) -> Target {
+        let cuda = ScriptTarget::Cuda(self.arch.clone());
+        let script = plan.script.target.as_ref().map(|it| &it.value);
+        let asked = match (self.emit.machine(), &self.arch, script) {
+            (Machine::Cpu, _, _) => Some(ScriptTarget::Cpu),
+            (Machine::Any, None, _) | (Machine::Gpu, None, Some(ScriptTarget::Cuda(_))) => None,
+            (Machine::Any | Machine::Gpu, Some(_), _)
+            | (Machine::Gpu, None, Some(ScriptTarget::Cpu) | None) => Some(cuda),
+        };
+        // Only what is compiled asks for the GPU at hand: the rest should not differ from machine to machine.
+        let is_compiled = self.emit.is_compiled() && self.html.is_none();
+        plan.target(asked.as_ref(), is_compiled.then(found_arch).flatten())
+    }
+}
+
+/// Prints a program in one of its forms.
+fn print(
+    emit: Emit,
+    target: &Target,
+    text: &str,
+    notes: &[String],
+    shell: &mut Shell<'_>,
+) -> Result<(), Diagnostic> {
+    if shell.json {
+        let emit = format!("{emit:?}").to_lowercase();
+        let target = words(target);
+        return shell
+            .json(&json!({"ok": true, "emit": emit, "target": target, "text": text, "notes": notes}));
+    }
+    for it in notes {
+        shell.note(it);
+    }
+    shell.code(text, emit.lang())
+}
+
+/// A target as users write it.
+pub(crate) fn words(target: &Target) -> String {
+    match target {
+        Target::Cpu => "cpu".to_owned(),
+        Target::Cuda(arch) => format!("cuda:{arch}"),
+    }
+}
+
+fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic> {
+    let Target::Cuda(arch) = target else { return Err(not_cuda()) };
+    let (module, notes) = lower(func, target)?;
+    let text = source(&module, target)?;
+    Ok((compile_cuda(&text, func, arch)?.ptx, notes))
+}
+
+fn not_cuda() -> Diagnostic {
+    Diagnostic::usage(Trouble::Options, "only a GPU's program has PTX, SASS and resources")
+}

@@ -1,0 +1,126 @@
+//! `tilewright show --emit sass`: machine code, each stretch under the source line that it came from.
+//!
+//! The emitted source uses the names of the schedule, so that a line leads from an instruction to loops, blocks and buffers of
+//! the script. An instruction of a helper that was inlined counts for the line that calls the helper.
+
+use std::fmt::Write;
+
+use codegen::device::{disasm, nvrtc};
+use ir::{Arch, Func, Target};
+use serde_json::json;
+
+use super::{not_cuda, words};
+use crate::{
+    build::{lower, source},
+    diagnostic::Diagnostic,
+    term::{code::Lang, shell::Shell},
+};
+
+/// How much of a source line is shown.
+const WIDTH: usize = 100;
+
+pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    let Target::Cuda(arch) = target else { return Err(not_cuda()) };
+    let (module, notes) = lower(func, target)?;
+    let source = source(&module, target)?;
+    let (text, tool) = disassembled(&source, func, arch)?;
+    if shell.json {
+        return shell.json(&json!({
+            "ok": true, "emit": "sass", "target": words(target), "tool": tool, "text": text, "notes": notes,
+        }));
+    }
+    for it in &notes {
+        shell.note(it);
+    }
+    shell.code(&text, Lang::Sass)
+}
+
+/// The machine code of a source, and the name of the program that read it.
+pub(super) fn disassembled(
+    source: &str,
+    func: &Func,
+    arch: &Arch,
+) -> Result<(String, &'static str), Diagnostic> {
+    // What is compiled for is asked first: the compiler is what most users lack.
+    nvrtc::find()?;
+    let tool = disasm::find()?;
+    let compiled = nvrtc::compile(source, &format!("{}.cu", func.name), arch, &["-lineinfo"])?;
+    Ok((listing(&tool.print(&compiled.cubin)?, source), tool.tool.as_str()))
+}
+
+/// What a disassembler prints, less directives, encodings and blank lines, and with the text of source lines.
+fn listing(printed: &str, source: &str) -> String {
+    let lines: Vec<&str> = source.lines().collect();
+    let mut out = String::new();
+    // The last line that was named, and the last that was written.
+    let (mut named, mut written) = (None, None);
+    for line in printed.lines() {
+        let word = line.trim();
+        if let Some(it) = word.strip_prefix("//##") {
+            named = source_line(it);
+        } else if let Some(name) = word.strip_prefix("Function :").or(label(line)) {
+            written = None;
+            let _ = writeln!(out, "{}:", name.trim());
+        } else if word.starts_with("/*") && word.contains(';') {
+            if named != written {
+                out.extend(named.map(|it| heading(it, &lines)));
+                written = named;
+            }
+            let end = word.find(';').unwrap_or(word.len());
+            let _ = writeln!(out, "  {};", word[..end].trim_end());
+        }
+    }
+    out
+}
+
+/// A label: a function or a place to jump to. Sections have labels too, which say nothing new.
+fn label(line: &str) -> Option<&str> {
+    let name = line.strip_suffix(':')?;
+    let is_name = !name.starts_with(char::is_whitespace) && !name.starts_with(".text");
+    is_name.then_some(name)
+}
+
+/// The line that ` File "x.cu", line 6 inlined at "x.cu", line 37` leads to: the last, where the call stands.
+fn source_line(words: &str) -> Option<usize> {
+    let number = words.rsplit("line ").next()?;
+    number.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn heading(line: usize, lines: &[&str]) -> String {
+    let text = lines.get(line.saturating_sub(1)).map_or("", |it| it.trim());
+    let mut shown: String = text.chars().take(WIDTH).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("  // {line}: {shown}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listing;
+
+    const SOURCE: &str =
+        "// mine\nfloat helper(float x) { return x; }\nvoid mine() {\n  A[i] = helper(B[i]);\n}\n";
+
+    #[test]
+    fn what_nvdisasm_prints() {
+        let printed = "\t.target\tsm_80\n\n//--------------------- .text.mine --------------------------\n\
+            \t.section\t.text.mine,\"ax\",@progbits\n        .global         mine\nmine:\n.text.mine:\n\
+            \t//## File \"/somewhere/mine.cu\", line 3\n        /*0000*/                   MOV R1, c[0x0][0x28] ;\n\
+            \t//## File \"/somewhere/mine.cu\", line 2 inlined at \"/somewhere/mine.cu\", line 4\n\
+            \t//## File \"/somewhere/mine.cu\", line 4\n\
+            \x20       /*0010*/                   LDG.E R0, [R2.64] ;\n\
+            \t//## File \"/somewhere/mine.cu\", line 4\n        /*0020*/              @P0  EXIT ;\n\
+            .L_x_0:\n        /*0030*/                   BRA `(.L_x_0);\n.L_x_1:\n";
+        insta::assert_snapshot!(listing(printed, SOURCE));
+    }
+
+    #[test]
+    fn what_cuobjdump_prints() {
+        let printed = "\n\tcode for sm_80\n\t.target\tsm_80\n\n\t\tFunction : mine\n\t.headerflags\t@\"EF_CUDA_SM80\"\n\
+            \x20       /*0000*/        MOV R1, c[0x0][0x28] ;     /* 0x00000a0000017a02 */\n\
+            \x20                                                  /* 0x000fe40000000f00 */\n\
+            \x20       /*0010*/        EXIT ;                     /* 0x0000000000037919 */\n";
+        insta::assert_snapshot!(listing(printed, SOURCE));
+    }
+}

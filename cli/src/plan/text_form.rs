@@ -1,0 +1,41 @@
+//! Programs in the text form as plans of no steps.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use schedule::{Decisions, script::Script, workload::Param};
+
+use super::{Plan, read};
+use crate::{diagnostic::Diagnostic, source::program_of, trouble::Trouble};
+
+impl Plan {
+    /// A script, or a program in the text form as a script of no steps.
+    pub(crate) fn load_any(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
+        if path.extension().is_none_or(|it| it != "tw") {
+            return Plan::load(path, params);
+        }
+        if let Some((name, _)) = params.first() {
+            let title = format!("a program in the text form has no parameters, and so no `{name}`");
+            return Err(Diagnostic::usage(Trouble::TextParams, title));
+        }
+        let text = read(path)?;
+        let func = program_of(path, &text)?;
+        let mut script = Script::parse("schedule(workload: \"./program.tw\", steps: [])")
+            .expect("a workload and no steps are a script");
+        script.workload.value = func.name.to_string();
+        let (params, all_params, dims) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
+        let (path, decisions) = (path.to_owned(), Decisions::new());
+        Ok(Plan {
+            path,
+            text,
+            script,
+            params,
+            func,
+            dims,
+            steps: vec![],
+            spans: vec![],
+            decisions,
+            all_params,
+        })
+    }
+}

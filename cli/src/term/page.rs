@@ -1,0 +1,100 @@
+//! HTML pages: files that need nothing else, run nothing and ask nobody.
+//!
+//! Every page of ours begins alike, up to what wrote it. A file that begins otherwise is not overwritten. The policy in the
+//! head forbids whatever would get past the escaping of [`super::markup`].
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use super::markup::escaped;
+use crate::{diagnostic::Diagnostic, trouble::Trouble};
+
+/// What all pages look like.
+const STYLE: &str = include_str!("page.css");
+
+/// A sort of page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sort {
+    /// The command that writes it.
+    pub(crate) command: &'static str,
+    /// What it is, for messages: `report`.
+    pub(crate) what: &'static str,
+    /// What it looks like besides.
+    pub(crate) style: &'static str,
+}
+
+impl Sort {
+    /// What every page of this sort begins with.
+    fn mark(self) -> String {
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"generator\" \
+             content=\"tilewright {}\">\n",
+            self.command
+        )
+    }
+
+    /// A page with a title around the content of its `<main>`.
+    pub(crate) fn page(self, title: &str, main: &str) -> String {
+        let (mark, title) = (self.mark(), escaped(title));
+        format!(
+            "{mark}<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n\
+             <body>\n<main>\n{main}</main>\n</body>\n</html>\n",
+            self.style
+        )
+    }
+
+    /// Refuses to write where another file is, unless that is forced.
+    pub(crate) fn expect_ours(self, out: &Path, force: bool) -> Result<(), Diagnostic> {
+        if force || self.is_ours(out).map_err(|err| Diagnostic::io(out, &err))? {
+            return Ok(());
+        }
+        let title =
+            format!("{}: there is such a file, and it is no {} of tilewright", out.display(), self.what);
+        Err(Diagnostic::usage(Trouble::Target, title).help("name another file, or say --force".to_owned()))
+    }
+
+    /// Writes a page as a whole or not at all: a reader sees the old one or the new one.
+    pub(crate) fn write(self, out: &Path, page: &str, force: bool) -> Result<(), Diagnostic> {
+        self.expect_ours(out, force)?;
+        let temporary = beside(out)?;
+        let written = File::create_new(&temporary).and_then(|mut file| {
+            file.write_all(page.as_bytes())?;
+            file.sync_all()
+        });
+        let moved = written.and_then(|()| fs::rename(&temporary, out));
+        moved.map_err(|err| {
+            let _ = fs::remove_file(&temporary);
+            Diagnostic::io(out, &err)
+        })
+    }
+
+    /// Whether a file may be replaced: there is none, or it is one of these pages.
+    fn is_ours(self, path: &Path) -> io::Result<bool> {
+        let file = match File::open(path) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(true),
+            other => other?,
+        };
+        let (mark, mut start) = (self.mark(), vec![]);
+        file.take(mark.len() as u64).read_to_end(&mut start)?;
+        Ok(start == mark.as_bytes())
+    }
+}
+
+/// A name in the same folder, so that moving is one step of the file system.
+fn beside(out: &Path) -> Result<PathBuf, Diagnostic> {
+    let Some(name) = out.file_name() else {
+        return Err(Diagnostic::usage(
+            Trouble::Target,
+            format!("{}: this is no name of a file", out.display()),
+        ));
+    };
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.part", std::process::id()));
+    Ok(out.with_file_name(hidden))
+}
