@@ -6,7 +6,7 @@ use schedule::{Decisions, Script, Session, script::ScriptTarget, workload};
 
 /// How far a script came.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Came {
+pub(crate) enum Came {
     /// Refused as a text.
     Text,
     /// It names no workload that ships, or not its parameters.
@@ -24,14 +24,14 @@ pub enum Came {
 }
 
 /// All of them, in order.
-pub const ALL: [Came; 7] =
+pub(crate) const ALL: [Came; 7] =
     [Came::Text, Came::Workload, Came::Space, Came::Step, Came::Lower, Came::Emit, Came::Source];
 
 /// Does everything with a script that needs no compiler and no machine, for its own target and for another.
 ///
 /// # Panics
 /// Where there is a bug: that is what is looked for.
-pub fn run(text: &str) -> Came {
+pub(crate) fn run(text: &str) -> Came {
     let Ok(script) = Script::parse(text) else { return Came::Text };
     let params = &script.params.value;
     let Some(found) = workloads::find(&script.workload.value) else { return Came::Workload };
@@ -69,6 +69,6 @@ fn lower(session: &Session, target: &Target) -> Came {
 ///
 /// # Panics
 /// Where there is a bug.
-pub fn read_log(bytes: &[u8]) {
+pub(crate) fn read_log(bytes: &[u8]) {
     let _ = tuner::parse_log(bytes);
 }

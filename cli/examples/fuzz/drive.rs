@@ -19,14 +19,14 @@ use crate::{
 };
 
 /// How long a case may take.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The stack of a thread that works, which is that of a main thread.
 const STACK: usize = 8 << 20;
 
 /// What a case came to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It was accepted or refused.
     Fine(Came),
     /// It panicked, with these words.
@@ -37,24 +37,24 @@ pub enum Verdict {
 
 /// Something that should not be.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// What it came to.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// The script, with the steps left out that it does not need.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// What a session found.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// How many cases came how far, in the order of [`case::ALL`].
-    pub came: [u64; 7],
+    pub(crate) came: [u64; 7],
     /// What should not be; the same panic once.
-    pub found: Vec<Found>,
+    pub(crate) found: Vec<Found>,
     /// How long the slowest case took.
-    pub slowest: Duration,
+    pub(crate) slowest: Duration,
     /// That case.
-    pub slow: String,
+    pub(crate) slow: String,
 }
 
 /// A thread that does cases, and is left behind when one hangs.
@@ -87,16 +87,25 @@ impl Hand {
 }
 
 /// Does cases one after the other.
-pub struct Fuzzer {
+pub(crate) struct Fuzzer {
     hand: Hand,
     words: Arc<Mutex<String>>,
     /// Where the case is written before it runs: an overflow of the stack ends the process.
     last: Option<PathBuf>,
 }
 
+impl Drop for Fuzzer {
+    fn drop(&mut self) {
+        // A panic elsewhere shall be heard again. It cannot be taken away while this thread panics.
+        if !thread::panicking() {
+            drop(std::panic::take_hook());
+        }
+    }
+}
+
 impl Fuzzer {
     /// A fuzzer. From now on panics of this process say nothing of their own.
-    pub fn new(last: Option<PathBuf>) -> Fuzzer {
+    pub(crate) fn new(last: Option<PathBuf>) -> Fuzzer {
         let words = Arc::new(Mutex::new(String::new()));
         let heard = Arc::clone(&words);
         std::panic::set_hook(Box::new(move |it| {
@@ -106,7 +115,7 @@ impl Fuzzer {
     }
 
     /// What a script comes to.
-    pub fn run(&mut self, text: &str) -> Verdict {
+    pub(crate) fn run(&mut self, text: &str) -> Verdict {
         if let Some(path) = &self.last {
             let _ = fs::write(path, text);
         }
@@ -126,7 +135,12 @@ impl Fuzzer {
     }
 
     /// Mutates scripts until `going` says no.
-    pub fn session(&mut self, corpus: &[String], seed: u64, going: &mut dyn FnMut(u64) -> bool) -> Tally {
+    pub(crate) fn session(
+        &mut self,
+        corpus: &[String],
+        seed: u64,
+        going: &mut dyn FnMut(u64) -> bool,
+    ) -> Tally {
         let mut rng = Rng::new(seed);
         let mut tally = Tally::default();
         let mut n = 0;
@@ -166,7 +180,7 @@ impl Fuzzer {
 }
 
 /// The scripts that ship, and those of a folder.
-pub fn corpus(folder: &Path) -> Vec<String> {
+pub(crate) fn corpus(folder: &Path) -> Vec<String> {
     let rungs = workloads::ladders().iter().flat_map(|it| it.rungs).map(|it| it.text.to_owned());
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path()).collect();

@@ -58,7 +58,7 @@ const STRINGS: [&str; 22] = [
 ];
 
 /// One to four changes. Steps and strings of `others` may get in.
-pub fn mutate(text: &str, others: &[String], rng: &mut Rng) -> String {
+pub(crate) fn mutate(text: &str, others: &[String], rng: &mut Rng) -> String {
     let mut text = text.to_owned();
     for _ in 0..=rng.below(4) {
         text = once(&text, others, rng);
@@ -142,7 +142,7 @@ fn replaced(text: &str, places: &[Range<usize>], by: &str, rng: &mut Rng) -> Str
 }
 
 /// The steps of the outermost list behind `steps:`.
-pub fn steps(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn steps(text: &str) -> Vec<Range<usize>> {
     let Some(list) = text.find("steps:").and_then(|at| Some(at + text[at..].find('[')? + 1)) else {
         return vec![];
     };
