@@ -58,7 +58,14 @@ struct Mark {
 
 impl Diagnostic {
     fn new(fault: Fault, of: impl Coded, title: impl Into<String>) -> Diagnostic {
-        Diagnostic { fault, code: of.code(), title: title.into(), places: vec![], help: None, more: vec![] }
+        Diagnostic {
+            fault,
+            code: of.code(),
+            title: shortened(title.into()),
+            places: vec![],
+            help: None,
+            more: vec![],
+        }
     }
 
     /// A wrong request: an unknown name, a flag that does not fit.
@@ -79,7 +86,9 @@ impl Diagnostic {
     /// With what to try instead, if there is something.
     pub(crate) fn help(self, help: impl Into<Option<String>>) -> Diagnostic {
         // Unlike titles, the renderer takes these as they are.
-        let shown = |it: String| it.lines().map(|it| visible(it.to_owned())).collect::<Vec<_>>().join("\n");
+        let shown = |it: String| {
+            shortened(it).lines().map(|it| visible(it.to_owned())).collect::<Vec<_>>().join("\n")
+        };
         Diagnostic { help: help.into().map(shown), ..self }
     }
 
@@ -330,6 +339,17 @@ impl Mark {
     fn annotation<'a>(&'a self, text: &str) -> Annotation<'a> {
         let kind = if self.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
         kind.span(clamp(&self.span, text)).label(self.label.as_deref())
+    }
+}
+
+/// The most characters of a message: a name in it may be as long as the script.
+const LONGEST: usize = 2000;
+
+/// A message, or its beginning.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}… ({} characters more)", &text[..at], text[at..].chars().count()),
+        None => text,
     }
 }
 

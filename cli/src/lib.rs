@@ -45,6 +45,7 @@ mod refusals;
 mod scheduling;
 mod source;
 mod term;
+mod text_file;
 mod trouble;
 mod tuning;
 

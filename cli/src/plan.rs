@@ -3,7 +3,6 @@
 mod text_form;
 
 use std::{
-    fs,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -64,7 +63,7 @@ pub(crate) enum Asked {
 
 /// A file that a user named.
 pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
-    fs::read_to_string(path).map_err(|err| Diagnostic::io(path, &err))
+    crate::text_file::read(path).map_err(|err| Diagnostic::io(path, &err))
 }
 
 impl Plan {

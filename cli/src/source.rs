@@ -1,7 +1,6 @@
 //! From the workload that a script names to a program at its sizes, with the places of what is wrong on the way.
 
 use std::{
-    fs,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -13,7 +12,7 @@ use schedule::{
     workload::{self, Param},
 };
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, text_file, trouble::Trouble};
 
 /// A script and the file of its workload, to tell where an error stands.
 pub(crate) struct Source<'a> {
@@ -139,7 +138,13 @@ pub(crate) fn find_workload(
     };
     if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
         let file = path.parent().unwrap_or(Path::new("")).join(name);
-        let text = fs::read_to_string(&file).map_err(|err| {
+        if !text_file::is_workload(&file) {
+            let title = format!("the workload `{name}` is no file that ends with .ron or .tw");
+            return Err(
+                fail(title).help("a workload is written in RON, or a program in the text form".to_owned())
+            );
+        }
+        let text = text_file::read(&file).map_err(|err| {
             fail(Diagnostic::io(&file, &err).into_title())
                 .help("the path is relative to the script".to_owned())
         })?;

@@ -1,0 +1,44 @@
+//! Reading the texts that a user or a script names.
+//!
+//! A path may be anything: a device that never ends, a pipe that nobody writes to, a folder, a disk image. Only regular files
+//! of a bounded length are read, and one that says it is empty is not opened at all: those of the system that make up
+//! what they hold say so.
+
+use std::{fs, io, io::Read, path::Path};
+
+/// The longest script or workload, in bytes.
+const TEXT: u64 = 1 << 20;
+/// The longest program in the text form, in bytes: kernels that are unrolled are long.
+const PROGRAM: u64 = 16 << 20;
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    let most = if path.extension().is_some_and(|it| it == "tw") { PROGRAM } else { TEXT };
+    let about = fs::metadata(path)?;
+    if about.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if !about.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if about.len() == 0 {
+        return Ok(String::new());
+    }
+    let mut text = String::new();
+    // The file may have grown meanwhile.
+    fs::File::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|err| match err.kind() {
+        io::ErrorKind::InvalidData if about.len() > most => too_long(most),
+        _ => err,
+    })?;
+    if text.len() as u64 > most { Err(too_long(most)) } else { Ok(text) }
+}
+
+fn too_long(most: u64) -> io::Error {
+    io::Error::other(format!("it is longer than {most} bytes"))
+}
+
+/// Whether a script may name a file as its workload. Others, such as those of the system, are not even looked at: an error
+/// would show what is in them.
+pub(crate) fn is_workload(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "ron" || it == "tw")
+}
