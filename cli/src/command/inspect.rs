@@ -180,7 +180,7 @@ fn checked(
     seed: u64,
     shell: &mut Shell<'_>,
 ) -> Result<Inspected, Diagnostic> {
-    let case = case(plan, seed)?;
+    let case = case(plan, seed, true)?;
     let tensors = case.inputs();
     let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
     let mut reference = case.reference(&tensors).map_err(|err| bench_error(err.into()))?;

@@ -108,7 +108,7 @@ impl Tutorial {
     ) -> Result<Vec<Record>, Diagnostic> {
         let info = machine.info().clone();
         let Rungs { plans, built } = build_all(ladder, size, target, shell)?;
-        let case = case(&plans[0], self.measure.seed)?;
+        let case = case(&plans[0], self.measure.seed, *target == Target::Cpu)?;
         let settings = self.measure.settings(&info);
         let inputs = case.inputs();
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
