@@ -1,7 +1,7 @@
 //! `run`: a schedule built, verified, and timed beside the library of its vendor.
 
 use codegen::device::MachineInfo;
-use ir::Arch;
+use ir::{Arch, Target};
 use schedule::{Step, script::ScriptTarget, workload::Param};
 use tuner::{
     Bench, BenchError, Candidate, Case, CaseError, Comparison, Environment, Measured, Progress, Record,
@@ -67,7 +67,7 @@ pub fn run(plan: &Plan, options: &RunOptions, seen: &mut dyn FnMut(Progress<'_>)
     let info = machine.info().clone();
     let target = plan.target(options.target.as_ref(), Arch::parse(&info.arch));
     let built = build(plan.schedule(&target, None)?.func(), &target, &plan.dims)?;
-    let case = case(plan, options.seed)?;
+    let case = case(plan, options.seed, target == Target::Cpu)?;
     let settings = Settings { threads: options.threads, ..Settings::new(options.regime, info.arch != "cpu") };
     let inputs = case.inputs();
     let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
@@ -79,9 +79,10 @@ pub fn run(plan: &Plan, options: &RunOptions, seen: &mut dyn FnMut(Progress<'_>)
     Ok(Run { machine: info, built, comparison, record })
 }
 
-/// The case of a plan.
-pub(crate) fn case(plan: &Plan, seed: u64) -> Result<Case, Diagnostic> {
+/// The case of a plan, if its tensors fit the memory here.
+pub(crate) fn case(plan: &Plan, seed: u64, on_cpu: bool) -> Result<Case, Diagnostic> {
     let case = Case::new(plan.func.clone(), plan.dims.clone(), seed);
+    let case = case.and_then(|it| it.expect_memory(on_cpu).map(|()| it));
     case.map_err(|err: CaseError| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
 }
 

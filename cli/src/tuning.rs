@@ -197,6 +197,7 @@ fn arch_of(pool: &Pool) -> Option<Arch> {
 /// A workload at its sizes for a target.
 fn problem(plan: &Plan, seed: u64, target: Target) -> Result<Problem, Diagnostic> {
     let problem = Problem::new(plan.func.clone(), plan.dims.clone(), seed, target);
+    let problem = problem.and_then(|it| it.case.expect_memory(it.target == Target::Cpu).map(|()| it));
     problem.map_err(|err| Diagnostic::failed(&err, format!("{}: {err}", plan.script.workload.value)))
 }
 

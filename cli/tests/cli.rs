@@ -37,6 +37,28 @@ fn folder(copies: &[(&str, &str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
+fn check_emits_and_an_architecture_that_is_not_is_no_compiler_error() {
+    let folder = folder(&[]);
+    let script = r#"schedule(workload: "matmul", params: {"m": 512, "n": 512, "k": 16},
+    steps: [cache_write(block: "C", scope: "local")])"#;
+    fs::write(folder.path().join("stack.ron"), script).unwrap();
+    let printed = tilewright(folder.path(), &["check", "stack.ron"]);
+    assert!(printed.contains("error[TW2101]") && printed.ends_with("exit code 1"), "{printed}");
+    let printed = tilewright(folder.path(), &["show", "a.ron", "--emit", "ptx", "--arch", "sm_80a"]);
+    assert!(printed.contains("error[TW3006]: there is no sm_80a"), "{printed}");
+}
+
+#[test]
+fn tensors_that_no_memory_holds_are_refused() {
+    let folder = folder(&[]);
+    let script = r#"schedule(workload: "elementwise", params: {"n": "n"}, steps: [])"#;
+    fs::write(folder.path().join("long.ron"), script).unwrap();
+    let printed = tilewright(folder.path(), &["run", "long.ron", "--dim", "n=500000000000"]);
+    assert!(printed.contains("error[TW3103]: elementwise: inputs and outputs take "), "{printed}");
+    assert!(printed.ends_with("exit code 1"), "{printed}");
+}
+
+#[test]
 fn wrong_files_names_and_texts() {
     let folder = folder(&[
         ("typo.ron", "\"matmul\"", "\"matmull\""),

@@ -40,6 +40,17 @@ extern "C" __global__ void __launch_bounds__(128) reverse(float *x) {
 "#;
 
 #[test]
+fn a_suffix_that_came_later_is_refused_before_nvrtc_is_asked() {
+    for (target, first) in [("sm_80a", "sm_90"), ("sm_89a", "sm_90"), ("sm_90f", "sm_100")] {
+        let err = nvrtc::compile(SAXPY, "saxpy.cu", &arch(target), &[]).unwrap_err();
+        assert!(
+            matches!(&err, DeviceError::Unsupported(it) if it.contains(target) && it.ends_with(first)),
+            "{err}"
+        );
+    }
+}
+
+#[test]
 fn machine_code_and_resources() {
     if !have_nvrtc("machine_code_and_resources") {
         return;

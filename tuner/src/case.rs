@@ -6,7 +6,7 @@ use ir::{
     reference::{Elements, Reference},
 };
 
-use crate::Tensor;
+use crate::{Tensor, memory};
 
 /// A workload with its sizes and a seed. All candidates of a comparison share one.
 #[derive(Clone, Debug)]
@@ -49,10 +49,18 @@ pub enum CaseError {
     #[error("there is more to do than 64 bits count")]
     Work,
     /// The size of a buffer does not fit.
-    #[error("the size of `{buffer}` is not a positive number that fits this machine")]
+    #[error("the size of `{buffer}` is not between 1 and 2^40 elements")]
     Size {
         /// The buffer.
         buffer: Name,
+    },
+    /// The inputs and outputs do not fit the memory of this machine.
+    #[error("inputs and outputs take {needed} bytes of memory{}", free_words(*.free))]
+    Memory {
+        /// The bytes that measuring takes.
+        needed: u64,
+        /// The bytes there are, where the system tells.
+        free: Option<u64>,
     },
 }
 
@@ -60,6 +68,7 @@ ir::codes!(CaseError {
     Dimension = 3101,
     Work = 3102,
     Size = 3103,
+    Memory = 3103,
 });
 
 /// The most elements of one tensor: 2^40, so that products of sizes fit 64 bits with room to spare.
@@ -90,6 +99,21 @@ impl Case {
         let (flops, bytes) = counts.ok_or(CaseError::Work)?;
         let work = Work { flops: flops as f64, bytes: bytes as f64 };
         Ok(Case { func, dims, seed, work, params })
+    }
+
+    /// Refuses a case whose tensors do not fit the memory that is free here. Without this a digit too many ends the
+    /// process, as what cannot be allocated does. A processor has the tensors a second time, as its own buffers.
+    ///
+    /// # Errors
+    /// [`CaseError::Memory`].
+    pub fn expect_memory(&self, on_cpu: bool) -> Result<(), CaseError> {
+        let copies = |it: &Param| match it.role {
+            // What it held before it was written, and what was seen afterwards.
+            Role::Output => 2,
+            Role::Input | Role::Temp => 1,
+        } + u64::from(on_cpu);
+        let bytes = |it: &Param| copies(it).saturating_mul(it.bytes() as u64);
+        memory::expect(self.params.values().map(bytes).fold(0, u64::saturating_add))
     }
 
     /// The inputs, drawn from the seed, in parameter order.
@@ -134,6 +158,10 @@ impl Case {
     pub(crate) fn eval(&self, index: &ir::Index) -> Option<i64> {
         index.eval(&|it| self.dims.get(it).copied())
     }
+}
+
+fn free_words(free: Option<u64>) -> String {
+    free.map_or_else(|| ", and there is not as much".to_owned(), |it| format!(", and {it} are free"))
 }
 
 impl Param {

@@ -13,6 +13,7 @@ mod ceiling;
 mod data;
 pub mod filter;
 pub mod log;
+mod memory;
 pub mod pool;
 pub mod protocol;
 mod record;

@@ -7,7 +7,7 @@ use serde_json::json;
 use tuner::build::target_word;
 
 use crate::{
-    build::lower,
+    build::{lower, source},
     diagnostic::Diagnostic,
     plan::{Plan, parse_param, parse_target},
     term::shell::{Shell, Style},
@@ -35,6 +35,8 @@ impl Check {
         let session = plan.schedule(&target, None)?;
         shell.phase("lowering");
         let (module, notes) = lower(session.func(), &target)?;
+        // What is lowered may still ask for what the language of the target has no words for.
+        source(&module, &target)?;
         let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
         if shell.json {
             let (target, steps) = (target_word(&target), plan.steps.len());

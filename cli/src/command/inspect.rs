@@ -186,7 +186,7 @@ fn checked(
     seed: u64,
     shell: &mut Shell<'_>,
 ) -> Result<Inspected, Diagnostic> {
-    let case = case(plan, seed)?;
+    let case = case(plan, seed, true)?;
     let tensors = case.inputs();
     let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
     let mut reference = case.reference(&tensors).map_err(|err| bench_error(err.into()))?;
@@ -212,7 +212,7 @@ pub(crate) fn trial(
         return it.verdict(name).map_or(Ok(it.counters), Err);
     }
     let mut memory =
-        case(plan, seed)?.inputs().iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
+        case(plan, seed, true)?.inputs().iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
     let settings = Settings { seed, ..Settings::default() };
     let report = vgpu::run(&module, &plan.dims, &mut memory, &settings);
     report.map(|it| it.counters).map_err(|err| Diagnostic::failed(&err, format!("{name}: {err}")))

@@ -2,7 +2,7 @@
 
 use codegen::device::{Machine, MachineInfo};
 use indexmap::IndexMap;
-use ir::{Arch, Name};
+use ir::{Arch, Name, Target};
 use schedule::script::ScriptTarget;
 use serde_json::json;
 use tuner::{Bench, Case, Environment, Failure, Measured, Tensor, Verification};
@@ -124,7 +124,7 @@ impl Sweep<'_> {
             shell.progress(&format!("{at}: {} of {}", n + 1, all.len()));
             plan.dims.clone_from(values);
             built.program = built.at(values)?;
-            let case = case(&plan, self.measure.seed)?;
+            let case = case(&plan, self.measure.seed, target == Target::Cpu)?;
             inputs = case.inputs_again(inputs);
             let res = self.one(&plan, &built, &case, &inputs, machine.as_mut(), &info, shell)?;
             if let Some(row) = &res.row {

@@ -63,6 +63,7 @@ pub fn find() -> Result<NvrtcInfo, DeviceError> {
 /// [`DeviceError::Missing`], [`DeviceError::Unsupported`] for an architecture that this NVRTC does not know,
 /// [`DeviceError::Compile`] with the compiler's words.
 pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Result<Compiled, DeviceError> {
+    check_suffix(arch)?;
     let nvrtc = nvrtc()?;
     let (major, minor) = nvrtc.info.version;
     let known = &nvrtc.info.archs;
@@ -102,6 +103,22 @@ pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Resul
         log,
         resources,
     })
+}
+
+/// Refuses a suffix that the architecture came too early for, which NVRTC tells in words about options.
+fn check_suffix(arch: &Arch) -> Result<(), DeviceError> {
+    let (first, what) = match arch.suffix {
+        Some('a') => (90, "features of its own"),
+        Some('f') => (100, "features of a family"),
+        Some(_) | None => return Ok(()),
+    };
+    if arch.sm >= first {
+        return Ok(());
+    }
+    Err(DeviceError::Unsupported(format!(
+        "there is no {arch}: sm_{} has no {what}, the first that has is sm_{first}",
+        arch.sm
+    )))
 }
 
 const NVRTC: Wanted = Wanted {

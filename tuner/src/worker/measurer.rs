@@ -101,6 +101,8 @@ impl Site {
                 format!("the job is for `{}`, and this worker measures on `{}`", text.target, machine.arch);
             return Err(TrialError::new(Stage::Run, ErrorKind::Protocol, &words));
         }
+        let fits = problem.case.expect_memory(problem.target == Target::Cpu);
+        fits.map_err(|err| misunderstood(&err.into()))?;
         let inputs = problem.case.inputs();
         Ok(Site { text: text.clone(), problem, inputs, kept: None })
     }

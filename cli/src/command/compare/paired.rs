@@ -175,6 +175,8 @@ fn time(
     machine: &mut dyn Machine,
     shell: &mut Shell<'_>,
 ) -> Result<Finals, Diagnostic> {
+    let fits = case.expect_memory(machine.info().arch == "cpu");
+    fits.map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
     let inputs = case.inputs();
     let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine, case, &inputs, &mut reference).map_err(bench_error)?;

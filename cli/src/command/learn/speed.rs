@@ -31,7 +31,7 @@ pub(super) fn speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> R
         return Ok("no speed-up: what was handed out is no program yet".to_owned());
     };
     let yours_built = made(&yours, &target)?;
-    let case = case(&yours, 1)?;
+    let case = case(&yours, 1, true)?;
     let inputs = case.inputs();
     let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;

@@ -60,7 +60,7 @@ impl Ablation<'_> {
     ) -> Result<(), Diagnostic> {
         let full = build(self.plan.schedule(self.target, None)?.func(), self.target, &self.plan.dims)?;
         let (rows, built) = self.build_all(&full, shell);
-        let case = case(self.plan, seed)?;
+        let case = case(self.plan, seed, *self.target == Target::Cpu)?;
         let inputs = case.inputs();
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(bench_error)?;

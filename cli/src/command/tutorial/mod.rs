@@ -173,7 +173,7 @@ impl Tutorial {
         let Made { plans, built } = build_all(ladder, size, shell, &mut |plan| {
             build(plan.schedule(target, None)?.func(), target, &plan.dims)
         })?;
-        let case = case(&plans[0], self.measure.seed)?;
+        let case = case(&plans[0], self.measure.seed, *target == Target::Cpu)?;
         let settings = self.measure.settings(&info);
         let inputs = case.inputs();
         let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
