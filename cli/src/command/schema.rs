@@ -28,6 +28,7 @@ schemas!(
     "doctor",
     "error",
     "explain",
+    "learn",
     "log",
     "man",
     "record",
