@@ -17,13 +17,21 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "tutorial",
         &[
+            ("tutorial list", "what ladders there are"),
             ("tutorial", "climb the ladder of the CPU"),
-            ("tutorial matmul-cuda-f32", "that of a GPU"),
             ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
             ("tutorial matmul-cpu --until 3 --size 256", "three rungs, at another size"),
             ("tutorial list", "every ladder that ships"),
             ("tutorial matmul-cpu --step pack --code", "one rung, with the C that it changes"),
             ("tutorial matmul-cpu --ablate", "what each step of the last rung is worth"),
+        ],
+    ),
+    (
+        "export",
+        &[
+            ("export mine.ron --out bundle", "source, binary, launchers and a manifest"),
+            ("export mine.twlog:37 --out bundle", "of a trial"),
+            ("export mine.ron --out bundle --verify", "and build and run it"),
         ],
     ),
     (
@@ -57,7 +65,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("show mine.ron", "the program after all steps"),
             ("show mine.ron --emit diff", "what each step changes"),
             ("show mine.ron --emit cuda --arch sm_90a", "the source for a GPU"),
-            ("show mine.ron --emit resources", "registers, shared memory, occupancy"),
+            ("show mine.ron --html page.html", "every step, with its code, as a page"),
         ],
     ),
     (

@@ -24,10 +24,12 @@ macro_rules! schemas {
 
 schemas!(
     "check",
+    "compare",
     "completions",
     "doctor",
     "error",
     "explain",
+    "export",
     "learn",
     "log",
     "man",

@@ -169,14 +169,11 @@ impl<'a> Space<'a, '_> {
         });
         run.map(|wrong| {
             let (buffer, dimension, example) = (wrong.buffer.clone(), wrong.dimension, example(outside));
-            match wrong.value {
-                Some(value) => {
-                    VerifyErrorKind::OutOfBounds { buffer, dimension, value, extent: wrong.extent, example }
-                }
-                None => {
-                    let index = wrong.index.clone();
-                    VerifyErrorKind::SubscriptOverflow { buffer, dimension, index, example }
-                }
+            if let Some(value) = wrong.value {
+                VerifyErrorKind::OutOfBounds { buffer, dimension, value, extent: wrong.extent, example }
+            } else {
+                let index = wrong.index.clone();
+                VerifyErrorKind::SubscriptOverflow { buffer, dimension, index, example }
             }
         })
     }
