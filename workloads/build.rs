@@ -1,7 +1,7 @@
 //! Lists the data of this folder, so that adding a workload or a rung is adding a file.
 //!
 //! `<name>/<name>.ron` is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung, `<name>/spaces/<space>.ron` a space
-//! for the tuner.
+//! for the tuner, `<name>/exercises/<course>/NN_name.ron` an exercise and `course.ron` beside it what they teach.
 
 use std::{
     env,
@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut workloads = String::new();
     let mut ladders = String::new();
     let mut spaces = String::new();
+    let mut courses = String::new();
     for folder in sorted(&here)? {
         let name = file_name(&folder)?;
         let workload = folder.join(format!("{name}.ron"));
@@ -35,23 +36,41 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for ladder in sorted(&folder.join("ladders"))? {
             println!("cargo::rerun-if-changed={}", ladder.display());
-            let mut rungs = String::new();
-            for rung in sorted(&ladder)? {
-                if let Some(rung_name) = file_name(&rung)?.strip_suffix(".ron") {
-                    write!(rungs, "{}, ", shipped(rung_name, &rung))?;
-                }
-            }
+            let rungs = scripts(&ladder)?;
             let ladder = file_name(&ladder)?;
             writeln!(ladders, "    Ladder {{ name: {ladder:?}, workload: {name:?}, rungs: &[{rungs}] }},")?;
+        }
+        for course in sorted(&folder.join("exercises"))? {
+            println!("cargo::rerun-if-changed={}", course.display());
+            let text = course.join("course.ron").display().to_string();
+            let (exercises, course) = (scripts(&course)?, file_name(&course)?);
+            writeln!(
+                courses,
+                "    Course {{ name: {course:?}, text: include_str!({text:?}), exercises: &[{exercises}] }},"
+            )?;
         }
     }
     println!("cargo::rerun-if-changed={}", here.display());
     let table = format!(
         "static WORKLOADS: &[Shipped] = &[\n{workloads}];\n\nstatic LADDERS: &[Ladder] = &[\n{ladders}];\n\n\
-         static SPACES: &[Space] = &[\n{spaces}];\n"
+         static SPACES: &[Space] = &[\n{spaces}];\n\nstatic COURSES: &[Course] = &[\n{courses}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("table.rs"), table)?;
     Ok(())
+}
+
+/// The entries of the scripts in a folder: files whose names start with a number.
+fn scripts(folder: &Path) -> Result<String, Box<dyn Error>> {
+    let mut out = String::new();
+    for path in sorted(folder)? {
+        let name = file_name(&path)?;
+        if let Some(name) =
+            name.strip_suffix(".ron").filter(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+        {
+            write!(out, "{}, ", shipped(name, &path))?;
+        }
+    }
+    Ok(out)
 }
 
 /// The entry of a file.

@@ -1,7 +1,7 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, Machine, Occupancy, Program, Resources, cc, nvrtc, occupancy},
+    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, cc, nvrtc},
     emit::emit,
     lower::{lower_explained, no_effect},
 };
@@ -26,7 +26,7 @@ pub struct Built {
     /// What the script asks for in vain.
     pub(crate) notes: Vec<String>,
     /// The lowered program.
-    module: Module,
+    pub(crate) module: Module,
 }
 
 impl Built {
@@ -99,6 +99,20 @@ pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result
     Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 
+/// Lowers and emits, and compiles where the compiler is found: without it, the program has no machine code and its needs are
+/// not known.
+pub(crate) fn sketch(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
+    let (module, notes) = lower(func, target)?;
+    let source = source(&module, target)?;
+    let (binary, resources) = match machine_code(&source, &func.name, target) {
+        Err(DeviceError::Missing { .. }) => (vec![], vec![]),
+        it => it?,
+    };
+    let program =
+        codegen::program(&module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
+    Ok(Built { func: func.clone(), source, program, resources, notes, module })
+}
+
 /// Compiles CUDA C++.
 pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Diagnostic> {
     Ok(nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[])?)
@@ -116,11 +130,4 @@ pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Diagnostic> {
 pub(crate) fn found_arch() -> Option<Arch> {
     let machine = CudaMachine::open(0).ok()?;
     Arch::parse(&machine.info().arch)
-}
-
-/// How full a multiprocessor gets with a program of one kernel, where the limits of the architecture are known.
-pub(crate) fn occupancy_of(built: &Built, arch: &Arch) -> Option<Occupancy> {
-    let [launch] = built.program.launches.as_slice() else { return None };
-    let resources = built.resources.iter().find(|it| it.kernel == launch.kernel)?;
-    occupancy(resources, launch.block.iter().product(), launch.shared_bytes, arch)
 }

@@ -146,10 +146,11 @@ impl Plan {
             );
         }
         match self.dims.keys().find(|it| !self.func.dims.contains(it)) {
-            Some(dim) => Err(Diagnostic::usage(
-                Trouble::Dimension,
-                format!("the workload has no symbolic dimension `{dim}`"),
-            )),
+            Some(dim) => {
+                let title = format!("the workload has no symbolic dimension `{dim}`");
+                let help = schedule::suggestion(dim.as_str(), self.func.dims.iter().map(Name::as_str));
+                Err(Diagnostic::usage(Trouble::Dimension, title).help(help))
+            }
             None => Ok(()),
         }
     }
@@ -241,7 +242,10 @@ pub(crate) fn parse_target(word: &str) -> Result<ScriptTarget, String> {
         ("cpu", _) => Ok(ScriptTarget::Cpu),
         ("cuda", _) => Ok(ScriptTarget::Cuda(None)),
         (_, Some(arch)) => Ok(ScriptTarget::Cuda(Some(arch))),
-        (_, None) => Err("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()),
+        (_, None) => Err(match schedule::nearest(word, ["cpu", "cuda"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned(),
+        }),
     }
 }
 
@@ -250,9 +254,12 @@ pub(crate) fn parse_asked(word: &str) -> Result<Asked, String> {
     match (word, word.strip_prefix("vgpu:").and_then(Arch::parse)) {
         ("vgpu", _) => Ok(Asked::Virtual(None)),
         (_, Some(arch)) => Ok(Asked::Virtual(Some(arch))),
-        (_, None) => parse_target(word)
-            .map(Asked::Machine)
-            .map_err(|err| format!("{err}; `vgpu` and `vgpu:sm_90a` for the virtual GPU")),
+        (_, None) => parse_target(word).map(Asked::Machine).map_err(|err| {
+            match schedule::nearest(word, ["cpu", "cuda", "vgpu"]) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("{err}; `vgpu` and `vgpu:sm_90a` for the virtual GPU"),
+            }
+        }),
     }
 }
 

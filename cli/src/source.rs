@@ -46,7 +46,7 @@ impl Source<'_> {
         let workload = workload::parse(self.workload)
             .map_err(|err| Diagnostic::workload(self.file, self.workload, &err))?;
         let made = workload.instantiate(params).and_then(|func| Ok((func, workload.complete(params)?)));
-        made.map_err(|err| {
+        let made = made.map_err(|err| {
             let is_given = |name: &str| given.iter().any(|it| it.0 == name);
             let in_script = err.param().filter(|it| !is_given(it));
             match (in_script, err.span.is_some()) {
@@ -55,9 +55,24 @@ impl Source<'_> {
                     let span = param_place(self.text, self.script, name);
                     Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
                 }
-                (None, false) => Diagnostic::usage(&err, err.to_string()).help(err.help()),
+                (None, false) => {
+                    // What is no parameter may have been meant for a knob.
+                    let knobs = || self.script.knobs.keys().map(ir::Name::as_str);
+                    let near = err.param().and_then(|it| schedule::nearest(it, knobs()));
+                    let help = near.map(|it| format!("did you mean the knob `{it}`?")).or_else(|| err.help());
+                    Diagnostic::usage(&err, err.to_string()).help(help)
+                }
             }
-        })
+        })?;
+        // What is not refused in the workload's own words, such as a subscript that leaves a symbolic dimension.
+        Source::sound(&made.0, &format!("the program of {}", self.file.display()))?;
+        Ok(made)
+    }
+
+    /// A program that breaks no rule.
+    fn sound(func: &Func, name: &str) -> Result<(), Diagnostic> {
+        let errors = ir::verify(func).err().unwrap_or_default();
+        Diagnostic::unsound(name, func, &errors).map_or(Ok(()), Err)
     }
 
     /// A program in the text form, with its sizes as they stand there.
@@ -80,10 +95,7 @@ pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
         let span = place(text, err.line, err.column);
         Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
     })?;
-    if let Err(errors) = ir::verify(&func) {
-        let name = path.display().to_string();
-        return Err(Diagnostic::unsound(&name, &func, &errors).expect("a refused program breaks a rule"));
-    }
+    Source::sound(&func, &path.display().to_string())?;
     Ok(codegen::lower::without_marks(func))
 }
 

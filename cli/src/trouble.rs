@@ -55,6 +55,22 @@ pub enum Trouble {
     Unfit,
     /// A comparison came out as `--fail-on` does not want it.
     FailOn,
+    /// There is no such exercise.
+    Exercise,
+    /// A folder has no exercises.
+    NoExercises,
+    /// What remembers how far somebody is was written by a newer program.
+    Progress,
+    /// Something is for a terminal only.
+    Terminal,
+    /// An exercise is not solved.
+    Unsolved,
+    /// An exercise was made into another program.
+    Altered,
+    /// An exported bundle does not build, or its own program finds its numbers wrong.
+    BundleWrong,
+    /// An exported bundle was built and could not be run, for want of a device.
+    BundleNotRun,
 }
 
 ir::codes!(Trouble {
@@ -84,4 +100,12 @@ ir::codes!(Trouble {
     Arguments = 5024,
     Unfit = 5025,
     FailOn = 5026,
+    Exercise = 5031,
+    NoExercises = 5032,
+    Progress = 5033,
+    Terminal = 5034,
+    Unsolved = 5035,
+    Altered = 5036,
+    BundleWrong = 5051,
+    BundleNotRun = 5052,
 });

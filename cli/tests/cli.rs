@@ -179,7 +179,6 @@ fn the_virtual_gpu_tells_what_is_wrong() {
         &["run", "right.tw"],
         &["run", "right.tw", "--target", "gpu"],
         &["run", "a.ron", "--target", "vgpu", "--log", "x.jsonl"],
-        &["tutorial", "matmul-cuda-f32", "--size", "32", "--until", "3", "--target", "vgpu"],
     ];
     let told = requests
         .iter()

@@ -2,7 +2,10 @@
 
 use indexmap::IndexMap;
 
-use crate::{DType, Func, Name, Role, Stmt, Value};
+use crate::{DType, Func, Index, Name, Role, Stmt, Value};
+
+/// The most bytes that all buffers of a program may take together, its dimensions as small as they can be.
+pub const MOST_BYTES: i64 = 1 << 40;
 
 /// The number of arithmetic operations that a program does under given dimensions, as it is written.
 ///
@@ -14,6 +17,21 @@ use crate::{DType, Func, Name, Role, Stmt, Value};
 /// A scheduled program may count more: guards are not evaluated. Ask the workload's own program.
 pub fn flops(func: &Func, dims: &IndexMap<Name, i64>) -> Option<i64> {
     count(&func.body, &|name| dims.get(name).copied())
+}
+
+/// [`flops`] as an expression over the symbolic dimensions. `None` where an extent depends on a loop variable or a number
+/// overflows.
+pub fn symbolic_flops(func: &Func) -> Option<Index> {
+    fn count(stmt: &Stmt, dims: &[Name]) -> Option<Index> {
+        match stmt {
+            Stmt::Loop(it) if it.extent.any_var(&|name| !dims.contains(name)) => None,
+            Stmt::Loop(it) => Some(&it.extent * &count(&it.body, dims)?),
+            Stmt::Block(it) => count(&it.body, dims),
+            Stmt::Seq(stmts) => stmts.iter().try_fold(Index::int(0), |sum, it| Some(sum + count(it, dims)?)),
+            Stmt::Store(it) => Some(Index::int(operations(&it.value))),
+        }
+    }
+    count(&func.body, &func.dims)
 }
 
 /// The bytes that a program must move at least: each input read once and each output written once.
@@ -31,7 +49,7 @@ pub fn footprint(func: &Func, dims: &IndexMap<Name, i64>) -> Option<i64> {
     func.buffers.values().try_fold(0, |sum: i64, it| sum.checked_add(size(it.dtype, &it.shape, dims)?))
 }
 
-fn size(dtype: DType, shape: &[crate::Index], dims: &IndexMap<Name, i64>) -> Option<i64> {
+fn size(dtype: DType, shape: &[Index], dims: &IndexMap<Name, i64>) -> Option<i64> {
     let element = i64::try_from(dtype.bytes()).ok()?;
     shape.iter().try_fold(element, |all, it| all.checked_mul(it.eval(&|name| dims.get(name).copied())?))
 }

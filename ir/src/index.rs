@@ -235,6 +235,24 @@ impl Index {
     }
 }
 
+impl Index {
+    /// Whether the arithmetic overflows 64 bits under an assignment, if only on the way to a small value.
+    pub fn overflows(&self, value: &dyn Fn(&Name) -> Option<i64>) -> bool {
+        match self.kind() {
+            IndexKind::Int(_) | IndexKind::Var(_) => false,
+            IndexKind::Add(a, b) | IndexKind::Mul(a, b) => {
+                let known = a.eval(value).is_some() && b.eval(value).is_some();
+                known && self.eval(value).is_none() || a.overflows(value) || b.overflows(value)
+            }
+            IndexKind::FloorDiv(a, b)
+            | IndexKind::FloorMod(a, b)
+            | IndexKind::Min(a, b)
+            | IndexKind::Max(a, b)
+            | IndexKind::Xor(a, b) => a.overflows(value) || b.overflows(value),
+        }
+    }
+}
+
 impl Less {
     /// The condition `lhs < rhs`.
     pub fn new(lhs: Index, rhs: Index) -> Less {

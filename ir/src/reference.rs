@@ -103,6 +103,17 @@ impl<'a> Reference<'a> {
         Ok(Reference { plan: Plan { func, shapes, sources }, state: State { known, ..State::default() } })
     }
 
+    /// Refuses a program that [`Reference::new`] would refuse whatever its inputs are.
+    pub fn check(func: &Func, dims: &IndexMap<Name, i64>) -> Result<(), InterpError> {
+        let shapes = shapes(func, dims)?;
+        let source = |it: &crate::Buffer| match it.role {
+            Role::Input => Source::Input(it.dtype, Elements::Bytes(&[])),
+            Role::Output | Role::Temp => Source::Nothing,
+        };
+        let mut sources: Vec<_> = func.buffers.values().map(source).collect();
+        add_stages(func, dims, &shapes, &func.body, &mut Vec::new(), &mut sources)
+    }
+
     /// The element of a buffer.
     pub fn element(&mut self, buffer: &Name, index: &[i64]) -> Result<f64, InterpError> {
         let Some(number) = self.plan.func.buffers.get_index_of(buffer) else {

@@ -317,13 +317,6 @@ impl ScheduleError {
 
 /// "did you mean" with the nearest name, or all there are when none is near.
 fn candidates(name: &Name, known: &[Name], thing: Thing) -> String {
-    if let Some(near) = crate::nearest(name.as_str(), known.iter().map(Name::as_str)) {
-        return format!("did you mean `{near}`?");
-    }
-    match known {
-        [] => format!("there is no {thing} at all"),
-        known => {
-            format!("there is {}", known.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "))
-        }
-    }
+    crate::suggestion(name.as_str(), known.iter().map(Name::as_str))
+        .unwrap_or_else(|| format!("there is no {thing} at all"))
 }

@@ -52,7 +52,7 @@ pub use diff::{diff, diff_text};
 pub use error::{ScheduleError, Thing};
 pub use ir::pipeline::PipelineError;
 pub use layout_error::LayoutError;
-pub use nearest::nearest;
+pub use nearest::{nearest, suggestion};
 pub use number::Number;
 pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;

@@ -12,6 +12,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     close.filter(|(cost, _)| *cost <= limit).min_by_key(|(cost, _)| *cost).map(|(_, it)| it)
 }
 
+/// "did you mean" the nearest known word, or what there is where none is near.
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(near) = nearest(word, known.iter().copied()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let quoted: Vec<_> = known.iter().map(|it| format!("`{it}`")).collect();
+    (!quoted.is_empty()).then(|| format!("there is {}", quoted.join(", ")))
+}
+
 /// The edit distance with swaps (optimal string alignment), over three rows of the table.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

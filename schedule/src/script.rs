@@ -291,7 +291,10 @@ fn target_of(word: &Placed<Word>) -> Result<ScriptTarget, ScriptError> {
         (_, None | Some(None)) => {
             let message = format!("there is no target `{text}`");
             let err = ScriptError::new(ScriptProblem::UnknownTarget, message, word.span.clone());
-            Err(err.help("there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`"))
+            let near = nearest(text, ["cpu", "cuda"]).map(|it| format!("did you mean `{it}`?"));
+            Err(err.help(near.unwrap_or_else(|| {
+                "there is `cpu`, `cuda`, and with an architecture `cuda:sm_90a`".to_owned()
+            })))
         }
     }
 }

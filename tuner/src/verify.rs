@@ -20,7 +20,7 @@
 //! the size of the result; the factor 4 is about four standard deviations, measured kernels stay near 1. A kernel
 //! that forgets one product of a row of 4096 is off by about a thousand times this bound.
 
-use ir::{Block, DType, InterpError, IterKind, Name, Role, Value, reference::Reference};
+use ir::{Block, DType, Func, Index, InterpError, IterKind, Name, Role, Value, reference::Reference};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -149,20 +149,52 @@ impl OutputCheck {
 impl Tolerance {
     /// The formula in the module's documentation. Zero where every written type is an integer.
     pub fn of(case: &Case) -> Tolerance {
-        Tolerance(case.func.body.blocks().into_iter().map(|it| block_error(case, it)).sum())
+        let blocks = case.func.body.blocks();
+        let terms = BlockError::of(&case.func);
+        Tolerance(terms.iter().zip(blocks).map(|(it, block)| it.at(reduction_length(case, block))).sum())
     }
 }
 
-fn block_error(case: &Case, block: &Block) -> f64 {
-    let steps = reduction_length(case, block).max(1) as f64;
-    let dtype = |name: &Name| case.func.dtype_of(name);
-    let mut error = 0.0;
-    block.body.each_store(&mut |store| {
-        let written = dtype(&store.place.buffer).map_or(0.0, unit_roundoff);
+/// What one block adds to the tolerance of a workload, before its sizes are known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockError {
+    /// The block.
+    pub block: Name,
+    /// The unit roundoff of what it writes: zero for integers.
+    pub written: f64,
+    /// The sum of the unit roundoffs of its casts to a type of lower precision.
+    pub casts: f64,
+    /// The extents of its reduction iterators: one element combines their product.
+    pub reduce: Vec<Index>,
+}
+
+impl BlockError {
+    /// One for each block of an unscheduled program.
+    pub fn of(func: &Func) -> Vec<BlockError> {
+        let dtype = |name: &Name| func.dtype_of(name);
+        let block = |it: &Block| {
+            let (mut written, mut casts) = (0.0, 0.0);
+            it.body.each_store(&mut |store| {
+                written += dtype(&store.place.buffer).map_or(0.0, unit_roundoff);
+                casts += cast_error(&store.value, &dtype);
+            });
+            let reduce = it.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+            BlockError {
+                block: it.name.clone(),
+                written,
+                casts,
+                reduce: reduce.map(|it| it.extent.clone()).collect(),
+            }
+        };
+        func.body.blocks().into_iter().map(block).collect()
+    }
+
+    /// What it adds where one element combines so many values: the formula in the module's documentation.
+    pub fn at(&self, steps: u64) -> f64 {
+        let steps = steps.max(1) as f64;
         let growth = if steps > 1.0 { 4.0 * steps.sqrt() } else { 0.0 };
-        error += (8.0 + growth) * written + 8.0 * steps.sqrt() * cast_error(&store.value, &dtype);
-    });
-    error
+        (8.0 + growth) * self.written + 8.0 * steps.sqrt() * self.casts
+    }
 }
 
 /// How many values one element of a block combines.

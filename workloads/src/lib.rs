@@ -1,8 +1,13 @@
 //! The workloads, ladders and spaces that ship with tilewright.
 //!
 //! They are data: `<name>/<name>.ron` in this folder is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung of a
-//! ladder, a schedule with an `about` text, and `<name>/spaces/<space>.ron` a schedule with knobs for the tuner. The
-//! build lists them; adding one is adding a file.
+//! ladder, a schedule with an `about` text, and `<name>/spaces/<space>.ron` a schedule with knobs for the tuner.
+//! `<name>/exercises/<course>/course.ron` says what the exercises `NN_name.ron` beside it teach. The build lists them;
+//! adding one is adding a file.
+//!
+//! A file of an exercise is a schedule and its solution in one, told apart by how a line begins: `//+` stands before a
+//! line of the solution alone, `//-` before one of the exercise alone, and `// ???` before what is asked for. So the two
+//! cannot drift apart.
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
@@ -37,6 +42,17 @@ pub struct Space {
     pub text: &'static str,
 }
 
+/// A course: exercises of schedules with holes, in the order in which they are learnt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Course {
+    /// Its name.
+    pub name: &'static str,
+    /// What its `course.ron` says: titles, hints and goals.
+    pub text: &'static str,
+    /// Its exercises in order; names start with their number.
+    pub exercises: &'static [Shipped],
+}
+
 /// The text of the workload of a name.
 pub fn find(name: &str) -> Option<&'static str> {
     WORKLOADS.iter().find(|it| it.name == name).map(|it| it.text)
@@ -65,4 +81,9 @@ pub fn spaces() -> &'static [Space] {
 /// The space of a name.
 pub fn find_space(name: &str) -> Option<&'static Space> {
     SPACES.iter().find(|it| it.name == name)
+}
+
+/// Every course, in the order of workloads and names.
+pub fn courses() -> &'static [Course] {
+    COURSES
 }

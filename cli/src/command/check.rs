@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schedule::{script::ScriptTarget, workload::Param};
 use serde_json::json;
+use tuner::build::target_word;
 
 use crate::{
     build::lower,
@@ -36,8 +37,7 @@ impl Check {
         let (module, notes) = lower(session.func(), &target)?;
         let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
         if shell.json {
-            let target = target.as_str();
-            let steps = plan.steps.len();
+            let (target, steps) = (target_word(&target), plan.steps.len());
             return shell.json(
                 &json!({"ok": true, "target": target, "steps": steps, "kernels": kernels, "notes": notes}),
             );

@@ -17,10 +17,30 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "tutorial",
         &[
+            ("tutorial list", "what ladders there are"),
             ("tutorial", "climb the ladder of the CPU"),
-            ("tutorial matmul-cuda-f32", "that of a GPU"),
             ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
             ("tutorial matmul-cpu --until 3 --size 256", "three rungs, at another size"),
+            ("tutorial list", "every ladder that ships"),
+            ("tutorial matmul-cpu --step pack --code", "one rung, with the C that it changes"),
+            ("tutorial matmul-cpu --ablate", "what each step of the last rung is worth"),
+        ],
+    ),
+    (
+        "export",
+        &[
+            ("export mine.ron --out bundle", "source, binary, launchers and a manifest"),
+            ("export mine.twlog:37 --out bundle", "of a trial"),
+            ("export mine.ron --out bundle --verify", "and build and run it"),
+        ],
+    ),
+    (
+        "learn",
+        &[
+            ("learn init", "write the exercises into ./tilewright-exercises"),
+            ("learn", "watch the current one, and check it when it changes"),
+            ("learn hint", "the idea, then the primitive, then nearly the line"),
+            ("learn check --all", "is everything solved?"),
         ],
     ),
     (
@@ -45,7 +65,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("show mine.ron", "the program after all steps"),
             ("show mine.ron --emit diff", "what each step changes"),
             ("show mine.ron --emit cuda --arch sm_90a", "the source for a GPU"),
-            ("show mine.ron --emit resources", "registers, shared memory, occupancy"),
+            ("show mine.ron --html page.html", "every step, with its code, as a page"),
         ],
     ),
     (
@@ -108,6 +128,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "completions",
         &[("completions bash", "print the script for bash"), ("completions zsh", "that for zsh")],
+    ),
+    (
+        "schema",
+        &[("schema", "what there is a schema of"), ("schema check", "that of what `check --json` prints")],
     ),
     (
         "man",
@@ -188,4 +212,44 @@ fn wrapped(text: &str, column: usize) -> String {
         at += width;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLES, GROUPS};
+    use crate::command::cli;
+
+    #[test]
+    fn every_subcommand_has_a_group_and_examples() {
+        for it in cli().get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+            let name = it.get_name();
+            assert_eq!(GROUPS.iter().filter(|it| it.1.contains(&name)).count(), 1, "{name} has no group");
+            assert!(EXAMPLES.iter().any(|it| it.0 == name), "{name} has no examples");
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        for (name, lines) in EXAMPLES {
+            assert!((2..=4).contains(&lines.len()), "{name}");
+            for (line, _) in *lines {
+                assert!(line.split(' ').next() == Some(name), "{line}");
+                let words = ["tilewright"].into_iter().chain(line.split(' '));
+                let parsed = cli().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_help_fit_a_window_of_80_columns() {
+        let mut all = cli().term_width(80);
+        all.build();
+        let helps = all.clone().get_subcommands_mut().map(clap::Command::render_help).collect::<Vec<_>>();
+        for help in helps.into_iter().chain([all.render_help()]) {
+            let help = help.to_string();
+            let long = help.lines().find(|it| it.chars().count() > 80);
+            assert!(long.is_none(), "{}", long.unwrap_or_default());
+        }
+    }
 }

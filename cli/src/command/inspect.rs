@@ -15,7 +15,7 @@ pub(crate) use sweep::sweep;
 
 use crate::{
     build::lower,
-    command::ladder::{Ladder, Rung},
+    command::climb::Told,
     command::measure::{Measure, bench_error, case, verified_words},
     diagnostic::Diagnostic,
     plan::{Plan, read},
@@ -107,35 +107,35 @@ pub(crate) fn kernel(
     it.verdict(&name).map_or(Ok(()), Err)
 }
 
-/// `tutorial --target vgpu`: the plans of all rungs at each size.
+/// `tutorial --target vgpu`: some rungs of a ladder at one size, and what there is to tell of them.
 pub(crate) fn ladder(
-    ladder: &Ladder,
-    sizes: &[(String, Vec<Plan>)],
+    name: &str,
+    size: &str,
+    (plans, told): (&[Plan], &[Told]),
     arch: Option<&Arch>,
     measure: &Measure,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
     refuse_log(measure)?;
-    let titles: Vec<String> = ladder.rungs.iter().map(Rung::title).collect();
+    let machine = format!("virtual GPU as {}", words::arch(&plans[0], arch));
+    let mut table = Table::new(words::HEADS);
     let mut reports = vec![];
-    for (size, plans) in sizes {
-        let machine = format!("virtual GPU as {}", words::arch(&plans[0], arch));
-        let mut table = Table::new(words::HEADS);
-        for (n, (title, plan)) in titles.iter().zip(plans).enumerate() {
-            let it = scheduled(plan, &format!("{title} at {size}"), arch, measure.seed, shell)?;
-            if shell.json {
-                let mut data = it.data(title, &machine);
-                data["size"] = json!(size);
-                shell.json(&data)?;
-            }
-            table.row(it.row(format!("{}. {title}", n + 1)));
-            reports.extend(it.verdict(&format!("{title} at {size}")));
+    for (told, plan) in told.iter().zip(plans) {
+        let title = &told.title;
+        let it = scheduled(plan, &format!("{title} at {size}"), arch, measure.seed, shell)?;
+        if shell.json {
+            let mut data = it.data(title, &machine);
+            data["size"] = json!(size);
+            data["told"] = told.data();
+            shell.json(&data)?;
         }
-        shell.done();
-        if !shell.json {
-            writeln!(shell.out, "{} at {size} on a {machine}; it has no clock, so no GFLOPS", ladder.name)?;
-            table.print(shell.out)?;
-        }
+        table.row(it.row(format!("{}. {title}", told.number)));
+        reports.extend(it.verdict(&format!("{title} at {size}")));
+    }
+    shell.done();
+    if !shell.json {
+        writeln!(shell.out, "{name} at {size} on a {machine}; it has no clock, so no GFLOPS")?;
+        table.print(shell.out)?;
     }
     Diagnostic::all(reports).map_or(Ok(()), Err)
 }
@@ -189,6 +189,27 @@ fn checked(
         outputs: expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], &mut reference)).collect(),
     };
     inspect(name, module, &case.dims, &inputs, seed, Some(&mut check), shell)
+}
+
+/// Runs a lowered script at the sizes of its plan: what was counted. What is wrong is an error, if it is to be verified; else
+/// it runs once.
+pub(crate) fn trial(
+    plan: &Plan,
+    name: &str,
+    module: Module,
+    verify: bool,
+    shell: &mut Shell<'_>,
+) -> Result<Vec<Counters>, Diagnostic> {
+    let seed = 1;
+    if verify {
+        let it = checked(plan, name, module, seed, shell)?;
+        return it.verdict(name).map_or(Ok(it.counters), Err);
+    }
+    let mut memory =
+        case(plan, seed)?.inputs().iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
+    let settings = Settings { seed, ..Settings::default() };
+    let report = vgpu::run(&module, &plan.dims, &mut memory, &settings);
+    report.map(|it| it.counters).map_err(|err| Diagnostic::failed(&err, format!("{name}: {err}")))
 }
 
 /// What tells whether outputs are right.

@@ -55,6 +55,29 @@ impl Ladder {
         Err(Diagnostic::usage(Trouble::Ladder, format!("there is no ladder `{name}`")).help(help))
     }
 
+    /// The place of a rung, from 0, that a user names by its number, `4`, or its name, `vectorize` or `loop order`.
+    pub(crate) fn position(&self, word: &str) -> Result<usize, Diagnostic> {
+        if let Ok(number) = word.parse::<usize>() {
+            let at = number.checked_sub(1).filter(|it| *it < self.rungs.len());
+            return at.ok_or_else(|| {
+                let title = format!("there is no rung {number} in {}", self.name);
+                let last = self.rungs.len();
+                Diagnostic::usage(Trouble::Rungs, title).help(format!("its rungs are 1 to {last}"))
+            });
+        }
+        let plain = word.trim_end_matches(".ron").replace('_', " ");
+        let plain = plain.trim_start_matches(|it: char| it.is_ascii_digit()).trim_start().to_owned();
+        let titles: Vec<String> = self.rungs.iter().map(Rung::title).collect();
+        titles.iter().position(|it| *it == plain).ok_or_else(|| {
+            let title = format!("there is no rung `{word}` in {}", self.name);
+            let help = match schedule::nearest(&plain, titles.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there is {}", titles.join(", ")),
+            };
+            Diagnostic::usage(Trouble::Rungs, title).help(help)
+        })
+    }
+
     fn folder(folder: &Path) -> Result<Ladder, Diagnostic> {
         let fail = |err: &std::io::Error| Diagnostic::io(folder, err);
         let mut paths = vec![];

@@ -60,7 +60,7 @@ struct Cat {
     /// The log: a folder or a single segment
     log: PathBuf,
     /// Only records of this kind: run, trial, step, finals, event
-    #[arg(long)]
+    #[arg(long, value_parser = ["run", "trial", "step", "finals", "event"], hide_possible_values = true)]
     kind: Option<String>,
     /// Only what is about this trial
     #[arg(long)]
@@ -260,10 +260,13 @@ impl Export {
                 Diagnostic::usage(&err, format!("{}: {err}", self.log.display())).help(err.help())
             }
         })?;
-        match &self.out {
-            Some(path) => fs::write(path, text).map_err(|err| Diagnostic::io(path, &err)),
-            None => Ok(shell.out.write_all(text.as_bytes())?),
+        let Some(path) = &self.out else { return Ok(shell.out.write_all(text.as_bytes())?) };
+        fs::write(path, text).map_err(|err| Diagnostic::io(path, &err))?;
+        if shell.json {
+            let format = self.to.to_possible_value().map(|it| it.get_name().to_owned());
+            return shell.json(&json!({"ok": true, "out": path, "format": format}));
         }
+        Ok(())
     }
 
     fn text(&self, log: &log::Log) -> Result<String, ExportError> {

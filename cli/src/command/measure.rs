@@ -34,8 +34,9 @@ pub(crate) struct Measure {
 }
 
 pub(crate) fn parse_regime(word: &str) -> Result<Regime, String> {
-    let words = Regime::ALL.map(Regime::as_str).join(", ");
-    Regime::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| format!("there is {words}"))
+    let words = Regime::ALL.map(Regime::as_str);
+    let other = || schedule::suggestion(word, words).unwrap_or_default();
+    Regime::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(other)
 }
 
 impl Measure {

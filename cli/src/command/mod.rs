@@ -10,16 +10,19 @@ mod completions;
 mod dims;
 mod doctor;
 mod explain;
+mod export;
 pub(crate) mod globals;
 mod help;
 mod inspect;
 mod ladder;
+mod learn;
 mod log;
 mod man;
 mod measure;
 mod replay;
 mod report;
 mod run;
+mod schema;
 mod show;
 mod space;
 mod sweep;
@@ -55,12 +58,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Tutorial(tutorial::Tutorial),
+    Tutorial(Box<tutorial::Tutorial>),
+    Learn(learn::Learn),
     Run(run::Run),
     Check(check::Check),
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
+    Export(export::Export),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
@@ -70,6 +75,7 @@ enum Command {
     Report(report::Report),
     Completions(completions::Completions),
     Man(man::Man),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -146,11 +152,13 @@ impl Command {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),
+            Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
+            Command::Export(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),
@@ -160,6 +168,7 @@ impl Command {
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(shell),
             Command::Man(it) => it.run(shell),
+            Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }
     }

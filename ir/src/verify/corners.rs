@@ -150,6 +150,10 @@ impl<'a> Space<'a, '_> {
         let mut inside: Point<'a> = self.func.dims.iter().map(|it| (it, self.size)).collect();
         let mut is_first = true;
         for iter in &self.block.iters {
+            if overflows(outside, &iter.binding) {
+                let (iter, index, example) = (iter.var.clone(), iter.binding.clone(), example(outside));
+                return Some(VerifyErrorKind::DomainOverflow { iter, index, example });
+            }
             let (value, extent) = (at(outside, &iter.binding)?, at(outside, &iter.extent)?);
             if !(0..extent).contains(&value) {
                 let example = example(outside);
@@ -163,12 +167,14 @@ impl<'a> Space<'a, '_> {
         let run = bodies.find_map(|stmt| {
             [false, true].into_iter().find_map(|raised| self.stmt(stmt, &mut inside.clone(), raised))
         });
-        run.map(|wrong| VerifyErrorKind::OutOfBounds {
-            buffer: wrong.buffer.clone(),
-            dimension: wrong.dimension,
-            value: wrong.value,
-            extent: wrong.extent,
-            example: example(outside),
+        run.map(|wrong| {
+            let (buffer, dimension, example) = (wrong.buffer.clone(), wrong.dimension, example(outside));
+            if let Some(value) = wrong.value {
+                VerifyErrorKind::OutOfBounds { buffer, dimension, value, extent: wrong.extent, example }
+            } else {
+                let index = wrong.index.clone();
+                VerifyErrorKind::SubscriptOverflow { buffer, dimension, index, example }
+            }
         })
     }
 
@@ -202,9 +208,12 @@ impl<'a> Space<'a, '_> {
     fn access(&self, access: &'a Access, point: &Point<'a>) -> Option<Wrong<'a>> {
         let shape = &self.func.buffers.get(&access.buffer)?.shape;
         access.indices.iter().zip(shape).enumerate().find_map(|(dimension, (index, extent))| {
-            let (value, extent) = (at(point, index)?, at(point, extent)?);
-            let wrong = Wrong { buffer: &access.buffer, dimension, value, extent };
-            (!(0..extent).contains(&value)).then_some(wrong)
+            let (value, extent) = (at(point, index), at(point, extent)?);
+            let fits = match value {
+                Some(value) => (0..extent).contains(&value),
+                None => !overflows(point, index),
+            };
+            (!fits).then_some(Wrong { buffer: &access.buffer, dimension, index, value, extent })
         })
     }
 }
@@ -213,13 +222,21 @@ impl<'a> Space<'a, '_> {
 struct Wrong<'a> {
     buffer: &'a Name,
     dimension: usize,
-    value: i64,
+    index: &'a Index,
+    /// `None` where it overflows.
+    value: Option<i64>,
     extent: i64,
 }
 
 /// The value of an index at a point, if it has one.
 fn at(point: &Point<'_>, index: &Index) -> Option<i64> {
     index.eval(&|var| point.iter().rev().find(|it| it.0 == var).map(|it| it.1))
+}
+
+/// Whether an index has no value at a point because its arithmetic overflows.
+fn overflows(point: &Point<'_>, index: &Index) -> bool {
+    let value = |var: &Name| point.iter().rev().find(|it| it.0 == var).map(|it| it.1);
+    index.eval(&value).is_none() && index.overflows(&value)
 }
 
 /// Whether all conditions hold at a point; `None` where one has no value.

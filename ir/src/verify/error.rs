@@ -156,6 +156,12 @@ pub enum VerifyErrorKind {
     OutOfDomain { iter: Name, value: i64, extent: i64, example: Example },
     #[error("subscript {dimension} of `{buffer}` is {value}, outside 0..{extent}, {example}")]
     OutOfBounds { buffer: Name, dimension: usize, value: i64, extent: i64, example: Example },
+    #[error("iterator `{iter}` = {index} overflows 64 bits, {example}")]
+    DomainOverflow { iter: Name, index: Index, example: Example },
+    #[error("subscript {dimension} of `{buffer}`, {index}, overflows 64 bits, {example}")]
+    SubscriptOverflow { buffer: Name, dimension: usize, index: Index, example: Example },
+    #[error("the buffers take more than 2^40 bytes")]
+    TooLarge,
 }
 
 crate::codes!(VerifyErrorKind {
@@ -192,4 +198,7 @@ crate::codes!(VerifyErrorKind {
     StoreType = 431,
     OutOfDomain = 432,
     OutOfBounds = 433,
+    DomainOverflow = 432,
+    SubscriptOverflow = 433,
+    TooLarge = 434,
 });

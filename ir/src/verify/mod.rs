@@ -42,7 +42,9 @@
 //! # Ranges
 //! * The binding of an iterator is within `0..extent`, and a subscript within the shape, in every run of the block.
 //!
-//! The last two are not decided but *tried*: the block is run at corners of its iteration space, with guards and
+//! * Neither overflows 64 bits on the way, in any run of the block.
+//!
+//! These are not decided but *tried*: the block is run at corners of its iteration space, with guards and
 //! selections obeyed, and what is reported is a run that goes wrong. So a refusal is always right, and names an
 //! example; a range that is only exceeded elsewhere is left to the interpreter and the virtual GPU to find.
 
@@ -58,12 +60,18 @@ pub use names::is_reserved;
 
 use crate::{
     Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt,
-    StorageAlign, Swizzle,
+    StorageAlign, Swizzle, cost,
 };
 
-/// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do.
+/// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do, and
+/// the size of the buffers last.
 pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
-    verify_step(func, &[])
+    verify_step(func, &[])?;
+    let least = func.dims.iter().map(|it| (it.clone(), 1)).collect();
+    match cost::footprint(func, &least) {
+        Some(bytes) if bytes <= cost::MOST_BYTES => Ok(()),
+        Some(_) | None => Err(vec![VerifyError { at: func.name.clone(), kind: VerifyErrorKind::TooLarge }]),
+    }
 }
 
 /// Checks all invariants of a function that was made from a verified one by a rewrite: as [`verify`], but for what

@@ -17,9 +17,6 @@ use super::{
     value::{Scope, iterator, size_named},
 };
 
-/// The most bytes of all tensors together.
-const MOST_BYTES: i64 = 1 << 40;
-
 /// Makes the program.
 pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError> {
     dims_are_free(form, chosen)?;
@@ -43,7 +40,7 @@ pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError>
     func.drop_unused_buffers();
     let least = func.dims.iter().map(|it| (it.clone(), 1)).collect();
     match cost::footprint(&func, &least) {
-        Some(bytes) if bytes <= MOST_BYTES => Ok(func),
+        Some(bytes) if bytes <= cost::MOST_BYTES => Ok(func),
         Some(_) | None => Err(WorkloadError::given(Problem::TooLarge)),
     }
 }

@@ -120,7 +120,10 @@ pub enum Problem {
     #[error(
         "the subscript runs from {low} to {high}, but dimension {dimension} of `{tensor}` has the size {size}"
     )]
-    OutOfBounds { tensor: String, dimension: usize, low: i64, high: i64, size: i64 },
+    OutOfBounds { tensor: String, dimension: usize, low: i128, high: i128, size: i64 },
+    /// A subscript that 64 bits do not hold.
+    #[error("the subscript overflows 64 bits")]
+    Overflow,
     /// A computed size that is not a size.
     #[error("{what} is {value}, not at least 1")]
     BadSize { what: String, value: String },
@@ -183,6 +186,7 @@ ir::codes!(Problem {
     BadLiteral = 217,
     Extent = 218,
     OutOfBounds = 219,
+    Overflow = 219,
     BadSize = 220,
     TooLarge = 203,
     UnknownParam = 221,

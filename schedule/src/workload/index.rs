@@ -81,25 +81,27 @@ fn at_most(a: Index, b: Index) -> Less {
 }
 
 /// The least and the greatest value of an index whose variables run from zero; `None` where they are not known.
-pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Option<(i64, i64)> {
+///
+/// What 128 bits do not hold is rounded to the last number that they do.
+pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Option<(i128, i128)> {
     let both = |a, b| Some((range(a, extent)?, range(b, extent)?));
     match index.kind() {
-        IndexKind::Int(it) => Some((*it, *it)),
-        IndexKind::Var(name) => extent(name).map(|it| (0, it - 1)),
+        IndexKind::Int(it) => Some((i128::from(*it), i128::from(*it))),
+        IndexKind::Var(name) => extent(name).map(|it| (0, i128::from(it) - 1)),
         IndexKind::Add(a, b) => {
             let ((a, b), (c, d)) = both(a, b)?;
-            Some((a.checked_add(c)?, b.checked_add(d)?))
+            Some((a.saturating_add(c), b.saturating_add(d)))
         }
         IndexKind::Mul(a, b) => {
             let ((a, b), (c, d)) = both(a, b)?;
-            let ends = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
+            let ends = [(a, c), (a, d), (b, c), (b, d)].map(|(a, b)| a.saturating_mul(b));
             Some((ends.into_iter().min()?, ends.into_iter().max()?))
         }
         IndexKind::FloorDiv(a, b) => {
             let ((low, high), by) = (range(a, extent)?, b.as_int().filter(|it| *it > 0)?);
-            Some((low.div_euclid(by), high.div_euclid(by)))
+            Some((low.div_euclid(by.into()), high.div_euclid(by.into())))
         }
-        IndexKind::FloorMod(_, b) => b.as_int().filter(|it| *it > 0).map(|by| (0, by - 1)),
+        IndexKind::FloorMod(_, b) => b.as_int().filter(|it| *it > 0).map(|by| (0, i128::from(by) - 1)),
         IndexKind::Min(a, b) => {
             let ((a, b), (c, d)) = both(a, b)?;
             Some((a.min(c), b.min(d)))
@@ -110,5 +112,26 @@ pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Opt
         }
         // The expressions of workloads have none.
         IndexKind::Xor(..) => None,
+    }
+}
+
+/// Whether some value on the way to that of an index is more than 64 bits hold.
+///
+/// The ends of a range are reached where each variable occurs once; like the range itself, this may refuse an index where
+/// one occurs twice.
+pub(super) fn overflows(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> bool {
+    let fits = |it: i128| i64::try_from(it).is_ok();
+    if range(index, extent).is_some_and(|(low, high)| !fits(low) || !fits(high)) {
+        return true;
+    }
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => false,
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::FloorDiv(a, b)
+        | IndexKind::FloorMod(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => overflows(a, extent) || overflows(b, extent),
     }
 }

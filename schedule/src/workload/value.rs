@@ -10,7 +10,7 @@ use super::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op},
     form::Form,
-    index::{conditions, index, range},
+    index::{conditions, index, overflows, range},
     param::{Chosen, Meaning},
 };
 
@@ -65,11 +65,14 @@ impl Scope<'_> {
             let size = self.buffers.get(tensor).and_then(|it| it.shape[place].as_int());
             let range = range(&indices[*dimension], &|iter| self.extent(iter));
             if let (Some(size), Some((low, high))) = (size, range)
-                && (low < 0 || high >= size)
+                && (low < 0 || high >= i128::from(size))
             {
                 let (tensor, dimension, at) = (tensor.to_owned(), *dimension, &subscripts[*dimension].span);
                 let problem = Problem::OutOfBounds { tensor, dimension, low, high, size };
                 return Err(WorkloadError::new(problem, at.clone()));
+            }
+            if overflows(&indices[*dimension], &|iter| self.extent(iter)) {
+                return Err(WorkloadError::new(Problem::Overflow, subscripts[*dimension].span.clone()));
             }
         }
         Ok(Access::new(&Name::new(tensor), order.iter().map(|it| indices[*it].clone()).collect()))

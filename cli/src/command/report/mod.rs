@@ -82,7 +82,7 @@ impl Report {
         if found.is_empty() {
             let title = format!("there is no run `{}` in this log", markup::plain(wanted));
             let names: Vec<_> = all.iter().map(|it| markup::plain(it.0)).collect();
-            let help = (!names.is_empty()).then(|| format!("its runs are {}", names.join(", ")));
+            let help = schedule::suggestion(wanted, names.iter().map(String::as_str));
             return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
         }
         Ok(found)

@@ -82,9 +82,8 @@ impl Resume {
             None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
         };
         found.map(|(name, it)| (name.clone(), it.segment.clone())).ok_or_else(|| {
-            let names: Vec<_> = runs.keys().cloned().collect();
-            let help = (!names.is_empty()).then(|| format!("there is {}", names.join(", ")));
-            self.no_run(self.run.as_deref().unwrap_or_default()).help(help)
+            let wanted = self.run.as_deref().unwrap_or_default();
+            self.no_run(wanted).help(schedule::suggestion(wanted, runs.keys().map(|it| &**it)))
         })
     }
 

@@ -1,0 +1,241 @@
+//! What there is to tell of a rung besides times: steps, differences, needs, the reason.
+
+use std::io::{self, Write};
+
+use ir::Target;
+use serde_json::{Value, json};
+
+use crate::{
+    build::Built,
+    command::{
+        climb::needs::{Needs, limits},
+        ladder::Rung,
+    },
+    plan::Plan,
+};
+
+/// How many lines of a difference are shown unless all are wanted.
+const SHORT: usize = 12;
+/// How wide text is, the indentation included.
+const WIDE: usize = 80;
+
+/// How much is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct How {
+    /// The whole of each difference.
+    pub(crate) full: bool,
+    /// The difference of the generated code, too.
+    pub(crate) code: bool,
+}
+
+/// A rung beside the one below.
+pub(crate) struct Told {
+    /// Its place on the ladder, from 1.
+    pub(crate) number: usize,
+    pub(crate) title: String,
+    pub(crate) no_effect: bool,
+    about: Option<String>,
+    added: Vec<String>,
+    removed: Vec<String>,
+    /// Of the programs and of their sources; empty for the first rung.
+    ir_diff: String,
+    code_diff: Option<String>,
+    /// What the script asks for in vain.
+    notes: Vec<String>,
+    needs: Vec<Needs>,
+    below: Vec<Needs>,
+    target: Target,
+}
+
+impl Told {
+    /// Of a rung and the one below it, both built.
+    pub(crate) fn new(
+        number: usize,
+        rung: &Rung,
+        here: (&Plan, &Built),
+        below: Option<(&Plan, &Built)>,
+        target: &Target,
+        how: How,
+    ) -> Told {
+        let (plan, built) = here;
+        let words = |it: &Plan| it.script.steps().iter().map(|it| it.value.to_ron()).collect::<Vec<_>>();
+        let new = words(plan);
+        let old = below.map(|(plan, _)| words(plan)).unwrap_or_default();
+        let source = |it: &Built| schedule::diff_text(&it.source, &built.source, 0);
+        Told {
+            number,
+            title: rung.title(),
+            no_effect: below.is_some_and(|(_, it)| it.source == built.source),
+            about: plan.script.about.clone(),
+            removed: without(&old, &new),
+            added: without(&new, &old),
+            ir_diff: below.map(|(_, it)| schedule::diff(&it.func, &built.func, 0)).unwrap_or_default(),
+            code_diff: below.filter(|_| how.code).map(|(_, it)| source(it)),
+            notes: built.notes.clone(),
+            needs: Needs::of(built, target),
+            below: below.map(|(_, it)| Needs::of(it, target)).unwrap_or_default(),
+            target: target.clone(),
+        }
+    }
+
+    /// Of `--json`, without times.
+    pub(crate) fn data(&self) -> Value {
+        json!({
+            "number": self.number,
+            "rung": self.title,
+            "about": self.about,
+            "no_effect": self.no_effect,
+            "steps_added": self.added,
+            "steps_removed": self.removed,
+            "ir_diff": self.ir_diff,
+            "code_diff": self.code_diff,
+            "needs": self.needs,
+            "notes": self.notes,
+        })
+    }
+
+    /// All that needs no measurement.
+    pub(crate) fn print(&self, how: How, out: &mut dyn Write) -> io::Result<()> {
+        let none = if self.no_effect { "  (no effect)" } else { "" };
+        writeln!(out, "── {}. {}{none}", self.number, self.title)?;
+        if let Some(about) = &self.about {
+            wrapped(about, "  ", "  ", out)?;
+        }
+        for (sign, steps) in [('-', &self.removed), ('+', &self.added)] {
+            steps.iter().try_for_each(|it| writeln!(out, "  {sign} {it}"))?;
+        }
+        if self.number > 1 {
+            print_diff("the program", &self.ir_diff, how.full, out)?;
+        }
+        if let Some(diff) = &self.code_diff {
+            let language = match self.target {
+                Target::Cpu => "the generated C",
+                Target::Cuda(_) => "the generated CUDA",
+            };
+            print_diff(language, diff, how.full, out)?;
+        }
+        for it in &self.needs {
+            let of = if self.needs.len() > 1 { format!("{} needs", it.kernel) } else { "needs".to_owned() };
+            if let Some(words) = it.words(&self.target) {
+                wrapped(&format!("{of}: {words}"), "  ", "    ", out)?;
+            }
+        }
+        self.notes.iter().try_for_each(|it| wrapped(&format!("note: {it}"), "  ", "    ", out))
+    }
+
+    /// Why a rung may be slower than the one below, if fewer blocks share a multiprocessor.
+    pub(crate) fn did_not_pay(&self) -> Option<String> {
+        let ([below], [here]) = (self.below.as_slice(), self.needs.as_slice()) else { return None };
+        let (below, here) = (below.occupancy.as_ref()?, here.occupancy.as_ref()?);
+        let has = |word: &str| self.added.iter().any(|it| it.contains(word));
+        let what = if has("double_buffer_scope") {
+            "double buffering"
+        } else if has("software_pipeline") {
+            "pipelining"
+        } else {
+            "this rung"
+        };
+        (here.blocks < below.blocks).then(|| {
+            format!(
+                "{what} did not pay: occupancy fell from {} to {} blocks per SM, limited by {}",
+                below.blocks,
+                here.blocks,
+                limits(&here.limited_by)
+            )
+        })
+    }
+}
+
+fn print_diff(what: &str, diff: &str, full: bool, out: &mut dyn Write) -> io::Result<()> {
+    let changed = |sign: char| diff.lines().filter(|it| it.starts_with(sign)).count();
+    let (more, less) = (changed('+'), changed('-'));
+    if more + less == 0 {
+        return writeln!(out, "  {what} stays the same");
+    }
+    writeln!(out, "  {what} changes: {more} lines more, {less} lines less")?;
+    let lines = diff.lines().filter(|it| !it.trim().starts_with('…'));
+    let limit = if full { usize::MAX } else { SHORT };
+    lines.take(limit).try_for_each(|it| writeln!(out, "    {it}"))?;
+    if more + less > limit {
+        writeln!(out, "    … {} lines more (`--full` shows all)", more + less - limit)?;
+    }
+    Ok(())
+}
+
+/// The lines of one list that the other does not have, repeats counted.
+pub(crate) fn without(lines: &[String], others: &[String]) -> Vec<String> {
+    let mut others: Vec<&String> = others.iter().collect();
+    let is_new = |it: &&String| match others.iter().position(|other| other == it) {
+        Some(at) => {
+            others.remove(at);
+            false
+        }
+        None => true,
+    };
+    lines.iter().filter(is_new).cloned().collect()
+}
+
+/// Text in lines that fit a terminal, the first after one indentation and the others after another.
+pub(crate) fn wrapped(text: &str, first: &str, rest: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    let mut indent = first;
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent.len() + line.chars().count() + 1 + word.chars().count() > WIDE {
+            writeln!(out, "{indent}{line}")?;
+            line.clear();
+            indent = rest;
+        }
+        line.extend([if line.is_empty() { "" } else { " " }, word]);
+    }
+    if line.is_empty() { Ok(()) } else { writeln!(out, "{indent}{line}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use codegen::device::{Limit, Occupancy};
+    use ir::Target;
+
+    use super::{Needs, Told, without, wrapped};
+
+    #[test]
+    fn fewer_blocks_are_a_reason() {
+        let full = |blocks| {
+            let limited_by = vec![Limit::Shared];
+            let occupancy = Some(Occupancy { blocks, warps: 8 * blocks, max_warps: 64, limited_by });
+            vec![Needs { occupancy, ..Needs::default() }]
+        };
+        let told = |from, to| Told {
+            number: 2,
+            title: "double buffer".to_owned(),
+            no_effect: false,
+            about: None,
+            added: vec!["double_buffer_scope(block: \"A_shared\")".to_owned()],
+            removed: vec![],
+            ir_diff: String::new(),
+            code_diff: None,
+            notes: vec![],
+            needs: full(to),
+            below: full(from),
+            target: Target::Cpu,
+        };
+        let words = "double buffering did not pay: occupancy fell from 6 to 3 blocks per SM, limited by shared memory";
+        assert_eq!(told(6, 3).did_not_pay().as_deref(), Some(words));
+        assert_eq!(told(3, 3).did_not_pay(), None);
+    }
+
+    #[test]
+    fn steps_are_compared_with_their_repeats() {
+        let list = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        assert_eq!(without(&list(&["a", "b", "a", "c"]), &list(&["a", "c"])), ["b", "a"]);
+        assert!(without(&list(&["a"]), &list(&["b", "a"])).is_empty());
+    }
+
+    #[test]
+    fn text_is_wrapped_with_a_hanging_indentation() {
+        let mut out = vec![];
+        wrapped(&"word ".repeat(18), "- ", "    ", &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|it| it.chars().count() <= 80), "{text}");
+        assert!(text.starts_with("- word") && text.lines().nth(1).unwrap().starts_with("    word"));
+    }
+}

@@ -1,0 +1,114 @@
+//! `export --verify`: builds a copy of a bundle with what the machine has, and runs the bundle's own program in a
+//! process of its own. Nothing of tilewright takes part in the numbers.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use codegen::device::cc;
+use ir::Target;
+use serde_json::{Value, json};
+
+use super::{cpu, cuda, write::scratch};
+use crate::{diagnostic::Diagnostic, trouble::Trouble};
+
+/// What the bundle's own program said.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    /// The largest error in parts of the tolerance.
+    pub(super) error: Option<f64>,
+    /// The speed that it saw.
+    pub(super) gflops: Option<f64>,
+    /// All that it printed.
+    pub(super) words: String,
+}
+
+impl Verdict {
+    pub(super) fn data(&self) -> Value {
+        json!({"ok": true, "max_error_in_tolerances": self.error, "gflops": self.gflops})
+    }
+}
+
+/// The code with which the bundle's program says that there is nothing to run on, as test harnesses know it.
+const NO_DEVICE: i32 = 77;
+
+/// Builds and runs the bundle in a folder.
+///
+/// # Errors
+/// [`Trouble::BundleWrong`] where it does not build or its numbers are wrong, [`Trouble::BundleNotRun`] where it was
+/// built and there is no device to run it on.
+pub(super) fn bundle(folder: &Path, target: &Target) -> Result<Verdict, Diagnostic> {
+    let copy = scratch()?;
+    let failed = |err| Diagnostic::io(folder, &err);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // The one folder is the crate for candle, which is not built.
+        if entry.path().is_dir() {
+            continue;
+        }
+        fs::copy(entry.path(), copy.path().join(entry.file_name())).map_err(failed)?;
+    }
+    build(copy.path(), target)?;
+    let run = Command::new(copy.path().join("verify"))
+        .current_dir(copy.path())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|err| {
+            Diagnostic::failed(Trouble::BundleWrong, format!("its program does not start: {err}"))
+        })?;
+    judge(&run)
+}
+
+fn build(folder: &Path, target: &Target) -> Result<(), Diagnostic> {
+    let compiler = cc::find()?;
+    let (options, sources, libraries) = match target {
+        Target::Cpu => (cpu::OPTIONS, &cpu::SOURCES[..], &["-lm", "-pthread"][..]),
+        Target::Cuda(_) => (cuda::OPTIONS, &cuda::SOURCES[..], &["-lm", "-ldl"][..]),
+    };
+    let (program, arguments) = compiler.command.split_first().expect("a compiler that answered has a name");
+    let out = Command::new(program)
+        .args(arguments)
+        .args(options.split_whitespace())
+        .args(["-o", "verify"])
+        .args(sources)
+        .args(libraries)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output();
+    match out {
+        Ok(it) if it.status.success() => Ok(()),
+        Ok(it) => Err(Diagnostic::failed(Trouble::BundleWrong, format!("it does not build: {}", said(&it)))),
+        Err(err) => {
+            Err(Diagnostic::failed(Trouble::BundleWrong, format!("it does not build: {program}: {err}")))
+        }
+    }
+}
+
+fn judge(run: &Output) -> Result<Verdict, Diagnostic> {
+    let words = said(run);
+    let number = |line: &str, after: &str| line.split_once(after)?.1.split_whitespace().next()?.parse().ok();
+    match run.status.code() {
+        Some(0) => Ok(Verdict {
+            error: words.lines().find_map(|it| number(it, "max error ")),
+            gflops: words.lines().find_map(|it| number(it, " ms, ")),
+            words,
+        }),
+        Some(NO_DEVICE) => Err(Diagnostic::usage(
+            Trouble::BundleNotRun,
+            format!("the bundle was built, and there is no GPU to run it on: {words}"),
+        )
+        .help("run `make check` in the bundle on a machine that has one".to_owned())),
+        Some(_) => Err(Diagnostic::failed(Trouble::BundleWrong, format!("its own program says: {words}"))),
+        None => {
+            Err(Diagnostic::failed(Trouble::BundleWrong, format!("its program was killed ({})", run.status)))
+        }
+    }
+}
+
+fn said(out: &Output) -> String {
+    let text = [&out.stdout[..], &out.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    if text.is_empty() { out.status.to_string() } else { text }
+}

@@ -1,0 +1,71 @@
+//! Measures of lowered kernels: what stands in their source.
+
+use ir::{Module, Op, Role, Scope, Value};
+
+/// Calls `f` with each statement of all kernels, outer before inner.
+fn each<'a>(module: &'a Module, f: &mut dyn FnMut(&'a Op)) {
+    module.kernels.iter().flat_map(|it| &it.body).for_each(|it| it.walk(f));
+}
+
+fn count(module: &Module, is_one: &dyn Fn(&Op) -> bool) -> usize {
+    let mut found = 0;
+    each(module, &mut |op| found += usize::from(is_one(op)));
+    found
+}
+
+/// Statements under a condition.
+pub(super) fn conditions(module: &Module) -> usize {
+    count(module, &|op| matches!(op, Op::If(..)))
+}
+
+/// Asynchronous copies.
+pub(super) fn async_copies(module: &Module) -> usize {
+    count(module, &|op| matches!(op, Op::Copy(..)))
+}
+
+/// Tensor instructions whose names start so.
+pub(super) fn instructions(module: &Module, of: &str) -> usize {
+    let is_one = |value: &Value| matches!(value, Value::Tensor(it, _) if it.name.starts_with(of));
+    count(module, &|op| op.assignment().is_some_and(|(_, value)| is_one(value)))
+}
+
+/// The most groups of copies that any wait leaves under way.
+pub(super) fn in_flight(module: &Module) -> usize {
+    let mut most = 0;
+    each(module, &mut |op| {
+        if let Op::Wait(it) = op {
+            most = most.max(it.in_flight as usize);
+        }
+    });
+    most
+}
+
+/// The bytes of all temporaries in a memory: of one thread, of one block, or of the program.
+pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
+    let args = module.args.values().filter(|it| scope == Scope::Global && it.role == Role::Temp);
+    let args = args.filter_map(|it| Some(it.len.as_int()? as f64 * it.dtype.bytes() as f64)).sum::<f64>();
+    let (mut sum, mut end) = (0.0, 0.0_f64);
+    each(module, &mut |op| {
+        if let Op::Alloc(it) = op
+            && it.scope == scope
+        {
+            let bytes = it.len as f64 * it.dtype.bytes() as f64;
+            // Buffers that share bytes say where they start.
+            match it.offset {
+                Some(at) => end = end.max(at as f64 + bytes),
+                None => sum += bytes,
+            }
+        }
+    });
+    args + sum + end
+}
+
+/// The most threads of a block, or blocks of a grid, of any kernel.
+pub(super) fn launched(module: &Module, threads: bool) -> Option<f64> {
+    let of = |it: &ir::Kernel| -> Option<f64> {
+        let axes = it.launch.iter().filter(|(axis, _)| axis.is_thread() == threads);
+        axes.map(|(_, extent)| extent.as_int().map(|it| it as f64)).product()
+    };
+    let all: Option<Vec<f64>> = module.kernels.iter().map(of).collect();
+    all?.into_iter().reduce(f64::max)
+}

@@ -1,0 +1,269 @@
+//! Somebody at work on the exercises: what each verb does with the folder.
+
+use serde_json::json;
+
+use super::{
+    check::{check, start_value},
+    course::{Exercise, find},
+    place::Place,
+    speed, tell,
+};
+use crate::{
+    command::climb::wrapped,
+    diagnostic::Diagnostic,
+    term::{shell::Shell, table::Table},
+    trouble::Trouble,
+};
+
+/// Somebody's exercises.
+pub(super) struct Learner {
+    pub(super) place: Place,
+}
+
+impl Learner {
+    pub(super) fn new(place: Place) -> Learner {
+        Learner { place }
+    }
+
+    /// Whether the text of an exercise is solved, checked only if that is not known.
+    fn is_solved(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<bool, Diagnostic> {
+        let text = self.place.text(exercise)?;
+        if let Some(known) = self.place.known(exercise, &text) {
+            return Ok(known);
+        }
+        // What was not touched is not solved: a test holds the exercises to that.
+        let solved = text != exercise.start && {
+            shell.progress(&exercise.name);
+            let solved = check(exercise, &self.place.path(exercise), &text, shell).is_solved();
+            shell.done();
+            solved
+        };
+        self.place.remember(exercise, &text, solved)?;
+        Ok(solved)
+    }
+
+    /// The first exercise that is not solved.
+    pub(super) fn next<'a>(
+        &mut self,
+        all: &'a [Exercise],
+        shell: &mut Shell<'_>,
+    ) -> Result<Option<&'a Exercise>, Diagnostic> {
+        for it in all {
+            if !self.is_solved(it, shell)? {
+                return Ok(Some(it));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The exercise of a name, else the current one.
+    pub(super) fn named<'a>(
+        &mut self,
+        name: Option<&str>,
+        all: &'a [Exercise],
+        shell: &mut Shell<'_>,
+    ) -> Result<Option<&'a Exercise>, Diagnostic> {
+        match name {
+            Some(name) => find(all, name).map(Some),
+            None => self.next(all, shell),
+        }
+    }
+
+    /// How many are known to be solved.
+    pub(super) fn solved(&self, all: &[Exercise]) -> Result<usize, Diagnostic> {
+        let mut count = 0;
+        for it in all {
+            count += usize::from(self.place.known(it, &self.place.text(it)?) == Some(true));
+        }
+        Ok(count)
+    }
+
+    /// Checks a text, tells, and remembers.
+    pub(super) fn check_and_tell(
+        &mut self,
+        exercise: &Exercise,
+        text: &str,
+        shell: &mut Shell<'_>,
+    ) -> Result<bool, Diagnostic> {
+        shell.progress(&exercise.name);
+        let outcome = check(exercise, &self.place.path(exercise), text, shell);
+        let start = if outcome.is_solved() { start_value(exercise, shell) } else { None };
+        shell.done();
+        tell(exercise, &outcome, start, shell)?;
+        self.place.remember(exercise, text, outcome.is_solved())?;
+        Ok(outcome.is_solved())
+    }
+
+    pub(super) fn check_one(
+        &mut self,
+        exercise: &Exercise,
+        all: &[Exercise],
+        speed: bool,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        let text = self.place.text(exercise)?;
+        if !self.check_and_tell(exercise, &text, shell)? {
+            let title = format!("{} is not solved", exercise.name);
+            return Err(Diagnostic::failed(Trouble::Unsolved, title)
+                .help(format!("`tilewright learn hint {}`", exercise.name)));
+        }
+        if speed {
+            tell_speed(exercise, &text, shell)?;
+        }
+        let next = self.next(all, shell)?.map(|it| it.name.as_str());
+        if shell.json {
+            return shell.json(&json!({"ok": true, "next": next}));
+        }
+        writeln!(shell.out, "next: {}", next.unwrap_or("nothing, all are solved"))?;
+        Ok(())
+    }
+
+    /// Checks all anew, whatever is remembered.
+    pub(super) fn check_all(
+        &mut self,
+        all: &[Exercise],
+        speed: bool,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        let mut open = vec![];
+        for exercise in all {
+            let text = self.place.text(exercise)?;
+            if text == exercise.start {
+                if shell.json {
+                    shell.json(&json!({"ok": false, "exercise": exercise.name, "untouched": true}))?;
+                }
+                self.place.remember(exercise, &text, false)?;
+                open.push(exercise.name.as_str());
+            } else if !self.check_and_tell(exercise, &text, shell)? {
+                open.push(exercise.name.as_str());
+            } else if speed {
+                tell_speed(exercise, &text, shell)?;
+            }
+        }
+        let solved = all.len() - open.len();
+        let Some(next) = open.first() else {
+            return if shell.json {
+                shell.json(&json!({"ok": true, "solved": solved, "of": all.len(), "next": null}))
+            } else {
+                Ok(writeln!(shell.out, "all {} exercises are solved", all.len())?)
+            };
+        };
+        let title = format!("{solved} of {} exercises are solved; the next one is {next}", all.len());
+        Err(Diagnostic::failed(Trouble::Unsolved, title).help(format!("`tilewright learn hint {next}`")))
+    }
+
+    pub(super) fn list(&mut self, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut table = Table::new(["", "exercise", "title"]);
+        let (mut solved, mut next) = (0, None);
+        for it in all {
+            let done = self.is_solved(it, shell)?;
+            solved += usize::from(done);
+            if !done && next.is_none() {
+                next = Some(it.name.as_str());
+            }
+            if shell.json {
+                shell.json(&json!({"exercise": it.name, "title": it.lesson.title, "solved": done}))?;
+            }
+            let mark = match (done, next == Some(it.name.as_str())) {
+                (true, _) => "✓",
+                (false, true) => "→",
+                (false, false) => "·",
+            };
+            table.row([mark, &it.name, &it.lesson.title]);
+        }
+        if shell.json {
+            return shell.json(&json!({"ok": true, "solved": solved, "of": all.len(), "next": next}));
+        }
+        table.print(shell.out)?;
+        writeln!(shell.out, "\n{solved} of {} solved", all.len())?;
+        Ok(())
+    }
+
+    pub(super) fn hint(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let shown = self.place.next_hint(exercise)?;
+        let hints = &exercise.lesson.hints;
+        if shell.json {
+            let (name, of) = (&exercise.name, hints.len());
+            return shell.json(&json!({"ok": true, "exercise": name, "hints": hints[..shown], "of": of}));
+        }
+        writeln!(shell.out, "{}: {}", exercise.name, exercise.lesson.title)?;
+        for (n, hint) in hints.iter().take(shown).enumerate() {
+            wrapped(&format!("{}. {hint}", n + 1), "  ", "     ", shell.out)?;
+        }
+        if shown < hints.len() {
+            writeln!(shell.out, "  {} of {}; ask again for more", shown, hints.len())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn diff(&self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let text = self.place.text(exercise)?;
+        let changed = text != exercise.start;
+        let diff = if changed { schedule::diff_text(&exercise.start, &text, 2) } else { String::new() };
+        if shell.json {
+            let name = &exercise.name;
+            return shell.json(&json!({"ok": true, "exercise": name, "changed": changed, "diff": diff}));
+        }
+        if changed {
+            write!(shell.out, "{diff}")?;
+        } else {
+            writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn solution(
+        &mut self,
+        name: Option<&str>,
+        force: bool,
+        all: &[Exercise],
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        let exercise = if let Some(name) = name {
+            find(all, name)?
+        } else {
+            // The one before the first that is not solved.
+            let next = self.next(all, shell)?.map(|it| it.name.clone());
+            let done = all.iter().take_while(|it| Some(&it.name) != next.as_ref());
+            done.last().ok_or_else(|| {
+                Diagnostic::failed(Trouble::Unsolved, "nothing is solved yet")
+                    .help("name an exercise, and add `--force`".to_owned())
+            })?
+        };
+        if !force && !self.is_solved(exercise, shell)? {
+            let title = format!("{} is not solved yet", exercise.name);
+            let help =
+                format!("`tilewright learn hint {}` helps; `--force` shows it all the same", exercise.name);
+            return Err(Diagnostic::failed(Trouble::Unsolved, title).help(help));
+        }
+        if shell.json {
+            let (name, text) = (&exercise.name, &exercise.solution);
+            return shell.json(&json!({"ok": true, "exercise": name, "solution": text}));
+        }
+        write!(shell.out, "{}", exercise.solution)?;
+        Ok(())
+    }
+
+    pub(super) fn reset(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let kept = self.place.reset(exercise)?;
+        if shell.json {
+            return shell.json(&json!({"ok": true, "exercise": exercise.name, "kept": kept}));
+        }
+        writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
+        if let Some(kept) = kept {
+            writeln!(shell.out, "what stood there is in {}", kept.display())?;
+        }
+        Ok(())
+    }
+}
+
+fn tell_speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    // A machine that is not there is no reason to fail: the exercise is solved.
+    let words =
+        speed::speed(exercise, text, shell).unwrap_or_else(|err| format!("no speed-up: {}", err.message()));
+    if shell.json {
+        return shell.json(&json!({"exercise": exercise.name, "speed": words}));
+    }
+    wrapped(&words, "  ", "    ", shell.out)?;
+    Ok(())
+}

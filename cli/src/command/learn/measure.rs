@@ -1,0 +1,200 @@
+//! What a schedule can be measured by without a clock: properties of the program, of the kernel, and what the virtual
+//! GPU counts. The same schedule has the same numbers everywhere.
+//!
+//! A measure asks what is done, never how a script says it: which memory a block walks through and in what steps, not
+//! which `split` made the loops. Blocks and buffers have the names of the workload.
+
+use codegen::vgpu::{Counters, Direction, Traffic};
+use ir::{Annotation, Func, IterKind, LoopKind, Module, Name, Role, Scope};
+use serde::Deserialize;
+
+use super::{kernel, nest};
+
+/// Something measured.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum What {
+    /// How many elements of a buffer lie between two turns of the innermost loop around a block.
+    Stride { block: Name, buffer: Name },
+    /// How many bytes of a buffer a block reads between two uses of one element.
+    Reuse { block: Name, buffer: Name },
+    /// How often a block computes for each element that it reads, in one turn of the innermost loop of its sum.
+    Intensity { block: Name },
+    /// Conditions that the kernels ask.
+    Conditions,
+    /// The lanes of the narrowest vectors that write a buffer.
+    Lanes { buffer: Name },
+    /// Copies of a buffer that are made, a part at a time, in a loop of their reader.
+    Copies { buffer: Name, scope: String },
+    /// Blocks that sum up in a memory.
+    Sums { scope: String },
+    /// Bytes of temporaries in a memory.
+    Temporary { scope: String },
+    /// Temporaries in global memory.
+    Temporaries,
+    /// Iterations that threads of a CPU share, of the outermost loop around a block.
+    Parallel { block: Name },
+    /// Threads of a block.
+    Threads,
+    /// Blocks of a grid.
+    Blocks,
+    /// Stages of the longest software pipeline.
+    Stages,
+    /// Groups of asynchronous copies that may be under way at a wait.
+    InFlight,
+    /// Asynchronous copies in the source.
+    AsyncCopies,
+    /// Tensor instructions in the source whose names start so.
+    Instructions { of: String },
+    /// Bytes of shared memory of a block.
+    SharedBytes,
+    /// Requests to global and shared memory.
+    Requests,
+    /// Requests that read a buffer.
+    Reads { buffer: Name },
+    /// Requests that write a buffer.
+    Writes { buffer: Name },
+    /// Wavefronts of shared memory for one that would do.
+    SharedRatio,
+    /// Sectors of global memory for one that would do.
+    GlobalRatio,
+    /// Sectors of global memory.
+    Sectors,
+    /// Barriers that blocks pass.
+    Barriers,
+}
+
+/// A schedule, ready to be measured.
+pub(super) struct Seen {
+    /// The scheduled program and its kernels, at the sizes of the script.
+    pub(super) func: Func,
+    pub(super) module: Module,
+    /// What the virtual GPU counted at the sizes of the check; empty if it did not run.
+    pub(super) counters: Vec<Counters>,
+}
+
+impl What {
+    /// The value, if the program has what is asked about.
+    pub(super) fn of(&self, seen: &Seen) -> Option<f64> {
+        let count = |it: usize| Some(it as f64);
+        match self {
+            What::Stride { block, buffer } => nest::stride(&seen.func, block, buffer).map(|it| it as f64),
+            What::Reuse { block, buffer } => nest::reuse(&seen.func, block, buffer),
+            What::Intensity { block } => nest::intensity(&seen.func, block),
+            What::Conditions => count(kernel::conditions(&seen.module)),
+            What::Lanes { buffer } => nest::lanes(&seen.func, buffer),
+            What::Copies { buffer, scope } => count(nest::copies(&seen.func, buffer, Scope::parse(scope)?)),
+            What::Sums { scope } => count(sums(&seen.func, Scope::parse(scope)?)),
+            What::Temporary { scope } => Some(kernel::temporary(&seen.module, Scope::parse(scope)?)),
+            What::Temporaries => {
+                let is_one = |it: &&ir::Buffer| it.role == Role::Temp && it.scope == Scope::Global;
+                count(seen.func.buffers.values().filter(is_one).count())
+            }
+            What::Parallel { block } => {
+                let loops = seen.func.loops_of(block)?;
+                let outer = loops.first().filter(|it| it.kind == LoopKind::Parallel);
+                outer.map_or(Some(1.0), |it| it.extent.as_int().map(|it| it as f64))
+            }
+            What::Threads => kernel::launched(&seen.module, true),
+            What::Blocks => kernel::launched(&seen.module, false),
+            What::Stages => count(stages(&seen.func)),
+            What::InFlight => count(kernel::in_flight(&seen.module)),
+            What::AsyncCopies => count(kernel::async_copies(&seen.module)),
+            What::Instructions { of } => count(kernel::instructions(&seen.module, of)),
+            What::SharedBytes => Some(kernel::temporary(&seen.module, Scope::Shared)),
+            What::Requests => seen.sum(&|_| true, &|it| it.requests),
+            What::Reads { buffer } => {
+                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Read, &|it| it.requests)
+            }
+            What::Writes { buffer } => {
+                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Write, &|it| it.requests)
+            }
+            What::SharedRatio => seen.ratio("shared"),
+            What::GlobalRatio => seen.ratio("global"),
+            What::Sectors => seen.sum(&|it| it.space == "global", &|it| it.units),
+            What::Barriers => {
+                let sum: u64 = seen.counters.iter().map(|it| it.barriers).sum();
+                (!seen.counters.is_empty()).then_some(sum as f64)
+            }
+        }
+    }
+
+    /// What it is, in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            What::Stride { block, buffer } => {
+                format!(
+                    "elements of `{buffer}` from one turn of the innermost loop around `{block}` to the next"
+                )
+            }
+            What::Reuse { block, buffer } => {
+                format!("bytes of `{buffer}` that `{block}` reads between two uses of one element")
+            }
+            What::Intensity { block } => {
+                format!("multiply-adds of `{block}` for each number that it reads, in one turn of its sum")
+            }
+            What::Conditions => "conditions in the program".to_owned(),
+            What::Lanes { buffer } => format!("lanes of the vectors that write `{buffer}`"),
+            What::Copies { buffer, scope } => format!("copies of tiles of `{buffer}` in {scope} memory"),
+            What::Sums { scope } => format!("blocks that sum up in {scope} memory"),
+            What::Temporary { scope } => format!("bytes of temporaries in {scope} memory"),
+            What::Temporaries => "temporary matrices in global memory".to_owned(),
+            What::Parallel { block } => format!("iterations around `{block}` that threads can share"),
+            What::Threads => "threads in a block".to_owned(),
+            What::Blocks => "blocks in the grid".to_owned(),
+            What::Stages => "stages of the pipeline".to_owned(),
+            What::InFlight => "groups of copies under way while one is waited for".to_owned(),
+            What::AsyncCopies => "asynchronous copies in the source".to_owned(),
+            What::Instructions { of } => format!("instructions `{of}…` in the source"),
+            What::SharedBytes => "bytes of shared memory for a block".to_owned(),
+            What::Requests => "requests to memory".to_owned(),
+            What::Reads { buffer } => format!("requests that read `{buffer}`"),
+            What::Writes { buffer } => format!("requests that write `{buffer}`"),
+            What::SharedRatio => "wavefronts of shared memory for each that would do".to_owned(),
+            What::GlobalRatio => "sectors of global memory for each that would do".to_owned(),
+            What::Sectors => "sectors of global memory".to_owned(),
+            What::Barriers => "barriers passed by blocks".to_owned(),
+        }
+    }
+}
+
+impl Seen {
+    fn traffic(&self) -> impl Iterator<Item = &Traffic> {
+        self.counters.iter().flat_map(|it| &it.traffic)
+    }
+
+    /// Of the accesses that were counted; `None` if nothing ran.
+    fn sum(&self, of: &dyn Fn(&Traffic) -> bool, what: &dyn Fn(&Traffic) -> u64) -> Option<f64> {
+        let sum: u64 = self.traffic().filter(|it| of(it)).map(what).sum();
+        (!self.counters.is_empty()).then_some(sum as f64)
+    }
+
+    /// `None` if the memory was not used.
+    fn ratio(&self, space: &str) -> Option<f64> {
+        let units = self.sum(&|it| it.space == space, &|it| it.units)?;
+        let ideal = self.sum(&|it| it.space == space, &|it| it.ideal)?;
+        (ideal > 0.0).then(|| units / ideal)
+    }
+}
+
+/// Blocks that reduce into buffers of a scope.
+fn sums(func: &Func, scope: Scope) -> usize {
+    let in_scope = |name: &Name| func.buffers.get(name).is_some_and(|it| it.scope == scope);
+    let is_one = |it: &&&ir::Block| {
+        it.iters.iter().any(|it| it.kind == IterKind::Reduce)
+            && it.writes().iter().all(|it| in_scope(&it.buffer))
+    };
+    func.body.blocks().iter().filter(is_one).count()
+}
+
+/// One more than the last stage of any pipeline; 1 without a pipeline.
+fn stages(func: &Func) -> usize {
+    let last = |it: &Annotation| match it {
+        Annotation::Map(it) => it.values().copied().max(),
+        Annotation::List(it) => it.iter().copied().max(),
+        Annotation::Int(_) | Annotation::Text(_) => None,
+    };
+    let loops = func.loops();
+    let all = loops.iter().filter_map(|it| last(it.annotations.get("software_pipeline_stage")?));
+    all.max().and_then(|it| usize::try_from(it).ok()).unwrap_or(0) + 1
+}

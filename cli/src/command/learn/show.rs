@@ -1,0 +1,93 @@
+//! Exercises in words.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::{
+    check::{Found, Outcome},
+    course::{Exercise, Goal},
+};
+use crate::{
+    command::climb::wrapped,
+    term::shell::{Shell, Style},
+};
+
+/// A measured number: whole ones in groups, others with two places.
+pub(super) fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        let text = format!("{:.0}", value.abs());
+        let mut out = String::from(if value < 0.0 { "-" } else { "" });
+        for (n, digit) in text.chars().enumerate() {
+            if n > 0 && (text.len() - n).is_multiple_of(3) {
+                out.push(',');
+            }
+            out.push(digit);
+        }
+        return out;
+    }
+    format!("{value:.2}")
+}
+
+/// An exercise that was checked: what is wrong, or what was learnt.
+pub(super) fn outcome(
+    exercise: &Exercise,
+    outcome: &Outcome,
+    start: Option<f64>,
+    shell: &mut Shell<'_>,
+) -> io::Result<()> {
+    let (style, mark) = if outcome.is_solved() { (Style::Good, "✓") } else { (Style::Bad, "✗") };
+    let (mark, colour) = (shell.paint(style, mark), shell.colour);
+    let out = &mut *shell.out;
+    writeln!(out, "{mark} {}: {}", exercise.name, exercise.lesson.title)?;
+    if let Some(refused) = &outcome.refused {
+        writeln!(out, "{}", refused.render(colour))?;
+        return Ok(());
+    }
+    for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&outcome.results).enumerate() {
+        if !outcome.is_solved() {
+            wrapped(&goal_words(goal, *found), "  ", "      ", out)?;
+        } else if n == 0 {
+            wrapped(&format!("learnt: {}", exercise.lesson.learnt), "  ", "    ", out)?;
+            wrapped(&gained_words(goal, *found, start), "  ", "    ", out)?;
+        }
+    }
+    Ok(())
+}
+
+fn goal_words(goal: &Goal, found: Found) -> String {
+    let what = goal.what.words();
+    match (found.holds, found.value) {
+        (true, Some(value)) => format!("✓ {what}: {}", number(value)),
+        (_, Some(value)) => format!("✗ {what}: {}, and {} is wanted", number(value), goal.words()),
+        (_, None) => format!("✗ {what}: there are none, and {} is wanted", goal.words()),
+    }
+}
+
+/// `elements of `B` from one turn …: 512 -> 1`.
+fn gained_words(goal: &Goal, found: Found, start: Option<f64>) -> String {
+    let word = |it: Option<f64>| it.map_or("—".to_owned(), number);
+    format!("{}: {} -> {}", goal.what.words(), word(start), word(found.value))
+}
+
+/// The same for `--json`.
+pub(super) fn outcome_data(exercise: &Exercise, outcome: &Outcome, start: Option<f64>) -> Value {
+    let goals = exercise.lesson.goals.iter().zip(&outcome.results).map(|(goal, found)| {
+        json!({
+            "what": goal.what.words(),
+            "at_most": goal.at_most,
+            "at_least": goal.at_least,
+            "value": found.value,
+            "ok": found.holds,
+        })
+    });
+    json!({
+        "ok": outcome.is_solved(),
+        "exercise": exercise.name,
+        "title": exercise.lesson.title,
+        "goals": goals.collect::<Vec<_>>(),
+        "refused": outcome.refused.as_ref().map(crate::diagnostic::Diagnostic::data),
+        "start": start,
+        "learnt": outcome.is_solved().then_some(&exercise.lesson.learnt),
+    })
+}

@@ -1,0 +1,248 @@
+//! `tilewright tutorial --ablate`: what each step of a rung is worth, by leaving it out.
+//!
+//! All schedules that build are verified and timed in one comparison, so that a step's worth is a ratio within rounds. The
+//! whole schedule takes part twice; what it shows against itself is the noise, and no smaller difference is told.
+
+use codegen::device::Machine;
+use ir::Target;
+use serde_json::{Value, json};
+use tuner::{Bench, Comparison, Failure, Measured, Settings, log::Interval};
+
+use crate::{
+    build::{Built, build},
+    command::{
+        climb::{versus, wrapped},
+        measure::{bench_error, case, compare, failure_words, gflops_words},
+    },
+    diagnostic::Diagnostic,
+    plan::Plan,
+    term::{markup::shortened, shell::Shell, table::Table},
+    trouble::Trouble,
+};
+
+use super::without::{Needed, Without, without_each};
+
+/// A rung at a size.
+pub(super) struct Ablation<'a> {
+    pub(super) ladder: &'a str,
+    pub(super) rung: &'a str,
+    pub(super) size: &'a str,
+    pub(super) plan: &'a Plan,
+    pub(super) target: &'a Target,
+}
+
+/// A step and what came of leaving it out.
+struct Row {
+    without: Without,
+    /// Its place in the comparison, unless the code is that of the whole schedule.
+    candidate: Option<usize>,
+}
+
+/// What a step does for the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Helps,
+    NoEffect,
+    Hurts,
+    SameCode,
+    Needed,
+    Failed,
+}
+
+impl Ablation<'_> {
+    /// Measures and tells.
+    pub(super) fn run(
+        &self,
+        machine: &mut dyn Machine,
+        seed: u64,
+        settings: &Settings,
+        shell: &mut Shell<'_>,
+    ) -> Result<(), Diagnostic> {
+        let full = build(self.plan.schedule(self.target, None)?.func(), self.target, &self.plan.dims)?;
+        let (rows, built) = self.build_all(&full, shell);
+        let case = case(self.plan, seed)?;
+        let inputs = case.inputs();
+        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+        let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(bench_error)?;
+        let twins = [("the whole schedule", &full), ("the same again", &full)];
+        let all: Vec<_> =
+            twins.into_iter().chain(built.iter().map(|(it, built)| (it.as_str(), built))).collect();
+        let settings = Settings { baseline: false, ..settings.clone() };
+        let comparison = compare(&mut bench, &all, &settings, self.size, shell);
+        shell.done();
+        if shell.json {
+            self.json(&rows, &comparison, shell)?;
+        } else {
+            self.print(&rows, &comparison, shell)?;
+        }
+        // That a machine cannot run what is left without a step is an answer; wrong numbers never are.
+        let is_wrong =
+            |it: &&Measured| matches!(it.failure, Some(Failure::Wrong | Failure::WrongAfterTiming));
+        let (whole, others) = comparison.candidates.split_at(2);
+        let failed = whole.iter().find(|it| it.failure.is_some()).or(others.iter().find(is_wrong));
+        match failed.map(|it| (it, failure_words(it).unwrap_or_default())) {
+            None => Ok(()),
+            Some((it, words)) => {
+                Err(Diagnostic::failed(Trouble::NoResult, format!("{} has no result: {words}", it.label)))
+            }
+        }
+    }
+
+    fn build_all(&self, full: &Built, shell: &mut Shell<'_>) -> (Vec<Row>, Vec<(String, Built)>) {
+        let (mut rows, mut built) = (vec![], vec![]);
+        for mut without in without_each(self.plan, self.target) {
+            let label = format!("without step {}", without.at + 1);
+            shell.progress(&format!("compiling {label}"));
+            let made = match &without.program {
+                Ok(func) => build(func, self.target, &self.plan.dims).map(Some),
+                Err(_) => Ok(None),
+            };
+            let mut candidate = None;
+            match made {
+                Ok(Some(it)) if it.source != full.source => {
+                    // Before the others come the whole schedule and its twin.
+                    candidate = Some(built.len() + 2);
+                    built.push((label, it));
+                }
+                Ok(Some(_) | None) => {}
+                Err(err) => {
+                    let message = err.message().to_owned();
+                    without.program = Err(Needed { by: None, code: err.code(), message });
+                }
+            }
+            rows.push(Row { without, candidate });
+        }
+        (rows, built)
+    }
+
+    fn print(&self, rows: &[Row], found: &Comparison, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let out = &mut *shell.out;
+        let whole = &found.candidates[0];
+        let gflops = whole.gflops.map_or("no".to_owned(), gflops_words);
+        writeln!(
+            out,
+            "{}, rung {}, at {}: {gflops} GFLOPS with all steps",
+            self.ladder, self.rung, self.size
+        )?;
+        if let Some(it) = versus(whole, &found.candidates[1]) {
+            writeln!(out, "noise: the same program against itself {:.3} to {:.3}", it.low, it.high)?;
+        }
+        writeln!(
+            out,
+            "\nWithout one step, all in the same rounds; worth is how many times as fast it makes the rest"
+        )?;
+        let mut table = Table::new(["step", "", "GFLOPS without", "worth", "95 % interval", "verdict"]);
+        for row in rows.iter().filter(|it| it.without.program.is_ok()) {
+            table.row(self.cells(row, found));
+        }
+        table.print(out)?;
+        let needed = rows.iter().filter_map(|it| Some((&it.without, it.without.program.as_ref().err()?)));
+        let needed: Vec<_> = needed.collect();
+        if !needed.is_empty() {
+            writeln!(out, "\nNeeded: without these steps the rest is refused")?;
+        }
+        for (it, why) in needed {
+            wrapped(
+                &format!("{}. {}: {}", it.at + 1, self.word(it.at), self.reason(why)),
+                "  ",
+                "     ",
+                out,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn cells(&self, row: &Row, found: &Comparison) -> Vec<String> {
+        let at = row.without.at;
+        let mut cells = vec![(at + 1).to_string(), shortened(&self.word(at), 40)];
+        let dash = || "—".to_owned();
+        let failure = row.candidate.and_then(|it| failure_words(&found.candidates[it]));
+        match (row.candidate, worth(row, found), failure) {
+            (_, _, Some(failure)) => cells.extend([dash(), dash(), dash(), format!("✗ {failure}")]),
+            (Some(candidate), Some(ratio), None) => cells.extend([
+                found.candidates[candidate].gflops.map_or_else(dash, gflops_words),
+                format!("{:.2}x", ratio.median),
+                format!("{:.3} to {:.3}", ratio.low, ratio.high),
+                verdict(row, found).as_str().to_owned(),
+            ]),
+            (_, _, None) => cells.extend([dash(), dash(), dash(), Verdict::SameCode.as_str().to_owned()]),
+        }
+        if !row.without.with.is_empty() {
+            let last = cells.pop().unwrap_or_default();
+            let numbers: Vec<String> = row.without.with.iter().map(|it| (it + 1).to_string()).collect();
+            cells.push(format!("{last}; with it went {}", numbers.join(", ")));
+        }
+        cells
+    }
+
+    fn json(&self, rows: &[Row], found: &Comparison, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        for row in rows {
+            let it = &row.without;
+            let needed = it.program.as_ref().err().map(|why| {
+                json!({"step": why.by.map(|it| it + 1), "code": why.code.to_string(), "error": why.message})
+            });
+            let measured = row.candidate.map(|it| &found.candidates[it]);
+            shell.json(&json!({
+                "step": it.at + 1,
+                "text": self.word(it.at),
+                "with": it.with.iter().map(|it| it + 1).collect::<Vec<_>>(),
+                "needed": needed,
+                "gflops": measured.and_then(|it| it.gflops),
+                "failure": measured.and_then(failure_words),
+                "worth": worth(row, found),
+                "verdict": verdict(row, found).as_str(),
+            }))?;
+        }
+        let noise: Value =
+            versus(&found.candidates[0], &found.candidates[1]).map_or(Value::Null, |it| json!(it));
+        shell.json(&json!({
+            "ok": found.candidates[..2].iter().all(|it| it.failure.is_none()),
+            "ladder": self.ladder,
+            "rung": self.rung,
+            "size": self.size,
+            "gflops": found.candidates[0].gflops,
+            "noise": noise,
+        }))
+    }
+
+    fn word(&self, at: usize) -> String {
+        self.plan.steps[at].to_ron()
+    }
+
+    fn reason(&self, why: &Needed) -> String {
+        let by = why.by.map(|it| format!(" (step {}, {})", it + 1, self.plan.steps[it].name()));
+        format!("{} {}{}", why.code, why.message, by.unwrap_or_default())
+    }
+}
+
+/// How many times as fast the whole schedule is as the one without a step.
+fn worth(row: &Row, found: &Comparison) -> Option<Interval> {
+    let measured = &found.candidates[row.candidate?];
+    versus(&found.candidates[0], measured).filter(|_| measured.failure.is_none())
+}
+
+fn verdict(row: &Row, found: &Comparison) -> Verdict {
+    let noise = versus(&found.candidates[0], &found.candidates[1]);
+    let (low, high) = noise.map_or((1.0, 1.0), |it| (it.low.min(1.0), it.high.max(1.0)));
+    match (worth(row, found), row.candidate, &row.without.program) {
+        (_, _, Err(_)) => Verdict::Needed,
+        (None, None, Ok(_)) => Verdict::SameCode,
+        (None, Some(_), Ok(_)) => Verdict::Failed,
+        (Some(it), _, Ok(_)) if it.low > high => Verdict::Helps,
+        (Some(it), _, Ok(_)) if it.high < low => Verdict::Hurts,
+        (Some(_), _, Ok(_)) => Verdict::NoEffect,
+    }
+}
+
+impl Verdict {
+    fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Helps => "helps",
+            Verdict::NoEffect => "no effect",
+            Verdict::Hurts => "hurts",
+            Verdict::SameCode => "no effect (the same code)",
+            Verdict::Needed => "needed",
+            Verdict::Failed => "does not run",
+        }
+    }
+}
