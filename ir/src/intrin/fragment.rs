@@ -230,9 +230,13 @@ pub fn rows(
         return Err(LdmatrixError::Tile { rows: size[0], columns: size[1], map });
     }
     let (other, each) = (1 - contiguous, 4 / bytes);
+    // All lanes are asked for all they have, so the map is worked out once.
+    let table = map.table();
     // The element of the tile that a lane has at a place of the registers that the load fills.
     let element = |lane: i64, place: i64| {
-        let mut at = map.element_at(lane, place % map.elements());
+        let number = usize::try_from(lane * map.elements() + place % map.elements());
+        let found = number.ok().and_then(|it| table.get(it)).expect("a table has all lanes and places");
+        let mut at = found.map(|it| i64::try_from(it).expect("a tile is small"));
         at[inner] += place / map.elements() * map.tile[inner];
         at
     };
