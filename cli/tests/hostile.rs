@@ -213,7 +213,7 @@ fn spaces() -> Vec<(&'static str, Vec<u8>)> {
             "a thousand knobs",
             spaced(&format!(
                 "knobs: {{{}}}, ",
-                (0..1000).map(|n| format!("\"k{n}\": [1, 2],")).collect::<String>()
+                (0..1000).map(|n| format!("\"k{n}\": [1, 2]")).collect::<Vec<_>>().join(", ")
             )),
         ),
     ])

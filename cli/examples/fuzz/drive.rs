@@ -169,8 +169,10 @@ impl Fuzzer {
     /// The script without the steps that do not matter.
     fn shrunk(&mut self, mut text: String, verdict: &Verdict) -> String {
         let mut at = 0;
-        while *verdict != Verdict::Hang {
-            let Some(step) = steps(&text).get(at).cloned() else { break };
+        if *verdict == Verdict::Hang {
+            return text;
+        }
+        while let Some(step) = steps(&text).get(at).cloned() {
             let comma = usize::from(text[step.end..].starts_with(','));
             let less = format!("{}{}", &text[..step.start], &text[step.end + comma..]);
             if self.run(&less) == *verdict { text = less } else { at += 1 }
