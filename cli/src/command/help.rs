@@ -17,13 +17,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "tutorial",
         &[
-            ("tutorial list", "what ladders there are"),
-            ("tutorial", "climb the ladder of the CPU"),
-            ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
-            ("tutorial matmul-cpu --until 3 --size 256", "three rungs, at another size"),
             ("tutorial list", "every ladder that ships"),
+            ("tutorial matmul-cpu --until 3 --size 256", "climb three rungs, at another size"),
             ("tutorial matmul-cpu --step pack --code", "one rung, with the C that it changes"),
-            ("tutorial matmul-cpu --ablate", "what each step of the last rung is worth"),
+            ("tutorial matmul-cuda-f32 --target vgpu", "look for races, without a GPU"),
         ],
     ),
     (
