@@ -114,8 +114,9 @@ mod tests {
         let scaled =
             |by: f64, seed| uniform(seed, 31).iter().map(|it| by * (0.9 + 0.2 * it)).collect::<Vec<_>>();
         let found = unpaired_ratio(&scaled(1.0, 4), &scaled(2.0, 5), 1).unwrap();
-        assert!(1.9 < found.low && found.low <= found.median && found.median <= found.high, "{found:?}");
-        assert!(found.high < 2.1 && found.rounds == 31, "{found:?}");
+        // The median of 31 of these varies by 1.7 %, the ratio of two by 2.5 %: four of those.
+        assert!(1.8 < found.low && found.low <= found.median && found.median <= found.high, "{found:?}");
+        assert!(found.high < 2.2 && found.rounds == 31, "{found:?}");
         assert_eq!(unpaired_ratio(&[], &[1.0], 1), None);
         let one = unpaired_ratio(&[1.0], &[3.0], 1).unwrap();
         assert_eq!((one.median, one.low, one.high), (3.0, 3.0, 3.0));

@@ -114,7 +114,7 @@ mod tests {
         let loud = interval(0.97, 1.0, 1.03);
         let cases = [
             (0.01, interval(1.012, 1.015, 1.02), quiet, Verdict::Faster),
-            (0.02, interval(1.012, 1.015, 1.02), quiet, Verdict::Same),
+            (0.02, interval(1.012, 1.015, 1.019), quiet, Verdict::Same),
             (0.01, interval(0.985, 0.992, 0.999), quiet, Verdict::Ambiguous),
             (0.01, interval(0.992, 0.995, 0.999), quiet, Verdict::Same),
             (0.01, interval(0.97, 0.98, 0.985), quiet, Verdict::Slower),
