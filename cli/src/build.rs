@@ -58,7 +58,7 @@ impl Built {
     /// The same machine code for other values of the symbolic dimensions.
     pub(crate) fn at(&self, dims: &IndexMap<Name, i64>) -> Result<Program, Diagnostic> {
         let binary = self.program.binary.clone();
-        codegen::program(&self.module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))
+        program(&self.func, &self.module, dims, binary)
     }
 }
 
@@ -68,9 +68,19 @@ pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>
     Ok((module, no_effect(func, &pipelines)))
 }
 
-/// The source of a lowered program.
-pub(crate) fn source(module: &Module, target: &Target) -> Result<String, Diagnostic> {
-    emit(module, target).map_err(|err| Diagnostic::failed(&err, err.to_string()))
+/// The source of a lowered program. `func` is what it was lowered from, to point at.
+pub(crate) fn source(func: &Func, module: &Module, target: &Target) -> Result<String, Diagnostic> {
+    emit(module, target).map_err(|err| Diagnostic::emit(func, &err))
+}
+
+/// What a machine loads, at values of the symbolic dimensions.
+fn program(
+    func: &Func,
+    module: &Module,
+    dims: &IndexMap<Name, i64>,
+    binary: Vec<u8>,
+) -> Result<Program, Diagnostic> {
+    codegen::program(module, dims, binary).map_err(|err| Diagnostic::launch(func, &err))
 }
 
 /// Tells with `--verbose` what compiles for a target.
@@ -92,10 +102,9 @@ pub(crate) fn tell_compiler(target: &Target, shell: &mut Shell<'_>) {
 /// Lowers, emits and compiles.
 pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
     let (module, notes) = lower(func, target)?;
-    let source = source(&module, target)?;
+    let source = source(func, &module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;
-    let program =
-        codegen::program(&module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
+    let program = program(func, &module, dims, binary)?;
     Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 
@@ -103,13 +112,12 @@ pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result
 /// not known.
 pub(crate) fn sketch(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
     let (module, notes) = lower(func, target)?;
-    let source = source(&module, target)?;
+    let source = source(func, &module, target)?;
     let (binary, resources) = match machine_code(&source, &func.name, target) {
         Err(DeviceError::Missing { .. }) => (vec![], vec![]),
         it => it?,
     };
-    let program =
-        codegen::program(&module, dims, binary).map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
+    let program = program(func, &module, dims, binary)?;
     Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 

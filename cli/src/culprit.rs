@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ir::{Func, Name, Part, VerifyError, VerifyErrorKind};
+use ir::{Func, Loop, LoopKind, Name, Part, ThreadAxis, VerifyError, VerifyErrorKind};
 use schedule::{Blame, ScheduleError, nearest};
 
 /// The bytes within a step that are to blame, if it shows them.
@@ -55,6 +55,13 @@ fn value(slice: &str, field: &str) -> Option<Range<usize>> {
         }
     }
     None
+}
+
+/// Of the loops bound to these axes the one with the most iterations, as far as they are known.
+pub(crate) fn longest_bound<'a>(func: &'a Func, axes: &[ThreadAxis]) -> Option<&'a Name> {
+    let is_bound = |it: &&Loop| matches!(it.kind, LoopKind::Bound(to) if axes.contains(&to));
+    let bound = func.loops().into_iter().filter(is_bound);
+    bound.rev().max_by_key(|it| it.extent.as_int()).map(|it| &it.var)
 }
 
 /// What was probably meant by a name that a program does not have.

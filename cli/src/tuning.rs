@@ -15,13 +15,19 @@ use schedule::script::ScriptTarget;
 use tuner::{
     Case, Regime, Roofline, Space,
     build::{Problem, target_word},
-    log::{self, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
+    log::{self, Incumbent, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
     pool::{Deadlines, Pool, Role, WorkerSpec},
     sha256,
     tune::{Ended, Seen, TuneError, Tuning},
 };
 
-use crate::{clock, diagnostic::Diagnostic, plan::Plan, trouble::Trouble};
+use crate::{
+    build::{lower, source},
+    clock,
+    diagnostic::Diagnostic,
+    plan::Plan,
+    trouble::Trouble,
+};
 
 /// The processes that compile and measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -104,8 +110,10 @@ pub struct TuneOptions {
     pub strategy: String,
     /// The folder of the log. It must not hold a run under way.
     pub log: PathBuf,
-    /// How far to go, and the finals.
+    /// How far to go, and the finals. Its list of incumbents is made from the one here.
     pub plan: log::Plan,
+    /// Schedules of the same workload that the best have to beat in the finals.
+    pub incumbents: Vec<Plan>,
     /// The processes that compile and measure.
     pub workers: Workers,
 }
@@ -131,6 +139,7 @@ impl TuneOptions {
             strategy: "random".to_owned(),
             log: log.into(),
             plan,
+            incumbents: vec![],
             workers: Workers::default(),
         }
     }
@@ -153,7 +162,10 @@ impl Tuner {
         let space = plan.space()?;
         let pool = options.workers.start(&plan.target(options.target.as_ref(), None))?;
         let target = plan.target(options.target.as_ref(), arch_of(&pool));
-        let limits = log::Plan { exclusive: target == Target::Cpu, ..options.plan.clone() };
+        let incumbents =
+            options.incumbents.iter().map(|it| incumbent(it, plan, &target)).collect::<Result<_, _>>()?;
+        let exclusive = target == Target::Cpu;
+        let limits = log::Plan { exclusive, incumbents, ..options.plan.clone() };
         let strategy = Strategy { name: options.strategy.clone(), params: IndexMap::new() };
         let problem = problem(plan, options.seed, target)?;
         let head = head(plan, &problem, &space, &pool, strategy, limits);
@@ -184,9 +196,28 @@ impl Tuner {
         };
         tuning.run().map_err(|err| match err {
             TuneError::Log(err) => Diagnostic::log(&err),
-            TuneError::Incumbent(_) | TuneError::Diverged { .. } => Diagnostic::failed(&err, err.to_string()),
+            TuneError::Incumbent { .. } | TuneError::Diverged { .. } => {
+                Diagnostic::failed(&err, err.to_string())
+            }
         })
     }
+}
+
+/// The steps of a schedule that the best have to beat. It is refused now and not in the finals, hours later.
+fn incumbent(other: &Plan, plan: &Plan, target: &Target) -> Result<Incumbent, Diagnostic> {
+    let name = other.path.display().to_string();
+    if other.func != plan.func {
+        return Err(other_workload(&name));
+    }
+    let session = other.schedule(target, None)?;
+    let (module, _) = lower(session.func(), target)?;
+    source(session.func(), &module, target)?;
+    Ok(Incumbent { name, steps: other.steps.clone() })
+}
+
+/// What is timed together has to compute the same.
+pub(crate) fn other_workload(name: &str) -> Diagnostic {
+    Diagnostic::failed(Trouble::Incumbent, format!("{name}: its workload is not that of the space"))
 }
 
 /// The architecture that the workers measure on.

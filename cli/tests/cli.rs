@@ -271,7 +271,7 @@ fn the_tutorial_keeps_records_without_being_asked() {
     let climb =
         |state: &str| run(folder.path(), &["tutorial", ".", "--until", "1"], &[("XDG_STATE_HOME", state)]);
     let told = climb("state");
-    assert!(told.contains("1 records were added to state/tilewright/tutorial.jsonl"), "{told}");
+    assert!(told.contains("1 record was added to state/tilewright/tutorial.jsonl"), "{told}");
     let log = fs::read_to_string(folder.path().join("state/tilewright/tutorial.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 1);
 

@@ -29,7 +29,7 @@ fn a_worker_with_nothing_to_do_says_hello_and_ends() {
 fn devices_are_numbers_or_cpu() {
     insta::assert_snapshot!(worker(&["worker", "--device", "gpu"]), @"
     --- stderr
-    error: invalid value 'gpu' for '--device <N|cpu>': a number, or cpu
+    error[TW5024]: invalid value 'gpu' for '--device <N|cpu>': a number, or cpu
 
     For more information, try '--help'.
     --- exit code 2

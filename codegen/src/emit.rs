@@ -39,6 +39,25 @@ ir::codes!(EmitError {
     UnknownBuffer = 2102,
 });
 
+impl EmitError {
+    /// The buffer that the message is about.
+    pub fn buffer(&self) -> &Name {
+        match self {
+            EmitError::StackTooLarge { buffer, .. } | EmitError::UnknownBuffer { buffer, .. } => buffer,
+        }
+    }
+
+    /// What to do about it, if there is one thing to do.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            EmitError::StackTooLarge { .. } => {
+                Some("compute the buffer for one tile at a time, or leave it in global memory".to_owned())
+            }
+            EmitError::UnknownBuffer { .. } => None,
+        }
+    }
+}
+
 /// The source of a program: C for a CPU, CUDA C++ for a GPU. Deterministic.
 ///
 /// A kernel's function is named [`symbol`] of its name.

@@ -13,10 +13,58 @@ pub enum LaunchError {
     NoSize { name: Name },
     #[error("dimension `{name}` is {value}, and sizes start at 1")]
     BadSize { name: Name, value: i64 },
-    #[error("kernel `{kernel}` would have {extent} on {}, and a launch has at most {limit}", axis.as_str())]
-    AxisTooLong { kernel: Name, axis: ThreadAxis, extent: Index, limit: i64 },
-    #[error("`{buffer}` would have {len} elements, which no memory holds")]
-    TooLarge { buffer: Name, len: Index },
+    #[error(
+        "kernel `{kernel}` would have {} on {}, and a launch has from 1 to {limit}",
+        valued(extent, *value),
+        axis.as_str()
+    )]
+    AxisTooLong { kernel: Name, axis: ThreadAxis, extent: Index, value: Option<i64>, limit: i64 },
+    #[error("`{buffer}` would have {} elements, more than memory has addresses for", valued(len, *value))]
+    TooLarge { buffer: Name, len: Index, value: Option<i64> },
+}
+
+/// An expression with its value. Without one it is past 64 bits.
+fn valued(it: &Index, value: Option<i64>) -> String {
+    match (it.as_int(), value) {
+        (Some(it), _) => it.to_string(),
+        (None, Some(value)) => format!("{it} = {value}"),
+        (None, None) => format!("{it} (past 64 bits)"),
+    }
+}
+
+impl LaunchError {
+    /// The axis of the launch that the message is about.
+    pub fn axis(&self) -> Option<ThreadAxis> {
+        match self {
+            LaunchError::AxisTooLong { axis, .. } => Some(*axis),
+            LaunchError::NoSize { .. } | LaunchError::BadSize { .. } | LaunchError::TooLarge { .. } => None,
+        }
+    }
+
+    /// The buffer that the message is about.
+    pub fn buffer(&self) -> Option<&Name> {
+        match self {
+            LaunchError::TooLarge { buffer, .. } => Some(buffer),
+            LaunchError::NoSize { .. } | LaunchError::BadSize { .. } | LaunchError::AxisTooLong { .. } => {
+                None
+            }
+        }
+    }
+
+    /// What to do about it, if there is one thing to do.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            LaunchError::NoSize { .. } | LaunchError::BadSize { .. } => return None,
+            LaunchError::AxisTooLong { axis: ThreadAxis::BlockX, .. } | LaunchError::TooLarge { .. } => {
+                "give a smaller size"
+            }
+            LaunchError::AxisTooLong { axis, .. } if axis.is_thread() => {
+                "split the loop by a constant and bind the inner part"
+            }
+            LaunchError::AxisTooLong { .. } => "bind the loop that grows to blockIdx.x",
+        };
+        Some(help.to_owned())
+    }
 }
 
 ir::codes!(LaunchError {
@@ -38,8 +86,9 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
     let size = |index: &Index| index.eval(&|name| dims.get(name).copied());
 
     let buffers = module.args.iter().map(|(name, arg)| {
-        let bytes = size(&arg.len).and_then(|len| usize::try_from(len).ok()?.checked_mul(arg.dtype.bytes()));
-        bytes.ok_or_else(|| LaunchError::TooLarge { buffer: name.clone(), len: arg.len.clone() })
+        let value = size(&arg.len);
+        let bytes = value.and_then(|len| usize::try_from(len).ok()?.checked_mul(arg.dtype.bytes()));
+        bytes.ok_or_else(|| LaunchError::TooLarge { buffer: name.clone(), len: arg.len.clone(), value })
     });
     let buffers = buffers.collect::<Result<_, _>>()?;
     let launches = module.kernels.iter().map(|kernel| {
@@ -47,14 +96,14 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
         let mut block = [1; 3];
         for (&axis, extent) in &kernel.launch {
             let limit = axis_limit(axis);
-            let value =
-                size(extent).filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
+            let value = size(extent);
+            let fits = value.filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
             let error = || {
                 let (kernel, extent) = (kernel.name.clone(), extent.clone());
-                LaunchError::AxisTooLong { kernel, axis, extent, limit }
+                LaunchError::AxisTooLong { kernel, axis, extent, value, limit }
             };
             let (dims, at) = place(axis, &mut grid, &mut block);
-            dims[at] = value.ok_or_else(error)?;
+            dims[at] = fits.ok_or_else(error)?;
         }
         let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
         Ok(Launch {

@@ -73,6 +73,7 @@ impl<T: Coded> Coded for Box<T> {
 /// code of its own.
 ///
 /// ```
+/// # use tilewright_ir as ir;
 /// #[derive(Debug)]
 /// enum Inner { Small, Large(u32) }
 /// enum Outer { Missing { name: String }, Inner(Inner) }

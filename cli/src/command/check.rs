@@ -36,7 +36,7 @@ impl Check {
         shell.phase("lowering");
         let (module, notes) = lower(session.func(), &target)?;
         // What is lowered may still ask for what the language of the target has no words for.
-        source(&module, &target)?;
+        source(session.func(), &module, &target)?;
         let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
         if shell.json {
             let (target, steps) = (target_word(&target), plan.steps.len());

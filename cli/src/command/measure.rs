@@ -11,7 +11,11 @@ use tuner::{
     append,
 };
 
-use crate::{build::Built, diagnostic::Diagnostic, term::shell::Shell};
+use crate::{
+    build::Built,
+    diagnostic::Diagnostic,
+    term::{shell::Shell, table::counted},
+};
 
 pub(crate) use crate::measuring::{bench_error, case, record};
 
@@ -87,7 +91,10 @@ pub(crate) fn state_log() -> Option<PathBuf> {
 pub(crate) fn keep(path: &Path, records: &[Record]) -> String {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     match folder.and_then(|()| append(path, records, true)) {
-        Ok(_) => format!("{} records were added to {}", records.len(), path.display()),
+        Ok(_) => {
+            let were = if records.len() == 1 { "was" } else { "were" };
+            format!("{} {were} added to {}", counted(records.len(), "record"), path.display())
+        }
         Err(err) => format!("no records were kept: {}: {err}", path.display()),
     }
 }

@@ -72,10 +72,8 @@ impl Replay {
         let wanted = |name: &String| self.run.as_ref().is_none_or(|it| it == name);
         let runs: Vec<_> = log.runs.iter().filter(|it| wanted(it.0)).map(|it| it.1).collect();
         if runs.is_empty() {
-            let wanted = self.run.as_deref().unwrap_or_default();
-            let help = schedule::suggestion(wanted, log.runs.keys().map(|it| &**it));
-            let title = format!("{} has no such run", self.log.display());
-            return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
+            let run = self.run.as_deref();
+            return Err(Diagnostic::no_run(&log, &self.log, run));
         }
         let mut different = 0;
         for it in runs {

@@ -21,6 +21,7 @@ use crate::{
     measuring::RunOptions,
     plan::{Asked, Plan, parse_asked, parse_param},
     term::shell::Shell,
+    term::table::counted,
     trouble::Trouble,
 };
 
@@ -170,12 +171,12 @@ fn print_baselines(
         if let (Some(gflops), Some(ratio)) = (baseline.gflops, ratio) {
             writeln!(
                 shell.out,
-                "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {} rounds)",
+                "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {})",
                 gflops_words(gflops),
                 ratio.median,
                 ratio.min,
                 ratio.max,
-                ratio.rounds
+                counted(ratio.rounds, "round")
             )?;
         }
     }

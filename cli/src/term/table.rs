@@ -50,6 +50,11 @@ fn is_number(cell: &str) -> bool {
     head.is_none_or(|it| it.is_ascii_digit() || it == '—')
 }
 
+/// `1 barrier`, `12,345 barriers`.
+pub(crate) fn counted(number: usize, word: &str) -> String {
+    format!("{} {word}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
+}
+
 /// A number with commas; one of more than 18 digits in powers of ten.
 pub(crate) fn grouped(number: impl Into<u128>) -> String {
     let number = number.into();

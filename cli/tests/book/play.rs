@@ -14,7 +14,7 @@ use crate::{
 /// Plays a page; tells which commands printed something else, or writes down what they printed if that is wanted.
 pub(crate) fn play(path: &Path, repository: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::os::unix::fs::symlink(repository.join("workloads"), folder.path().join("workloads")).unwrap();
     let mut printed = vec![];
     for block in blocks(&text) {
@@ -26,7 +26,7 @@ pub(crate) fn play(path: &Path, repository: &Path) -> Result<(), String> {
             }
             Block::Console { commands, needs } => {
                 if needs == Needs::Nothing || needs == Needs::Nvrtc && has_nvrtc() {
-                    let run = |it: Command| (run(&it.line, folder.path(), needs), it);
+                    let run = |it: Command| (run(&it.line, folder.path(), temporary.path(), needs), it);
                     printed.extend(commands.into_iter().map(run));
                 }
             }
@@ -55,7 +55,7 @@ fn has_nvrtc() -> bool {
 }
 
 /// What a command prints: standard output, standard error, and the exit code if that is not 0.
-fn run(line: &str, folder: &Path, needs: Needs) -> String {
+fn run(line: &str, folder: &Path, temporary: &Path, needs: Needs) -> String {
     let words = words(line);
     let (program, arguments) = words.split_first().unwrap_or_else(|| panic!("`$` without a command"));
     let program = match program.as_str() {
@@ -66,6 +66,8 @@ fn run(line: &str, folder: &Path, needs: Needs) -> String {
     };
     let mut command = Process::new(program);
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    // Devices are locked by files among the temporary ones: two pages may measure at once, their times do not matter.
+    command.env("TMPDIR", temporary);
     command.env("HOME", folder).env_remove("XDG_STATE_HOME").env_remove("COLUMNS").env_remove("VIRTUAL_ENV");
     if needs == Needs::Nothing {
         command.env("TILEWRIGHT_NVRTC_DIR", "no-such-folder");

@@ -159,6 +159,18 @@ impl LowerError {
         }
     }
 
+    /// The axes of a launch that the message is about: the loops bound to them are the culprits.
+    pub fn axes(&self) -> &[ThreadAxis] {
+        match self {
+            LowerError::TooManyThreads { .. } => {
+                &[ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ]
+            }
+            LowerError::AxisTooLong { axis, .. } => std::slice::from_ref(axis),
+            LowerError::LaneCount { .. } => &[ThreadAxis::ThreadX],
+            _ => &[],
+        }
+    }
+
     /// The buffer, where the message is about one first: a block may have the same name.
     pub fn buffer(&self) -> Option<&Name> {
         match self {
@@ -197,7 +209,9 @@ impl LowerError {
                 "compute the producer at the same blockIdx loop, or in its own nest"
             }
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
-            LowerError::TurnsRepeat { .. } => "bind the loop around it to a blockIdx axis, or put it inside",
+            LowerError::TurnsRepeat { .. } => {
+                "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
+            }
             LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
             LowerError::Fragment(err) => return err.help().map(str::to_owned),

@@ -229,7 +229,9 @@ impl Finding {
             Finding::DivergentBarrier { .. } => {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"
             }
-            Finding::DivisionByZero { .. } => "a condition, or a `select`, keeps zero out",
+            Finding::DivisionByZero { .. } => {
+                "keep zero out: by `max(…, 1i32)` from a value of memory, by a condition from one of loops and threads"
+            }
             Finding::TurnsLeft { .. } => "there have to be as many turns as blocks that take one",
             Finding::Deadlock { .. } => {
                 "each block has to end its turn, and the turns have to run from zero without a gap"

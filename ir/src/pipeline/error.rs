@@ -24,7 +24,7 @@ pub enum PipelineError {
         "`{first}` and `{second}` are in one statement of loop `{name}`, and are given different numbers"
     )]
     OneStatement { name: Name, first: Name, second: Name },
-    #[error("`{key}` of loop `{name}` is not a map from its statements to numbers")]
+    #[error("`{key}` of loop `{name}` is neither a map from its statements to numbers nor a list of numbers")]
     NotAMap { name: Name, key: &'static str },
     #[error("block `{block}` is given stage {stage}, and stages start at 0")]
     NegativeStage { block: Name, stage: i64 },

@@ -68,9 +68,7 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
         }
         let inner: Vec<Sum> = dims.iter().map(|it| parted(it, &is_inner).0).collect();
         let each = dims.iter().zip(&inner).all(|(it, inner)| !mixes(it) || steps(inner, bounds).is_some());
-        let all: Option<Vec<_>> = inner.iter().map(|it| digits::of_sum(it, bounds)).collect();
-        let together = || all.is_some_and(|all| digits::are_independent(&all.concat(), bounds));
-        each && (together() || !shares_inner(dims, &mixes, &is_inner))
+        each && (digits::of_sums_are_independent(inner, bounds) || !shares_inner(dims, &mixes, &is_inner))
     };
     let shape = nest.shape(buffer);
     let is_harmless = |guard: &Less, dims: &[Index]| {

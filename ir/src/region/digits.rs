@@ -56,6 +56,36 @@ pub(super) fn are_independent(digits: &[Digit], bounds: &Bounds) -> bool {
     })
 }
 
+/// Whether the subscripts of one access are sums of digits of which every combination occurs.
+///
+/// A variable that stands alone in one term of them all is such a digit, however often its loop runs.
+pub(super) fn of_sums_are_independent(mut sums: Vec<Sum>, bounds: &Bounds) -> bool {
+    let runs_alone = |name: &Name| {
+        let extent = bounds.extent(name);
+        extent.is_some_and(|it| !it.any_var(&|it| bounds.extent(it).is_some()))
+    };
+    let mut alone = vec![];
+    for (n, sum) in sums.iter().enumerate() {
+        for (m, term) in sum.terms.iter().enumerate() {
+            let [Atom::Var(name)] = &term.atoms[..] else { continue };
+            let mut terms = sums
+                .iter()
+                .enumerate()
+                .flat_map(|(n, it)| it.terms.iter().enumerate().map(move |(m, it)| ((n, m), it)));
+            let elsewhere =
+                terms.any(|(at, it)| at != (n, m) && it.atoms.iter().any(|it| it.any_var(&|it| it == name)));
+            if !elsewhere && runs_alone(name) {
+                alone.push((n, m));
+            }
+        }
+    }
+    for (n, m) in alone.into_iter().rev() {
+        sums[n].terms.remove(m);
+    }
+    let all: Option<Vec<_>> = sums.iter().map(|it| of_sum(it, bounds)).collect();
+    all.is_some_and(|all| are_independent(&all.concat(), bounds))
+}
+
 /// The variable of a digit, where the digit begins and where it ends.
 fn part<'a>(atom: &'a Atom, bounds: &Bounds) -> Option<(&'a Name, i64, i64)> {
     let (var, lower, upper) = match atom {

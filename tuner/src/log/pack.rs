@@ -10,7 +10,7 @@ use std::{
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::{
-    Entry, Line, LogError,
+    Damage, Entry, Line, LogError, Reason,
     merge::with_suffix,
     names::{is_packed, segments},
     scan::scan,
@@ -80,17 +80,23 @@ fn pack_segment(segment: &Path) -> Result<Packed, LogError> {
 
 /// Whether the last that is told of the run is that it is finished.
 fn is_finished(segment: &Path) -> Result<bool, LogError> {
-    let mut finished = false;
+    let (mut finished, mut newer) = (false, None);
     scan(segment, &mut |line| {
-        if let Line::Record { raw, .. } = line
-            && raw.kind() == "event"
-            && let Ok(Entry::Event(event)) = raw.entry()
-        {
-            finished = event.what.completes().unwrap_or(finished);
+        match line {
+            Line::Record { raw, .. } if raw.kind() == "event" => {
+                if let Ok(Entry::Event(event)) = raw.entry() {
+                    finished = event.what.completes().unwrap_or(finished);
+                }
+            }
+            Line::Damage(Damage { reason: Reason::Newer(it), .. }) => newer = Some(it),
+            Line::Record { .. } | Line::Damage(_) | Line::Torn(_) => {}
         }
         ControlFlow::Continue(())
     })?;
-    Ok(finished)
+    match newer {
+        Some(version) => Err(LogError::Newer { segment: segment.to_owned(), version }),
+        None => Ok(finished),
+    }
 }
 
 fn unpacks_to(packed: &Path, plain: &Path) -> io::Result<bool> {

@@ -56,6 +56,20 @@ pub fn read(path: &Path) -> Result<Log, LogError> {
 }
 
 impl Log {
+    /// The error of whoever looks for a run and does not find it: where a newer tilewright wrote a segment, that is why.
+    pub fn unread(&self) -> Option<LogError> {
+        self.damage.iter().find_map(|it| match it.reason {
+            Reason::Newer(version) => Some(LogError::Newer { segment: it.segment.clone(), version }),
+            Reason::Checksum { .. }
+            | Reason::NoChecksum
+            | Reason::Joined(_)
+            | Reason::TooLong(_)
+            | Reason::Entry(_)
+            | Reason::Wrong(_)
+            | Reason::Packed(_) => None,
+        })
+    }
+
     fn record(&mut self, place: Place<'_>, raw: Raw<'_>) {
         match raw.entry() {
             Ok(Entry::Run(head)) => {

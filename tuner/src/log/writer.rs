@@ -229,7 +229,8 @@ fn head_of(file: &File, path: &Path) -> Result<String, LogError> {
         Some(head) if head.v > LOG_VERSION => {
             Err(LogError::Newer { segment: path.to_owned(), version: head.v })
         }
-        Some(head) => Ok(head.run),
+        // Whoever goes on with it, merges it or exports it makes a file of the name.
+        Some(head) => names::segment_name(&head.run).map(|_| head.run),
         None => Err(LogError::NoHead(path.to_owned())),
     }
 }

@@ -49,9 +49,10 @@ impl Tuning<'_> {
     /// Searches, holds the finals, measures the steps.
     ///
     /// # Errors
-    /// Where the log cannot be written, or is not of this stream of candidates. All other failures are entries of the
-    /// log.
+    /// Where the log cannot be written, is not of this stream of candidates, or names an incumbent that makes no program.
+    /// All other failures are entries of the log.
     pub fn run(mut self) -> Result<Ended, TuneError> {
+        self.incumbents()?;
         let (summary, stopped) = self.search()?;
         let finals = match (&stopped, self.log.finals.last()) {
             (Some(_), _) => None,

@@ -19,9 +19,7 @@ impl Tuning<'_> {
     /// Holds the finals, unless there is nobody to take part.
     pub(super) fn finals(&mut self, summary: &Summary) -> Result<Option<Finals>, TuneError> {
         let mut candidates = self.best_trials();
-        for (number, it) in (INCUMBENTS..).zip(self.plan.incumbents.clone()) {
-            candidates.push(self.incumbent(number, it)?);
-        }
+        candidates.extend(self.incumbents()?);
         if candidates.is_empty() || self.plan.finalists == 0 {
             return Ok(None);
         }
@@ -107,15 +105,21 @@ impl Tuning<'_> {
         })
     }
 
-    fn incumbent(&self, n: u64, it: Incumbent) -> Result<Candidate, TuneError> {
-        let made = generate(self.problem, &it.steps).map_err(TuneError::Incumbent)?;
+    /// The schedules to beat as candidates. It is asked for before the first trial as well, to refuse what makes no program.
+    pub(super) fn incumbents(&self) -> Result<Vec<Candidate>, TuneError> {
+        (INCUMBENTS..).zip(&self.plan.incumbents).map(|(n, it)| self.incumbent(n, it)).collect()
+    }
+
+    fn incumbent(&self, n: u64, it: &Incumbent) -> Result<Candidate, TuneError> {
+        let made = generate(self.problem, &it.steps)
+            .map_err(|source| TuneError::Incumbent { name: it.name.clone(), source: Box::new(source) })?;
         Ok(Candidate {
             n,
             index: 0,
             decisions: schedule::Decisions::new(),
             origin: Origin::Default,
             id: self.problem.candidate_id(&self.problem.workload_id(), &it.steps),
-            steps: it.steps,
+            steps: it.steps.clone(),
             source: sha256(&made.source),
             milliseconds: made.milliseconds,
         })

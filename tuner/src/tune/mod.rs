@@ -85,8 +85,13 @@ pub enum TuneError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// A schedule that was given does not make a program.
-    #[error("the incumbent: {0}")]
-    Incumbent(#[source] BuildError),
+    #[error("the incumbent {name}: {source}")]
+    Incumbent {
+        /// Its name in the log.
+        name: String,
+        /// Why not.
+        source: Box<BuildError>,
+    },
     /// The stream of candidates is not the one of the log.
     #[error(
         "trial {n} of the log is another candidate than this build makes of the same seed; start a run of its own"

@@ -233,7 +233,8 @@ fn params(of: &IndexMap<String, Value>) -> Result<Vec<(String, Param)>, String> 
 fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let log = tuner::log::read(path).map_err(|err| Diagnostic::log(&err))?;
     let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
-    let (run, trial) = chosen(&log.runs, number).map_err(fail)?;
+    let (run, trial) = chosen(&log.runs, number)
+        .map_err(|words| log.unread().map_or_else(|| fail(words), |err| Diagnostic::log(&err)))?;
     let head = run.head().map_err(|err| Diagnostic::log(&err))?;
     let name = format!("{}:{}", path.display(), trial.n);
     let damaged = |err: replay::HeadError| Diagnostic::failed(&err, format!("{name}: {err}"));

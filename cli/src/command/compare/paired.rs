@@ -26,6 +26,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::Asked,
     term::shell::Shell,
+    term::table::counted,
     trouble::Trouble,
 };
 
@@ -186,7 +187,7 @@ fn time(
         baseline: false,
         threads: it.how.threads,
     };
-    shell.progress(&format!("verifying, and timing {} rounds", it.rounds));
+    shell.progress(&format!("verifying, and timing {}", counted(it.rounds as usize, "round")));
     let programs: Vec<_> = built.iter().map(|it| it.program.clone()).collect();
     let found = finals(&mut bench, &programs, &how);
     shell.done();

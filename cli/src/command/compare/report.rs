@@ -23,7 +23,7 @@ use super::{
 use crate::{
     command::measure::{gflops_words, time_words},
     term::shell::visible,
-    term::table::Table,
+    term::table::{Table, counted},
 };
 
 /// What a comparison found.
@@ -228,8 +228,8 @@ impl Report {
                     it => format!(", up to {it} of them dropped for their clocks"),
                 };
                 let noise = self.noise_floor.map(|it| format!("; itself {}", interval_words(it)));
-                let rounds = self.rounds;
-                format!("{rounds} shuffled rounds, regime {regime}{dropped}{}", noise.unwrap_or_default())
+                let rounds = counted(self.rounds, "shuffled round");
+                format!("{rounds}, regime {regime}{dropped}{}", noise.unwrap_or_default())
             }
         }
     }
@@ -271,7 +271,7 @@ impl Report {
             (_, None, _) => "there is no ratio to judge by".to_owned(),
             (_, Some(ratio), _) => {
                 let rounds = match self.method {
-                    Method::Paired => format!(", 95 % in {} rounds", ratio.rounds),
+                    Method::Paired => format!(", 95 % in {}", counted(ratio.rounds, "round")),
                     Method::Recorded | Method::Source => ", 95 %".to_owned(),
                 };
                 format!("{}x as fast ({}{rounds})", part_words(ratio.median), range_words(ratio))

@@ -78,7 +78,7 @@ fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
     let target = plan.target(request.target.as_ref(), found_arch());
     let scheduled = plan.schedule(&target, None)?.func().clone();
     let (module, _) = lower(&scheduled, &target)?;
-    let source = source(&module, &target)?;
+    let source = source(&scheduled, &module, &target)?;
     let params: IndexMap<_, _> = plan.all_params.iter().collect();
     let provenance = json!({
         "script": plan.path.display().to_string(),
@@ -164,7 +164,7 @@ fn chosen<'a>(
     let wanted: Vec<_> = log.runs.iter().filter(|it| run.is_none_or(|run| it.0 == run)).collect();
     let none = |what: String| Diagnostic::usage(Trouble::NoRun, format!("{} has no {what}", path.display()));
     if wanted.is_empty() {
-        return Err(none(run.map_or("run".to_owned(), |it| format!("run {it}"))));
+        return Err(Diagnostic::no_run(log, path, run));
     }
     if let Some(n) = number {
         let mut found = wanted.iter().filter_map(|it| Some((it.0, it.1, it.1.trials.get(&n)?)));

@@ -11,7 +11,7 @@ use ir::{Arch, Module, Target};
 use crate::{
     diagnostic::Diagnostic,
     plan::Plan,
-    term::table::{Table, grouped},
+    term::table::{Table, counted, grouped},
 };
 
 /// Over the columns of a table of several programs.
@@ -69,16 +69,17 @@ fn line(text: &str, access: &Access) -> Range<usize> {
 
 /// What a kernel did.
 pub(super) fn counters(it: &Counters, out: &mut dyn Write) -> io::Result<()> {
+    let count = |it, word| counted(usize::try_from(it).unwrap_or(usize::MAX), word);
     let axes = |it: [i64; 3]| it.map(|it| it.to_string()).join("x");
     writeln!(
         out,
-        "\n{}: {} blocks of {} threads; {} assignments, {} barriers, {} waits",
+        "\n{}: {} blocks of {} threads; {}, {}, {}",
         it.kernel,
         axes(it.grid),
         axes(it.block),
-        grouped(it.steps),
-        grouped(it.barriers),
-        grouped(it.waits)
+        count(it.steps, "assignment"),
+        count(it.barriers, "barrier"),
+        count(it.waits, "wait")
     )?;
     for (space, unit) in [("shared", "wavefronts"), ("global", "sectors")] {
         let [requests, units, ideal] = it.total(space);

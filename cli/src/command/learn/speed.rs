@@ -17,6 +17,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::Plan,
     term::shell::Shell,
+    term::table::counted,
 };
 
 /// A sentence about the speed of a text beside the exercise as it was handed out.
@@ -44,8 +45,12 @@ pub(super) fn speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> R
     }
     Ok(match versus(&found.candidates[0], &found.candidates[1]) {
         Some(it) => format!(
-            "speed: {:.2}x what was handed out ({:.2} to {:.2} in {} rounds, on {})",
-            it.median, it.low, it.high, it.rounds, info.name
+            "speed: {:.2}x what was handed out ({:.2} to {:.2} in {}, on {})",
+            it.median,
+            it.low,
+            it.high,
+            counted(it.rounds, "round"),
+            info.name
         ),
         None => "no speed-up: there are no rounds with both".to_owned(),
     })

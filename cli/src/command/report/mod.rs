@@ -38,7 +38,7 @@ use tuner::{
     log::{Log, RunLog, read},
 };
 
-use crate::{diagnostic::Diagnostic, term::markup, term::shell::Shell, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, term::markup, term::shell::Shell};
 use view::View;
 
 /// Draw a tuning log: one HTML page that needs no network and runs no script
@@ -80,10 +80,7 @@ impl Report {
         let Some(wanted) = &self.run else { return Ok(all) };
         let found: Vec<_> = all.iter().copied().filter(|it| it.0 == wanted).collect();
         if found.is_empty() {
-            let title = format!("there is no run `{}` in this log", markup::plain(wanted));
-            let names: Vec<_> = all.iter().map(|it| markup::plain(it.0)).collect();
-            let help = schedule::suggestion(wanted, names.iter().map(String::as_str));
-            return Err(Diagnostic::usage(Trouble::NoRun, title).help(help));
+            return Err(Diagnostic::no_run(log, &self.log, Some(wanted)));
         }
         Ok(found)
     }

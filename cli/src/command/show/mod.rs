@@ -166,7 +166,7 @@ impl Show {
             }
             Emit::Cuda | Emit::C => {
                 let (module, notes) = lower(session.func(), &target)?;
-                (source(&module, &target)?, notes)
+                (source(session.func(), &module, &target)?, notes)
             }
             Emit::Ptx => ptx(session.func(), &target)?,
             Emit::Sass => return sass::show(session.func(), &target, shell),
@@ -238,7 +238,7 @@ pub(crate) fn words(target: &Target) -> String {
 fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic> {
     let Target::Cuda(arch) = target else { return Err(not_cuda()) };
     let (module, notes) = lower(func, target)?;
-    let text = source(&module, target)?;
+    let text = source(func, &module, target)?;
     Ok((compile_cuda(&text, func, arch)?.ptx, notes))
 }
 

@@ -22,7 +22,7 @@ const WIDTH: usize = 100;
 pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let Target::Cuda(arch) = target else { return Err(not_cuda()) };
     let (module, notes) = lower(func, target)?;
-    let source = source(&module, target)?;
+    let source = source(func, &module, target)?;
     let (text, tool) = disassembled(&source, func, arch)?;
     if shell.json {
         return shell.json(&json!({

@@ -85,7 +85,7 @@ fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target
 /// What each kernel needs, if there is a compiler to tell.
 fn resources(module: &Module, func: &Func, target: &Target) -> Vec<Resources> {
     let Target::Cuda(arch) = target else { return vec![] };
-    let compiled = source(module, target).and_then(|text| compile_cuda(&text, func, arch));
+    let compiled = source(func, module, target).and_then(|text| compile_cuda(&text, func, arch));
     compiled.map(|it| it.resources).unwrap_or_default()
 }
 

@@ -12,10 +12,7 @@ use std::{
 
 use ir::{Code, Name};
 use schedule::{script::ScriptTarget, workload::Param};
-use tuner::{
-    Regime,
-    log::{self, Incumbent},
-};
+use tuner::{Regime, log};
 
 use crate::{
     command::measure::parse_regime,
@@ -23,7 +20,7 @@ use crate::{
     plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
     trouble::Trouble,
-    tuning::{TuneOptions, Tuner, Workers},
+    tuning::{TuneOptions, Tuner, Workers, other_workload},
 };
 
 use progress::Progress;
@@ -113,11 +110,12 @@ impl Tune {
                 regime: self.regime,
                 rounds: self.rounds.try_into().unwrap_or(usize::MAX),
                 baseline: !self.no_baseline,
-                incumbents,
+                incumbents: vec![],
                 per_step: self.per_step,
                 threads: self.threads,
                 exclusive: false,
             },
+            incumbents,
             workers: self.workers.clone(),
         })
     }
@@ -146,22 +144,18 @@ fn on_interrupt(stop: &Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// The steps of a schedule that the best have to beat, at the same parameters.
-fn incumbent(path: &Path, plan: &Plan) -> Result<Incumbent, Diagnostic> {
+/// A schedule that the best have to beat, at the parameters of the space.
+fn incumbent(path: &Path, plan: &Plan) -> Result<Plan, Diagnostic> {
     let params: Vec<_> = plan.params.iter().map(|(name, it)| (name.clone(), it.clone())).collect();
-    let other_workload = || {
-        let title = format!("{}: its workload is not that of the space", path.display());
-        Diagnostic::failed(Trouble::Incumbent, title)
-    };
-    let other = Plan::load(path, &params).map_err(|err| {
+    Plan::load(path, &params).map_err(|err| {
         // What is right for the workload of the space, and for itself it is right as well.
         let is_param = err.code() == Code::new(221);
-        if is_param && Plan::load(path, &[]).is_ok() { other_workload() } else { err }
-    })?;
-    if other.func != plan.func {
-        return Err(other_workload());
-    }
-    Ok(Incumbent { name: path.display().to_string(), steps: other.steps })
+        if is_param && Plan::load(path, &[]).is_ok() {
+            other_workload(&path.display().to_string())
+        } else {
+            err
+        }
+    })
 }
 
 /// `spaces/matmul.ron` has its log in `matmul.twlog`.

@@ -41,7 +41,9 @@ impl Resume {
         if recovered.cut > 0 {
             shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
         }
-        let mut log = self.read()?.runs.swap_remove(&name).ok_or_else(|| self.no_run(&name))?;
+        let mut read = self.read()?;
+        let log = read.runs.swap_remove(&name);
+        let mut log = log.ok_or_else(|| Diagnostic::no_run(&read, &self.log, Some(&name)))?;
         let mut head = log.head().map_err(|err| Diagnostic::log(&err))?.clone();
         if let Some(trials) = self.trials {
             head.plan.trials = trials;
@@ -75,23 +77,16 @@ impl Resume {
 
     /// The run to go on with: its name and its segment.
     fn pick(&self) -> Result<(String, PathBuf), Diagnostic> {
-        let runs = self.read()?.runs;
+        let log = self.read()?;
+        let runs = &log.runs;
         let is_open = |it: &RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
         let found = match &self.run {
             Some(name) => runs.get_key_value(name),
             None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
         };
-        found.map(|(name, it)| (name.clone(), it.segment.clone())).ok_or_else(|| {
-            let wanted = self.run.as_deref().unwrap_or_default();
-            self.no_run(wanted).help(schedule::suggestion(wanted, runs.keys().map(|it| &**it)))
-        })
-    }
-
-    fn no_run(&self, name: &str) -> Diagnostic {
-        match name {
-            "" => Diagnostic::usage(Trouble::NoRun, format!("{} has no run", self.log.display())),
-            name => Diagnostic::usage(Trouble::NoRun, format!("{} has no run `{name}`", self.log.display())),
-        }
+        found
+            .map(|(name, it)| (name.clone(), it.segment.clone()))
+            .ok_or_else(|| Diagnostic::no_run(&log, &self.log, self.run.as_deref()))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     command::measure::{gflops_words, time_words},
     diagnostic::Diagnostic,
     term::shell::Shell,
-    term::table::Table,
+    term::table::{Table, counted},
     trouble::Trouble,
 };
 
@@ -86,8 +86,8 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
         it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);
     writeln!(
         out,
-        "finals     {} rounds, {}; the first against itself: {floor}",
-        it.rounds,
+        "finals     {}, {}; the first against itself: {floor}",
+        counted(it.rounds, "round"),
         it.regime.as_str()
     )?;
     let mut table = Table::new(["trial", "GFLOPS", "against the first", &format!("against {library}")]);

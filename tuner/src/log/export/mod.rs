@@ -62,7 +62,9 @@ impl ExportError {
         match self {
             ExportError::Log(err) => err.help(),
             ExportError::NoRun => None,
-            ExportError::Unknown { runs, .. } => Some(format!("there are {}", runs.join(", "))),
+            ExportError::Unknown { name, runs } => {
+                schedule::suggestion(name, runs.iter().map(String::as_str))
+            }
             ExportError::Several { runs } => {
                 let each: Vec<_> = runs.iter().map(|it| format!("--run {it}")).collect();
                 Some(format!("name one: {}", each.join(", ")))
@@ -87,7 +89,8 @@ impl<'a> Table<'a> {
             let runs = spaces.iter().map(|(head, _)| head.run.clone()).collect();
             return Err(ExportError::Several { runs });
         }
-        let (head, trials) = spaces.pop().ok_or(ExportError::NoRun)?;
+        let (head, trials) =
+            spaces.pop().ok_or_else(|| log.unread().map_or(ExportError::NoRun, ExportError::Log))?;
         let mut table = Table { head, rows: IndexMap::new() };
         for trial in trials.into_iter().filter(|it| said(it) != Said::Nothing) {
             let row = table.rows.entry(point(head, trial)).or_insert(trial);
@@ -102,6 +105,9 @@ impl<'a> Table<'a> {
 /// Refuses a name that is none of the log's.
 fn known(log: &Log, run: Option<&str>) -> Result<(), ExportError> {
     let Some(name) = run.filter(|it| !log.runs.contains_key(*it)) else { return Ok(()) };
+    if let Some(err) = log.unread() {
+        return Err(ExportError::Log(err));
+    }
     let runs = log.runs.keys().cloned().collect();
     Err(ExportError::Unknown { name: name.to_owned(), runs })
 }

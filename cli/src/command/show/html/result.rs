@@ -27,7 +27,7 @@ use crate::{
 /// The parts about a scheduled program; an error if it cannot be lowered.
 pub(super) fn told(plan: &Plan, func: &Func, target: &Target) -> Result<Vec<Part>, Diagnostic> {
     let (module, notes) = lower(func, target)?;
-    let source = source(&module, target)?;
+    let source = source(func, &module, target)?;
     let mut parts = vec![];
     let mut part = |id, title, html: String| parts.push(Part { id, title, html });
     if !notes.is_empty() {

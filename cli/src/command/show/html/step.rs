@@ -41,7 +41,7 @@ pub(super) struct Told {
 impl<'a> Tale<'a> {
     /// Before the first step.
     pub(super) fn new(func: &Func, target: &'a Target) -> Tale<'a> {
-        let source = lower(func, target).and_then(|it| source(&it.0, target));
+        let source = lower(func, target).and_then(|it| source(func, &it.0, target));
         let reason = source.as_ref().err().map(|it| it.message().to_owned());
         Tale { told: vec![], target, source: source.ok(), reason, drawing: None }
     }
@@ -68,7 +68,7 @@ impl<'a> Tale<'a> {
 
     /// What the step means for the code.
     fn code(&mut self, func: &Func) -> String {
-        let emitted = lower(func, self.target).and_then(|it| source(&it.0, self.target));
+        let emitted = lower(func, self.target).and_then(|it| source(func, &it.0, self.target));
         let source = match emitted {
             Ok(it) => it,
             Err(err) => {

@@ -1,0 +1,188 @@
+//! Refusals as diagnostics: what each kind of error becomes, and the places that it points at.
+
+use std::{io, ops::Range, path::Path};
+
+use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError};
+use ir::{Coded, Func, Name, VerifyError};
+use schedule::{ScheduleError, ScriptError, workload::WorkloadError};
+use tuner::log::{Log, LogError};
+
+use super::{Diagnostic, Fault, Mark, Place};
+use crate::{
+    culprit::{culprit, longest_bound},
+    term::shell::visible,
+    trouble::Trouble,
+};
+
+impl Diagnostic {
+    /// Arguments that cannot be read, in the words of their reader, which begin with `error: ` and may go on with tips.
+    pub(crate) fn arguments(words: &str) -> Diagnostic {
+        let mut parts = words.trim_start_matches("error: ").split("\n\n").map(str::trim);
+        let lines = |it: &str| it.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let title = parts.next().map(lines).unwrap_or_default();
+        let tips = parts.flat_map(str::lines).map(|it| it.trim().trim_start_matches("tip: "));
+        let tips: Vec<_> = tips.filter(|it| !it.starts_with("For more information")).collect();
+        let help = (!tips.is_empty()).then(|| tips.join("\n"));
+        Diagnostic::usage(Trouble::Arguments, title).help(help)
+    }
+
+    /// What is wrong in the text of a script.
+    pub(crate) fn script(path: &Path, text: &str, err: ScriptError) -> Diagnostic {
+        let more = err.more.into_iter().map(|it| Diagnostic::script(path, text, it)).collect();
+        let report = Diagnostic::failed(err.problem, err.message).help(err.help);
+        Diagnostic { more, ..report.at(path, text, err.span) }
+    }
+
+    /// A file that cannot be read or written.
+    pub(crate) fn io(path: &Path, err: &io::Error) -> Diagnostic {
+        let reason = match err.kind() {
+            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+            io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+            _ => err.to_string(),
+        };
+        Diagnostic::usage(Trouble::File, format!("{}: {reason}", path.display()))
+    }
+
+    /// A tuning log that cannot be read or written.
+    pub(crate) fn log(err: &LogError) -> Diagnostic {
+        let report = match err {
+            LogError::Io { path, source } => Diagnostic { code: err.code(), ..Diagnostic::io(path, source) },
+            LogError::Different { .. } => Diagnostic::failed(err, err.to_string()),
+            LogError::Write { .. }
+            | LogError::Entry(_)
+            | LogError::Locked(_)
+            | LogError::Exists(_)
+            | LogError::Name(_)
+            | LogError::Newer { .. }
+            | LogError::NoHead(_)
+            | LogError::Packed(_)
+            | LogError::Empty(_)
+            | LogError::Foreign(_) => Diagnostic::usage(err, err.to_string()),
+        };
+        report.help(err.help())
+    }
+
+    /// A run that was asked for and that a log does not have.
+    pub(crate) fn no_run(log: &Log, path: &Path, wanted: Option<&str>) -> Diagnostic {
+        if let Some(err) = log.unread() {
+            return Diagnostic::log(&err);
+        }
+        let known: Vec<_> = log.runs.keys().map(|it| visible(it.clone())).collect();
+        let help = wanted.and_then(|it| schedule::suggestion(it, known.iter().map(String::as_str)));
+        let what = wanted.map_or("no run".to_owned(), |it| format!("no run `{}`", visible(it.to_owned())));
+        Diagnostic::usage(Trouble::NoRun, format!("{} has {what}", path.display())).help(help)
+    }
+
+    /// A workload file that is refused.
+    pub(crate) fn workload(path: &Path, text: &str, err: &WorkloadError) -> Diagnostic {
+        let report = Diagnostic::failed(err, err.to_string()).help(err.help());
+        match &err.span {
+            Some(span) => report.at(path, text, span.clone()),
+            None => report,
+        }
+    }
+
+    /// A step that was refused: the step in the script and the line of the program that it is about.
+    pub(crate) fn refused(
+        path: &Path,
+        text: &str,
+        step: &Range<usize>,
+        word: &str,
+        before: &Func,
+        err: &ScheduleError,
+    ) -> Diagnostic {
+        let message = err.to_string();
+        let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
+        let mut report = Diagnostic::failed(err, title).help(err.help());
+        report.step(path, text, step, culprit(text, step, err));
+        report.program("the program before it", before, &err.names(), err.buffer());
+        report
+    }
+
+    /// A program that breaks rules: each with the line that introduces what breaks it.
+    pub(crate) fn unsound(name: &str, func: &Func, errors: &[VerifyError]) -> Option<Diagnostic> {
+        Diagnostic::all(errors.iter().map(|err| {
+            let help = crate::culprit::meant(func, err).or_else(|| err.kind.help());
+            let mut report = Diagnostic::failed(&err.kind, err.to_string()).help(help);
+            report.program(name, func, &[&err.at], Some(&err.at).filter(|_| err.is_of_buffer()));
+            report
+        }))
+    }
+
+    /// A scheduled program that cannot be lowered.
+    pub(crate) fn lower(func: &Func, err: &LowerError) -> Diagnostic {
+        let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());
+        let mut names = err.names();
+        names.extend(longest_bound(func, err.axes()));
+        report.program("the scheduled program", func, &names, err.buffer());
+        report
+    }
+
+    /// A lowered program that its target has no words for.
+    pub(crate) fn emit(func: &Func, err: &EmitError) -> Diagnostic {
+        let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());
+        report.program("the scheduled program", func, &[], Some(err.buffer()));
+        report
+    }
+
+    /// A program that cannot be launched at the sizes asked for.
+    pub(crate) fn launch(func: &Func, err: &LaunchError) -> Diagnostic {
+        let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());
+        let name = longest_bound(func, err.axis().as_slice());
+        report.program("the scheduled program", func, name.as_slice(), err.buffer());
+        report
+    }
+
+    /// What a device or a compiler said.
+    pub(crate) fn device(err: &DeviceError) -> Diagnostic {
+        let fault = match err {
+            DeviceError::Missing { .. } | DeviceError::Unsupported(_) => Fault::Usage,
+            DeviceError::Compile { .. }
+            | DeviceError::Call { .. }
+            | DeviceError::Lost { .. }
+            | DeviceError::Hang { .. } => Fault::Asked,
+        };
+        Diagnostic::new(fault, err, err.to_string()).help(err.help())
+    }
+
+    /// Points at the culprit within a step, or at the whole step.
+    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, culprit: Option<Range<usize>>) {
+        let whole =
+            Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: culprit.is_none() };
+        let culprit = culprit.map(|span| Mark { span, label: None, primary: true });
+        let marks = culprit.into_iter().chain([whole]).collect();
+        self.places.push(Place { name: path.display().to_string(), text: text.to_owned(), marks });
+    }
+
+    /// Points at the line of the program that introduces the culprit.
+    fn program(&mut self, name: &str, func: &Func, names: &[&Name], buffer: Option<&Name>) {
+        let listing = ir::text::print(func);
+        let declared = buffer.and_then(|it| listing.buffers.get(it));
+        let head = || names.iter().find_map(|it| listing.heads.get(*it));
+        let Some(span) = declared.or_else(head) else { return };
+        let marks = vec![Mark { span: span.clone(), label: None, primary: false }];
+        self.places.push(Place { name: name.to_owned(), text: listing.text, marks });
+    }
+}
+
+impl From<io::Error> for Diagnostic {
+    /// Of writing to standard output.
+    fn from(err: io::Error) -> Diagnostic {
+        let fault = if err.kind() == io::ErrorKind::BrokenPipe { Fault::Closed } else { Fault::Usage };
+        Diagnostic::new(fault, Trouble::Output, format!("the output cannot be written: {err}"))
+    }
+}
+
+impl From<LogError> for Diagnostic {
+    fn from(err: LogError) -> Diagnostic {
+        Diagnostic::log(&err)
+    }
+}
+
+impl From<DeviceError> for Diagnostic {
+    fn from(err: DeviceError) -> Diagnostic {
+        Diagnostic::device(&err)
+    }
+}
