@@ -173,13 +173,15 @@ impl BlockError {
             E::ReaderOutside { .. } => {
                 Some("name a loop around all readers, or `cache_read` for one of them".into())
             }
-            E::WritesOutput { block, .. } => Some(format!(
-                "`reverse_compute_at` moves `{block}` under what it reads; `cache_write` makes a temporary of it"
-            )),
-            E::NotOnlyWriter { .. } => {
-                Some("move the block before `decompose_reduction`, or both writers".into())
+            E::WritesOutput { block, .. } => {
+                Some(format!("`cache_write` makes a temporary of `{block}`'s own, and that is moved"))
             }
-            E::NoReaders { .. } => Some("`reverse_compute_at` moves a block under what it reads".into()),
+            E::NotOnlyWriter { .. } => {
+                Some("move the block before `decompose_reduction` makes two of it".into())
+            }
+            E::NoReaders { .. } => {
+                Some("`reverse_compute_at` moves a block under one whose results it reads".into())
+            }
             E::NoProducers { .. } => Some("`compute_at` moves a block under what reads it".into()),
             E::ProducerOutside { other, .. } => Some(format!("move `{other}` under the loop first")),
             E::Uncovered { writer, .. } => {

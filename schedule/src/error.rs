@@ -126,7 +126,7 @@ pub enum ScheduleError {
     #[error("block `{block}` reads `{buffer}`, which it writes, in a way that is no reduction")]
     NotAReduction { block: Name, buffer: Name },
     #[error(
-        "block `{second}` uses elements of `{buffer}` from another iteration of loop `{name}` of `{first}`"
+        "block `{second}` uses elements of buffer `{buffer}` that block `{first}` has in another iteration of loop `{name}`"
     )]
     Carried { name: Name, first: Name, second: Name, buffer: Name },
 
@@ -151,7 +151,7 @@ pub enum ScheduleError {
     NotAPermutation { name: Name, rank: usize },
     #[error("buffer `{name}` is padded already")]
     AlreadyAligned { name: Name },
-    #[error("a stride of buffer `{name}` cannot leave {offset} when divided by {factor}")]
+    #[error("no stride of buffer `{name}` is made to leave {offset} when divided by {factor}")]
     BadAlignment { name: Name, factor: i64, offset: i64 },
 
     // Annotations.

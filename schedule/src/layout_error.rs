@@ -19,7 +19,7 @@ pub enum LayoutError {
     TransformWhat { name: Name },
     #[error("the index map of buffer `{name}`: {message}")]
     MapSyntax { name: Name, message: String },
-    #[error("buffer `{name}` has {rank} dimensions, and its index map takes {given} subscripts")]
+    #[error("buffer `{name}` has {rank} dimensions, and its index map takes {given} subscript{}", if *given == 1 { "" } else { "s" })]
     MapRank { name: Name, rank: usize, given: usize },
     #[error(
         "the values of `{index}` in the index map of buffer `{name}` are not known to be places of a dimension"

@@ -2,7 +2,7 @@
 
 use ir::Name;
 
-use crate::{CrossBlockError, LayoutError, ScheduleError, TileError};
+use crate::{BlockError, CrossBlockError, LayoutError, ScheduleError, TileError};
 
 /// The part of a step that is to blame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,16 @@ impl ScheduleError {
                 | LayoutError::MapNotOneToOne { .. }
                 | LayoutError::MapUnproved { .. },
             ) => Blame::Field("index_map"),
+            E::Layout(LayoutError::SwizzleWhat { .. } | LayoutError::BadSwizzle { .. }) => {
+                Blame::Field("bits")
+            }
             E::NotAPermutation { .. } => Blame::Field("order"),
+            E::AxisRange { .. } | E::AxisNotAlignable { .. } => Blame::Field("axis"),
+            E::BadAlignment { factor, .. } if !(1..=65_535).contains(factor) => Blame::Field("factor"),
+            E::BadAlignment { .. } => Blame::Field("offset"),
+            E::AnnotationValue { .. } => Blame::Field("value"),
+            E::Block(BlockError::FactorAxis { .. }) => Blame::Field("factor_axis"),
+            E::Block(BlockError::NotReducer { .. }) => Blame::Field("loop"),
             E::Tile(TileError::PaddingRange { .. }) => Blame::Field("padding"),
             E::Tile(TileError::NotWhole { .. }) | E::CrossBlock(CrossBlockError::NotAtomic { .. }) => {
                 Blame::Field("loop")

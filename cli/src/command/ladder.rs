@@ -153,8 +153,15 @@ impl Size {
                     names.join(", ")
                 );
                 return Err(Diagnostic::usage(Trouble::Size, title).help(format!(
-                    "one number such as `512` is for all of them, or give {}: `512x256`",
-                    names.len()
+                    "one number such as `512` is for all of them, or give {}: `{}`",
+                    names.len(),
+                    ["512", "256", "128", "64"]
+                        .iter()
+                        .cycle()
+                        .take(names.len())
+                        .copied()
+                        .collect::<Vec<_>>()
+                        .join("x")
                 )));
             }
         };

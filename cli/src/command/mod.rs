@@ -8,7 +8,7 @@ mod climb;
 mod compare;
 mod completions;
 mod dims;
-mod doctor;
+pub(crate) mod doctor;
 mod explain;
 mod export;
 pub(crate) mod globals;

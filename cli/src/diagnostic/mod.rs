@@ -1,6 +1,8 @@
 //! What went wrong, as the user sees it: the only place that renders errors.
 
 mod of;
+#[cfg(test)]
+mod unreached;
 
 use std::{fmt, ops::Range, path::Path};
 

@@ -202,6 +202,12 @@ impl LowerError {
                 "swizzle it with the mode `auto`, or make its rows longer with storage_align"
             }
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
+            LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {
+                "split the loop, and bind a part of it to blockIdx.y"
+            }
+            LowerError::AxisTooLong { axis, .. } if axis.is_thread() => {
+                "split the loop by a constant and bind the inner part"
+            }
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
             LowerError::Exchange { axis, .. } if axis.is_thread() => "set the scope of the buffer to shared",
@@ -212,7 +218,9 @@ impl LowerError {
             LowerError::TurnsRepeat { .. } => {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }
-            LowerError::ParallelRace { .. } => "compute the buffer inside the parallel loop",
+            LowerError::ParallelRace { .. } => {
+                "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"
+            }
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
             LowerError::Fragment(err) => return err.help().map(str::to_owned),
             LowerError::LaneLoop { .. } => "number the warps by threadIdx.y and threadIdx.z",

@@ -177,7 +177,8 @@ impl Finding {
                 format!("{title}: {buffer}[{element}] is {counter} at the end")
             }
             Finding::OutputUnwritten { buffer, element, count } => {
-                format!("{title}: {count} elements of {buffer}, the first is {buffer}[{element}]")
+                let plural = if *count == 1 { "" } else { "s" };
+                format!("{title}: {count} element{plural} of {buffer}, the first is {buffer}[{element}]")
             }
         }
     }

@@ -79,6 +79,9 @@ impl FragmentError {
             FragmentError::Unknown { .. } => {
                 Some("tensorize the block that computes with it by an `mma_` intrinsic")
             }
+            FragmentError::Conflict { first_block, second_block, .. } if first_block == second_block => Some(
+                "give the workload a second tensor, a copy of the first, and each of the two its fragment",
+            ),
             FragmentError::Conflict { .. } => Some(
                 "give each of the two a fragment of its own: cache_read for one of them, `readers: [\"…\"]`, then for the other",
             ),

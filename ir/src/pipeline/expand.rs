@@ -62,8 +62,12 @@ pub enum Section {
 pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
     struct NoHooks;
     impl Hooks for NoHooks {}
+    let is_wanted = |it: &&Loop| is_pipeline(it) && wanted(it);
+    if !func.loops().iter().any(is_wanted) {
+        return Ok(());
+    }
     let (func, origins) = &split(func.clone());
-    for it in func.loops().into_iter().filter(|it| is_pipeline(it) && wanted(it)) {
+    for it in func.loops().into_iter().filter(is_wanted) {
         let path = func.path_to_loop(&it.var).unwrap_or_default();
         let around = &path[..path.len().saturating_sub(1)];
         let mut none = NoHooks;

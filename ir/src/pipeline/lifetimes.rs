@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{is_pipeline, private::private};
+use super::{is_pipeline, private::shared_in_name};
 use crate::{Access, Func, Loop, Name, Stmt, region::Nest};
 
 /// Gives each pipeline its own of the temporaries that it shares with the rest of the program in name only.
@@ -27,7 +27,9 @@ pub(super) fn split(mut func: Func) -> (Func, BTreeMap<Name, Name>) {
     let pipelines = func.loops().into_iter().filter(|it| is_pipeline(it));
     let vars: Vec<Name> = pipelines.map(|it| it.var.clone()).collect();
     // What one pipeline gets may leave another alone with the rest.
-    while let Some((var, buffer)) = vars.iter().find_map(|var| Some((var, shared(&func, var)?))) {
+    while let Some((var, buffer)) =
+        vars.iter().find_map(|var| Some((var, shared_in_name(&func, func.find_loop(var)?)?)))
+    {
         let Some(info) = func.buffers.get(&buffer).cloned() else { break };
         let fresh = Name::fresh(buffer.as_str(), |it| func.is_taken(it));
         func.buffers.insert(fresh.clone(), info);
@@ -36,12 +38,6 @@ pub(super) fn split(mut func: Func) -> (Func, BTreeMap<Name, Name>) {
         origins.insert(fresh, origin);
     }
     (func, origins)
-}
-
-/// A temporary that a pipeline shares with the rest of the program in name only.
-fn shared(func: &Func, var: &Name) -> Option<Name> {
-    let all = private(func, func.find_loop(var)?);
-    all.into_iter().find(|it| is_used_outside(func, var, it))
 }
 
 /// Whether a block outside a loop uses a buffer.

@@ -19,16 +19,62 @@ const MAX_RUNS: i64 = 20_000;
 /// not in between.
 pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     let nests = Nest::all(func);
-    let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|other| other.var == it.var);
-    let temps = func.buffers.iter().filter(|(_, info)| info.role == Role::Temp).map(|(name, _)| name);
-    let is_private = |name: &&Name| {
-        let users = nests.iter().filter(|nest| nest.uses(name));
-        let (inside, outside): (Vec<_>, Vec<_>) = users.partition(|nest| is_inside(nest));
-        !inside.is_empty()
-            && (covered(func, &inside, it, name) || fills_first(func, &inside, it, name))
-            && (outside.is_empty() || apart(func, &nests, it, name))
-    };
-    temps.filter(is_private).cloned().collect()
+    temporaries(func).filter(|name| is_private(func, &nests, it, name)).cloned().collect()
+}
+
+/// The first by name of such temporaries that the rest of the program uses as well.
+pub(super) fn shared_in_name(func: &Func, it: &Loop) -> Option<Name> {
+    let nests = Nest::all(func);
+    let used_outside = |name: &&Name| nests.iter().any(|nest| !is_inside(nest, it) && nest.uses(name));
+    // Few temporaries are, and whether one carries something is the longer question.
+    temporaries(func).filter(used_outside).filter(|name| is_private(func, &nests, it, name)).min().cloned()
+}
+
+fn temporaries(func: &Func) -> impl Iterator<Item = &Name> {
+    func.buffers.iter().filter(|(_, info)| info.role == Role::Temp).map(|(name, _)| name)
+}
+
+fn is_inside(nest: &Nest<'_>, it: &Loop) -> bool {
+    nest.loops.iter().any(|other| other.var == it.var)
+}
+
+fn is_private(func: &Func, nests: &[Nest<'_>], it: &Loop, name: &Name) -> bool {
+    let users = nests.iter().filter(|nest| nest.uses(name));
+    let (inside, outside): (Vec<_>, Vec<_>) = users.partition(|nest| is_inside(nest, it));
+    inside.first().is_some_and(|first| !reads_first(first, name))
+        && (covered(func, &inside, it, name) || fills_first(func, &inside, it, name))
+        && (outside.is_empty() || apart(func, nests, it, name))
+}
+
+/// Whether a block, the first that uses a buffer, surely reads each of its elements before it writes it: it adds to what is
+/// there, and runs. Nothing that is harder to find out matters then.
+fn reads_first(nest: &Nest<'_>, buffer: &Name) -> bool {
+    nest.reaches(buffer, Way::Read)
+        && is_one_store(&nest.block.body)
+        && nest.block.init.is_none()
+        && nest.block.guards.is_empty()
+        && reads_own_places(nest)
+        && nest.loops.iter().all(|it| surely_runs(it))
+}
+
+/// Whether the body of a block is one assignment, in loops of its own or not.
+fn is_one_store(body: &Stmt) -> bool {
+    match body {
+        Stmt::Store(_) => true,
+        Stmt::Loop(it) => surely_runs(it) && is_one_store(&it.body),
+        Stmt::Block(_) | Stmt::Seq(_) => false,
+    }
+}
+
+fn surely_runs(it: &Loop) -> bool {
+    it.extent.as_int().is_some_and(|it| it > 0)
+}
+
+/// Whether a block reads of each buffer that it writes only what it writes in the same point.
+fn reads_own_places(nest: &Nest<'_>) -> bool {
+    let writes = nest.accesses(Way::Write);
+    let own = |read| writes.contains(read);
+    nest.accesses(Way::Read).iter().all(|read| own(read) || writes.iter().all(|it| it.buffer != read.buffer))
 }
 
 /// Whether every read follows writes that cover it.
@@ -61,11 +107,6 @@ fn fills(func: &Func, writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bo
 /// For a block that reads what it writes, under how many loops it starts anew, because its init runs there; none if
 /// it does not, or a guard may keep the init from running.
 fn anew(nest: &Nest<'_>) -> Option<usize> {
-    let writes = nest.accesses(Way::Write);
-    let own = nest
-        .accesses(Way::Read)
-        .iter()
-        .all(|read| writes.contains(read) || writes.iter().all(|write| write.buffer != read.buffer));
     let reduced = |it: &Loop| {
         let mut iters = nest.block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
         iters.any(|iter| iter.binding.any_var(&|var| *var == it.var))
@@ -76,13 +117,14 @@ fn anew(nest: &Nest<'_>) -> Option<usize> {
         let at_first = guard.subst(&zero);
         at_first == *guard || nest.bounds().prove(&at_first) == Some(true)
     };
-    (own && nest.block.init.is_some() && nest.block.guards.iter().all(starts)).then_some(first)
+    (reads_own_places(nest) && nest.block.init.is_some() && nest.block.guards.iter().all(starts))
+        .then_some(first)
 }
 
 /// Whether no block outside a loop reads what the loop leaves in a buffer: each reads what a block outside has
 /// written, with no iteration of the loop in between.
 fn apart(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
-    let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|other| other.var == it.var);
+    let is_inside = |nest: &Nest<'_>| is_inside(nest, it);
     let Some(at) = nests.iter().position(is_inside) else { return true };
     // The loop is not in between if it comes before or after both, and not again before they are through.
     let outside_of = |first: usize, last: usize, shared: usize| {

@@ -98,7 +98,8 @@ impl fmt::Display for Reason {
                 write!(f, "the checksum of the line is {found:08x}, and {stored:08x} stands there")
             }
             Reason::NoChecksum => write!(f, "the line does not end with a checksum"),
-            Reason::Joined(records) => write!(f, "other bytes stand beside {records} whole record(s)"),
+            Reason::Joined(1) => write!(f, "other bytes stand beside one whole record"),
+            Reason::Joined(records) => write!(f, "other bytes stand beside {records} whole records"),
             Reason::TooLong(bytes) => write!(f, "the line has {bytes} bytes"),
             Reason::Entry(reason) | Reason::Wrong(reason) => write!(f, "{}", reason.escape_debug()),
             Reason::Newer(version) => write!(

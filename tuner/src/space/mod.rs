@@ -91,7 +91,8 @@ impl Space {
                 ));
             };
             if let Some(strange) = choices.iter().find(|it| !all.contains(it)) {
-                return refuse(format!("`{name}` cannot be {strange}"));
+                let known: Vec<_> = all.iter().map(ToString::to_string).collect();
+                return refuse(format!("`{name}` cannot be {strange}: its choices are {}", known.join(", ")));
             }
             if choices.is_empty() {
                 return refuse(format!("`{name}` has no choices left"));

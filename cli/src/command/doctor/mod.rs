@@ -52,13 +52,16 @@ impl Doctor {
         }
         match failed.as_slice() {
             [] => Ok(()),
-            names => {
-                let title = format!("this machine lacks what is needed: {}", names.join(", "));
-                Err(Diagnostic::failed(Trouble::Unfit, title)
-                    .help("the line of each check has what to do, after `fix:`".to_owned()))
-            }
+            names => Err(unfit(names)),
         }
     }
+}
+
+/// The checks of these names failed.
+pub(crate) fn unfit(names: &[&str]) -> Diagnostic {
+    let title = format!("this machine lacks what is needed: {}", names.join(", "));
+    Diagnostic::failed(Trouble::Unfit, title)
+        .help("the line of each check has what to do, after `fix:`".to_owned())
 }
 
 /// Checks of one sort, with what they look at.

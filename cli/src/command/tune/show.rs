@@ -49,11 +49,18 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
         }
         return Ok(());
     }
-    match it.summary.best {
-        Some(_) => Ok(()),
-        None => Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result")
-            .help(format!("`tilewright log cat {}` shows why each failed", shell_word(folder)))),
+    if it.summary.best.is_some() {
+        return Ok(());
     }
+    // Those that a step refuses are counted and not written down: there may be millions.
+    let help = match it.summary.trials {
+        0 => {
+            "each was refused before it was compiled: `tilewright check` of the script says why the first is"
+                .to_owned()
+        }
+        _ => format!("`tilewright log cat {}` shows why each failed", shell_word(folder)),
+    };
+    Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result").help(help))
 }
 
 fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Result<(), Diagnostic> {

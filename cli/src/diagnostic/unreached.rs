@@ -1,0 +1,186 @@
+//! Refusals that no command line leads to without a GPU that fails, a full disk or a bug, as their pages print them. All other
+//! pages are played by the test `book`.
+
+use std::{collections::BTreeSet, fs, io, path::Path};
+
+use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
+use ir::{Coded, Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
+use schedule::{BlockError, ScheduleError};
+use tuner::{CaseError, Failure, log::LogError, pool::PoolError};
+
+use super::Diagnostic;
+use crate::{build::lower, command::doctor::unfit, plan::Plan, trouble::Trouble};
+
+fn func(text: &str) -> Func {
+    ir::text::parse(text).unwrap()
+}
+
+/// A step that is refused.
+fn step(text: &str, word: &str, program: &str, err: &ScheduleError) -> Diagnostic {
+    let script = format!("schedule(\n    workload: \"own.tw\",\n    steps: [{text}],\n)\n");
+    let start = script.find(text).unwrap();
+    let path = Path::new("script.ron");
+    Diagnostic::refused(path, &script, &(start..start + text.len()), word, &func(program), err)
+}
+
+/// What a Rust program gives or makes in a way that commands do not.
+fn by_programs() -> Vec<Diagnostic> {
+    let name = Name::new;
+    let copy = "func copy\n  in A: f32[64]\n  out B: f32[64]\n\n  for i in 0..64\n    block B(vi: 64 = i)\n      B[vi] = A[vi]\n";
+    let mut nested = func(copy);
+    if let Stmt::Loop(it) = &mut nested.body {
+        let inner = it.body.clone();
+        std::sync::Arc::make_mut(it).body = Stmt::Seq(vec![inner]);
+    }
+    let twice = "func add\n  in A: f32[32]\n  out B: f32[32, 32]\n\n  for i in 0..32 @threadIdx.x\n    for j in 0..32 @threadIdx.x\n      block B(vi: 32 = i, vj: 32 = j)\n        B[vi, vj] = A[vi]\n";
+    let unsound = VerifyErrorKind::NameTaken { name: name("v0"), first: "a loop", second: "an iterator" };
+    let program = |words: &str, err: &dyn std::error::Error, of: ir::Code| {
+        Diagnostic::failed(of, format!("{words}{err}"))
+    };
+    let input = VgpuError::InputLength { buffer: name("A"), expected: 128, given: 100 };
+    let buffers = Failure::Buffers { program: vec![4096, 4096], case: vec![8192, 8192] };
+    let size = CaseError::Dimension(name("n"));
+    vec![
+        Diagnostic::unsound("the program", &nested, &ir::verify(&nested).unwrap_err()).unwrap(),
+        step(
+            "pad_einsum(block: \"B\", padding: {\"i\": 16})",
+            "pad_einsum",
+            copy,
+            &ScheduleError::Unsound { step: "pad_einsum", message: format!("`C_pad`: {unsound}") },
+        ),
+        step(
+            "split(loop: \"i\", into: {\"io\": None, \"ii\": \"bk\"})",
+            "split",
+            copy,
+            &ScheduleError::UnresolvedKnob { name: name("bk") },
+        ),
+        step(
+            "cache_write(block: \"B\", scope: \"local\")",
+            "cache_write",
+            copy,
+            &BlockError::WritesNothing { block: name("B") }.into(),
+        ),
+        Diagnostic::lower(
+            &func(twice),
+            &LowerError::AxisTwice {
+                outer: name("i"),
+                inner: name("j"),
+                axis: ThreadAxis::ThreadX,
+                block: name("B"),
+            },
+        ),
+        Diagnostic::lower(
+            &func(
+                &copy
+                    .replace("for i in 0..64", "for threadIdx_x in 0..64 @threadIdx.x")
+                    .replace("= i)", "= threadIdx_x)"),
+            ),
+            &LowerError::ReservedName { name: name("threadIdx_x") },
+        ),
+        Diagnostic::emit(
+            &func(copy),
+            &EmitError::UnknownBuffer { kernel: name("copy"), buffer: name("A_shared") },
+        ),
+        Diagnostic::launch(&func(copy), &LaunchError::NoSize { name: name("n") }),
+        Diagnostic::launch(&func(copy), &LaunchError::BadSize { name: name("n"), value: 0 }),
+        program("script.ron: ", &input, input.code()),
+        program("script.ron: ", &buffers, buffers.code()).help(buffers.help()),
+        program("elementwise: ", &size, size.code()),
+    ]
+}
+
+/// A grid that is too long for its axis, where a GPU would have to be there to be asked.
+fn long_grid() -> Diagnostic {
+    let text = r#"schedule(
+        workload: "elementwise",
+        target: "cuda",
+        params: {"n": "n"},
+        steps: [
+            split(loop: "i", into: {"io": None, "ii": 32}),
+            bind(loop: "io", axis: "blockIdx.y"),
+            bind(loop: "ii", axis: "threadIdx.x"),
+        ],
+    )"#;
+    let plan = Plan::parse(Path::new("wrong.ron"), text, &[]).unwrap();
+    let target = plan.target(None, None);
+    let session = plan.schedule(&target, None).unwrap();
+    let (module, _) = lower(session.func(), &target).unwrap();
+    let dims = [(Name::new("n"), 4_194_304)].into_iter().collect();
+    let err = codegen::program(&module, &dims, vec![]).unwrap_err();
+    Diagnostic::launch(session.func(), &err)
+}
+
+/// What machines do.
+fn by_machines() -> Vec<Diagnostic> {
+    let words = str::to_owned;
+    let script =
+        |it: &Failure, what: &str| Diagnostic::failed(it, format!("script.ron: {it}{what}")).help(it.help());
+    let device = [
+        DeviceError::Compile {
+            compiler: words("NVRTC 13.0"),
+            log: words("elementwise.cu(12): error: identifier \"__example\" is undefined"),
+        },
+        DeviceError::Call {
+            call: words("taking 8589934592 bytes of GPU memory"),
+            reason: words("CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
+        },
+        DeviceError::Lost {
+            call: words("running `matmul`"),
+            reason: words("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"),
+        },
+        DeviceError::Hang { what: words("`matmul`"), seconds: 10.0 },
+    ];
+    let logs = [
+        LogError::Entry(words("it is of an unknown kind")),
+        LogError::Locked("matmul.twlog/run-20261121T191300Z-1f3a9c2b.jsonl".into()),
+        LogError::Exists("matmul.twlog/run-a.jsonl".into()),
+    ];
+    let wrong = ": 3 of 4096 compared elements of `C` differ; C[7, 0] is 1.5 and should be 0.75";
+    let pool = PoolError::NoWorkers;
+    let mut out: Vec<_> =
+        device.iter().map(Diagnostic::device).chain(logs.iter().map(Diagnostic::log)).collect();
+    out.extend([
+        script(&Failure::WrongAfterTiming, wrong),
+        script(&Failure::NoTime, ""),
+        Diagnostic::usage(&pool, pool.to_string())
+            .help(words("`tilewright doctor` tells what this machine has")),
+        long_grid(),
+        unfit(&["c-compiler"]),
+        Diagnostic::from(io::Error::from_raw_os_error(28)),
+        Diagnostic::failed(
+            Trouble::Process,
+            "line 1 of the input is no job: expected value at line 1 column 1",
+        ),
+    ]);
+    out
+}
+
+fn pages() -> impl Iterator<Item = (String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/errors");
+    let paths = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    paths.map(|it| (it.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(it).unwrap()))
+}
+
+#[test]
+fn pages_that_nobody_plays_print_what_is_told() {
+    let told: Vec<Diagnostic> = by_programs().into_iter().chain(by_machines()).collect();
+    let pages: Vec<_> = pages().collect();
+    let mut wrong = String::new();
+    for it in &told {
+        let (code, text) = (it.code().to_string(), it.render(false));
+        let page = pages.iter().find(|(name, _)| *name == code).map_or("", |it| &it.1);
+        if !page.contains(&format!("\n{}\n", text.trim_end())) {
+            wrong += &format!("{code} should have\n```text\n{text}\n```\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    // Each page shows its error, in a block that the test `book` plays or in one from here.
+    let here: BTreeSet<String> = told.iter().map(|it| it.code().to_string()).collect();
+    for (name, page) in pages.iter().filter(|it| it.0.starts_with("TW")) {
+        let shown = page.split("```console\n").skip(1).chain(page.split("```console,nvrtc\n").skip(1));
+        let of = [format!("error[{name}]"), format!("\"code\":\"{name}\"")];
+        let played = shown.map(|it| it.split("```").next().unwrap_or_default());
+        let played = played.into_iter().any(|it| of.iter().any(|of| it.contains(of)));
+        assert!(played || here.contains(name), "nobody checks the error of {name}");
+    }
+}
