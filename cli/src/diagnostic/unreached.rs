@@ -1,10 +1,10 @@
 //! Refusals that no command line leads to without a GPU that fails, a full disk or a bug, as their pages print them. All other
 //! pages are played by the test `book`.
 
-use std::{collections::BTreeSet, fs, io, path::Path};
+use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc};
 
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
-use ir::{Coded, Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
+use ir::{Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
 use schedule::{BlockError, ScheduleError};
 use tuner::{CaseError, Failure, log::LogError, pool::PoolError};
 
@@ -16,76 +16,73 @@ fn func(text: &str) -> Func {
 }
 
 /// A step that is refused.
-fn step(text: &str, word: &str, program: &str, err: &ScheduleError) -> Diagnostic {
+fn step(text: &str, word: &str, err: &ScheduleError) -> Diagnostic {
     let script = format!("schedule(\n    workload: \"own.tw\",\n    steps: [{text}],\n)\n");
     let start = script.find(text).unwrap();
     let path = Path::new("script.ron");
-    Diagnostic::refused(path, &script, &(start..start + text.len()), word, &func(program), err)
+    Diagnostic::refused(path, &script, &(start..start + text.len()), word, &func(COPY), err)
 }
 
-/// What a Rust program gives or makes in a way that commands do not.
+const COPY: &str = "func copy
+  in A: f32[64]
+  out B: f32[64]
+
+  for i in 0..64
+    block B(vi: 64 = i)
+      B[vi] = A[vi]
+";
+
+const TWICE: &str = "func add
+  in A: f32[32]
+  out B: f32[32, 32]
+
+  for i in 0..32 @threadIdx.x
+    for j in 0..32 @threadIdx.x
+      block B(vi: 32 = i, vj: 32 = j)
+        B[vi, vj] = A[vi]
+";
+
+/// What comes of programs and steps that a Rust program makes and a script does not.
 fn by_programs() -> Vec<Diagnostic> {
     let name = Name::new;
-    let copy = "func copy\n  in A: f32[64]\n  out B: f32[64]\n\n  for i in 0..64\n    block B(vi: 64 = i)\n      B[vi] = A[vi]\n";
-    let mut nested = func(copy);
+    let mut nested = func(COPY);
     if let Stmt::Loop(it) = &mut nested.body {
         let inner = it.body.clone();
-        std::sync::Arc::make_mut(it).body = Stmt::Seq(vec![inner]);
+        Arc::make_mut(it).body = Stmt::Seq(vec![inner]);
     }
-    let twice = "func add\n  in A: f32[32]\n  out B: f32[32, 32]\n\n  for i in 0..32 @threadIdx.x\n    for j in 0..32 @threadIdx.x\n      block B(vi: 32 = i, vj: 32 = j)\n        B[vi, vj] = A[vi]\n";
-    let unsound = VerifyErrorKind::NameTaken { name: name("v0"), first: "a loop", second: "an iterator" };
-    let program = |words: &str, err: &dyn std::error::Error, of: ir::Code| {
-        Diagnostic::failed(of, format!("{words}{err}"))
-    };
+    let clash = VerifyErrorKind::NameTaken { name: name("v0"), first: "a loop", second: "an iterator" };
+    let unsound = ScheduleError::Unsound { step: "pad_einsum", message: format!("`C_pad`: {clash}") };
+    let open = ScheduleError::UnresolvedKnob { name: name("bk") };
+    let silent = BlockError::WritesNothing { block: name("B") }.into();
+    let (outer, inner, block) = (name("i"), name("j"), name("B"));
+    let twice = LowerError::AxisTwice { outer, inner, axis: ThreadAxis::ThreadX, block };
+    let reserved = COPY.replace("= i)", "= threadIdx_x)");
+    let reserved = func(&reserved.replace("for i in 0..64", "for threadIdx_x in 0..64 @threadIdx.x"));
+    let unknown = EmitError::UnknownBuffer { kernel: name("copy"), buffer: name("A_shared") };
+    vec![
+        Diagnostic::unsound("the program", &nested, &ir::verify(&nested).unwrap_err()).unwrap(),
+        step(r#"pad_einsum(block: "B", padding: {"i": 16})"#, "pad_einsum", &unsound),
+        step(r#"split(loop: "i", into: {"io": None, "ii": "bk"})"#, "split", &open),
+        step(r#"cache_write(block: "B", scope: "local")"#, "cache_write", &silent),
+        Diagnostic::lower(&func(TWICE), &twice),
+        Diagnostic::lower(&reserved, &LowerError::ReservedName { name: name("threadIdx_x") }),
+        Diagnostic::emit(&func(COPY), &unknown),
+    ]
+}
+
+/// What comes of sizes and inputs that do not fit.
+fn by_values() -> Vec<Diagnostic> {
+    let name = Name::new;
     let input = VgpuError::InputLength { buffer: name("A"), expected: 128, given: 100 };
     let buffers = Failure::Buffers { program: vec![4096, 4096], case: vec![8192, 8192] };
     let size = CaseError::Dimension(name("n"));
     vec![
-        Diagnostic::unsound("the program", &nested, &ir::verify(&nested).unwrap_err()).unwrap(),
-        step(
-            "pad_einsum(block: \"B\", padding: {\"i\": 16})",
-            "pad_einsum",
-            copy,
-            &ScheduleError::Unsound { step: "pad_einsum", message: format!("`C_pad`: {unsound}") },
-        ),
-        step(
-            "split(loop: \"i\", into: {\"io\": None, \"ii\": \"bk\"})",
-            "split",
-            copy,
-            &ScheduleError::UnresolvedKnob { name: name("bk") },
-        ),
-        step(
-            "cache_write(block: \"B\", scope: \"local\")",
-            "cache_write",
-            copy,
-            &BlockError::WritesNothing { block: name("B") }.into(),
-        ),
-        Diagnostic::lower(
-            &func(twice),
-            &LowerError::AxisTwice {
-                outer: name("i"),
-                inner: name("j"),
-                axis: ThreadAxis::ThreadX,
-                block: name("B"),
-            },
-        ),
-        Diagnostic::lower(
-            &func(
-                &copy
-                    .replace("for i in 0..64", "for threadIdx_x in 0..64 @threadIdx.x")
-                    .replace("= i)", "= threadIdx_x)"),
-            ),
-            &LowerError::ReservedName { name: name("threadIdx_x") },
-        ),
-        Diagnostic::emit(
-            &func(copy),
-            &EmitError::UnknownBuffer { kernel: name("copy"), buffer: name("A_shared") },
-        ),
-        Diagnostic::launch(&func(copy), &LaunchError::NoSize { name: name("n") }),
-        Diagnostic::launch(&func(copy), &LaunchError::BadSize { name: name("n"), value: 0 }),
-        program("script.ron: ", &input, input.code()),
-        program("script.ron: ", &buffers, buffers.code()).help(buffers.help()),
-        program("elementwise: ", &size, size.code()),
+        Diagnostic::launch(&func(COPY), &LaunchError::NoSize { name: name("n") }),
+        Diagnostic::launch(&func(COPY), &LaunchError::BadSize { name: name("n"), value: 0 }),
+        long_grid(),
+        Diagnostic::failed(&input, format!("script.ron: {input}")),
+        Diagnostic::failed(&buffers, format!("script.ron: {buffers}")).help(buffers.help()),
+        Diagnostic::failed(&size, format!("elementwise: {size}")),
     ]
 }
 
@@ -144,7 +141,6 @@ fn by_machines() -> Vec<Diagnostic> {
         script(&Failure::NoTime, ""),
         Diagnostic::usage(&pool, pool.to_string())
             .help(words("`tilewright doctor` tells what this machine has")),
-        long_grid(),
         unfit(&["c-compiler"]),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
         Diagnostic::failed(
@@ -163,17 +159,16 @@ fn pages() -> impl Iterator<Item = (String, String)> {
 
 #[test]
 fn pages_that_nobody_plays_print_what_is_told() {
-    let told: Vec<Diagnostic> = by_programs().into_iter().chain(by_machines()).collect();
+    let told: Vec<Diagnostic> = [by_programs(), by_values(), by_machines()].into_iter().flatten().collect();
     let pages: Vec<_> = pages().collect();
-    let mut wrong = String::new();
-    for it in &told {
+    let wrong = told.iter().filter_map(|it| {
         let (code, text) = (it.code().to_string(), it.render(false));
         let page = pages.iter().find(|(name, _)| *name == code).map_or("", |it| &it.1);
-        if !page.contains(&format!("\n{}\n", text.trim_end())) {
-            wrong += &format!("{code} should have\n```text\n{text}\n```\n");
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+        let has = page.contains(&format!("\n{}\n", text.trim_end()));
+        (!has).then(|| format!("{code} should have\n```text\n{text}\n```\n"))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.concat());
     // Each page shows its error, in a block that the test `book` plays or in one from here.
     let here: BTreeSet<String> = told.iter().map(|it| it.code().to_string()).collect();
     for (name, page) in pages.iter().filter(|it| it.0.starts_with("TW")) {
