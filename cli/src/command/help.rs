@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use clap::Command;
 
+use crate::term::wrap::lines;
+
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
@@ -189,7 +191,12 @@ pub(super) fn with_groups(command: Command) -> Command {
         let _ = write!(list, "\n{bold}\x1b[4m{title}:{plain}\n");
         for it in found {
             let about = it.get_about().map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(list, "  {bold}{:<12}{plain} {}", it.get_name(), wrapped(&about, 15));
+            let _ = writeln!(
+                list,
+                "  {bold}{:<12}{plain} {}",
+                it.get_name(),
+                lines(&about, 15, 15).join(&format!("\n{:15}", ""))
+            );
         }
     }
     command.help_template(format!(
@@ -200,24 +207,6 @@ pub(super) fn with_groups(command: Command) -> Command {
 /// What stands below the options.
 const LAST: &str = "`tilewright COMMAND --help` has the options of a command, and examples.\n\
                     New here? Begin with `tilewright tutorial`.";
-
-/// A text that begins in a column, with its further lines below, for a window of 80 columns.
-fn wrapped(text: &str, column: usize) -> String {
-    let (mut out, mut at) = (String::new(), column);
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if at > column && at + 1 + width > 80 {
-            let _ = write!(out, "\n{:column$}", "");
-            at = column;
-        } else if at > column {
-            out.push(' ');
-            at += 1;
-        }
-        out += word;
-        at += width;
-    }
-    out
-}
 
 #[cfg(test)]
 mod tests {

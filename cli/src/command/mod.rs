@@ -43,7 +43,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind}
 use self::globals::{Glimpse, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
-    term::shell::Shell,
+    term::{shell::Shell, wrap::WIDTH},
 };
 
 /// From a RON schedule to a verified, measured kernel
@@ -82,7 +82,7 @@ enum Command {
 
 /// The command line with its help: what completions and manual pages are made of, too.
 fn cli() -> clap::Command {
-    help::with_groups(help::with_examples(Cli::command()))
+    help::with_groups(help::with_examples(Cli::command().term_width(WIDTH)))
 }
 
 /// Serves as a worker and ends the process, if it was started as one (`PROGRAM worker …`); else does nothing.

@@ -5,3 +5,4 @@ pub(crate) mod markup;
 pub(crate) mod page;
 pub(crate) mod shell;
 pub(crate) mod table;
+pub(crate) mod wrap;

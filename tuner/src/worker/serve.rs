@@ -102,8 +102,9 @@ pub fn serve(
             Order::Bad(err) => return Err(err),
         };
         let ms = begin.elapsed().as_secs_f64() * 1e3;
-        say(output, &FromWorker::Answer(Answer { id, ms, outcome }))?;
+        // Whoever has the answer may end the input at once: by then there is nothing to do any more.
         busy.fetch_sub(1, Ordering::SeqCst);
+        say(output, &FromWorker::Answer(Answer { id, ms, outcome }))?;
     }
     Ok(())
 }

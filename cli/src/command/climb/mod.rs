@@ -10,14 +10,14 @@ use ir::Target;
 use serde_json::{Value, json};
 use tuner::{Comparison, Measured, Regime, bootstrap::ratio_interval, log::Interval};
 
-pub(crate) use told::{How, Told, wrapped};
+pub(crate) use told::{How, Told};
 
 use crate::{
     build::Built,
     command::ladder::Ladder,
     command::measure::{failure_words, gflops_words, roofline_words, time_words, verified_words},
     plan::Plan,
-    term::table::Table,
+    term::{table::Table, wrap::wrapped},
 };
 
 /// Some rungs of a ladder with their measurements.

@@ -12,12 +12,11 @@ use crate::{
         ladder::Rung,
     },
     plan::Plan,
+    term::wrap::wrapped,
 };
 
 /// How many lines of a difference are shown unless all are wanted.
 const SHORT: usize = 12;
-/// How wide text is, the indentation included.
-const WIDE: usize = 80;
 
 /// How much is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -175,27 +174,12 @@ pub(crate) fn without(lines: &[String], others: &[String]) -> Vec<String> {
     lines.iter().filter(is_new).cloned().collect()
 }
 
-/// Text in lines that fit a terminal, the first after one indentation and the others after another.
-pub(crate) fn wrapped(text: &str, first: &str, rest: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut line = String::new();
-    let mut indent = first;
-    for word in text.split_whitespace() {
-        if !line.is_empty() && indent.len() + line.chars().count() + 1 + word.chars().count() > WIDE {
-            writeln!(out, "{indent}{line}")?;
-            line.clear();
-            indent = rest;
-        }
-        line.extend([if line.is_empty() { "" } else { " " }, word]);
-    }
-    if line.is_empty() { Ok(()) } else { writeln!(out, "{indent}{line}") }
-}
-
 #[cfg(test)]
 mod tests {
     use codegen::device::{Limit, Occupancy};
     use ir::Target;
 
-    use super::{Needs, Told, without, wrapped};
+    use super::{Needs, Told, without};
 
     #[test]
     fn fewer_blocks_are_a_reason() {
@@ -228,14 +212,5 @@ mod tests {
         let list = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
         assert_eq!(without(&list(&["a", "b", "a", "c"]), &list(&["a", "c"])), ["b", "a"]);
         assert!(without(&list(&["a"]), &list(&["b", "a"])).is_empty());
-    }
-
-    #[test]
-    fn text_is_wrapped_with_a_hanging_indentation() {
-        let mut out = vec![];
-        wrapped(&"word ".repeat(18), "- ", "    ", &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(text.lines().all(|it| it.chars().count() <= 80), "{text}");
-        assert!(text.starts_with("- word") && text.lines().nth(1).unwrap().starts_with("    word"));
     }
 }

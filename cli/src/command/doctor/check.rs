@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::term::shell::visible;
+use crate::term::{shell::visible, wrap::wrapped};
 
 /// A line of `doctor`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -66,9 +66,11 @@ impl Check {
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{:<4}  {:<14} {}", self.state.word(), self.name, self.found)?;
+        let indent = " ".repeat(21);
+        wrapped(&self.found, &format!("{:<4}  {:<14} ", self.state.word(), self.name), &indent, out)?;
         match &self.fix {
-            Some(fix) => writeln!(out, "{:20} fix: {fix}", ""),
+            // It is there to be copied, so it stays one line.
+            Some(fix) => writeln!(out, "{indent}fix: {fix}"),
             None => Ok(()),
         }
     }

@@ -9,9 +9,8 @@ use super::{
     speed, tell,
 };
 use crate::{
-    command::climb::wrapped,
     diagnostic::Diagnostic,
-    term::{shell::Shell, table::Table},
+    term::{shell::Shell, table::Table, wrap::wrapped},
     trouble::Trouble,
 };
 

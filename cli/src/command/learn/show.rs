@@ -8,9 +8,9 @@ use super::{
     check::{Found, Outcome},
     course::{Exercise, Goal},
 };
-use crate::{
-    command::climb::wrapped,
-    term::shell::{Shell, Style},
+use crate::term::{
+    shell::{Shell, Style},
+    wrap::wrapped,
 };
 
 /// A measured number: whole ones in groups, others with two places.

@@ -108,10 +108,7 @@ pub(super) fn words(view: &View<'_>, finals: &Finals) -> Vec<String> {
         let own =
             it.heuristic_seconds.map(|it| format!("; its own first choice took {} a call", seconds(it)));
         let tried = plural(it.tried, "algorithm");
-        out.push(format!(
-            "The library's figure is the best of {tried} that were tried{}.",
-            own.unwrap_or_default()
-        ));
+        out.push(format!("The library's figure is the best of {tried} tried{}.", own.unwrap_or_default()));
     }
     out
 }

@@ -59,7 +59,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let log = read(&self.log).map_err(|err| Diagnostic::usage(&err, err.to_string()).help(err.help()))?;
+        let log = read(&self.log)?;
         let runs = self.choose(&log)?;
         let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));

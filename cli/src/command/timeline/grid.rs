@@ -8,7 +8,7 @@ use std::{
 use codegen::timeline::{Column, Held, Part, Ring, Sync, Timeline};
 use ir::Scope;
 
-use super::PAGE;
+use crate::term::wrap::WIDTH;
 
 /// A row of the grid: a label and a cell for each step.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub(super) fn print(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
         // As many steps as the page has room for, at least one.
         let mut end = at;
         let mut used = label;
-        while end < it.columns.len() && (end == at || used + 4 + width(end) <= PAGE) {
+        while end < it.columns.len() && (end == at || used + 4 + width(end) <= WIDTH) {
             used += 2 + width(end) + if starts(it, end, at) { 2 } else { 0 };
             end += 1;
         }

@@ -13,12 +13,9 @@ use codegen::{
 use indexmap::IndexMap;
 use ir::{Name, Scope};
 
-use crate::term::table::Table;
+use crate::term::{table::Table, wrap::wrapped};
 use grid::{has, held_in_slots};
 pub(crate) use show::{drawing, show};
-
-/// The width of a page.
-const PAGE: usize = 80;
 
 /// The pipelines of a program, and what they cost in each kernel, where the target tells.
 #[derive(Debug, serde::Serialize)]
@@ -60,7 +57,7 @@ fn print(out: &mut dyn Write, story: &Story) -> io::Result<()> {
 
 fn print_pipeline(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
     for line in title(timeline) {
-        wrapped(out, &line, 0)?;
+        wrapped(&line, "", "", out)?;
     }
     writeln!(out)?;
     statements(out, &timeline.statements)?;
@@ -69,13 +66,13 @@ fn print_pipeline(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
     writeln!(out)?;
     grid::print(out, timeline)?;
     for line in legend(timeline) {
-        wrapped(out, &line, 2)?;
+        wrapped(&line, "", "  ", out)?;
     }
     if !timeline.barriers.is_empty() {
         writeln!(out)?;
     }
     for line in barriers(timeline) {
-        wrapped(out, &line, 4)?;
+        wrapped(&line, "", "    ", out)?;
     }
     Ok(())
 }
@@ -140,7 +137,7 @@ fn statements(out: &mut dyn Write, statements: &[Statement]) -> io::Result<()> {
         writeln!(out, "(bytes of a block in one iteration; registers do not count)")?;
     }
     for it in statements.iter().filter(|it| !it.reason.is_empty()) {
-        wrapped(out, &format!("{}: {}. {}", it.name, it.mechanism, it.reason), 2)?;
+        wrapped(&format!("{}: {}. {}", it.name, it.mechanism, it.reason), "", "  ", out)?;
     }
     Ok(())
 }
@@ -187,7 +184,7 @@ fn buffers(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
     table.print(out)?;
     for ring in &it.rings {
         if let Some(note) = &ring.note {
-            wrapped(out, note, 2)?;
+            wrapped(note, "", "  ", out)?;
         }
     }
     Ok(())
@@ -267,7 +264,7 @@ fn costs(out: &mut dyn Write, it: &Consequences) -> io::Result<()> {
     }
     table.print(out)?;
     for line in footnotes(it) {
-        wrapped(out, &line, 2)?;
+        wrapped(&line, "", "  ", out)?;
     }
     Ok(())
 }
@@ -315,21 +312,4 @@ fn footnotes(it: &Consequences) -> Vec<String> {
         "an upper bound: registers are not known without NVRTC, so only threads and shared memory count";
     let registers = (it.now.registers.is_none() && it.now.occupancy.is_some()).then(|| unknown.to_owned());
     slot.into_iter().chain(registers).chain(it.verdict.clone()).collect()
-}
-
-/// Prints a line in words, broken where the page ends.
-fn wrapped(out: &mut dyn Write, text: &str, indent: usize) -> io::Result<()> {
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > PAGE {
-            writeln!(out, "{line}")?;
-            line = format!("{}{word}", " ".repeat(indent));
-        } else if line.is_empty() {
-            word.clone_into(&mut line);
-        } else {
-            line += " ";
-            line += word;
-        }
-    }
-    writeln!(out, "{line}")
 }

@@ -111,13 +111,9 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
     }
     table.print(out)?;
     if let Some(baseline) = &it.baseline {
-        writeln!(
-            out,
-            "baseline   {}: {} GFLOPS, the best of {} ways",
-            baseline.name,
-            gflops_words(baseline.gflops),
-            baseline.tried
-        )?;
+        let of =
+            if baseline.tried > 1 { format!(", the best of {} ways", baseline.tried) } else { String::new() };
+        writeln!(out, "baseline   {}: {} GFLOPS{of}", baseline.name, gflops_words(baseline.gflops))?;
     }
     Ok(())
 }

@@ -11,12 +11,12 @@ use tuner::{Bench, Comparison, Failure, Measured, Settings, log::Interval};
 use crate::{
     build::{Built, build},
     command::{
-        climb::{versus, wrapped},
+        climb::versus,
         measure::{bench_error, case, compare, failure_words, gflops_words},
     },
     diagnostic::Diagnostic,
     plan::Plan,
-    term::{markup::shortened, shell::Shell, table::Table},
+    term::{markup::shortened, shell::Shell, table::Table, wrap::wrapped},
     trouble::Trouble,
 };
 
