@@ -3,7 +3,7 @@
 //! A fenced block with `file=NAME` is written to a folder of its page; a `console` block runs its `$` lines there, in order. What a
 //! command prints is standard output, then standard error, then `exit code N` if that is not 0. In what is expected `[..]` stands
 //! for anything within a line, and a line `...` for any lines. `INSTA_UPDATE=always cargo test --test book` writes down what was
-//! printed instead.
+//! printed instead, but for blocks with such marks.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
