@@ -93,6 +93,20 @@ fn one_rung_is_measured_beside_the_one_below() {
 }
 
 #[test]
+fn rungs_of_several_sizes_are_climbed_at_each() {
+    let folder = tempfile::tempdir().unwrap();
+    ladder(folder.path());
+    let last = folder.path().join("03_lanes.ron");
+    let text = fs::read_to_string(&last).unwrap();
+    fs::write(&last, text.replace("\"m\": 48, \"n\": 48, \"k\": 48", "\"m\": 16, \"n\": 16, \"k\": 96"))
+        .unwrap();
+    let told = tilewright(folder.path(), &["tutorial", ".", "--log", "log.jsonl"]);
+    assert!(told.contains("48") && told.contains("16x16x96") && told.ends_with("exit code 0"), "{told}");
+    let log = fs::read_to_string(folder.path().join("log.jsonl")).unwrap();
+    assert!(log.lines().count() == 6 && !log.contains("\"failure\""), "{log}");
+}
+
+#[test]
 fn each_step_is_left_out_in_turn() {
     let folder = tempfile::tempdir().unwrap();
     ladder(folder.path());

@@ -50,6 +50,17 @@ fn a_suffix_that_came_later_is_refused_before_nvrtc_is_asked() {
     }
 }
 
+/// NVRTC keeps what it made on the disk where there is a driver, and gives it again without a log.
+#[test]
+fn the_second_time_is_like_the_first() {
+    if !have_nvrtc("the_second_time_is_like_the_first") {
+        return;
+    }
+    let [first, second] = [(); 2].map(|()| nvrtc::compile(SAXPY, "saxpy.cu", &arch("sm_90a"), &[]).unwrap());
+    assert_eq!(first, second);
+    assert_eq!(second.resources.len(), 2);
+}
+
 #[test]
 fn machine_code_and_resources() {
     if !have_nvrtc("machine_code_and_resources") {

@@ -80,8 +80,14 @@ pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Resul
     let ours = [&*arch_option, "-std=c++17", "-default-device", "--ptxas-options=-v"];
     let options: Result<Vec<_>, _> = ours.iter().chain(options).map(|it| c_string(it)).collect();
     let (options, source, name) = (options?, c_string(source)?, c_string(name)?);
-    let program = Compilation::new(&nvrtc.api, &source, &name)?;
-    let code = program.compile(&options);
+    let mut program = Compilation::new(&nvrtc.api, &source, &name)?;
+    // What newer versions keep on the disk comes back without the log, and with it without what each kernel needs.
+    let uncached = [options.as_slice(), &[NO_CACHE.to_owned()]].concat();
+    let mut code = program.compile(&uncached);
+    if code == INVALID_OPTION {
+        program = Compilation::new(&nvrtc.api, &source, &name)?;
+        code = program.compile(&options);
+    }
     let log = without_timings(&program.text(nvrtc.api.log_size, nvrtc.api.log, "nvrtcGetProgramLog")?);
     match code {
         0 => {}
@@ -134,6 +140,12 @@ const NVRTC: Wanted = Wanted {
 
 /// The code for an error in the source; others are errors of options or of the installation.
 const COMPILATION: c_int = 6;
+
+/// The code for an option that this version does not know.
+const INVALID_OPTION: c_int = 5;
+
+/// Versions that have a cache know it.
+const NO_CACHE: &CStr = c"--no-cache";
 
 struct Nvrtc {
     api: Api,

@@ -78,8 +78,10 @@ impl Tutorial {
             return list::list(shell);
         }
         let part = self.part(Ladder::find(&self.ladder)?)?;
+        let own = own_sizes(&part.ladder)?;
+        let sizes = if self.sizes.is_empty() { &own } else { &self.sizes };
         let sizes: Vec<Option<&Size>> =
-            if self.sizes.is_empty() { vec![None] } else { self.sizes.iter().map(Some).collect() };
+            if sizes.is_empty() { vec![None] } else { sizes.iter().map(Some).collect() };
         if let Some(Asked::Virtual(arch)) = &self.target {
             return self.on_virtual_gpu(&part, &sizes, arch.as_ref(), shell);
         }
@@ -252,20 +254,20 @@ impl Tutorial {
             let title = "`--ablate` measures, and the virtual GPU has no clock";
             return Err(Diagnostic::usage(Trouble::Options, title));
         }
+        let small = Size::parse(SMALL).expect("a number is a size");
+        let small = [Some(&small)];
+        let given = plans(&part.ladder, None)?;
+        let target = given[0].virtual_target(arch);
+        let mut sizes = sizes;
+        if let Some(large) = given.iter().find(|it| self.sizes.is_empty() && is_large(it)) {
+            let own = size_word(&large.params);
+            shell.note(&format!(
+                "at {own} the virtual GPU would take long: this is at {SMALL}; `--size {own}` insists"
+            ));
+            sizes = &small;
+        }
         for size in sizes {
-            let small = Size::parse(SMALL).expect("a number is a size");
-            let given = plans(&part.ladder, *size)?;
-            let size = if size.is_none() && is_large(&given[0]) {
-                let own = size_word(&given[0].params);
-                shell.note(&format!(
-                    "at {own} the virtual GPU would take long: this is at {SMALL}; `--size {own}` insists"
-                ));
-                Some(&small)
-            } else {
-                *size
-            };
-            let target = given[0].virtual_target(arch);
-            let Made { plans, built } = build_all(&part.ladder, size, shell, &mut |plan| {
+            let Made { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
                 sketch(plan.schedule(&target, None)?.func(), &target, &plan.dims)
             })?;
             shell.done();
@@ -327,6 +329,19 @@ fn plans(ladder: &Ladder, size: Option<&Size>) -> Result<Vec<Plan>, Diagnostic> 
         rung.plan(&params)
     };
     ladder.rungs.iter().map(plan).collect()
+}
+
+/// The sizes that the scripts of a ladder give, if there are several. All rungs are climbed at each of them: what one of them is
+/// for may show only at a size of its own.
+fn own_sizes(ladder: &Ladder) -> Result<Vec<Size>, Diagnostic> {
+    let mut out: Vec<Size> = vec![];
+    let plans = plans(ladder, None)?;
+    for size in plans.iter().filter_map(|it| Size::parse(&size_word(&it.params)).ok()) {
+        if !out.contains(&size) {
+            out.push(size);
+        }
+    }
+    Ok(if out.len() > 1 { out } else { vec![] })
 }
 
 /// Makes something of each rung at a size.
