@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use codegen::device::{
     CPU_ABI_HEADER, CpuMachine, CudaMachine, DeviceError, Launch, Machine, MachineInfo, Program, cc, cublas,
-    nvrtc,
+    disasm, nvrtc,
 };
 use ir::Arch;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ pub(super) enum Probe {
     Nvrtc,
     /// cuBLAS. Gives its path.
     Cublas,
+    /// What prints machine code as text. Gives its path.
+    Disassembler,
     /// A GPU by its number. Gives a [`MachineInfo`].
     Gpu(u32),
 }
@@ -74,13 +76,14 @@ impl Probe {
             Probe::Processor => "processor".to_owned(),
             Probe::Nvrtc => "nvrtc".to_owned(),
             Probe::Cublas => "cublas".to_owned(),
+            Probe::Disassembler => "disassembler".to_owned(),
             Probe::Gpu(n) => format!("gpu:{n}"),
         }
     }
 
     pub(super) fn parse(word: &str) -> Result<Probe, String> {
         let gpu = word.strip_prefix("gpu:").and_then(|it| it.parse().ok()).map(Probe::Gpu);
-        let plain = [Probe::Compiler, Probe::Processor, Probe::Nvrtc, Probe::Cublas];
+        let plain = [Probe::Compiler, Probe::Processor, Probe::Nvrtc, Probe::Cublas, Probe::Disassembler];
         let found = gpu.or(plain.into_iter().find(|it| it.word() == word));
         found.ok_or_else(|| "there is no such probe".to_owned())
     }
@@ -88,7 +91,7 @@ impl Probe {
     /// How long the process may take. A driver may have to be loaded and a GPU to be woken first.
     pub(super) fn patience(self) -> Duration {
         Duration::from_secs(match self {
-            Probe::Compiler | Probe::Processor | Probe::Nvrtc | Probe::Cublas => 30,
+            Probe::Compiler | Probe::Processor | Probe::Nvrtc | Probe::Cublas | Probe::Disassembler => 30,
             Probe::Gpu(_) => 40,
         })
     }
@@ -101,6 +104,7 @@ impl Probe {
             Probe::Processor => CpuMachine::open().map(|it| fact(it.info())),
             Probe::Nvrtc => nvrtc::find().map(|it| fact(&try_nvrtc(it))),
             Probe::Cublas => cublas::find().map(|it| json!(it.display().to_string())),
+            Probe::Disassembler => disasm::find().map(|it| json!(it.path.display().to_string())),
             Probe::Gpu(n) => gpu(n).map(|it| fact(&it)),
         };
         match found {

@@ -108,6 +108,7 @@ impl Fake {
             ("processor", machine("A Processor", "cpu", &[("cc", "12.2.0")])),
             ("nvrtc", nvrtc((13, 0), &[75, 80, 90, 100], None)),
             ("cublas", Probed::Found(json!("/lib/libcublas.so.13"))),
+            ("disassembler", Probed::Found(json!("/bin/nvdisasm"))),
             ("gpu:0", machine("NVIDIA H100", "sm_90a", &[("CUDA driver", "13.0")])),
         ];
         Fake {
@@ -116,7 +117,10 @@ impl Fake {
                 (GPUS, Said::This(CARD)),
                 (USERS, Said::This("")),
                 ("ls /lib", Said::This("libcublas.so.13\nlibcublasLt.so.13\n")),
-                ("nvdisasm", Said::This("nvdisasm: NVIDIA (R) CUDA disassembler\nrelease 13.0, V13.0.1\n")),
+                (
+                    "/bin/nvdisasm",
+                    Said::This("nvdisasm: NVIDIA (R) CUDA disassembler\nrelease 13.0, V13.0.1\n"),
+                ),
                 (
                     "df",
                     Said::This(
@@ -173,6 +177,7 @@ fn a_machine_that_has_all_and_one_that_has_no_gpu() {
         .probed("gpu:0", missing("the CUDA driver (libcuda)"))
         .probed("nvrtc", missing("NVRTC"))
         .probed("cublas", missing("cuBLAS"))
+        .probed("disassembler", missing("a disassembler for GPUs"))
         .with(|it| it.programs.retain(|it| it.0 == "df"))
         .checks();
     assert!(bare.iter().all(|it| it.state < State::Fail), "{}", told(&bare));
@@ -268,7 +273,8 @@ fn of_libraries_and_folders() -> Cases {
         ("nvrtc of another time", whole().probed("nvrtc", nvrtc((9, 0), &[30, 75], None))),
         ("no cublas", whole().probed("cublas", missing("cuBLAS"))),
         ("half of cublas", whole().says("ls /lib", Said::This("libcublas.so.13\n"))),
-        ("no disassembler", whole().with(|it| it.programs.retain(|it| it.0 != "nvdisasm"))),
+        ("no disassembler", whole().probed("disassembler", missing("a disassembler for GPUs"))),
+        ("a disassembler that does not run", whole().says("/bin/nvdisasm", Said::Fails(""))),
         ("no home", whole().with(|it| it.home = false)),
         (
             "a home that is read only",

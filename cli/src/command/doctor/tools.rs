@@ -72,14 +72,20 @@ pub(super) fn cublas(world: &dyn World) -> Check {
 /// What prints machine code as text.
 pub(super) fn disassembler(world: &dyn World) -> Check {
     let name = "disassembler";
-    for tool in ["nvdisasm", "cuobjdump"] {
-        if let Ok(said) = world.run(&[tool, "--version"])
-            && said.success
-        {
-            let version = said.stdout.lines().find(|it| it.contains("release")).unwrap_or_default();
-            return Check::ok(name, format!("{tool}, {}", version.trim()));
+    let usual = || "pip install nvidia-cuda-nvdisasm".to_owned();
+    let path = match world.probe(Probe::Disassembler).facts::<String>() {
+        Ok(path) => path,
+        Err((error, help)) => {
+            let found = format!("{error}: `show --emit sass` needs one");
+            return Check::warn(name, found, help.unwrap_or_else(usual));
         }
+    };
+    match world.run(&[&path, "--version"]) {
+        Ok(said) if said.success => {
+            let version = said.stdout.lines().find(|it| it.contains("release")).unwrap_or_default();
+            Check::ok(name, format!("{path}, {}", version.trim()))
+        }
+        Ok(said) => Check::warn(name, format!("{path} does not run ({})", said.status), usual()),
+        Err(err) => Check::warn(name, format!("{path}: {err}"), usual()),
     }
-    let fix = "pip install nvidia-cuda-nvdisasm  (or a CUDA toolkit, with its bin folder on the PATH)";
-    Check::warn(name, "neither nvdisasm nor cuobjdump was found: `show --emit sass` needs one", fix)
 }
