@@ -9,6 +9,7 @@
 //! | `show` | [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
 //! | `run` | [`run`] |
 //! | `tune`, `resume` | [`Tuner`] |
+//! | `export` | [`export`] |
 //! | `explain` | [`codes`], [`Diagnostic::code`] |
 //!
 //! ```
@@ -62,4 +63,4 @@ pub use trouble::Trouble;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};
 
-pub use command::serve_if_worker;
+pub use command::{export::export, serve_if_worker};

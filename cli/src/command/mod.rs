@@ -10,7 +10,7 @@ mod completions;
 mod dims;
 pub(crate) mod doctor;
 mod explain;
-mod export;
+pub(crate) mod export;
 pub(crate) mod globals;
 mod help;
 mod inspect;

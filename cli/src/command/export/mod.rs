@@ -19,7 +19,7 @@ mod value;
 mod verify;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ir::{Name, Target};
 use schedule::{script::ScriptTarget, workload::Param};
@@ -28,7 +28,7 @@ use tuner::build::target_word;
 
 use crate::{
     diagnostic::Diagnostic,
-    plan::{parse_dim, parse_param, parse_target},
+    plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
     trouble::Trouble,
 };
@@ -82,6 +82,50 @@ struct Files {
     left_out: Vec<String>,
 }
 
+/// Writes the kernel of a schedule as a folder that builds and runs without tilewright, and returns the names of its files. A folder
+/// that has something else than such a bundle is left alone. Machine code for a GPU needs NVRTC.
+///
+/// ```
+/// # fn main() -> Result<(), tilewright::Diagnostic> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let out = folder.path().join("bundle");
+/// use tilewright::{Plan, Target, export};
+///
+/// let plan = Plan::parse("mine.ron".as_ref(), r#"schedule(workload: "matmul", params: {"m": 32, "n": 32, "k": 32}, steps: [])"#, &[])?;
+/// let files = export(&plan, &Target::Cpu, &out)?;
+/// assert!(files.iter().any(|it| it == "kernel.c"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn export(plan: &Plan, target: &Target, out: &Path) -> Result<Vec<String>, Diagnostic> {
+    let dims: Vec<_> = plan.dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
+    let subject = Subject::of_plan(plan.clone(), target.clone(), &dims)?;
+    let Files { all, .. } = files(&subject, false)?;
+    write::bundle(out, &all, true)?;
+    Ok(all.into_iter().map(|(name, _)| name.to_owned()).collect())
+}
+
+/// All files of a bundle, in the order of their names.
+fn files(subject: &Subject, source_only: bool) -> Result<Files, Diagnostic> {
+    let unsound = |err: ir::InterpError| {
+        Diagnostic::failed(&err, format!("there is no reference to compare with: {err}"))
+    };
+    ir::reference::Reference::check(&subject.plain, &subject.dims).map_err(unsound)?;
+    let spec = Spec::of(subject);
+    let Files { mut all, compiled, left_out } = match &subject.target {
+        Target::Cpu => {
+            Files { all: texts(cpu::files(&spec)), compiled: Compiled::default(), left_out: vec![] }
+        }
+        Target::Cuda(arch) => cuda::files(&spec, arch, source_only)?,
+    };
+    all.push(("README.md", readme::readme(&spec, &left_out).into_bytes()));
+    all.sort_by_key(|it| it.0);
+    let manifest = manifest(&spec, &compiled, &all);
+    all.push((write::MANIFEST, manifest.into_bytes()));
+    all.sort_by_key(|it| it.0);
+    Ok(Files { all, compiled, left_out })
+}
+
 impl Export {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let subject = Subject::of(self)?;
@@ -89,22 +133,7 @@ impl Export {
             let title = "`--source-only` leaves out machine code, and a bundle for a processor has none";
             return Err(Diagnostic::usage(Trouble::Options, title));
         }
-        let unsound = |err: ir::InterpError| {
-            Diagnostic::failed(&err, format!("there is no reference to compare with: {err}"))
-        };
-        ir::reference::Reference::check(&subject.plain, &subject.dims).map_err(unsound)?;
-        let spec = Spec::of(&subject);
-        let Files { mut all, compiled, left_out } = match &subject.target {
-            Target::Cpu => {
-                Files { all: texts(cpu::files(&spec)), compiled: Compiled::default(), left_out: vec![] }
-            }
-            Target::Cuda(arch) => cuda::files(&spec, arch, self.source_only)?,
-        };
-        all.push(("README.md", readme::readme(&spec, &left_out).into_bytes()));
-        all.sort_by_key(|it| it.0);
-        let manifest = manifest(&spec, &compiled, &all);
-        all.push((write::MANIFEST, manifest.into_bytes()));
-        all.sort_by_key(|it| it.0);
+        let Files { all, left_out, .. } = files(&subject, self.source_only)?;
         write::bundle(&self.out, &all, self.force)?;
         self.tell(&subject, &all, &left_out, shell)
     }

@@ -52,6 +52,31 @@ impl Subject {
             None => from_script(request),
         }
     }
+
+    /// From a schedule with its workload.
+    pub(super) fn of_plan(plan: Plan, target: Target, given: &[(Name, i64)]) -> Result<Subject, Diagnostic> {
+        let scheduled = plan.schedule(&target, None)?.func().clone();
+        let (module, _) = lower(&scheduled, &target)?;
+        let source = source(&scheduled, &module, &target)?;
+        let params: IndexMap<_, _> = plan.all_params.iter().collect();
+        let path = plan.path.display();
+        let provenance = json!({
+            "script": path.to_string(),
+            "script_sha256": tuner::sha256(&plan.text),
+            "workload": plan.script.workload.value,
+            "params": params,
+        });
+        Ok(Subject {
+            origin: format!("script {path}"),
+            dims: dims(&plan.func, given)?,
+            plain: plan.func,
+            target,
+            steps: plan.steps,
+            module,
+            source,
+            provenance,
+        })
+    }
 }
 
 /// A log, and the trial after a colon. A script is a file that ends in `.ron`; a log is anything that says it is one.
@@ -76,26 +101,7 @@ fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
     }
     let plan = Plan::load(&request.what, &request.params)?;
     let target = plan.target(request.target.as_ref(), found_arch());
-    let scheduled = plan.schedule(&target, None)?.func().clone();
-    let (module, _) = lower(&scheduled, &target)?;
-    let source = source(&scheduled, &module, &target)?;
-    let params: IndexMap<_, _> = plan.all_params.iter().collect();
-    let provenance = json!({
-        "script": plan.path.display().to_string(),
-        "script_sha256": tuner::sha256(&plan.text),
-        "workload": plan.script.workload.value,
-        "params": params,
-    });
-    Ok(Subject {
-        dims: dims(&plan.func, &request.dims)?,
-        plain: plan.func,
-        target,
-        steps: plan.steps,
-        module,
-        source,
-        provenance,
-        origin: format!("script {}", request.what.display()),
-    })
+    Subject::of_plan(plan, target, &request.dims)
 }
 
 /// A value for each symbolic dimension.
