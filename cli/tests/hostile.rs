@@ -208,6 +208,10 @@ fn spaces() -> Vec<(&'static str, Vec<u8>)> {
             "a tile of many parts",
             spaced("knobs: {\"x\": perfect_tile(of: \"m\", parts: 1000000, innermost: 64)}, "),
         ),
+        (
+            "a tile of which nothing fits",
+            spaced("knobs: {\"x\": perfect_tile(of: 2147483648, parts: 16, innermost: 0)}, "),
+        ),
         ("a knob without choices", spaced("knobs: {\"x\": []}, ")),
         (
             "a thousand knobs",

@@ -142,11 +142,12 @@ fn tiles(extent: i64, parts: usize, innermost: i64) -> Result<Vec<Choice>, Probl
     if !(1..=MAX_EXTENT).contains(&extent) {
         return refuse(format!("is a tile of {extent}, and extents go from 1 to {MAX_EXTENT}"));
     }
-    let mut tiles = Tiles { innermost, divisors: BTreeMap::new(), done: vec![], out: vec![] };
-    tiles.fill(extent, parts)?;
-    if tiles.out.is_empty() {
+    // From 1 on, every way to choose the other factors has a last one that fits, so that the search ends at the limit.
+    if innermost < 1 {
         return refuse(format!("has no choices: no divisor of {extent} is at most {innermost}"));
     }
+    let mut tiles = Tiles { innermost, divisors: BTreeMap::new(), done: vec![], out: vec![] };
+    tiles.fill(extent, parts)?;
     Ok(tiles.out)
 }
 
