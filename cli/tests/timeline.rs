@@ -49,6 +49,24 @@ fn drawings_and_data() {
     assert!(!none.exists(), "there is nothing to draw");
 }
 
+/// The README's picture. `INSTA_UPDATE=always cargo test --test timeline` draws it again.
+#[test]
+fn the_picture_of_the_readme_is_what_is_drawn() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = folder.path().join("pipeline.svg");
+    let rung = root.join("workloads/matmul/ladders/matmul-cuda-f32/12_async_4.ron");
+    show(&rung, &["--svg", drawn.to_str().unwrap()]);
+    let (drawn, picture) = (fs::read_to_string(drawn).unwrap(), root.join("docs/pipeline.svg"));
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|it| it == "always") {
+        fs::write(&picture, &drawn).unwrap();
+    }
+    assert!(
+        fs::read_to_string(picture).unwrap() == drawn,
+        "docs/pipeline.svg is not what `show --svg` draws"
+    );
+}
+
 /// Half of what a pipeline needs, and slots that are asked for in vain.
 #[test]
 fn what_is_missing_and_what_changes_nothing() {
