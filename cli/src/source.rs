@@ -102,6 +102,11 @@ pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
         Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
     })?;
     Source::sound(&func, &path.display().to_string())?;
+    schedule::check_serpentine(&func).map_err(|err| {
+        let name = err.names().first().map(|it| format!("for {it} ")).unwrap_or_default();
+        let at = text.find(&name).unwrap_or_default();
+        Diagnostic::failed(&err, err.to_string()).at(path, text, at..at + name.trim_end().len())
+    })?;
     Ok(codegen::lower::without_marks(func))
 }
 

@@ -76,6 +76,10 @@ pub enum BlockError {
     NotAlone { block: Name, loop_name: Name },
     #[error("the factor axis {axis} is outside -{rank}..={last}", last = *rank - 1)]
     FactorAxis { block: Name, axis: i64, rank: i64 },
+    #[error(
+        "block `{block}` does not start each of its sums once, in the first iteration of what is in loop `{loop_name}`"
+    )]
+    InitNotFirst { block: Name, loop_name: Name },
 }
 
 ir::codes!(BlockError {
@@ -110,6 +114,7 @@ ir::codes!(BlockError {
     NotReducer = 1129,
     NotAlone = 1130,
     FactorAxis = 1131,
+    InitNotFirst = 1133,
 });
 
 impl BlockError {
@@ -137,6 +142,7 @@ impl BlockError {
             | E::NotAround { block, loop_name }
             | E::MixedLoop { block, loop_name }
             | E::NotReductionLoop { block, loop_name }
+            | E::InitNotFirst { block, loop_name }
             | E::NotAlone { block, loop_name } => vec![loop_name, block],
             E::WritesOutput { block, buffer }
             | E::NotElementwise { block, buffer }
@@ -195,6 +201,9 @@ impl BlockError {
             ),
             E::MixedLoop { .. } | E::NotAlone { .. } => {
                 Some("do this step before the loops are fused or shared".into())
+            }
+            E::InitNotFirst { .. } => {
+                Some("name a loop inside, so that fewer iterations share one init".into())
             }
             E::NotAround { .. } => Some("name a loop around the block".into()),
             E::WritesNothing { .. }

@@ -123,6 +123,14 @@ pub enum ScheduleError {
     StartsInside { name: Name, block: Name },
     #[error("block `{block}` does not tell the iterations of loop `{name}` apart")]
     NotAffine { name: Name, block: Name },
+    #[error(
+        "block `{block}` overwrites elements of `{buffer}` in later iterations of loop `{name}` with other values"
+    )]
+    Overwrites { block: Name, buffer: Name, name: Name },
+    #[error(
+        "loop `{name}` runs backwards in odd iterations of another (serpentine), and cannot be a pipeline"
+    )]
+    Reversed { name: Name },
     #[error("block `{block}` reads `{buffer}`, which it writes, in a way that is no reduction")]
     NotAReduction { block: Name, buffer: Name },
     #[error(
@@ -202,6 +210,8 @@ ir::codes!(ScheduleError {
     AnnotateWhat = 1036,
     Annotated = 1037,
     AnnotationValue = 1038,
+    Overwrites = 1039,
+    Reversed = 1040,
 } of { Block, Layout, Pipeline, CrossBlock, Tile });
 
 impl ScheduleError {
@@ -245,6 +255,8 @@ impl ScheduleError {
             E::ReductionLoop { name, block, .. }
             | E::StartsInside { name, block }
             | E::NotAffine { name, block } => vec![name, block],
+            E::Overwrites { block, buffer, name } => vec![name, block, buffer],
+            E::Reversed { name } => vec![name],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
@@ -274,6 +286,8 @@ impl ScheduleError {
             E::ReductionLoop { .. } => {
                 "split the loop and use rfactor to make partial results, or bind another; to blockIdx, see cross_block_reduction"
             }
+            E::Overwrites { .. } => "leave the loop where it is: the iteration that comes last decides",
+            E::Reversed { .. } => "unroll it without serpentine, or pipeline a loop around it",
             E::StartsInside { .. } => "decompose_reduction the block at this loop or one around it first",
             E::NotAffine { .. } => {
                 "use factors that divide the loops, or take the loop away from the block first"

@@ -48,6 +48,7 @@ mod tile_error;
 pub mod workload;
 
 pub use block_error::BlockError;
+pub use check::serpentine::check_serpentine;
 pub use cross_block_error::CrossBlockError;
 pub use diff::{diff, diff_text};
 pub use error::{ScheduleError, Thing};

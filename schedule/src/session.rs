@@ -4,7 +4,9 @@ use ir::{Func, Target};
 
 use crate::{
     ScheduleError, ScheduleState,
-    check::{independent::check_parallel_loops, pipeline::check_pipelines},
+    check::{
+        independent::check_parallel_loops, pipeline::check_pipelines, serpentine::check_serpentine_loops,
+    },
     diff::diff,
     primitive::Step,
 };
@@ -32,6 +34,7 @@ impl Session {
         if before.is_none() || step.get().moves_work() {
             check_parallel_loops(&next.func, before, &kept)?;
         }
+        check_serpentine_loops(&next.func, before, &kept)?;
         check_pipelines(&next.func, before, &kept)?;
         if let Err(errors) = ir::verify_step(&next.func, &kept) {
             let message = errors.first().map(ToString::to_string).unwrap_or_default();

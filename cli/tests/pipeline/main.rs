@@ -16,3 +16,4 @@ mod run;
 mod situations;
 mod table;
 mod timelines;
+mod unfilled;

@@ -264,7 +264,7 @@ impl Tally {
     }
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     std::env::var("TILEWRIGHT_SEED").map_or(1, |it| it.parse().unwrap())
 }
 

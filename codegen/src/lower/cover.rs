@@ -52,9 +52,24 @@ fn covers_box(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(
     let bounds = read.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
     let Some(written) = written(func, write, &read.guards, is_fixed) else { return false };
+    if !runs(func, write, read, is_fixed) {
+        return false;
+    }
     let dims = read.indices.iter().zip(shape);
     let part = dims.map(|(index, size)| region::range_of(index, &read.guards, size, &bounds, &is_inner));
     region::covers(&written, &part.collect(), shape, &bounds)
+}
+
+/// Whether the write happens wherever the read does, guards aside: each loop around it alone surely has an iteration, if
+/// the box that it writes does not show how many there are; and an axis of a thread's own goes as far for it as for the read.
+fn runs(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {
+    let (bounds, own) = (read.bounds(func), write.bounds(func));
+    let places: Vec<_> = write.indices.iter().map(|it| own.simplify(it)).collect();
+    write.variables().skip(write.shared_loops(read)).all(|(name, extent)| {
+        let least = if is_fixed(&name) { Index::var(&name) } else { Index::int(0) };
+        let shows = || !is_fixed(&name) && places.iter().any(|it| it.any_var(&|var| *var == name));
+        bounds.prove(&Less::new(least, extent)) == Some(true) || shows()
+    })
 }
 
 /// The box of which `write` touches every element that exists, if it is one.
@@ -175,8 +190,13 @@ impl Dense<'_> {
         Some(Index::int(modulo.unwrap_or(all / by)))
     }
 
-    /// The extent of a base that starts at zero, or what a guard leaves of it.
+    /// The extent of a base that starts at zero, or what a guard leaves of it. None if its loops are not of constant length:
+    /// then it may end before the greatest value that it can have.
     fn extent_of(&self, base: &Index) -> Option<i64> {
+        let varies = |name: &Name| self.bounds.extent(name).is_none_or(|it| it.as_int().is_none());
+        if base.any_var(&varies) {
+            return None;
+        }
         let own = self.bounds.interval(base).1? + 1;
         let limits = self.guards.iter().filter(|it| self.bounds.simplify(&it.lhs) == *base);
         limits.filter_map(|it| it.rhs.as_int()).chain([own]).min()

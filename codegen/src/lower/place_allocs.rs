@@ -1,6 +1,10 @@
 //! Finds where each temporary lives.
 
-use ir::{Func, Name, Role, Scope, Target, axis_var, pipeline::is_pipeline};
+use ir::{
+    Func, Name, Role, Scope, Target, axis_var,
+    pipeline::is_pipeline,
+    region::{self, Nest},
+};
 
 use super::{
     Context, Homes, cover, marks,
@@ -50,10 +54,9 @@ pub(crate) fn is_fresh(
     depth: usize,
     scope: Scope,
 ) -> bool {
-    let outer = &read.loops[..depth];
     if read.updates() && read.block.is_some_and(|it| it.init.is_some()) {
-        let is_outer = |name: &Name| outer.iter().any(|it| it.var == *name);
-        return !read.reduces.iter().any(|it| it.any_var(&is_outer)) && starts(func, read);
+        let start = read.block.and_then(|block| region::starts_anew(&Nest::of(func, block)));
+        return start.is_some_and(|start| start >= depth);
     }
     let mut writes = users.iter().filter(|it| it.write && it.order < read.order);
     writes.any(|write| {
@@ -61,17 +64,6 @@ pub(crate) fn is_fresh(
         let is_fixed = fixed(func, &read.loops[..shared], scope);
         (!write.updates() || write.block.is_some_and(|it| it.init.is_some()))
             && cover::covers(func, write, read, &is_fixed)
-    })
-}
-
-/// Whether no guard keeps the init of a reduction from running.
-fn starts(func: &Func, read: &Site<'_>) -> bool {
-    let reduced = |name: &Name| read.reduces.iter().any(|it| it.any_var(&|var| var == name));
-    let zero = |name: &Name| reduced(name).then(|| ir::Index::int(0));
-    let bounds = read.bounds(func);
-    read.guards.iter().all(|guard| {
-        let first = guard.subst(&zero);
-        first == *guard || bounds.prove(&first) == Some(true)
     })
 }
 

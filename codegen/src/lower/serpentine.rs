@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use ir::{Annotation, Func, Index, Loop, LoopKind, Name, Stmt};
+use ir::{Annotation, Func, Index, Loop, LoopKind, Name, SERPENTINE, Stmt};
 
 use super::Context;
-
-/// The annotation: how many loops further out the other loop is.
-const KEY: &str = "serpentine";
 
 /// ```text
 /// for i in 0..8 @unrolled                          for i in 0..8 @unrolled
@@ -20,7 +17,7 @@ const KEY: &str = "serpentine";
 /// thinks it is costs speed and nothing else; one that is not written out is left out of it. This comes after the
 /// passes that reason about regions, to whom the new subscripts would be opaque.
 pub(crate) fn serpentine(mut func: Func, _context: &mut Context) -> Func {
-    if func.loops().iter().any(|it| it.annotations.contains_key(KEY)) {
+    if func.loops().iter().any(|it| it.annotations.contains_key(SERPENTINE)) {
         func.body = turned(&func.body, &mut Vec::new());
     }
     func
@@ -33,7 +30,7 @@ fn turned(stmt: &Stmt, around: &mut Vec<Arc<Loop>>) -> Stmt {
             around.push(it.clone());
             let mut new = Loop { body: turned(&it.body, around), ..Loop::clone(it) };
             around.pop();
-            if let Some(request) = new.annotations.shift_remove(KEY)
+            if let Some(request) = new.annotations.shift_remove(SERPENTINE)
                 && let Some(index) = index(it, &request, around)
             {
                 new.body = new.body.subst(&|name: &Name| (*name == it.var).then(|| index.clone()));

@@ -22,8 +22,6 @@ pub(crate) struct Site<'a> {
     pub(crate) block: Option<&'a Block>,
     /// The guards around it.
     pub(crate) guards: Vec<Less>,
-    /// The values of the reduction iterators around it.
-    pub(crate) reduces: Vec<Index>,
     /// Its place in the program.
     pub(crate) order: usize,
     /// The loops and dimensions that the whole assignment speaks of, where bound loops go by their own names.
@@ -188,7 +186,6 @@ impl<'a> Walk<'a> {
             loops: self.loops.clone(),
             block: self.blocks.last().copied(),
             guards: self.guards.iter().map(less).collect(),
-            reduces: self.reduces.clone(),
             order: self.out.len(),
             mentions: mentions.clone(),
             loads: loads.to_vec(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{depend::Setting, touch::touches, written::written};
 use crate::{
-    Func, Index, IterKind, Less, Loop, Name, Role, Stmt,
-    region::{Nest, Way, bounds_of, covers, writes_box},
+    Func, Less, Loop, Name, Role, Stmt,
+    region::{Nest, Way, bounds_of, covers, reads_own_places, starts_anew, writes_box},
 };
 
 /// The most runs of statements that are gone through one by one where boxes do not tell.
@@ -70,19 +70,12 @@ fn surely_runs(it: &Loop) -> bool {
     it.extent.as_int().is_some_and(|it| it > 0)
 }
 
-/// Whether a block reads of each buffer that it writes only what it writes in the same point.
-fn reads_own_places(nest: &Nest<'_>) -> bool {
-    let writes = nest.accesses(Way::Write);
-    let own = |read| writes.contains(read);
-    nest.accesses(Way::Read).iter().all(|read| own(read) || writes.iter().all(|it| it.buffer != read.buffer))
-}
-
 /// Whether every read follows writes that cover it.
 fn covered(func: &Func, users: &[&Nest<'_>], it: &Loop, buffer: &Name) -> bool {
     users.iter().enumerate().all(|(n, reader)| {
         let level = reader.loops.iter().position(|other| other.var == it.var);
         !reader.reaches(buffer, Way::Read)
-            || reader.reaches(buffer, Way::Write) && anew(reader) > level
+            || reader.reaches(buffer, Way::Write) && starts_anew(reader) > level
             || users[..n].iter().any(|writer| fills(func, writer, reader, buffer))
             || level.is_some_and(|level| {
                 let setting =
@@ -104,23 +97,6 @@ fn fills(func: &Func, writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bo
     writes_box(writer, reader.block, buffer, fixed) && covers(&written, &read, &info.shape, &bounds)
 }
 
-/// For a block that reads what it writes, under how many loops it starts anew, because its init runs there; none if
-/// it does not, or a guard may keep the init from running.
-fn anew(nest: &Nest<'_>) -> Option<usize> {
-    let reduced = |it: &Loop| {
-        let mut iters = nest.block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
-        iters.any(|iter| iter.binding.any_var(&|var| *var == it.var))
-    };
-    let first = nest.loops.iter().position(|it| reduced(it)).unwrap_or(nest.loops.len());
-    let zero = |var: &Name| nest.loops[first..].iter().any(|it| it.var == *var).then(|| Index::int(0));
-    let starts = |guard: &Less| {
-        let at_first = guard.subst(&zero);
-        at_first == *guard || nest.bounds().prove(&at_first) == Some(true)
-    };
-    (reads_own_places(nest) && nest.block.init.is_some() && nest.block.guards.iter().all(starts))
-        .then_some(first)
-}
-
 /// Whether no block outside a loop reads what the loop leaves in a buffer: each reads what a block outside has
 /// written, with no iteration of the loop in between.
 fn apart(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
@@ -137,7 +113,7 @@ fn apart(func: &Func, nests: &[Nest<'_>], it: &Loop, buffer: &Name) -> bool {
     };
     let users = nests.iter().enumerate().filter(|(_, nest)| nest.uses(buffer) && !is_inside(nest));
     users.filter(|(_, nest)| nest.reaches(buffer, Way::Read)).all(|(n, reader)| {
-        let own = anew(reader).filter(|_| reader.reaches(buffer, Way::Write));
+        let own = starts_anew(reader).filter(|_| reader.reaches(buffer, Way::Write));
         own.is_some_and(|loops| outside_of(n, n, loops))
             || (0..n).any(|m| {
                 let writer = &nests[m];

@@ -8,10 +8,12 @@ mod cover;
 mod digits;
 mod limit;
 mod nest;
+mod start;
 
 pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
 pub use limit::limit;
 pub use nest::Nest;
+pub use start::{reads_own_places, starts_anew};
 
 use crate::{
     Access, Block, Buffer, Func, Index, IndexKind, Less, Loop, LoopKind, Name, Scope,

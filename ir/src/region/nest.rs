@@ -38,6 +38,14 @@ impl<'a> Nest<'a> {
         Nest::new(func, block, func.loops_of(&block.name).unwrap_or_default())
     }
 
+    /// That of another block in this one's place.
+    pub(super) fn with<'b>(&self, block: &'b Block) -> Nest<'b>
+    where
+        'a: 'b,
+    {
+        Nest::new(self.func, block, self.loops.clone())
+    }
+
     fn new(func: &'a Func, block: &'a Block, loops: Vec<&'a Loop>) -> Nest<'a> {
         Nest {
             block,
@@ -84,7 +92,11 @@ impl<'a> Nest<'a> {
     }
 
     /// Those of a buffer.
-    fn accesses_to<'s>(&'s self, buffer: &'s Name, way: Way) -> impl Iterator<Item = &'a Access> + 's {
+    pub(super) fn accesses_to<'s>(
+        &'s self,
+        buffer: &'s Name,
+        way: Way,
+    ) -> impl Iterator<Item = &'a Access> + 's {
         self.accesses(way).iter().copied().filter(move |it| it.buffer == *buffer)
     }
 

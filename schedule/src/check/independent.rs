@@ -9,15 +9,24 @@ use ir::{
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
-use crate::{CrossBlockError, ScheduleError, ScheduleState, check::affine::tells_apart};
+use crate::{
+    CrossBlockError, ScheduleError, ScheduleState,
+    check::{affine::tells_apart, overwrites::expect_one_value},
+};
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
 pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Result<(), ScheduleError> {
+    expect_reorderable_in(&state.func, chain)
+}
+
+/// The same of a program.
+pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), ScheduleError> {
     let Some(last) = chain.last() else { return Ok(()) };
-    let nests = Nest::all(&state.func);
+    let nests = Nest::all(func);
     let inside: Vec<&Nest<'_>> =
         nests.iter().filter(|it| it.loops.iter().any(|it| it.var == last.var)).collect();
     for nest in &inside {
+        expect_one_value(func, nest, chain)?;
         if !accumulates(nest.block)? {
             continue;
         }
@@ -30,8 +39,9 @@ pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Resu
             }
         }
     }
-    let fixed = state.expect_path(&last.var)?.len();
-    expect_self_contained(&state.func, &inside, fixed, chain, &|_, _| false)
+    let Some(first) = inside.first() else { return Ok(()) };
+    let fixed = first.loops.iter().take_while(|it| it.var != last.var).count() + 1;
+    expect_self_contained(func, &inside, fixed, chain, &|_, _| false)
 }
 
 /// Refuses a loop whose iterations may not run at the same time, as `kind` would run them.
@@ -154,7 +164,11 @@ impl Parallel<'_> {
                 return Err(ScheduleError::ReductionLoop { name: it.var.clone(), block, iter });
             }
         }
-        if !accumulates(block)? || it.extent.as_int() == Some(1) {
+        if it.extent.as_int() == Some(1) {
+            return accumulates(block).map(|_| ());
+        }
+        expect_one_value(self.func, nest, &[it])?;
+        if !accumulates(block)? {
             return Ok(());
         }
         let private =
@@ -254,7 +268,7 @@ pub(crate) fn accumulates(block: &Block) -> Result<bool, ScheduleError> {
 }
 
 /// Whether a store is `place = place op term`, with `op` associative and commutative but for rounding.
-fn is_reduction(store: &Store) -> bool {
+pub(crate) fn is_reduction(store: &Store) -> bool {
     let Value::Binary(op, a, b) = &store.value else { return false };
     let is_place = |value: &Value| matches!(value, Value::Load(it) if *it == store.place);
     let avoids = |value: &Value| {

@@ -3,4 +3,6 @@
 pub(crate) mod affine;
 pub(crate) mod chain;
 pub(crate) mod independent;
+pub(crate) mod overwrites;
 pub(crate) mod pipeline;
+pub(crate) mod serpentine;

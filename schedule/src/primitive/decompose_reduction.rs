@@ -1,9 +1,16 @@
 use std::sync::Arc;
 
-use ir::{Block, Func, IterKind, Less, Loop, Name, Stmt};
+use ir::{
+    Block, Func, IterKind, Less, Loop, Name, Stmt,
+    region::{Nest, Way, bounds_of, starts_anew},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState, check::affine::tells_apart, nest};
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    check::{affine::tells_apart, independent::uncovered, overwrites::by_place},
+    nest,
+};
 
 /// Takes the init of a reduction out into a nest of its own before a loop.
 ///
@@ -20,7 +27,8 @@ use crate::{BlockError, Primitive, ScheduleError, ScheduleState, check::affine::
 ///
 /// The init becomes block `{block}_init`; the loops at and below the named one that drive spatial iterators are
 /// repeated around it as `{loop}_init`, run in the same way. The block keeps its name. No loop that drives a
-/// reduction iterator may be outside the named one.
+/// reduction iterator may be outside the named one. The init has to be what comes first for each element, in the nest and
+/// in the loop: other blocks in the loop may use only what the block has written in the same iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecomposeReduction {
@@ -40,6 +48,7 @@ impl Primitive for DecomposeReduction {
         };
         let loops = self.loops(&state.func, &block)?;
         let guards = self.spatial_guards(&block, &loops)?;
+        self.expect_first(&state.func, &block, &init, &loops)?;
 
         let func = &mut state.func;
         let nest = init_nest(func, &block, init, &guards, &loops);
@@ -85,6 +94,48 @@ impl DecomposeReduction {
                 Err(BlockError::MixedLoop { block, loop_name }.into())
             }
         }
+    }
+
+    /// Refuses to let the init run earlier where that is not the same: it has to start each sum as it is, once, and nothing
+    /// else in the loop may see the difference.
+    fn expect_first(
+        &self,
+        func: &Func,
+        block: &Block,
+        init: &Stmt,
+        loops: &[Loop],
+    ) -> Result<(), ScheduleError> {
+        let nests = Nest::all(func);
+        let Some(at) = nests.iter().position(|it| it.block.name == self.block) else { return Ok(()) };
+        let nest = &nests[at];
+        let level = nest.loops.iter().take_while(|it| it.var != self.target).count();
+        let runs = |(at, it): (usize, &&Loop)| {
+            let some = Less::new(ir::Index::int(0), it.extent.clone());
+            loops.iter().any(|own| own.var == it.var)
+                || bounds_of(func, &nest.loops[..at]).prove(&some) == Some(true)
+        };
+        let mut once = starts_anew(nest).is_some() && nest.loops.iter().enumerate().skip(level).all(runs);
+        init.each_store(&mut |store| {
+            let place = Block { iters: by_place(block, store), ..block.clone() };
+            let shows = |it: &Loop| tells_apart(&place, &it.var, nest.bounds(), &|_| true);
+            once &= loops.iter().all(|it| it.extent.as_int() == Some(1) || shows(it));
+        });
+        if !once {
+            let (block, loop_name) = (self.block.clone(), self.target.clone());
+            return Err(BlockError::InitNotFirst { block, loop_name }.into());
+        }
+        let beside = |it: &&Nest<'_>| it.loops.get(level).is_some_and(|it| it.var == self.target);
+        for buffer in nest.accesses(Way::Write).iter().map(|it| &it.buffer) {
+            let used = |it: &&Nest<'_>| it.uses(buffer) && beside(it);
+            let before = nests[..at].iter().find(used);
+            let after: Vec<_> = nests[at + 1..].iter().filter(used).collect();
+            if let Some(other) = before.or_else(|| uncovered(func, level + 1, nest, &after, buffer)) {
+                let (first, second) = (self.block.clone(), other.block.name.clone());
+                let (name, buffer) = (self.target.clone(), buffer.clone());
+                return Err(ScheduleError::Carried { name, first, second, buffer });
+            }
+        }
+        Ok(())
     }
 
     /// The guards that the init keeps: those on spatial loops. A guard on the reduction lets its first iteration

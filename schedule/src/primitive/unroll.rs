@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use ir::{Annotation, Iter, IterKind, Loop, LoopKind, Name, Stmt};
+use ir::{Annotation, Loop, LoopKind, Name, SERPENTINE, Stmt};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
-use crate::{ScheduleError, ScheduleState, check::independent::expect_reorderable};
+use crate::{ScheduleError, ScheduleState};
 
 /// Writes the iterations of a loop out one after the other.
 ///
@@ -33,11 +33,6 @@ pub struct Unroll {
     pub serpentine: Option<Name>,
 }
 
-/// The annotation that makes a loop run backwards in odd iterations of the loop that is so many loops further out.
-///
-/// A number and not a name, because passes that copy loops rename them.
-const SERPENTINE: &str = "serpentine";
-
 impl Primitive for Unroll {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let target = state.expect_plain_loop(&self.target)?;
@@ -45,10 +40,6 @@ impl Primitive for Unroll {
             return Err(ScheduleError::UnknownExtent { name: self.target.clone() });
         }
         let distance = self.serpentine.as_ref().map(|outer| self.distance(state, outer)).transpose()?;
-        if distance.is_some() {
-            expect_reorderable(state, &[target])?;
-            expect_started(target)?;
-        }
 
         state.func.replace_loop(&self.target, |mut old| {
             old.annotations.extend(distance.map(|it| (SERPENTINE.to_owned(), Annotation::Int(it))));
@@ -80,17 +71,4 @@ impl Unroll {
         let further = further.and_then(|it| i64::try_from(it).ok());
         further.ok_or_else(|| ScheduleError::NotAround { outer: outer.clone(), inner: self.target.clone() })
     }
-}
-
-/// Refuses a loop over whose iterations a block reduces that has its init with it.
-fn expect_started(target: &Loop) -> Result<(), ScheduleError> {
-    for block in target.body.blocks() {
-        let reduces =
-            |it: &Iter| it.kind == IterKind::Reduce && it.binding.any_var(&|var| *var == target.var);
-        if block.init.is_some() && block.iters.iter().any(reduces) {
-            let (name, block) = (target.var.clone(), block.name.clone());
-            return Err(ScheduleError::StartsInside { name, block });
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,47 @@
+//! Whether the loops that run backwards in odd iterations of another still may.
+
+use ir::{Func, Iter, IterKind, Loop, SERPENTINE, pipeline::is_pipeline};
+
+use crate::{ScheduleError, check::independent::expect_reorderable_in};
+
+/// Refuses a program with a loop that the annotation lets run backwards, and that must not: as sessions do after each step,
+/// for programs that come with their annotations.
+///
+/// # Errors
+/// Why its iterations depend on each other.
+pub fn check_serpentine(func: &Func) -> Result<(), ScheduleError> {
+    check_serpentine_loops(func, None, &[])
+}
+
+/// Checks every loop with the annotation, but for those that are the same in a checked program `before` of which the step
+/// has `kept` everything ([`ir::kept()`]).
+pub(crate) fn check_serpentine_loops(
+    func: &Func,
+    before: Option<&Func>,
+    kept: &[bool],
+) -> Result<(), ScheduleError> {
+    let before = before.filter(|_| kept.iter().all(|it| *it));
+    let is_new = |it: &Loop| {
+        let was = before.and_then(|before| before.find_loop(&it.var));
+        was.is_none_or(|was| was.annotations != it.annotations)
+    };
+    let turned = func.loops().into_iter().filter(|it| it.annotations.contains_key(SERPENTINE));
+    turned.filter(|it| is_new(it)).try_for_each(|it| expect_reversible(func, it))
+}
+
+/// Refuses a loop whose iterations may not run backwards: as for any other order, and the init of a reduction runs in the
+/// first iteration; a pipeline is judged for iterations in their order.
+fn expect_reversible(func: &Func, it: &Loop) -> Result<(), ScheduleError> {
+    if is_pipeline(it) {
+        return Err(ScheduleError::Reversed { name: it.var.clone() });
+    }
+    expect_reorderable_in(func, &[it])?;
+    for block in it.body.blocks() {
+        let reduces =
+            |iter: &Iter| iter.kind == IterKind::Reduce && iter.binding.any_var(&|var| *var == it.var);
+        if block.init.is_some() && block.iters.iter().any(reduces) {
+            return Err(ScheduleError::StartsInside { name: it.var.clone(), block: block.name.clone() });
+        }
+    }
+    Ok(())
+}
