@@ -71,6 +71,8 @@ pub enum Trouble {
     BundleWrong,
     /// An exported bundle was built and could not be run, for want of a device.
     BundleNotRun,
+    /// A bundle is to have a name that cannot name functions and files.
+    BundleName,
 }
 
 ir::codes!(Trouble {
@@ -108,4 +110,5 @@ ir::codes!(Trouble {
     Altered = 5036,
     BundleWrong = 5051,
     BundleNotRun = 5052,
+    BundleName = 5053,
 });

@@ -132,6 +132,21 @@ const RESERVED: &[&str] = &[
     "xor_eq",
 ];
 
+/// What `stdint.h` defines macros of: `INT64_MAX`, `UINT8_C`, `SIZE_MAX`.
+const LIMITED: &[&str] = &[
+    "INT",
+    "UINT",
+    "INTMAX",
+    "UINTMAX",
+    "INTPTR",
+    "UINTPTR",
+    "PTRDIFF",
+    "SIG_ATOMIC",
+    "SIZE",
+    "WCHAR",
+    "WINT",
+];
+
 /// Functions of the library: a kernel of such a name would be taken for it, or it for the kernel.
 const LIBRARY: &str = "abs acos acosh asin asinh atan atan2 atanh cbrt ceil clock cos cosh exp2 exp10 expm1 fdim \
     floor fma fmod free frexp gamma hypot index j0 j1 jn ldexp lgamma log10 log1p log2 logb lrint malloc modf nan \
@@ -156,11 +171,21 @@ pub(super) fn identifier(name: &Name) -> Cow<'_, str> {
     let text = name.as_str();
     if is_foreign(text.trim_start_matches('v')) {
         Cow::Owned(format!("v{text}"))
-    } else if RESERVED.binary_search(&text.trim_end_matches('_')).is_ok() {
+    } else if is_taken(text.trim_end_matches('_')) {
         Cow::Owned(format!("{text}_"))
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Whether a name means something in the emitted source already, as a word of its language or a macro of its header.
+fn is_taken(text: &str) -> bool {
+    let macros = |(stem, last): (&str, &str)| {
+        let stem = stem.trim_end_matches(|it: char| it.is_ascii_digit());
+        let stem = stem.strip_suffix("_LEAST").or_else(|| stem.strip_suffix("_FAST")).unwrap_or(stem);
+        matches!(last, "MIN" | "MAX" | "WIDTH" | "C") && LIMITED.contains(&stem)
+    };
+    RESERVED.binary_search(&text).is_ok() || text.rsplit_once('_').is_some_and(macros)
 }
 
 /// Whether the compiler (`__x`, `_X`) or the emitted source (`tw_x`) keeps such names for itself.
@@ -178,6 +203,18 @@ mod tests {
     #[test]
     fn reserved_words_are_sorted_for_the_search() {
         assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn macros_of_the_header_are_no_names() {
+        for it in "INT64_MAX UINT8_C INT_LEAST16_MIN UINT_FAST32_MAX SIZE_MAX INTPTR_MIN SIG_ATOMIC_WIDTH"
+            .split(' ')
+        {
+            assert_eq!(identifier(&Name::new(it)), format!("{it}_"));
+        }
+        for it in "A_MAX MAX_SIZE INT64 SIZE C".split(' ') {
+            assert_eq!(identifier(&Name::new(it)), it);
+        }
     }
 
     #[test]

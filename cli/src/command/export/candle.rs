@@ -12,7 +12,7 @@ use super::{
 const MOST: usize = 3;
 
 /// The files of the crate, or why there is none.
-pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<Vec<(&'static str, String)>, String> {
+pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<[(&'static str, String); 2], String> {
     let (outputs, inputs): (Vec<_>, Vec<_>) =
         spec.params().iter().enumerate().partition(|it| it.1.role == Role::Output);
     let [(at, output)] = outputs[..] else {
@@ -31,7 +31,7 @@ pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<Vec<(&'static str, S
         ("COUNT", inputs.len().to_string()),
     ]);
     let manifest = fill(include_str!("templates/candle.toml.txt"), &holes);
-    Ok(vec![
+    Ok([
         ("candle/Cargo.toml", manifest),
         ("candle/candle_op.rs", fill(include_str!("templates/candle_op.rs.txt"), &holes)),
     ])
@@ -78,7 +78,7 @@ fn holes(spec: &Spec<'_>, arch: &Arch, inputs: &[(usize, &Buffer)]) -> Vec<(&'st
     vec![
         ("FUNC", spec.subject.module.name.to_string()),
         ("TOOL", TOOL.to_owned()),
-        ("CRATE", spec.name.clone()),
+        ("CRATE", spec.name.to_owned()),
         ("ARCH", arch.to_string()),
         ("FIELDS", fields.collect()),
         ("DIMS", dims.join(", ")),
@@ -86,7 +86,7 @@ fn holes(spec: &Spec<'_>, arch: &Arch, inputs: &[(usize, &Buffer)]) -> Vec<(&'st
         ("CUDA_ARGS", list(&|n, _| format!("s{n}: &CudaStorage, l{n}: &Layout"))),
         ("CUDA_STORAGES", list(&|n, _| format!("s{n}"))),
         // Candle keeps modules by name for as long as its device lives: two bundles must not share one.
-        ("MODULE", format!("{}_{}", spec.name, &tuner::sha256(&spec.subject.source)[..16])),
+        ("MODULE", spec.unique.clone()),
         ("CPU_INPUTS", inputs.iter().map(cpu).collect()),
         ("CUDA_INPUTS", inputs.iter().map(cuda).collect()),
         (

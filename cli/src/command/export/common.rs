@@ -13,7 +13,7 @@ use super::{
 pub(super) const TOOL: &str = env!("CARGO_PKG_VERSION");
 
 /// `reference.h`.
-pub(super) fn reference_header(spec: &Spec<'_>) -> String {
+fn reference_header(spec: &Spec<'_>) -> String {
     let rank = spec.params().iter().map(|it| it.shape.len()).max().unwrap_or(0);
     fill(
         include_str!("templates/reference.h"),
@@ -28,7 +28,7 @@ pub(super) fn reference_header(spec: &Spec<'_>) -> String {
 }
 
 /// `reference.c`.
-pub(super) fn reference_source(spec: &Spec<'_>) -> String {
+fn reference_source(spec: &Spec<'_>) -> String {
     let program = reference::print(spec, Lang::C);
     let quoted = spec.dims().map(|it| format!("\"{}\"", it.0)).chain(["NULL".to_owned()]);
     let sizes = spec.subject.dims.values().map(|it| Lang::C.int(*it)).chain(["0".to_owned()]);
@@ -105,13 +105,31 @@ pub(super) fn signature_words(spec: &Spec<'_>) -> String {
         let role = if it.role == Role::Output { "output" } else { "input" };
         format!("   `{}`: {role}, {}[{}].\n", it.ident, it.dtype, shape.join(", "))
     };
-    let dims = spec.dims().map(|it| format!("   `{}`: a size, at least 1.\n", it.1));
+    let dims = spec.dims().map(|it| format!("   `{}`: the dimension `{}`, at least 1.\n", it.1, it.0));
     let all: String = spec.params().iter().map(buffer).chain(dims).collect();
     all.trim_start().trim_end_matches('\n').to_owned()
 }
 
-/// `program.tw`, the unscheduled program, and `schedule.ron`, which schedules it as this bundle was.
-pub(super) fn schedule(spec: &Spec<'_>) -> [(&'static str, String); 2] {
+/// Files whose names are the same in all bundles.
+pub(super) fn named<const N: usize>(
+    files: [(&'static str, String); N],
+) -> impl Iterator<Item = (String, String)> {
+    files.into_iter().map(|(name, text)| (name.to_owned(), text))
+}
+
+/// The files that bundles for every target have.
+pub(super) fn files(spec: &Spec<'_>) -> impl Iterator<Item = (String, String)> {
+    let [program, schedule] = schedule(spec);
+    named([
+        ("reference.h", reference_header(spec)),
+        ("reference.c", reference_source(spec)),
+        ("program.tw", program),
+        ("schedule.ron", schedule),
+    ])
+}
+
+/// The unscheduled program, and what schedules it as this bundle was.
+fn schedule(spec: &Spec<'_>) -> [String; 2] {
     let subject = spec.subject;
     let steps: Vec<_> = subject.steps.iter().map(|it| format!("        {},\n", it.to_ron())).collect();
     let steps = steps.concat();
@@ -121,5 +139,5 @@ pub(super) fn schedule(spec: &Spec<'_>) -> [(&'static str, String); 2] {
         subject.origin.escape_default(),
         target_word(&subject.target),
     );
-    [("program.tw", ir::text::print(&subject.plain).text), ("schedule.ron", text)]
+    [ir::text::print(&subject.plain).text, text]
 }

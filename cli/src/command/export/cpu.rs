@@ -1,46 +1,72 @@
 //! The bundle for a processor: emitted C, a C function around it that checks its arguments, a program that verifies.
 
-use ir::Role;
+use codegen::emit::emit;
+use ir::{Name, Role, Target};
 
 use super::{
     common::{self, TOOL, c_args, signature_words},
     expr::{Lang, fill},
-    spec::{Buffer, Spec, c_type, rust_type},
+    numpy,
+    spec::{Buffer, Spec, c_type, dim_ident, rust_type},
 };
 
 /// The options that the bundle's C is compiled with: those that the tuner measures with.
 pub(super) const OPTIONS: &str =
     "-std=gnu11 -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math -pthread";
 
-/// The C sources of the program that verifies.
-pub(super) const SOURCES: [&str; 4] = ["main.c", "reference.c", "tilewright_kernel.c", "kernel.c"];
+/// The C sources of the library of a bundle.
+pub(super) fn sources(name: &str) -> [String; 2] {
+    [format!("{name}.c"), format!("{name}_kernel.c")]
+}
 
 /// The files, but for the manifest and the page for readers.
-pub(super) fn files(spec: &Spec<'_>) -> Vec<(&'static str, String)> {
-    let mut out = vec![
-        ("kernel.c", spec.subject.source.clone()),
-        ("tilewright_kernel.h", fill(include_str!("templates/tilewright_kernel.h"), &names(spec))),
-        ("tilewright_kernel.c", wrapper(spec)),
+pub(super) fn files(spec: &Spec<'_>) -> Vec<(String, String)> {
+    let [interface, kernel] = sources(spec.name);
+    let named = [
+        (kernel, kernel_source(spec)),
+        (format!("{}.h", spec.name), fill(include_str!("templates/interface.h"), &names(spec))),
+        (interface, wrapper(spec)),
+        (format!("{}.py", spec.name), numpy::module(spec)),
+    ];
+    let others = [
         ("main.c", main(spec)),
-        ("reference.h", common::reference_header(spec)),
-        ("reference.c", common::reference_source(spec)),
         ("Makefile", fill(include_str!("templates/cpu.mk"), &names(spec))),
         ("example.rs", example(spec)),
     ];
-    out.extend(common::schedule(spec));
-    out
+    named.into_iter().chain(common::named(others)).chain(common::files(spec)).collect()
+}
+
+/// The emitted C, with kernels that no other file of a program can mean and no library shows.
+fn kernel_source(spec: &Spec<'_>) -> String {
+    let mut module = spec.subject.module.clone();
+    for (kernel, launch) in module.kernels.iter_mut().zip(&spec.launches) {
+        kernel.name = Name::new(launch.symbol.as_str());
+    }
+    let source = emit(&module, &Target::Cpu).expect("it has a source under other names");
+    format!(
+        "/* Only {}.c calls what is here. */\n#if defined(__GNUC__)\n#pragma GCC visibility push(hidden)\n#endif\n\n{source}",
+        spec.name
+    )
 }
 
 fn names(spec: &Spec<'_>) -> Vec<(&'static str, String)> {
     vec![
         ("FUNC", spec.subject.module.name.to_string()),
         ("TOOL", TOOL.to_owned()),
-        ("NAME", spec.name.clone()),
+        ("NAME", spec.name.to_owned()),
+        ("UNIQUE", spec.unique.clone()),
+        ("PASS", pass(spec)),
         ("UPPER", spec.name.to_uppercase()),
         ("ARGS", c_args(spec)),
         ("SIGNATURE_DOC", signature_words(spec)),
         ("OPTIONS", OPTIONS.to_owned()),
     ]
+}
+
+/// The parameters passed on: `in_A, out_C, dim_m, `.
+fn pass(spec: &Spec<'_>) -> String {
+    let idents = spec.params().iter().map(|it| it.ident.clone()).chain(spec.dims().map(|it| it.1));
+    idents.map(|it| it + ", ").collect()
 }
 
 fn wrapper(spec: &Spec<'_>) -> String {
@@ -61,7 +87,7 @@ fn wrapper(spec: &Spec<'_>) -> String {
         format!("  {}((void *const[]){{{}}}, dims, &rt);\n", it.symbol, buffers.join(", "))
     };
     let zeroed = spec.buffers.iter().any(|it| it.zeroed);
-    let dims = spec.dims().map(|it| it.1.to_owned()).chain(["0".to_owned()]);
+    let dims = spec.dims().map(|it| it.1).chain(["0".to_owned()]);
     let mut holes = names(spec);
     holes.extend([
         ("PROTOTYPES", spec.launches.iter().map(prototype).collect()),
@@ -73,7 +99,7 @@ fn wrapper(spec: &Spec<'_>) -> String {
         ("ZERO", if zeroed { "    memset(all[i].start, 0, bytes);".to_owned() } else { String::new() }),
         ("LAUNCHES", spec.launches.iter().map(launch).collect()),
     ]);
-    fill(include_str!("templates/tilewright_kernel.c"), &holes)
+    fill(include_str!("templates/interface.c"), &holes)
 }
 
 fn main(spec: &Spec<'_>) -> String {
@@ -87,7 +113,7 @@ fn main(spec: &Spec<'_>) -> String {
         ("DEVICE", device),
         ("USAGE", " [--threads N]".to_owned()),
         ("NO_DEVICE", "77 nothing to run on".to_owned()),
-        ("INCLUDES", "#include \"tilewright_kernel.h\"".to_owned()),
+        ("INCLUDES", format!("#include \"{}.h\"", spec.name)),
         (
             "OPTIONS",
             "    else if (i + 1 < argc && strcmp(argv[i], \"--threads\") == 0) o.threads = atoi(argv[++i]);"
@@ -111,12 +137,10 @@ fn example(spec: &Spec<'_>) -> String {
         format!("{}: {access}[{}], ", it.ident, raw_type(it))
     };
     let length = |it: &Buffer| {
-        let size = Lang::Rust.checked(&it.elements(), &|name| {
-            spec.dims().find(|dim| dim.0 == name).map_or_else(|| name.to_string(), |dim| dim.1.to_owned())
-        });
+        let size = Lang::Rust.checked(&it.elements(), &dim_ident);
         format!("    if {}.len() as i64 != {size} {{\n        return None;\n    }}\n", it.ident)
     };
-    let pass = |it: &Buffer| {
+    let pointer = |it: &Buffer| {
         format!("{}.{}(), ", it.ident, if it.role == Role::Output { "as_mut_ptr" } else { "as_ptr" })
     };
     let make = |it: &Buffer| {
@@ -131,7 +155,7 @@ fn example(spec: &Spec<'_>) -> String {
         ("EXTERN", params.iter().map(c).chain(dims()).collect::<String>()),
         ("SLICES", params.iter().map(slice).chain(dims()).collect::<String>()),
         ("LENGTHS", params.iter().map(length).collect()),
-        ("PASS", params.iter().map(pass).chain(spec.dims().map(|it| format!("{}, ", it.1))).collect()),
+        ("POINTERS", params.iter().map(pointer).chain(spec.dims().map(|it| format!("{}, ", it.1))).collect()),
         ("MAKE", params.iter().map(make).collect()),
         (
             "GIVE",

@@ -18,21 +18,23 @@ use crate::{build::compile_cuda, diagnostic::Diagnostic};
 /// The options that the bundle's C is compiled with.
 pub(super) const OPTIONS: &str = "-std=gnu11 -O2";
 
-/// The C sources of the program that verifies.
-pub(super) const SOURCES: [&str; 3] = ["main.c", "reference.c", "launcher.c"];
+/// The C source of the library of a bundle.
+pub(super) fn launcher_source(name: &str) -> String {
+    format!("{name}.c")
+}
 
 /// The files, but for the manifest and the page for readers.
 pub(super) fn files(spec: &Spec<'_>, arch: &Arch, source_only: bool) -> Result<Files, Diagnostic> {
-    let mut out = vec![
+    let named = [
+        (format!("{}.h", spec.name), fill(include_str!("templates/launcher.h"), &names(spec, arch))),
+        (launcher_source(spec.name), launcher(spec, arch)),
+    ];
+    let others = [
         ("kernel.cu", spec.subject.source.clone()),
-        ("launcher.h", fill(include_str!("templates/launcher.h"), &names(spec, arch))),
-        ("launcher.c", launcher(spec, arch)),
         ("main.c", main(spec, arch)),
-        ("reference.h", common::reference_header(spec)),
-        ("reference.c", common::reference_source(spec)),
         ("Makefile", fill(include_str!("templates/cuda.mk"), &names(spec, arch))),
     ];
-    out.extend(common::schedule(spec));
+    let mut out: Vec<_> = named.into_iter().chain(common::named(others)).chain(common::files(spec)).collect();
     let mut left_out = vec![];
     if source_only {
         left_out.push(
@@ -40,15 +42,15 @@ pub(super) fn files(spec: &Spec<'_>, arch: &Arch, source_only: bool) -> Result<F
         );
         return Ok(Files { all: texts(out), compiled: Compiled::default(), left_out });
     }
-    out.extend(rust::files(spec, arch));
+    out.extend(common::named(rust::files(spec, arch)));
     match candle::files(spec, arch) {
-        Ok(files) => out.extend(files),
+        Ok(files) => out.extend(common::named(files)),
         Err(why) => left_out.push(format!("there is no op for candle: {why}")),
     }
     let made = compile(spec, arch)?;
     let mut all = texts(out);
-    all.push(("kernel.ptx", made.ptx.into_bytes()));
-    all.push(("kernel.cubin", made.cubin));
+    all.push(("kernel.ptx".to_owned(), made.ptx.into_bytes()));
+    all.push(("kernel.cubin".to_owned(), made.cubin));
     let compiler = nvrtc::find().ok().map(|it| format!("NVRTC {}.{}", it.version.0, it.version.1));
     Ok(Files { all, compiled: Compiled { compiler, resources: made.resources }, left_out })
 }
@@ -69,7 +71,8 @@ fn names(spec: &Spec<'_>, arch: &Arch) -> Vec<(&'static str, String)> {
         ("FUNC", spec.subject.module.name.to_string()),
         ("TOOL", TOOL.to_owned()),
         ("TARGET", target_word(&spec.subject.target)),
-        ("NAME", spec.name.clone()),
+        ("NAME", spec.name.to_owned()),
+        ("UNIQUE", spec.unique.clone()),
         ("UPPER", spec.name.to_uppercase()),
         ("ARGS", spec.params().iter().map(buffer).chain(dims).collect()),
         ("SIGNATURE_DOC", signature_words(spec)),
@@ -107,7 +110,7 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
         let all = it.block.iter().map(|it| it.as_int().unwrap_or(1));
         all.fold(1i64, i64::saturating_mul).to_string()
     };
-    let dims = spec.dims().map(|it| it.1.to_owned()).chain(["0".to_owned()]);
+    let dims = spec.dims().map(|it| it.1).chain(["0".to_owned()]);
     let mut holes = names(spec, arch);
     holes.extend([
         ("BUFFER_COUNT", spec.buffers.len().to_string()),
@@ -140,7 +143,7 @@ fn main(spec: &Spec<'_>, arch: &Arch) -> String {
         ("DEVICE", device),
         ("USAGE", " [--image FILE]".to_owned()),
         ("NO_DEVICE", "77 there is no GPU".to_owned()),
-        ("INCLUDES", "#include \"launcher.h\"\n\n#include <dlfcn.h>".to_owned()),
+        ("INCLUDES", format!("#include \"{}.h\"\n\n#include <dlfcn.h>", spec.name)),
         ("OPTIONS", image.to_owned()),
     ]);
     fill(include_str!("templates/main.c"), &holes)

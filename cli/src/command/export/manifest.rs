@@ -22,13 +22,13 @@ pub(super) struct Compiled {
 }
 
 /// The manifest of a bundle with these files.
-pub(super) fn manifest(spec: &Spec<'_>, compiled: &Compiled, files: &[(&str, Vec<u8>)]) -> String {
+pub(super) fn manifest(spec: &Spec<'_>, compiled: &Compiled, files: &[(String, Vec<u8>)]) -> String {
     let subject = spec.subject;
     let arch = match &subject.target {
         Target::Cpu => None,
         Target::Cuda(arch) => Some(arch.to_string()),
     };
-    let shas = files.iter().map(|(name, bytes)| ((*name).to_owned(), json!(tuner::sha256(bytes))));
+    let shas = files.iter().map(|(name, bytes)| (name.clone(), json!(tuner::sha256(bytes))));
     let mut provenance = subject.provenance.clone();
     provenance["tool"] = json!(format!("tilewright {TOOL}"));
     provenance["compiler"] = json!(compiled.compiler);
@@ -37,6 +37,7 @@ pub(super) fn manifest(spec: &Spec<'_>, compiled: &Compiled, files: &[(&str, Vec
         "schema": SCHEMA,
         "name": subject.module.name,
         "interface": spec.name,
+        "symbol": spec.unique,
         "target": target_word(&subject.target),
         "arch": arch,
         "entry_points": spec.launches.iter().map(|it| &it.symbol).collect::<Vec<_>>(),

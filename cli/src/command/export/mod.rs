@@ -10,6 +10,8 @@ mod cpu;
 mod cuda;
 mod expr;
 mod manifest;
+mod name;
+mod numpy;
 mod readme;
 mod reference;
 mod rust;
@@ -38,7 +40,7 @@ use subject::Subject;
 
 /// Write a kernel as a folder that builds and runs without tilewright
 ///
-/// For a processor it has C with a C interface; for a GPU CUDA C++, PTX and machine code, with launchers in C and in
+/// For a processor it has C with a C interface and a module for NumPy; for a GPU CUDA C++, PTX and machine code, with launchers in C and in
 /// Rust. Both have a program that compares with plain loops.
 ///
 /// Exit code: 0 if the bundle was written (and with `--verify` is right), 1 if it is wrong, 2 if it could not be
@@ -51,6 +53,9 @@ pub(crate) struct Export {
     /// The folder to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// What functions, header and library are called: `tilewright_` and the workload's name otherwise
+    #[arg(long)]
+    name: Option<String>,
     /// What to compile for: cpu, cuda, cuda:sm_90a; else the script's or the log's
     #[arg(long, value_parser = parse_target)]
     target: Option<ScriptTarget>,
@@ -76,14 +81,15 @@ pub(crate) struct Export {
 
 /// The files of a bundle, and what is worth knowing of them.
 struct Files {
-    all: Vec<(&'static str, Vec<u8>)>,
+    all: Vec<(String, Vec<u8>)>,
     compiled: Compiled,
     /// What it has not, and why.
     left_out: Vec<String>,
 }
 
 /// Writes the kernel of a schedule as a folder that builds and runs without tilewright, and returns the names of its files. A folder
-/// that has something else than such a bundle is left alone. Machine code for a GPU needs NVRTC.
+/// that has something else than such a bundle is left alone. Functions, header and library are called `name`, or as the workload with
+/// `tilewright_` before it. Machine code for a GPU needs NVRTC.
 ///
 /// ```
 /// # fn main() -> Result<(), tilewright::Diagnostic> {
@@ -92,17 +98,22 @@ struct Files {
 /// use tilewright::{Plan, Target, export};
 ///
 /// let plan = Plan::parse("mine.ron".as_ref(), r#"schedule(workload: "matmul", params: {"m": 32, "n": 32, "k": 32}, steps: [])"#, &[])?;
-/// let files = export(&plan, &Target::Cpu, &out)?;
-/// assert!(files.iter().any(|it| it == "kernel.c"));
+/// let files = export(&plan, &Target::Cpu, Some("matmul_32"), &out)?;
+/// assert!(files.iter().any(|it| it == "matmul_32.h"));
 /// # Ok(())
 /// # }
 /// ```
-pub fn export(plan: &Plan, target: &Target, out: &Path) -> Result<Vec<String>, Diagnostic> {
+pub fn export(
+    plan: &Plan,
+    target: &Target,
+    name: Option<&str>,
+    out: &Path,
+) -> Result<Vec<String>, Diagnostic> {
     let dims: Vec<_> = plan.dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
-    let subject = Subject::of_plan(plan.clone(), target.clone(), &dims)?;
+    let subject = Subject::of_plan(plan.clone(), target.clone(), name, &dims)?;
     let Files { all, .. } = files(&subject, false)?;
     write::bundle(out, &all, true)?;
-    Ok(all.into_iter().map(|(name, _)| name.to_owned()).collect())
+    Ok(all.into_iter().map(|(name, _)| name).collect())
 }
 
 /// All files of a bundle, in the order of their names.
@@ -118,11 +129,11 @@ fn files(subject: &Subject, source_only: bool) -> Result<Files, Diagnostic> {
         }
         Target::Cuda(arch) => cuda::files(&spec, arch, source_only)?,
     };
-    all.push(("README.md", readme::readme(&spec, &left_out).into_bytes()));
-    all.sort_by_key(|it| it.0);
+    all.push(("README.md".to_owned(), readme::readme(&spec, &left_out).into_bytes()));
+    all.sort();
     let manifest = manifest(&spec, &compiled, &all);
-    all.push((write::MANIFEST, manifest.into_bytes()));
-    all.sort_by_key(|it| it.0);
+    all.push((write::MANIFEST.to_owned(), manifest.into_bytes()));
+    all.sort();
     Ok(Files { all, compiled, left_out })
 }
 
@@ -141,11 +152,11 @@ impl Export {
     fn tell(
         &self,
         subject: &Subject,
-        files: &[(&str, Vec<u8>)],
+        files: &[(String, Vec<u8>)],
         left_out: &[String],
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
-        let names: Vec<_> = files.iter().map(|it| it.0).collect();
+        let names: Vec<_> = files.iter().map(|it| it.0.as_str()).collect();
         let target = target_word(&subject.target);
         for it in left_out {
             shell.note(it);
@@ -156,7 +167,7 @@ impl Export {
         }
         let verified = if self.verify {
             shell.progress("building and running the bundle");
-            let verdict = verify::bundle(&self.out, &subject.target);
+            let verdict = verify::bundle(&self.out, subject);
             shell.done();
             Some(verdict?)
         } else {
@@ -181,6 +192,6 @@ impl Export {
     }
 }
 
-fn texts(files: Vec<(&'static str, String)>) -> Vec<(&'static str, Vec<u8>)> {
-    files.into_iter().map(|(name, text)| (name, text.into_bytes())).collect()
+fn texts(files: Vec<(impl Into<String>, String)>) -> Vec<(String, Vec<u8>)> {
+    files.into_iter().map(|(name, text)| (name.into(), text.into_bytes())).collect()
 }

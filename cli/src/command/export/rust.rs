@@ -11,18 +11,18 @@ use super::{
 };
 
 /// The files of the crate.
-pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Vec<(&'static str, String)> {
+pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> [(&'static str, String); 5] {
     let half = spec.params().iter().any(|it| rust_type(it.dtype).starts_with("half"));
     let manifest = fill(
         include_str!("templates/Cargo.toml.txt"),
         &[
             ("FUNC", spec.subject.module.name.to_string()),
-            ("CRATE", spec.name.clone()),
+            ("CRATE", spec.name.to_owned()),
             ("F16", if half { ", \"f16\"".to_owned() } else { String::new() }),
             ("HALF", if half { "half = \"2\"".to_owned() } else { String::new() }),
         ],
     );
-    vec![
+    [
         ("Cargo.toml", manifest),
         ("launcher.rs", launcher(spec, arch)),
         ("main.rs", main(spec)),
@@ -115,7 +115,7 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
         format!("        let (at_{ident}, _guard_{ident}) = {ident}.{how}(stream);\n")
     };
     let given = |it: &Buffer| format!("&{}{}", if is_output(it) { "mut " } else { "" }, it.ident);
-    let names: Vec<_> = spec.dims().map(|it| it.1.to_owned()).collect();
+    let names: Vec<_> = spec.dims().map(|it| it.1).collect();
     let example: Vec<_> = spec.params().iter().map(given).chain(names.clone()).collect();
     let params = spec.params();
     fill(
@@ -125,7 +125,7 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
             ("TOOL", TOOL.to_owned()),
             ("TARGET", target_word(&spec.subject.target)),
             ("ARCH", arch.to_string()),
-            ("CRATE", spec.name.clone()),
+            ("CRATE", spec.name.to_owned()),
             ("EXAMPLE", example.join(", ")),
             ("SLICES", params.iter().map(slice).chain(dims).collect()),
             ("DIM_VALUES", names.join(", ")),
@@ -220,7 +220,7 @@ fn main(spec: &Spec<'_>) -> String {
         &[
             ("FUNC", spec.subject.module.name.to_string()),
             ("TOOL", TOOL.to_owned()),
-            ("CRATE", spec.name.clone()),
+            ("CRATE", spec.name.to_owned()),
             ("HALVES", more_elements(spec)),
             ("MAKE", params.iter().enumerate().map(make).collect()),
             ("GIVE", given.join(", ")),

@@ -1,27 +1,27 @@
 //! What callers of an exported kernel need to know: parameters, sizes, launches. Derived from the lowered program.
 
-use std::collections::BTreeSet;
-
 use codegen::{emit::symbol, shared_layout};
-use indexmap::IndexMap;
 use ir::{DType, Index, Kernel, Module, Name, Op, Role, Target, ThreadAxis};
+use tuner::build::target_word;
 
-use super::{expr::product, subject::Subject};
+use super::{common::TOOL, expr::product, subject::Subject};
 
 /// The interface of a kernel.
 #[derive(Debug)]
 pub(super) struct Spec<'a> {
     /// What it was made of.
     pub(super) subject: &'a Subject,
-    /// What all functions of the bundle begin with: `tilewright_matmul`.
-    pub(super) name: String,
+    /// What functions, header and library of the bundle are called: `tilewright_matmul`.
+    pub(super) name: &'a str,
+    /// The name with a hash of what the bundle computes and how: what a linker sees of it begins with this, since no
+    /// other bundle has it, and nothing else in a program.
+    pub(super) unique: String,
     /// Inputs and outputs in parameter order, then temporaries that kernels share.
     pub(super) buffers: Vec<Buffer>,
     /// How many of them are inputs and outputs.
     pub(super) params: usize,
     /// The launches in order.
     pub(super) launches: Vec<Launch>,
-    idents: IndexMap<Name, String>,
 }
 
 /// A buffer in global memory.
@@ -29,7 +29,7 @@ pub(super) struct Spec<'a> {
 pub(super) struct Buffer {
     /// Its name in the program.
     pub(super) name: Name,
-    /// Its name in C and in Rust.
+    /// Its name in the sources of every language: `in_A`, `out_C`. See [`dim_ident`].
     pub(super) ident: String,
     /// The type of its elements.
     pub(super) dtype: DType,
@@ -75,10 +75,14 @@ impl Buffer {
 impl<'a> Spec<'a> {
     pub(super) fn of(subject: &'a Subject) -> Spec<'a> {
         let module = &subject.module;
-        let idents = idents(module);
+        let unique = format!("{}_{}", subject.name, hash(subject));
         let buffer = |(name, arg): (&Name, &ir::Arg)| Buffer {
             name: name.clone(),
-            ident: idents[name].clone(),
+            ident: match arg.role {
+                Role::Input => format!("in_{name}"),
+                Role::Output => format!("out_{name}"),
+                Role::Temp => format!("temp_{name}"),
+            },
             dtype: arg.dtype,
             shape: match subject.plain.buffers.get(name).filter(|_| arg.role != Role::Temp) {
                 Some(it) => it.shape.clone(),
@@ -91,17 +95,17 @@ impl<'a> Spec<'a> {
         };
         Spec {
             subject,
-            name: format!("tilewright_{}", module.name),
+            name: &subject.name,
             buffers: module.args.iter().map(buffer).collect(),
             params: module.args.values().filter(|it| it.role != Role::Temp).count(),
-            launches: module.kernels.iter().map(|it| launch(module, it)).collect(),
-            idents,
+            launches: module.kernels.iter().map(|it| launch(subject, &unique, it)).collect(),
+            unique,
         }
     }
 
-    /// The symbolic dimensions with the names that they have in C and in Rust, in parameter order.
-    pub(super) fn dims(&self) -> impl Iterator<Item = (&Name, &str)> {
-        self.subject.module.dims.iter().map(|it| (it, self.idents[it].as_str()))
+    /// The symbolic dimensions with the names that they have in the sources, in parameter order.
+    pub(super) fn dims(&self) -> impl Iterator<Item = (&Name, String)> {
+        self.subject.module.dims.iter().map(|it| (it, dim_ident(it)))
     }
 
     /// The inputs and outputs.
@@ -126,11 +130,32 @@ impl<'a> Spec<'a> {
     }
 }
 
-fn launch(module: &Module, kernel: &Kernel) -> Launch {
+/// The name of a symbolic dimension in the sources: `dim_m`.
+///
+/// Every name of the user's that stands in a source begins with `in_`, `out_` or `dim_`, and nothing else in the templates
+/// does: no name can be one of ours, a keyword, a macro of a header, or another name of the user's.
+pub(super) fn dim_ident(name: &Name) -> String {
+    format!("dim_{name}")
+}
+
+/// The first digits of a hash over what a bundle computes and how.
+fn hash(subject: &Subject) -> String {
+    let program = ir::text::print(&subject.plain).text;
+    let all = [TOOL, &target_word(&subject.target), &program, &subject.source].join("\0");
+    tuner::sha256(all)[..12].to_owned()
+}
+
+/// A GPU's kernels are found in a module of their own; a processor's meet all symbols of a program.
+fn launch(subject: &Subject, unique: &str, kernel: &Kernel) -> Launch {
+    let module = &subject.module;
+    let function = symbol(&kernel.name);
     let on = |axis: ThreadAxis| kernel.launch.get(&axis).cloned().unwrap_or_else(|| Index::int(1));
     let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
     Launch {
-        symbol: symbol(&kernel.name).into_owned(),
+        symbol: match subject.target {
+            Target::Cpu => format!("{unique}_{function}"),
+            Target::Cuda(_) => function.into_owned(),
+        },
         buffers: kernel.args.keys().map(at).collect(),
         grid: [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(on),
         block: [ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ].map(on),
@@ -159,93 +184,6 @@ fn alignment(module: &Module, target: &Target, name: &Name, dtype: DType) -> usi
         });
     }
     dtype.bytes() * lanes
-}
-
-/// Words that a parameter must not be named in C or in Rust: those of Rust, and what the launchers use.
-const TAKEN: &[&str] = &[
-    "Kernel",
-    "Option",
-    "Result",
-    "Self",
-    "Some",
-    "None",
-    "Ok",
-    "Err",
-    "String",
-    "Vec",
-    "abstract",
-    "alone",
-    "all",
-    "args",
-    "as",
-    "async",
-    "await",
-    "bad",
-    "become",
-    "box",
-    "bytes",
-    "check",
-    "code",
-    "crate",
-    "data",
-    "dyn",
-    "each",
-    "error",
-    "final",
-    "fn",
-    "handle",
-    "i",
-    "impl",
-    "in",
-    "is_inside",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "options",
-    "out",
-    "override",
-    "pool",
-    "priv",
-    "pub",
-    "r",
-    "ref",
-    "run",
-    "self",
-    "span",
-    "stream",
-    "super",
-    "threads",
-    "together",
-    "trait",
-    "type",
-    "unsized",
-    "use",
-    "where",
-    "worker",
-    "yield",
-];
-
-/// A name in C and in Rust for each argument and dimension.
-fn idents(module: &Module) -> IndexMap<Name, String> {
-    let mut used: BTreeSet<String> = TAKEN.iter().map(|it| (*it).to_owned()).collect();
-    let mut out = IndexMap::new();
-    for name in module.args.keys().chain(&module.dims) {
-        let mut ident = symbol(name).into_owned();
-        // The launchers' own names begin like this, and so do those of the C library and of emitted functions.
-        let is_ours = ident.starts_with("tw_") || ident.starts_with("tilewright") || ident.starts_with('_');
-        if is_ours {
-            ident = format!("arg_{ident}");
-        }
-        while !used.insert(ident.clone()) {
-            ident.push('_');
-        }
-        out.insert(name.clone(), ident);
-    }
-    out
 }
 
 /// The type of an element in the C interface.
@@ -277,5 +215,29 @@ pub(super) const fn rust_type(dtype: DType) -> &'static str {
         DType::Bf16 => "half::bf16",
         DType::Tf32 | DType::F32 => "f32",
         DType::F64 => "f64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    #[test]
+    fn only_names_of_the_user_begin_as_such() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/command/export/templates");
+        for entry in fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("it can be read").path();
+            let text = fs::read_to_string(&path).expect("it is text");
+            let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+            let taken: Vec<_> = text
+                .split(|it| !is_word(it))
+                .filter(|it| {
+                    ["in_", "out_", "dim_", "temp_"]
+                        .iter()
+                        .any(|start| it.len() > start.len() && it.starts_with(start))
+                })
+                .collect();
+            assert!(taken.is_empty(), "{}: {taken:?}", path.display());
+        }
     }
 }

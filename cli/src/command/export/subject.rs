@@ -12,7 +12,7 @@ use tuner::{
     replay,
 };
 
-use super::Export;
+use super::{Export, name};
 use crate::{
     build::{found_arch, lower, source},
     diagnostic::Diagnostic,
@@ -26,6 +26,8 @@ const DEFAULT_SIZE: i64 = 250;
 /// A scheduled and lowered program, and what made it.
 #[derive(Debug)]
 pub(super) struct Subject {
+    /// What the bundle is called.
+    pub(super) name: String,
     /// The unscheduled program: what the numbers must be.
     pub(super) plain: Func,
     /// The sizes of symbolic dimensions that its own launcher runs with unless told otherwise.
@@ -54,7 +56,13 @@ impl Subject {
     }
 
     /// From a schedule with its workload.
-    pub(super) fn of_plan(plan: Plan, target: Target, given: &[(Name, i64)]) -> Result<Subject, Diagnostic> {
+    pub(super) fn of_plan(
+        plan: Plan,
+        target: Target,
+        name: Option<&str>,
+        given: &[(Name, i64)],
+    ) -> Result<Subject, Diagnostic> {
+        let name = name::of(name, &plan.func.name)?;
         let scheduled = plan.schedule(&target, None)?.func().clone();
         let (module, _) = lower(&scheduled, &target)?;
         let source = source(&scheduled, &module, &target)?;
@@ -67,6 +75,7 @@ impl Subject {
             "params": params,
         });
         Ok(Subject {
+            name,
             origin: format!("script {path}"),
             dims: dims(&plan.func, given)?,
             plain: plan.func,
@@ -101,7 +110,7 @@ fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
     }
     let plan = Plan::load(&request.what, &request.params)?;
     let target = plan.target(request.target.as_ref(), found_arch());
-    Subject::of_plan(plan, target, &request.dims)
+    Subject::of_plan(plan, target, request.name.as_deref(), &request.dims)
 }
 
 /// A value for each symbolic dimension.
@@ -133,6 +142,7 @@ fn from_log(request: &Export, path: &Path, number: Option<u64>) -> Result<Subjec
     dims(&problem.case.func, &request.dims)?;
     let of_run = problem.case.dims.iter();
     Ok(Subject {
+        name: name::of(request.name.as_deref(), &problem.case.func.name)?,
         dims: of_run.map(|(name, it)| (name.clone(), given(name).unwrap_or(*it))).collect(),
         plain: problem.case.func,
         target,

@@ -11,7 +11,7 @@ use codegen::device::cc;
 use ir::Target;
 use serde_json::{Value, json};
 
-use super::{cpu, cuda, write::scratch};
+use super::{cpu, cuda, subject::Subject, write::scratch};
 use crate::{diagnostic::Diagnostic, trouble::Trouble};
 
 /// What the bundle's own program said.
@@ -39,7 +39,7 @@ const NO_DEVICE: i32 = 77;
 /// # Errors
 /// [`Trouble::BundleWrong`] where it does not build or its numbers are wrong, [`Trouble::BundleNotRun`] where it was
 /// built and there is no device to run it on.
-pub(super) fn bundle(folder: &Path, target: &Target) -> Result<Verdict, Diagnostic> {
+pub(super) fn bundle(folder: &Path, subject: &Subject) -> Result<Verdict, Diagnostic> {
     let copy = scratch()?;
     let failed = |err| Diagnostic::io(folder, &err);
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -50,7 +50,7 @@ pub(super) fn bundle(folder: &Path, target: &Target) -> Result<Verdict, Diagnost
         }
         fs::copy(entry.path(), copy.path().join(entry.file_name())).map_err(failed)?;
     }
-    build(copy.path(), target)?;
+    build(copy.path(), subject)?;
     let run = Command::new(copy.path().join("verify"))
         .current_dir(copy.path())
         .stdin(Stdio::null())
@@ -61,17 +61,17 @@ pub(super) fn bundle(folder: &Path, target: &Target) -> Result<Verdict, Diagnost
     judge(&run)
 }
 
-fn build(folder: &Path, target: &Target) -> Result<(), Diagnostic> {
+fn build(folder: &Path, subject: &Subject) -> Result<(), Diagnostic> {
     let compiler = cc::find()?;
-    let (options, sources, libraries) = match target {
-        Target::Cpu => (cpu::OPTIONS, &cpu::SOURCES[..], &["-lm", "-pthread"][..]),
-        Target::Cuda(_) => (cuda::OPTIONS, &cuda::SOURCES[..], &["-lm", "-ldl"][..]),
+    let (options, sources, libraries) = match subject.target {
+        Target::Cpu => (cpu::OPTIONS, cpu::sources(&subject.name).to_vec(), &["-lm", "-pthread"]),
+        Target::Cuda(_) => (cuda::OPTIONS, vec![cuda::launcher_source(&subject.name)], &["-lm", "-ldl"]),
     };
     let (program, arguments) = compiler.command.split_first().expect("a compiler that answered has a name");
     let out = Command::new(program)
         .args(arguments)
         .args(options.split_whitespace())
-        .args(["-o", "verify"])
+        .args(["-o", "verify", "main.c", "reference.c"])
         .args(sources)
         .args(libraries)
         .current_dir(folder)

@@ -14,7 +14,7 @@ pub(super) const MANIFEST: &str = "kernel.json";
 pub(super) const SCHEMA: &str = "tilewright/kernel/1";
 
 /// Writes the files into a folder beside `out`, then puts that in its place.
-pub(super) fn bundle(out: &Path, files: &[(&str, Vec<u8>)], force: bool) -> Result<(), Diagnostic> {
+pub(super) fn bundle(out: &Path, files: &[(String, Vec<u8>)], force: bool) -> Result<(), Diagnostic> {
     refuse_other_folders(out, force)?;
     let failed = |err: io::Error| Diagnostic::io(out, &err);
     let parent = parent(out);
@@ -37,7 +37,7 @@ fn parent(out: &Path) -> &Path {
     }
 }
 
-fn fill(folder: &Path, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
+fn fill(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
     fs::create_dir(folder)?;
     files.iter().try_for_each(|(name, bytes)| {
         let path = folder.join(name);

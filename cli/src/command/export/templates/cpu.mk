@@ -1,9 +1,14 @@
-# `make` builds the library, `make check` runs it against the reference.
+# `make` builds the library to link, `make shared` the one to load, `make check` runs the kernel against the reference.
 CC ?= cc
 CFLAGS ?= @OPTIONS@
 
-lib@NAME@.a: kernel.o tilewright_kernel.o
+lib@NAME@.a: @NAME@.o @NAME@_kernel.o
 	ar rcs $@ $^
+
+shared: lib@NAME@.so
+
+lib@NAME@.so: @NAME@.pic.o @NAME@_kernel.pic.o
+	$(CC) $(CFLAGS) -shared -o $@ $^ -lm -pthread
 
 verify: main.o reference.o lib@NAME@.a
 	$(CC) $(CFLAGS) -o $@ $^ -lm -pthread
@@ -11,10 +16,13 @@ verify: main.o reference.o lib@NAME@.a
 check: verify
 	./verify
 
+%.pic.o: %.c $(wildcard *.h)
+	$(CC) $(CFLAGS) -fPIC -c -o $@ $<
+
 %.o: %.c $(wildcard *.h)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 clean:
-	rm -f *.o lib@NAME@.a verify
+	rm -f *.o lib@NAME@.a lib@NAME@.so verify
 
-.PHONY: check clean
+.PHONY: shared check clean

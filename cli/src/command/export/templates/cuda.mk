@@ -1,9 +1,15 @@
-# `make` builds the launcher, `make check` runs it against the reference. No CUDA toolkit is needed.
+# `make` builds the launcher to link, `make shared` the one to load, `make check` runs the kernel against the reference.
+# No CUDA toolkit is needed.
 CC ?= cc
 CFLAGS ?= @OPTIONS@
 
-lib@NAME@.a: launcher.o
+lib@NAME@.a: @NAME@.o
 	ar rcs $@ $^
+
+shared: lib@NAME@.so
+
+lib@NAME@.so: @NAME@.pic.o
+	$(CC) $(CFLAGS) -shared -o $@ $^ -ldl
 
 verify: main.o reference.o lib@NAME@.a
 	$(CC) $(CFLAGS) -o $@ $^ -lm -ldl
@@ -11,10 +17,13 @@ verify: main.o reference.o lib@NAME@.a
 check: verify
 	./verify
 
+%.pic.o: %.c $(wildcard *.h)
+	$(CC) $(CFLAGS) -fPIC -c -o $@ $<
+
 %.o: %.c $(wildcard *.h)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
 clean:
-	rm -f *.o lib@NAME@.a verify
+	rm -f *.o lib@NAME@.a lib@NAME@.so verify
 
-.PHONY: check clean
+.PHONY: shared check clean

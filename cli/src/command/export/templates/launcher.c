@@ -1,7 +1,8 @@
 /* Loads and launches `@FUNC@` through the CUDA driver, which is found at run time.
    Made by tilewright @TOOL@. */
 #define _GNU_SOURCE
-#include "launcher.h"
+#define TILEWRIGHT_@NAME@_DEFINED
+#include "@NAME@.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -80,7 +81,7 @@ struct @NAME@ {
 /* Machine code runs on its own generation from its own model on, PTX on all later ones; code with a suffix is for one
    model (`a`) or one generation (`f`). */
 static int runs_on(const void *image, int capability) {
-  const int is_machine_code = memcmp(image, "\177ELF", 4) == 0;
+  const int is_machine_code = strncmp(image, "\177ELF", 4) == 0;
   if (ARCH_SUFFIX == 'a') return capability == ARCH;
   if (ARCH_SUFFIX == 'f' || is_machine_code) return capability / 10 == ARCH / 10 && capability >= ARCH;
   return capability >= ARCH;
@@ -107,7 +108,7 @@ static int prepare(@NAME@ *kernel, int device) {
   return code;
 }
 
-int @NAME@_open(const void *image, @NAME@ **out) {
+int @UNIQUE@_open(const void *image, @NAME@ **out) {
   int device, major, minor;
   if (image == NULL || out == NULL) return @UPPER@_NULL;
   *out = NULL;
@@ -130,6 +131,8 @@ int @NAME@_open(const void *image, @NAME@ **out) {
   }
   return code;
 }
+
+int @NAME@_open(const void *image, @NAME@ **out) { return @UNIQUE@_open(image, out); }
 
 /* Sizes, in arithmetic that notices when it leaves 62 bits. */
 static inline int64_t tw_size_add(int *bad, int64_t a, int64_t b) {

@@ -3,8 +3,13 @@
    No CUDA toolkit is needed: libcuda is looked up when a kernel is opened. Buffers are row-major device memory of the
    caller, `uint64_t` is a CUdeviceptr and `void *stream` a CUstream (a cudaStream_t is one). A handle serves one
    stream at a time, since it owns the memory for temporaries; open one for each stream. */
-#ifndef TILEWRIGHT_LAUNCHER_H
-#define TILEWRIGHT_LAUNCHER_H
+#ifndef TILEWRIGHT_@UNIQUE@_H
+#define TILEWRIGHT_@UNIQUE@_H
+
+#ifdef TILEWRIGHT_@NAME@_H
+#error "two bundles are called `@NAME@`: export one of them with another --name"
+#endif
+#define TILEWRIGHT_@NAME@_H
 
 #include <stdint.h>
 
@@ -34,7 +39,15 @@ typedef struct @NAME@ @NAME@;
 
 /* Loads an image, the bytes of kernel.cubin or the text of kernel.ptx with a zero at its end, into the current
    context. */
+int @UNIQUE@_open(const void *image, @NAME@ **out);
+
+/* The same by its short name. A caller gets the launcher of this header, whatever else in the program has that name; two
+   bundles of one name in one program do not link. */
+#ifdef TILEWRIGHT_@NAME@_DEFINED
 int @NAME@_open(const void *image, @NAME@ **out);
+#else
+static inline int @NAME@_open(const void *image, @NAME@ **out) { return @UNIQUE@_open(image, out); }
+#endif
 
 /* @SIGNATURE_DOC@
 

@@ -130,19 +130,19 @@ int64_t tw_mod(int64_t a, int64_t b);
 int64_t tw_min(int64_t a, int64_t b);
 int64_t tw_max(int64_t a, int64_t b);
 
-static int64_t in_limit(int *bad, int64_t value) {
+static int64_t within_limit(int *bad, int64_t value) {
   const int64_t limit = INT64_C(1) << TW_LIMIT_BITS;
   if (value < limit && value > -limit) return value;
   *bad = 1;
   return 1;
 }
 
-int64_t tw_size_add(int *bad, int64_t a, int64_t b) { return in_limit(bad, a + b); }
+int64_t tw_size_add(int *bad, int64_t a, int64_t b) { return within_limit(bad, a + b); }
 
 int64_t tw_size_mul(int *bad, int64_t a, int64_t b) {
   int64_t product;
   if (__builtin_mul_overflow(a, b, &product)) product = INT64_MAX;
-  return in_limit(bad, product);
+  return within_limit(bad, product);
 }
 
 /* Quotients are rounded down; the divisor is positive. */

@@ -2,8 +2,13 @@
 
    Buffers are row-major and belong to the caller; an output must not overlap another buffer. Any number of threads may
    call at the same time; the threads of the pool serve one call at a time, and others run alone. */
-#ifndef TILEWRIGHT_KERNEL_H
-#define TILEWRIGHT_KERNEL_H
+#ifndef TILEWRIGHT_@UNIQUE@_H
+#define TILEWRIGHT_@UNIQUE@_H
+
+#ifdef TILEWRIGHT_@NAME@_H
+#error "two bundles are called `@NAME@`: export one of them with another --name"
+#endif
+#define TILEWRIGHT_@NAME@_H
 
 #include <stdint.h>
 
@@ -26,7 +31,15 @@ enum {
 /* @SIGNATURE_DOC@
 
    `threads`: how many threads to use at most, 0 for one a core. */
+int @UNIQUE@(@ARGS@int threads);
+
+/* The same by its short name. A caller gets the kernel of this header, whatever else in the program has that name; two
+   bundles of one name in one program do not link. */
+#ifdef TILEWRIGHT_@NAME@_DEFINED
 int @NAME@(@ARGS@int threads);
+#else
+static inline int @NAME@(@ARGS@int threads) { return @UNIQUE@(@PASS@threads); }
+#endif
 
 /* What a code means, in words. */
 const char *@NAME@_error(int code);

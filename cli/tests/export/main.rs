@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod linked;
+mod names;
+mod python;
 
 use std::{
     fs,
@@ -40,11 +44,11 @@ fn call(folder: &Path, program: &str, arguments: &[&str]) -> Output {
     Command::new(folder.join(program)).args(arguments).current_dir(folder).output().unwrap()
 }
 
-const SOURCES: &str = "main.c reference.c tilewright_kernel.c kernel.c";
+const SOURCES: &str = "main.c reference.c it.c it_kernel.c";
 
 #[test]
 fn symbolic_sizes_are_taken_at_call_time() {
-    let (_folder, bundle) = export("matmul_symbolic_cpu", &["--dim", "m=17"]);
+    let (_folder, bundle) = export("matmul_symbolic_cpu", &["--name", "it", "--dim", "m=17"]);
     cc(&bundle, &format!("-fsanitize=address,undefined -fno-sanitize-recover=all -o verify {SOURCES}"));
     for sizes in [&[][..], &["m=1", "n=1", "depth=1"], &["m=33", "n=20", "depth=9"]] {
         let out = call(&bundle, "verify", &[sizes, &["--threads", "3"]].concat());
@@ -58,11 +62,11 @@ fn symbolic_sizes_are_taken_at_call_time() {
 
 #[test]
 fn several_stages_and_a_damaged_kernel() {
-    let (_folder, bundle) = export("softmax_cpu", &["--param", "m=5", "--param", "n=37"]);
+    let (_folder, bundle) = export("softmax_cpu", &["--name", "it", "--param", "m=5", "--param", "n=37"]);
     cc(&bundle, &format!("-o verify {SOURCES}"));
     assert_eq!(call(&bundle, "verify", &[]).status.code(), Some(0));
     // A row's sum that forgets what it has so far.
-    let kernel = bundle.join("kernel.c");
+    let kernel = bundle.join("it_kernel.c");
     let text = fs::read_to_string(&kernel).unwrap();
     let damaged = text.replacen("row_sum = (row_sum + ", "row_sum = (0.0f + ", 1);
     let damaged = if damaged == text { text.replacen(" / ", " * ", 1) } else { damaged };
@@ -75,7 +79,7 @@ fn several_stages_and_a_damaged_kernel() {
 }
 
 /// Calls with each wrong argument, and what the C function says.
-const WRONG: &str = r#"#include "tilewright_kernel.h"
+const WRONG: &str = r#"#include "tilewright_matmul.h"
 #include <stdio.h>
 static float a[16 * 16 + 1], b[16 * 16], c[16 * 16];
 static void try(const float *x, const float *y, float *z, int64_t m, int threads) {
@@ -98,7 +102,10 @@ int main(void) {
 fn wrong_arguments_have_errors_with_names() {
     let (_folder, bundle) = export("matmul_symbolic_cpu", &[]);
     fs::write(bundle.join("wrong.c"), WRONG).unwrap();
-    cc(&bundle, "-fsanitize=address,undefined -o wrong wrong.c tilewright_kernel.c kernel.c");
+    cc(
+        &bundle,
+        "-fsanitize=address,undefined -o wrong wrong.c tilewright_matmul.c tilewright_matmul_kernel.c",
+    );
     let out = call(&bundle, "wrong", &[]);
     insta::assert_snapshot!(String::from_utf8(out.stdout).unwrap());
 }
@@ -108,7 +115,9 @@ fn a_bundle_makes_itself_again() {
     let (folder, bundle) = export("matmul_bias_relu_fused_cpu", &[]);
     let told = tilewright(folder.path(), &["export", "bundle/schedule.ron", "--out", "again"]);
     assert!(told.ends_with("exit code 0"), "{told}");
-    for name in ["kernel.c", "tilewright_kernel.c", "reference.c", "main.c", "program.tw"] {
+    let name = |end: &str| format!("tilewright_matmul_bias_relu{end}");
+    let named = [name(".c"), name(".h"), name(".py"), name("_kernel.c")];
+    for name in named.iter().map(String::as_str).chain(["reference.c", "main.c", "program.tw"]) {
         let of = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!(of(&bundle), of(&folder.path().join("again")), "{name}");
     }
@@ -133,6 +142,9 @@ fn nothing_but_bundles_is_overwritten() {
         &["other", "--source-only"],
         &["other", "--run", "1"],
         &["other", "--verify", "--source-only"],
+        &["other", "--name", "two words"],
+        &["other", "--name", "lambda"],
+        &["other", "--name", "printf"],
     ];
     let told = cases.iter().map(|it| {
         let told = tilewright(folder.path(), &[&["export", &script, "--out"], *it].concat());
@@ -176,12 +188,12 @@ fn the_c_launcher_of_a_gpu_bundle() {
     let mut manifest: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(bundle.join("kernel.json")).unwrap()).unwrap();
     let names: Vec<_> = manifest["sha256"].as_object().unwrap().keys().cloned().collect();
-    for part in ["sha256", "provenance"] {
+    for part in ["sha256", "provenance", "symbol"] {
         manifest[part] = serde_json::Value::Null;
     }
     let manifest = serde_json::to_string_pretty(&manifest).unwrap();
     insta::assert_snapshot!(format!("{}\n\n{manifest}", names.join("\n")));
-    cc(&bundle, "-o verify main.c reference.c launcher.c");
+    cc(&bundle, "-o verify main.c reference.c tilewright_matmul.c");
     let code = call(&bundle, "verify", &["--image", "nothing"]).status.code();
     assert!(code == Some(77) || code == Some(2), "without a GPU 77, with one there is no image: {code:?}");
 }

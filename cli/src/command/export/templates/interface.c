@@ -1,7 +1,8 @@
-/* The C function around kernel.c: arguments are checked, temporaries are made, parallel loops get threads.
+/* The C function around @NAME@_kernel.c: arguments are checked, temporaries are made, parallel loops get threads.
    Made by tilewright @TOOL@. */
 #define _POSIX_C_SOURCE 200809L
-#include "tilewright_kernel.h"
+#define TILEWRIGHT_@NAME@_DEFINED
+#include "@NAME@.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,14 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As in kernel.c. */
+/* As in @NAME@_kernel.c. */
 typedef struct tw_runtime tw_runtime;
 struct tw_runtime {
   void (*parallel)(const tw_runtime *rt, int64_t n, void (*body)(void *ctx, int64_t i), void *ctx);
   void *pool;
 };
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(hidden)
+#endif
 @PROTOTYPES@
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 
 /* Threads that wait for loops. One loop at a time has them; `owner` is held by the call whose loop that is. */
 enum { MAX_THREADS = 1024 };
@@ -153,7 +160,19 @@ static int check(const span *all) {
   return @UPPER@_OK;
 }
 
-int @NAME@(@ARGS@int threads) {
+/* The processors that are online, asked once: the answer is read from files, and takes longer than a small kernel. */
+static int cores(void) {
+  static _Atomic int known;
+  int out = atomic_load_explicit(&known, memory_order_relaxed);
+  if (out == 0) {
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    out = online < 1 ? 1 : online > MAX_THREADS ? MAX_THREADS : (int)online;
+    atomic_store_explicit(&known, out, memory_order_relaxed);
+  }
+  return out;
+}
+
+int @UNIQUE@(@ARGS@int threads) {
   const int64_t dims[DIMS + 1] = {@DIM_VALUES@};
   int bad = 0;
   if (threads < 0 || threads > MAX_THREADS) return @UPPER@_THREADS;
@@ -175,15 +194,14 @@ int @NAME@(@ARGS@int threads) {
     }
 @ZERO@
   }
-  if (threads == 0) {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    threads = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int)cores;
-  }
+  if (threads == 0) threads = cores();
   const tw_runtime rt = {threads == 1 ? alone : together, (void *)(intptr_t)threads};
 @LAUNCHES@
   for (int i = PARAMS; i < BUFFERS; i++) free(all[i].start);
   return @UPPER@_OK;
 }
+
+int @NAME@(@ARGS@int threads) { return @UNIQUE@(@PASS@threads); }
 
 const char *@NAME@_error(int code) {
   switch (code) {
