@@ -6,10 +6,12 @@
 
 mod cover;
 mod digits;
+mod fill;
 mod limit;
 mod nest;
 
 pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
+pub use fill::filled;
 pub use limit::limit;
 pub use nest::Nest;
 

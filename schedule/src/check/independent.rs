@@ -9,7 +9,10 @@ use ir::{
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
 
-use crate::{CrossBlockError, ScheduleError, ScheduleState, check::affine::tells_apart};
+use crate::{
+    CrossBlockError, ScheduleError, ScheduleState,
+    check::once::{are_digits_in_one, never_alike, starts_anew},
+};
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
 pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Result<(), ScheduleError> {
@@ -17,12 +20,16 @@ pub(crate) fn expect_reorderable(state: &ScheduleState, chain: &[&Loop]) -> Resu
     let nests = Nest::all(&state.func);
     let inside: Vec<&Nest<'_>> =
         nests.iter().filter(|it| it.loops.iter().any(|it| it.var == last.var)).collect();
+    // What an iteration of the loops around the chain repeats of another one stays in its place.
+    let top = state.expect_path(&last.var)?.len() - chain.len();
     for nest in &inside {
         if !accumulates(nest.block)? {
             continue;
         }
         for it in chain.iter().filter(|it| it.extent.as_int() != Some(1)) {
-            if !tells_apart(nest.block, &it.var, nest.bounds(), &|_| true) {
+            let tells_apart = are_digits_in_one(nest, &it.var, top, &|_| true)
+                || nest.block.init.is_none() && never_alike(&state.func, nest, &it.var, top, &|_| true);
+            if !tells_apart {
                 return Err(ScheduleError::NotAffine {
                     name: it.var.clone(),
                     block: nest.block.name.clone(),
@@ -142,6 +149,20 @@ impl Parallel<'_> {
         }
     }
 
+    /// Whether each iteration of the loop starts the sums of a block anew, in temporaries that it can have for its own, since
+    /// nothing else uses them.
+    fn has_own(&self, nest: &Nest<'_>) -> bool {
+        let is_inside = |block: &Block| self.nests.iter().any(|it| it.block.name == block.name);
+        let is_own = |buffer: &Name| {
+            let users = self.func.readers(buffer).into_iter().chain(self.func.writers(buffer));
+            self.func.buffers.get(buffer).is_some_and(|it| it.role == Role::Temp)
+                && users.into_iter().all(is_inside)
+        };
+        self.kind == LoopKind::Parallel
+            && starts_anew(nest) > self.level
+            && nest.accesses(Way::Write).iter().all(|it| is_own(&it.buffer))
+    }
+
     /// Refuses a block of which two iterations of the loop must not be confused and may be.
     fn expect_told_apart(&self, it: &Loop, nest: &Nest<'_>) -> Result<(), ScheduleError> {
         let block = nest.block;
@@ -160,7 +181,11 @@ impl Parallel<'_> {
         let private =
             nest.accesses(Way::Write).iter().all(|access| is_private(self.func, &access.buffer, self.kind));
         let spatial = |iter: &ir::Iter| iter.kind == IterKind::Spatial;
-        if !private && !tells_apart(block, &it.var, nest.bounds(), &spatial) {
+        let tells_apart = || {
+            are_digits_in_one(nest, &it.var, self.level, &spatial)
+                || never_alike(self.func, nest, &it.var, self.level, &spatial)
+        };
+        if !private && !self.has_own(nest) && !tells_apart() {
             return Err(ScheduleError::NotAffine { name: it.var.clone(), block: block.name.clone() });
         }
         Ok(())

@@ -3,4 +3,5 @@
 pub(crate) mod affine;
 pub(crate) mod chain;
 pub(crate) mod independent;
+pub(crate) mod once;
 pub(crate) mod pipeline;

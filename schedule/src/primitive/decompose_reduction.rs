@@ -1,9 +1,13 @@
 use std::sync::Arc;
 
-use ir::{Block, Func, IterKind, Less, Loop, Name, Stmt};
+use ir::{Block, Func, IterKind, Less, Loop, Name, Stmt, region::Nest};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState, check::affine::tells_apart, nest};
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    check::once::{expect_start, expect_told_apart},
+    nest,
+};
 
 /// Takes the init of a reduction out into a nest of its own before a loop.
 ///
@@ -70,12 +74,8 @@ impl DecomposeReduction {
             .into());
         }
         // A loop that the block repeats its work in would add to the same sums again after one init.
-        let bounds = ir::region::bounds_of(func, &path);
-        let repeats =
-            |it: &&&Loop| it.extent.as_int() != Some(1) && !tells_apart(block, &it.var, &bounds, &|_| true);
-        if let Some(it) = path[at..].iter().find(repeats) {
-            return Err(ScheduleError::NotAffine { name: it.var.clone(), block: self.block.clone() });
-        }
+        expect_told_apart(func, &Nest::of(func, block), at)?;
+        expect_start(func, block)?;
         let spatial: Vec<Loop> =
             path[at..].iter().filter(|it| drives(it, IterKind::Spatial)).map(|it| Loop::clone(it)).collect();
         match spatial.iter().find(|it| drives(it, IterKind::Reduce)) {
