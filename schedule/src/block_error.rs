@@ -31,7 +31,7 @@ pub enum BlockError {
     #[error(
         "there, block `{reader}` would read parts of `{buffer}` that `{writer}` has not yet written in the same iteration"
     )]
-    Uncovered { reader: Name, writer: Name, buffer: Name },
+    Uncovered { reader: Name, writer: Name, buffer: Name, is_moved: bool },
     #[error(
         "loop `{loop_name}` is a reduction of `{producer}`: inside it `{block}` would read partial results"
     )]
@@ -76,6 +76,8 @@ pub enum BlockError {
     NotAlone { block: Name, loop_name: Name },
     #[error("the factor axis {axis} is outside -{rank}..={last}", last = *rank - 1)]
     FactorAxis { block: Name, axis: i64, rank: i64 },
+    #[error("block `{block}` may run for some of the values of its iterators only")]
+    PartOfDomain { block: Name },
     #[error(
         "block `{block}` does not start each of its sums once, in the first iteration of what is in loop `{loop_name}`"
     )]
@@ -114,6 +116,7 @@ ir::codes!(BlockError {
     NotReducer = 1129,
     NotAlone = 1130,
     FactorAxis = 1131,
+    PartOfDomain = 1132,
     InitNotFirst = 1133,
 });
 
@@ -131,6 +134,7 @@ impl BlockError {
             | E::NotOneStore { block }
             | E::NoInit { block }
             | E::NotReducer { block }
+            | E::PartOfDomain { block }
             | E::FactorAxis { block, axis: _, rank: _ } => vec![block],
             E::NotOnlyWriter { block, buffer, other }
             | E::OutOfOrder { block, other, buffer }
@@ -151,7 +155,7 @@ impl BlockError {
             | E::ProducerOutside { block, other, buffer, loop_name } => {
                 vec![loop_name, other, block, buffer]
             }
-            E::Uncovered { reader, writer, buffer } => vec![reader, writer, buffer],
+            E::Uncovered { reader, writer, buffer, is_moved: _ } => vec![reader, writer, buffer],
             E::PartialResult { block, producer, loop_name } => vec![loop_name, block, producer],
             E::OtherDomain { block, producer, buffer } => vec![block, producer, buffer],
             E::SeveralProducers { block, first, second } => vec![block, first, second],
@@ -190,6 +194,10 @@ impl BlockError {
             }
             E::NoProducers { .. } => Some("`compute_at` moves a block under what reads it".into()),
             E::ProducerOutside { other, .. } => Some(format!("move `{other}` under the loop first")),
+            E::Uncovered { is_moved: true, .. } => Some(
+                "which part is needed is not known there: name a loop further out, or give symbolic sizes values"
+                    .into(),
+            ),
             E::Uncovered { writer, .. } => {
                 Some(format!("`compute_at` of `{writer}` moves as much as is read"))
             }
@@ -206,6 +214,9 @@ impl BlockError {
                 Some("name a loop inside, so that fewer iterations share one init".into())
             }
             E::NotAround { .. } => Some("name a loop around the block".into()),
+            E::PartOfDomain { .. } => {
+                Some("let the loops around it run through all values of its iterators".into())
+            }
             E::WritesNothing { .. }
             | E::AlreadyUnder { .. }
             | E::OutOfOrder { .. }

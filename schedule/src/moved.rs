@@ -1,6 +1,11 @@
 //! What must hold when a block moves: the checks that `compute_at` and `reverse_compute_at` share.
 
-use ir::{Func, LoopKind, Name, deps, region};
+use ir::{
+    Block, Func, Index, Less, LoopKind, Name,
+    deps::{self, DepKind},
+    region::{self, Nest, Way},
+    solve::Problem,
+};
 
 use crate::BlockError;
 
@@ -22,23 +27,77 @@ pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result
 pub(crate) fn expect_same_order(old: &Func, new: &Func, moved: &Name) -> Result<(), BlockError> {
     let position = |func: &Func, name: &Name| func.body.blocks().iter().position(|it| it.name == *name);
     let Some(block) = old.find_block(moved) else { return Ok(()) };
-    for other in old.body.blocks() {
+    for other in old.body.blocks().into_iter().filter(|it| it.name != *moved) {
         let was_first = position(old, &other.name) < position(old, moved);
         let is_first = position(new, &other.name) < position(new, moved);
         let (src, dst) = if was_first { (other, block) } else { (block, other) };
-        if let Some(dep) = deps::between(src, dst).first().filter(|_| was_first != is_first) {
-            let (block, other) = (dst.name.clone(), src.name.clone());
-            return Err(BlockError::OutOfOrder { block, other, buffer: dep.buffer.clone() });
+        for dep in deps::between(src, dst) {
+            let is_overtaken = || dep.kind == DepKind::Waw && overtakes(old, new, src, dst, &dep.buffer);
+            if was_first != is_first || is_overtaken() {
+                let (block, other) = (dst.name.clone(), src.name.clone());
+                return Err(BlockError::OutOfOrder { block, other, buffer: dep.buffer });
+            }
         }
     }
     Ok(())
 }
 
+/// Whether a block may now write elements in an earlier iteration of a loop around both than the one in which `first` does,
+/// where it came after all of these.
+fn overtakes(old: &Func, new: &Func, first: &Block, last: &Block, buffer: &Name) -> bool {
+    let nests = |func| Some((nest_of(func, &first.name)?, nest_of(func, &last.name)?));
+    let (Some(was), Some((first, last))) = (nests(old), nests(new)) else { return false };
+    let (was, is) = (was.0.shared_loops(&was.1), first.shared_loops(&last));
+    (was..is).any(|level| !never_overtakes(new, &first, &last, buffer, level))
+}
+
+fn nest_of<'a>(func: &'a Func, name: &Name) -> Option<Nest<'a>> {
+    func.find_block(name).map(|it| Nest::of(func, it))
+}
+
+/// Whether the solver finds no element that the last block writes in an iteration of a loop around both, and the first
+/// one in a later iteration of it.
+fn never_overtakes(func: &Func, first: &Nest<'_>, last: &Nest<'_>, buffer: &Name, level: usize) -> bool {
+    let renamed = |name: &Name| {
+        let own = first.loops[level..].iter().any(|it| it.var == *name);
+        own.then(|| Index::var(&Name::new(format!("{name}'"))))
+    };
+    let mut problem = Problem::new();
+    func.dims.iter().for_each(|dim| problem.dim(dim));
+    last.variables().for_each(|(name, extent)| problem.index(&name, &extent));
+    last.block.guards.iter().for_each(|it| problem.less(it));
+    for (name, extent) in first.variables() {
+        let name = renamed(&name).and_then(|it| it.as_var().cloned()).unwrap_or(name);
+        problem.index(&name, &extent.subst(&renamed));
+    }
+    first.block.guards.iter().for_each(|it| problem.less(&it.subst(&renamed)));
+    let var = Index::var(&last.loops[level].var);
+    problem.less(&Less::new(var.clone(), var.subst(&renamed)));
+    let places = |nest: &Nest<'_>| -> Vec<Vec<Index>> {
+        let writes = nest.accesses(Way::Write).iter().filter(|it| it.buffer == *buffer);
+        writes.map(|it| region::at_loops(nest.block, it)).collect()
+    };
+    let (mine, others) = (places(last), places(first));
+    mine.iter().all(|a| {
+        others.iter().all(|b| {
+            let mut problem = problem.clone();
+            a.iter().zip(b).for_each(|(a, b)| problem.equal(a, &b.subst(&renamed)));
+            problem.solve().is_never()
+        })
+    })
+}
+
 /// The moved block reads, and its readers read, only what is written in the same iteration; and nothing it reads
 /// is overwritten after it, since it may now run later or more than once.
-pub(crate) fn expect_covered(new: &Func, moved: &Name) -> Result<(), BlockError> {
-    if let Some(it) = region::uncovered(new) {
-        return Err(BlockError::Uncovered { reader: it.reader, writer: it.writer, buffer: it.buffer });
+pub(crate) fn expect_covered(old: &Func, new: &Func, moved: &Name) -> Result<(), BlockError> {
+    if let Some(it) = region::uncovered(new, old) {
+        let is_moved = it.writer == *moved;
+        return Err(BlockError::Uncovered {
+            reader: it.reader,
+            writer: it.writer,
+            buffer: it.buffer,
+            is_moved,
+        });
     }
     let Some(block) = new.find_block(moved) else { return Ok(()) };
     let blocks = new.body.blocks();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Nest, Way, at_loops, covers, digits, parted, range_of, steps, union};
+use super::{Nest, Way, at_loops, covers, digits, fill::fills, parted, range_of, steps, union};
 use crate::{
     Block, Func, Index, IndexKind, Less, Name, Stmt,
     arith::{Bounds, sum::Sum},
@@ -22,10 +22,14 @@ pub struct Uncovered {
 /// Looks for a block that reads, in an iteration of the loops it shares with the writer, what the writer has not
 /// written in that iteration: TVM's *region cover*. Several writers are taken together.
 ///
-/// This is what makes moving a block under a loop safe: data never has to survive from another iteration.
-pub fn uncovered(func: &Func) -> Option<Uncovered> {
-    let nests = Nest::all(func);
+/// This is what makes moving a block under a loop safe: data never has to survive from another iteration. A buffer that
+/// is used as in a program `before` of which this is known is not asked about.
+pub fn uncovered(func: &Func, before: &Func) -> Option<Uncovered> {
+    let (nests, old) = (Nest::all(func), Nest::all(before));
     for (buffer, info) in &func.buffers {
+        if is_used_alike(&nests, &old, buffer) {
+            continue;
+        }
         let writers: Vec<&Nest<'_>> = nests.iter().filter(|it| it.reaches(buffer, Way::Write)).collect();
         let readers =
             nests.iter().filter(|it| it.reaches(buffer, Way::Read) && !it.reaches(buffer, Way::Write));
@@ -41,13 +45,31 @@ pub fn uncovered(func: &Func) -> Option<Uncovered> {
                 };
                 writers.iter().find(|it| !covered(it))
             });
-            if let Some(writer) = writer {
+            let earlier = nests.iter().take_while(|it| it.block.name != reader.block.name);
+            let mut earlier = earlier.filter(|it| it.reaches(buffer, Way::Write));
+            if let Some(writer) = writer
+                && !earlier.any(|it| fills(it, reader, buffer))
+            {
                 let (reader, writer) = (reader.block.name.clone(), writer.block.name.clone());
                 return Some(Uncovered { reader, writer, buffer: buffer.clone() });
             }
         }
     }
     None
+}
+
+/// Whether the blocks that use a buffer are those that did, in the same order, each touching the same elements in the
+/// same runs. Loops go by their names, so that the same are around several of them.
+fn is_used_alike(nests: &[Nest<'_>], before: &[Nest<'_>], buffer: &Name) -> bool {
+    let (mut now, mut then) =
+        (nests.iter().filter(|it| it.uses(buffer)), before.iter().filter(|it| it.uses(buffer)));
+    loop {
+        match (now.next(), then.next()) {
+            (None, None) => return true,
+            (Some(a), Some(b)) if a.block.name == b.block.name && a.uses_alike(b, buffer) => {}
+            _ => return false,
+        }
+    }
 }
 
 /// Whether what a writer touches in one iteration of its outermost `fixed` loops is its whole box, as far as the
@@ -86,7 +108,7 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
 }
 
 /// Whether every loop inside the outermost `fixed` ones is known to run, those in the block's body too.
-fn runs(nest: &Nest<'_>, fixed: usize) -> bool {
+pub(super) fn runs(nest: &Nest<'_>, fixed: usize) -> bool {
     let runs = |extent: &Index, loops: usize| {
         let some = Less::new(Index::int(0), extent.clone());
         extent.as_int().is_some_and(|it| it > 0) || nest.bounds_outside(loops).prove(&some) == Some(true)

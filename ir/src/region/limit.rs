@@ -59,7 +59,7 @@ fn slopes(index: &Index) -> BTreeSet<(i64, i64)> {
 }
 
 /// `e` and `c` of `e floordiv c`.
-fn quotient(atom: &Index) -> Option<(&Index, i64)> {
+pub(super) fn quotient(atom: &Index) -> Option<(&Index, i64)> {
     match atom.kind() {
         IndexKind::FloorDiv(e, by) => Some((e, by.as_int().filter(|it| *it > 0)?)),
         _ => None,
@@ -94,7 +94,7 @@ fn times(index: &Index, by: i64) -> Index {
 }
 
 /// The summands with their constant factors; the constant is a factor of one.
-fn terms(index: &Index) -> Vec<(i64, Index)> {
+pub(super) fn terms(index: &Index) -> Vec<(i64, Index)> {
     let of = |index: &Index, factor: i64| {
         let scaled = |(inner, atom): (i64, Index)| Some((inner.checked_mul(factor)?, atom));
         terms(index).into_iter().map(scaled).collect::<Option<Vec<_>>>()

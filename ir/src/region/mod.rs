@@ -6,11 +6,13 @@
 
 mod cover;
 mod digits;
+mod fill;
 mod limit;
 mod nest;
 mod start;
 
 pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
+pub use fill::filled;
 pub use limit::limit;
 pub use nest::Nest;
 pub use start::{reads_own_places, starts_anew};

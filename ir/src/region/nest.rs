@@ -83,6 +83,22 @@ impl<'a> Nest<'a> {
         self.inside.iter().any(|it| it.0 == var)
     }
 
+    /// Whether a variable is that of a loop inside the outermost `fixed` ones, around the block or in it.
+    pub(super) fn is_own(&self, var: &Name, fixed: usize) -> bool {
+        self.is_inside(var) || self.loops.iter().skip(fixed).any(|it| it.var == *var)
+    }
+
+    /// The variables of the loops around the block and in it with their extents, outermost first.
+    pub fn variables(&self) -> impl Iterator<Item = (Name, Index)> {
+        let around = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone()));
+        around.chain(self.inside.iter().map(|(var, extent)| ((*var).clone(), extent.clone())))
+    }
+
+    /// The symbolic dimensions of the program.
+    pub(super) fn dims(&self) -> &'a [Name] {
+        &self.func.dims
+    }
+
     /// What the block reads or writes, as [`Block::reads`] and [`Block::writes`] have it.
     pub fn accesses(&self, way: Way) -> &[&'a Access] {
         match way {

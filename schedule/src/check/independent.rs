@@ -11,7 +11,10 @@ use ir::{
 
 use crate::{
     CrossBlockError, ScheduleError, ScheduleState,
-    check::{affine::tells_apart, overwrites::expect_one_value},
+    check::{
+        once::{are_digits_in_one, never_alike, starts_anew},
+        overwrites::expect_one_value,
+    },
 };
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
@@ -25,13 +28,19 @@ pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), 
     let nests = Nest::all(func);
     let inside: Vec<&Nest<'_>> =
         nests.iter().filter(|it| it.loops.iter().any(|it| it.var == last.var)).collect();
+    // What an iteration of the loops around the chain repeats of another one stays in its place.
+    let Some(first) = inside.first() else { return Ok(()) };
+    let fixed = first.loops.iter().take_while(|it| it.var != last.var).count() + 1;
+    let top = fixed - chain.len();
     for nest in &inside {
         expect_one_value(func, nest, chain)?;
         if !accumulates(nest.block)? {
             continue;
         }
         for it in chain.iter().filter(|it| it.extent.as_int() != Some(1)) {
-            if !tells_apart(nest.block, &it.var, nest.bounds(), &|_| true) {
+            let tells_apart = are_digits_in_one(nest, &it.var, top, &|_| true)
+                || nest.block.init.is_none() && never_alike(func, nest, &it.var, top, &|_| true);
+            if !tells_apart {
                 return Err(ScheduleError::NotAffine {
                     name: it.var.clone(),
                     block: nest.block.name.clone(),
@@ -39,8 +48,6 @@ pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), 
             }
         }
     }
-    let Some(first) = inside.first() else { return Ok(()) };
-    let fixed = first.loops.iter().take_while(|it| it.var != last.var).count() + 1;
     expect_self_contained(func, &inside, fixed, chain, &|_, _| false)
 }
 
@@ -152,6 +159,20 @@ impl Parallel<'_> {
         }
     }
 
+    /// Whether each iteration of the loop starts the sums of a block anew, in temporaries that it can have for its own, since
+    /// nothing else uses them.
+    fn has_own(&self, nest: &Nest<'_>) -> bool {
+        let is_inside = |block: &Block| self.nests.iter().any(|it| it.block.name == block.name);
+        let is_own = |buffer: &Name| {
+            let users = self.func.readers(buffer).into_iter().chain(self.func.writers(buffer));
+            self.func.buffers.get(buffer).is_some_and(|it| it.role == Role::Temp)
+                && users.into_iter().all(is_inside)
+        };
+        self.kind == LoopKind::Parallel
+            && starts_anew(nest) > self.level
+            && nest.accesses(Way::Write).iter().all(|it| is_own(&it.buffer))
+    }
+
     /// Refuses a block of which two iterations of the loop must not be confused and may be.
     fn expect_told_apart(&self, it: &Loop, nest: &Nest<'_>) -> Result<(), ScheduleError> {
         let block = nest.block;
@@ -174,7 +195,11 @@ impl Parallel<'_> {
         let private =
             nest.accesses(Way::Write).iter().all(|access| is_private(self.func, &access.buffer, self.kind));
         let spatial = |iter: &ir::Iter| iter.kind == IterKind::Spatial;
-        if !private && !tells_apart(block, &it.var, nest.bounds(), &spatial) {
+        let tells_apart = || {
+            are_digits_in_one(nest, &it.var, self.level, &spatial)
+                || never_alike(self.func, nest, &it.var, self.level, &spatial)
+        };
+        if !private && !self.has_own(nest) && !tells_apart() {
             return Err(ScheduleError::NotAffine { name: it.var.clone(), block: block.name.clone() });
         }
         Ok(())

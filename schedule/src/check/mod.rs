@@ -3,6 +3,7 @@
 pub(crate) mod affine;
 pub(crate) mod chain;
 pub(crate) mod independent;
+pub(crate) mod once;
 pub(crate) mod overwrites;
 pub(crate) mod pipeline;
 pub(crate) mod serpentine;

@@ -53,6 +53,7 @@ impl Primitive for CacheRead {
         };
         let spot = spot(&state.func, &self.buffer, &readers)?;
 
+        let old = state.func.clone();
         let func = &mut state.func;
         func.buffers.insert(name.clone(), Buffer::temp(source.dtype, source.shape.clone(), scope));
         func.map_blocks(&mut |block| {
@@ -63,7 +64,7 @@ impl Primitive for CacheRead {
         });
         let copy = copy(func, &self.buffer, &name, &readers, &spot);
         nest::insert(func, &spot, copy);
-        crate::moved::expect_covered(func, &name)?;
+        crate::moved::expect_covered(&old, func, &name)?;
         Ok(())
     }
 }

@@ -59,6 +59,7 @@ impl Primitive for CacheWrite {
         }
         let spot = Spot { within, at: last + 1 };
 
+        let old = state.func.clone();
         let func = &mut state.func;
         let target = &func.buffers[&buffer];
         let target = Buffer::temp(target.dtype, target.shape.clone(), scope);
@@ -75,7 +76,7 @@ impl Primitive for CacheWrite {
         let region = written(func, &writers, &name, &spot);
         let copy = nest::copy(func, &name, &name, &buffer, &region, &bounds);
         nest::insert(func, &spot, copy);
-        crate::moved::expect_covered(func, &name)?;
+        crate::moved::expect_covered(&old, func, &name)?;
         Ok(())
     }
 }

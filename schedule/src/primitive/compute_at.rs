@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
-    check::independent::accumulates,
+    check::{
+        independent::accumulates,
+        once::{expect_all_terms, expect_no_point_twice},
+    },
     moved,
     nest::{self, Spot},
     tile::range_of_tiles,
@@ -45,8 +48,11 @@ impl Primitive for ComputeAt {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let block = state.expect_block(&self.block)?.clone();
         state.expect_loop(&self.target)?;
-        accumulates(&block)?;
         let func = &state.func;
+        if accumulates(&block)? {
+            expect_no_point_twice(func, &block)?;
+            expect_all_terms(func, &block)?;
+        }
         moved::expect_movable(func, &self.block, &self.target)?;
         let buffer = only_result(func, &block)?;
         let readers = self.readers(func, &buffer)?;
@@ -63,7 +69,7 @@ impl Primitive for ComputeAt {
         nest::insert(&mut new, &Spot { within: Some(self.target.clone()), at }, nest);
 
         moved::expect_same_order(func, &new, &self.block)?;
-        moved::expect_covered(&new, &self.block)?;
+        moved::expect_covered(func, &new, &self.block)?;
         state.func = new;
         Ok(())
     }

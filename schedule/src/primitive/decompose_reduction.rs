@@ -8,7 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
-    check::{affine::tells_apart, independent::uncovered, overwrites::by_place},
+    check::{
+        affine::tells_apart,
+        independent::uncovered,
+        once::{expect_start, expect_told_apart},
+        overwrites::by_place,
+    },
     nest,
 };
 
@@ -79,12 +84,8 @@ impl DecomposeReduction {
             .into());
         }
         // A loop that the block repeats its work in would add to the same sums again after one init.
-        let bounds = ir::region::bounds_of(func, &path);
-        let repeats =
-            |it: &&&Loop| it.extent.as_int() != Some(1) && !tells_apart(block, &it.var, &bounds, &|_| true);
-        if let Some(it) = path[at..].iter().find(repeats) {
-            return Err(ScheduleError::NotAffine { name: it.var.clone(), block: self.block.clone() });
-        }
+        expect_told_apart(func, &Nest::of(func, block), at)?;
+        expect_start(func, block)?;
         let spatial: Vec<Loop> =
             path[at..].iter().filter(|it| drives(it, IterKind::Spatial)).map(|it| Loop::clone(it)).collect();
         match spatial.iter().find(|it| drives(it, IterKind::Reduce)) {

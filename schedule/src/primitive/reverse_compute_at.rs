@@ -1,5 +1,5 @@
 use ir::{
-    Block, Func, Index, IterKind, Name, Stmt,
+    Access, Block, Func, Index, IterKind, Name, Stmt, Value,
     arith::Bounds,
     region::{self, Range, Way},
 };
@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
-    check::independent::accumulates,
+    check::{
+        independent::accumulates,
+        once::{expect_all_points, expect_no_point_twice, may_run_more},
+    },
     moved,
     nest::{self, Spot},
     tile::range_of_tiles,
@@ -45,23 +48,29 @@ impl Primitive for ReverseComputeAt {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let block = state.expect_block(&self.block)?.clone();
         state.expect_loop(&self.target)?;
-        accumulates(&block)?;
         let func = &state.func;
+        expect_no_point_twice(func, &block)?;
+        if !may_run_more(func, &block)? {
+            expect_all_points(func, &block)?;
+        }
         moved::expect_movable(func, &self.block, &self.target)?;
         let producers = self.producers(func, &block)?;
         self.expect_whole_results(func, &producers)?;
 
-        let ranges = iterator_ranges(func, &block, &producers, &self.target);
+        let ranges = iterator_ranges(func, &block, &block.reads(), &producers, &self.target);
         let mut new = func.clone();
         new.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         let bounds = region::bounds_of(&new, &nest::path(&new, Some(&self.target)));
         let children = nest::children(&new, Some(&self.target));
         let (_, last) = nest::span(&children, &producers).unwrap_or_default();
-        let nest = nest::place(&new, block, &ranges, &bounds);
+        let nest = nest::place(&new, block.clone(), &ranges, &bounds);
         nest::insert(&mut new, &Spot { within: Some(self.target.clone()), at: last + 1 }, nest);
 
         moved::expect_same_order(func, &new, &self.block)?;
-        moved::expect_covered(&new, &self.block)?;
+        moved::expect_covered(func, &new, &self.block)?;
+        if !self.follows_one_read(func, &block, &producers, &ranges) {
+            self.expect_all_points_still(&new, &producers)?;
+        }
         self.expect_each_once(&new)?;
         state.func = new;
         Ok(())
@@ -112,14 +121,54 @@ impl ReverseComputeAt {
         Ok(())
     }
 
-    /// Each iteration of the block still runs: exactly once if it reduces, at least once otherwise.
-    fn expect_each_once(&self, new: &Func) -> Result<(), BlockError> {
+    /// Whether the block surely runs in some iteration for each of its points, because what one access reads there, which it
+    /// reads whenever it runs, is what its producers write there, and they write all of it.
+    fn follows_one_read(
+        &self,
+        func: &Func,
+        block: &Block,
+        producers: &[Name],
+        ranges: &[Option<Range>],
+    ) -> bool {
+        let fixed = nest::path(func, Some(&self.target)).len();
+        let written =
+            |writer: &&Block, buffer: &Name| region::touched_below(func, writer, buffer, fixed, Way::Write);
+        let alike = |buffer: &Name| {
+            let writers = func.writers(buffer);
+            let mut all = writers.iter().filter(|it| producers.contains(&it.name));
+            let first = all.next().map(|it| written(it, buffer));
+            all.all(|it| Some(written(it, buffer)) == first)
+        };
+        block.reads().into_iter().any(|read| {
+            let own = iterator_ranges(func, block, &[read], producers, &self.target);
+            let mut pairs = ranges.iter().zip(own);
+            let mut always = false;
+            block.body.each_store(&mut |it| always |= reads_always(&it.value, read));
+            always && alike(&read.buffer) && pairs.all(|(range, own)| range.is_none() || *range == own)
+        })
+    }
+
+    /// The block has each of its points in some iteration of the loop, as far as that can be proved. If not, it needs more
+    /// there than what is written.
+    fn expect_all_points_still(&self, new: &Func, producers: &[Name]) -> Result<(), BlockError> {
+        let Some(block) = new.find_block(&self.block) else { return Ok(()) };
+        let missed = |_| {
+            let of = |buffer: &Name| new.writers(buffer).into_iter().find(|it| producers.contains(&it.name));
+            let mut reads = block.reads().into_iter().map(|it| &it.buffer);
+            let found = reads.find_map(|buffer| Some((of(buffer)?.name.clone(), buffer.clone())));
+            let (writer, buffer) = found.unwrap_or_else(|| (self.block.clone(), self.block.clone()));
+            BlockError::Uncovered { reader: self.block.clone(), writer, buffer, is_moved: false }
+        };
+        expect_all_points(new, block).map_err(missed)
+    }
+
+    /// Each iteration of the block still runs: exactly once if it reduces or updates.
+    fn expect_each_once(&self, new: &Func) -> Result<(), ScheduleError> {
         let Some(block) = new.find_block(&self.block) else { return Ok(()) };
         let loops = new.loops_of(&self.block).unwrap_or_default();
         let bounds = region::bounds_of(new, &loops);
         let twice = || BlockError::RunsTwice { block: self.block.clone(), loop_name: self.target.clone() };
-        let reduces = block.iters.iter().any(|it| it.kind == IterKind::Reduce);
-        if !reduces {
+        if !accumulates(block)? {
             return Ok(());
         }
         let used = |var: &Name| block.iters.iter().any(|it| it.binding.any_var(&|v| v == var));
@@ -128,7 +177,18 @@ impl ReverseComputeAt {
             .iter()
             .any(|it| block.iters.iter().filter(|iter| iter.binding.any_var(&|v| *v == it.var)).count() > 1);
         let injective = block.iters.iter().all(|it| is_injective(&it.binding, &bounds));
-        if each_used && !shared && injective { Ok(()) } else { Err(twice()) }
+        if each_used && !shared && injective { Ok(()) } else { Err(twice().into()) }
+    }
+}
+
+/// Whether a value is computed from that element in any case.
+fn reads_always(value: &Value, access: &Access) -> bool {
+    match value {
+        Value::Load(it) => it == access,
+        Value::Cast(_, a) | Value::Unary(_, a) => reads_always(a, access),
+        Value::Binary(_, a, b) => reads_always(a, access) || reads_always(b, access),
+        Value::Select(_, a, b) => reads_always(a, access) && reads_always(b, access),
+        Value::Const(_) | Value::Index(..) | Value::Tensor(..) => false,
     }
 }
 
@@ -166,11 +226,17 @@ fn is_injective(binding: &Index, bounds: &Bounds) -> bool {
 
 /// The range of each iterator in one iteration of the loop: what the producers write there, where an iterator
 /// alone, or tile by tile, indexes a dimension that they wrote; else its whole domain (`None`).
-fn iterator_ranges(func: &Func, block: &Block, producers: &[Name], target: &Name) -> Vec<Option<Range>> {
+fn iterator_ranges(
+    func: &Func,
+    block: &Block,
+    reads: &[&Access],
+    producers: &[Name],
+    target: &Name,
+) -> Vec<Option<Range>> {
     let fixed = nest::path(func, Some(target));
     let (fixed, bounds) = (fixed.len(), region::bounds_of(func, &fixed));
     let mut ranges = vec![None; block.iters.len()];
-    for read in block.reads() {
+    for read in reads {
         let writers = func.writers(&read.buffer);
         let Some(writer) = writers.iter().rev().find(|it| producers.contains(&it.name)) else { continue };
         let region = region::touched_below(func, writer, &read.buffer, fixed, Way::Write);

@@ -6,7 +6,11 @@ use ir::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState, nest};
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState,
+    check::once::{expect_no_point_twice, expect_start},
+    nest,
+};
 
 /// Factors a reduction loop out: partial results in parallel, then a reduction over them.
 ///
@@ -43,6 +47,8 @@ impl Primitive for Rfactor {
         self.expect_reduction(&block, &loops)?;
         let reducer = Reducer::of(&block).ok_or(BlockError::NotReducer { block: block.name.clone() })?;
         let axis = self.axis(&block, reducer.place.indices.len())?;
+        expect_no_point_twice(func, &block)?;
+        expect_start(func, &block)?;
 
         let func = &mut state.func;
         let parts = Parts::new(func, &block, &loops, &self.target, reducer, axis);
