@@ -51,7 +51,7 @@ pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds:
 /// The loops that run through a range: name, stride and extent, outermost first.
 fn digits(func: &Func, stem: &str, range: &Range, chosen: &[(Name, Index)]) -> Vec<(Name, i64, Index)> {
     let fresh =
-        |stem: &str| Name::fresh(stem, |it| func.is_taken(it) || chosen.iter().any(|(other, _)| other == it));
+        |stem: &str| Name::nth(stem, |it| func.is_taken(it) || chosen.iter().any(|(other, _)| other == it));
     match range.steps.as_slice() {
         [] => vec![(fresh(stem), 1, range.extent.clone())],
         [one] => vec![(fresh(stem), one.stride, Index::int(one.count))],

@@ -17,7 +17,7 @@ use crate::{
 /// for i in 0..n { C[i] = f(A_shared[i]) }
 /// ```
 ///
-/// The new block and buffer are named `{buffer}_{scope}` (then `…_1`, `…_2`) unless `name` says otherwise; the
+/// The new block and buffer are named `{buffer}_{scope}` (then `…2`, `…3`) unless `name` says otherwise; the
 /// loops of the copy are `{name}_0`, `{name}_1`, one a dimension. Every block that reads the buffer reads the copy
 /// from then on, or only those in `readers` if given. The copy is placed before its first reader, after all
 /// writers of the buffer; move it with `compute_at`. It has the shape of the buffer; lowering shrinks it to what
@@ -47,7 +47,7 @@ impl Primitive for CacheRead {
         let readers = self.readers(state)?;
         let name = match &self.name {
             Some(name) => state.expect_fresh(name).map(|()| name.clone())?,
-            None => Name::fresh(&format!("{}_{scope}", self.buffer, scope = scope.as_str()), |it| {
+            None => Name::nth(&format!("{}_{scope}", self.buffer, scope = scope.as_str()), |it| {
                 state.func.is_taken(it)
             }),
         };

@@ -20,7 +20,7 @@ use crate::{
 /// for C_local_0 in 0..n { C[C_local_0] = C_local[C_local_0] }
 /// ```
 ///
-/// The block keeps its name and computes into the new buffer `{buffer}_{scope}` (then `…_1`; or `name`); a new
+/// The block keeps its name and computes into the new buffer `{buffer}_{scope}` (then `…2`; or `name`); a new
 /// block of that name copies the result back. It stands after the last writer, before any reader of the buffer;
 /// move it with `reverse_compute_at`. If a reduction was decomposed, its init writes the new buffer too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Primitive for CacheWrite {
         };
         let name = match &self.name {
             Some(name) => state.expect_fresh(name).map(|()| name.clone())?,
-            None => Name::fresh(&format!("{buffer}_{}", scope.as_str()), |it| state.func.is_taken(it)),
+            None => Name::nth(&format!("{buffer}_{}", scope.as_str()), |it| state.func.is_taken(it)),
         };
         let func = &state.func;
         let writers: Vec<Name> = func.writers(&buffer).iter().map(|it| it.name.clone()).collect();
