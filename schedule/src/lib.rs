@@ -61,7 +61,7 @@ pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;
 pub use script::Script;
 pub use script_error::{ScriptError, ScriptProblem};
-pub use session::Session;
+pub use session::{MOST_LOOPS, Session};
 pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
     Ref, SyntaxError, Tree,
