@@ -205,14 +205,13 @@ impl Solver<'_> {
                 break;
             }
             let here = digits().find(|it| self.bounds.equal(&it.lower, &reached));
-            let (digit, extent) = match here {
-                Some(it) => (it.value.clone(), it.extent.clone()),
-                None => {
-                    let digit = self.free_digit(of, &count, &reached, filled.len())?;
-                    let extent = digit.extent.clone();
-                    filled.push(digit);
-                    (Index::var(&filled.last()?.name), Some(extent))
-                }
+            let (digit, extent) = if let Some(it) = here {
+                (it.value.clone(), it.extent.clone())
+            } else {
+                let digit = self.free_digit(of, &count, &reached, filled.len())?;
+                let (name, extent) = (Index::var(&digit.name), digit.extent.clone());
+                filled.push(digit);
+                (name, Some(extent))
             };
             value = value + digit * reached.clone();
             match extent {
