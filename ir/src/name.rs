@@ -36,9 +36,21 @@ impl Name {
         head && self.0.len() <= 64 && bytes.all(|it| it.is_ascii_alphanumeric() || it == b'_')
     }
 
-    /// The first of `stem`, `stem_1`, `stem_2`, … for which `taken` is false: the one scheme for chosen names.
+    /// The first of `stem`, `stem_1`, `stem_2`, … for which `taken` is false: for names that no script says.
     pub fn fresh(stem: &str, taken: impl Fn(&Name) -> bool) -> Name {
         let numbered = (1..).map(|n| Name::new(format!("{stem}_{n}")));
+        let mut candidates = std::iter::once(Name::new(stem)).chain(numbered);
+        candidates.find(|it| !taken(it)).expect("the numbers do not end")
+    }
+
+    /// The first of `stem`, `stem2`, `stem3`, … for which `taken` is false: for what scripts speak of.
+    ///
+    /// A number after an underscore is that of a loop of a block (`A_shared_0`), so what comes second has its number
+    /// without one: `A_shared2` is a copy, and `A_shared2_0` its first loop, whatever was made before. After a digit
+    /// there is an `x`: `T_0x2`.
+    pub fn nth(stem: &str, taken: impl Fn(&Name) -> bool) -> Name {
+        let mark = if stem.ends_with(|it: char| it.is_ascii_digit()) { "x" } else { "" };
+        let numbered = (2..).map(|n| Name::new(format!("{stem}{mark}{n}")));
         let mut candidates = std::iter::once(Name::new(stem)).chain(numbered);
         candidates.find(|it| !taken(it)).expect("the numbers do not end")
     }

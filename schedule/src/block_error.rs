@@ -48,7 +48,9 @@ pub enum BlockError {
     InlineGuarded { block: Name },
     #[error("block `{block}` is more than one assignment, and only one can be put in the place of a read")]
     NotOneStore { block: Name },
-    #[error("block `{block}` indexes `{buffer}` with more than its own iterators, each once")]
+    #[error(
+        "which iteration of block `{block}` an element of `{buffer}` belongs to does not follow from its subscripts"
+    )]
     NotElementwise { block: Name, buffer: Name },
     #[error("block `{block}` reads the buffer `{buffer}` that it writes")]
     ReadsItself { block: Name, buffer: Name },
@@ -58,7 +60,7 @@ pub enum BlockError {
     SeveralProducers { block: Name, first: Name, second: Name },
     #[error("`{other}` also reads `{buffer}`, and then it cannot be merged away")]
     OtherReader { block: Name, buffer: Name, other: Name },
-    #[error("block `{block}` runs for other elements of `{buffer}` than block `{producer}` computes")]
+    #[error("block `{block}` runs for elements of `{buffer}` that block `{producer}` does not compute")]
     OtherDomain { block: Name, producer: Name, buffer: Name },
     #[error("block `{block}` has no init to take out: it does not reduce, or is decomposed already")]
     NoInit { block: Name },
@@ -82,6 +84,8 @@ pub enum BlockError {
         "block `{block}` does not start each of its sums once, in the first iteration of what is in loop `{loop_name}`"
     )]
     InitNotFirst { block: Name, loop_name: Name },
+    #[error("block `{block}` may run for some of the values of its iterators only")]
+    PartOfDomain { block: Name },
 }
 
 ir::codes!(BlockError {

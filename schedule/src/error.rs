@@ -111,6 +111,10 @@ pub enum ScheduleError {
     DependentExtent { name: Name, on: Name },
     #[error("how often loop `{name}` runs is not known before the program runs")]
     UnknownExtent { name: Name },
+    #[error(
+        "{depth} loops would stand one in the other down to loop `{name}`, and steps make {limit} at most"
+    )]
+    TooDeep { name: Name, depth: usize, limit: usize },
 
     // What blocks allow.
     #[error(
@@ -212,6 +216,7 @@ ir::codes!(ScheduleError {
     AnnotationValue = 1038,
     Overwrites = 1039,
     Reversed = 1040,
+    TooDeep = 1041,
 } of { Block, Layout, Pipeline, CrossBlock, Tile });
 
 impl ScheduleError {
@@ -246,6 +251,7 @@ impl ScheduleError {
             | E::BadAlignment { name, .. }
             | E::NotAPermutation { name, .. }
             | E::AlreadyAligned { name }
+            | E::TooDeep { name, .. }
             | E::Annotated { name, .. }
             | E::AnnotationValue { name, .. } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
@@ -309,6 +315,7 @@ impl ScheduleError {
             E::InsideBlock { .. } => "rewrite the loop before blockize or tensorize puts it into a block",
             E::NameTaken { .. } => "choose a name that no loop, block, buffer or size has",
             E::NamedTwice { .. } => "name each once",
+            E::TooDeep { .. } => "fuse loops that are run as one",
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
             E::Reserved { .. }
             | E::WrongThing { .. }

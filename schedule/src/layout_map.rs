@@ -5,14 +5,16 @@
 //! to one place is proved by reading the new subscripts as mixed-radix numbers, or else tried; that no place is left
 //! follows, for then there are as many of them as elements.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use ir::{Block, Func, Index, Iter, IterKind, Name, Stmt, arith::Bounds, text::ParseError};
+use ir::{Block, Func, Index, IndexKind, Iter, IterKind, Name, Stmt, arith::Bounds, text::ParseError};
 
 use crate::{LayoutError, check::affine::tells_apart};
 
 /// With more elements than this, a map that is not proved to tell them apart is refused.
 const MOST_TRIED: i64 = 1 << 20;
+/// For how many elements expressions are computed at a time.
+const AT_ONCE: usize = 4096;
 
 /// A map from subscripts to subscripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -182,34 +184,120 @@ impl LayoutMap {
         let Some(count) = count.filter(|it| *it <= MOST_TRIED) else {
             return Err(LayoutError::MapUnproved { name: name.clone(), limit: MOST_TRIED });
         };
-        let mut seen: BTreeMap<Vec<i64>, i64> = BTreeMap::new();
-        for n in 0..count {
-            let point = digits(n, &extents);
-            let value = |var: &Name| {
-                let at = inputs.iter().position(|at| self.inputs[*at] == *var)?;
-                point.get(at).copied()
-            };
-            let place: Option<Vec<i64>> = outputs.iter().map(|it| it.eval(&value)).collect();
-            let Some(place) = place else {
-                return Err(LayoutError::MapRange { name: name.clone(), index: outputs[0].clone() });
-            };
-            if let Some(other) = seen.insert(place, n) {
-                let (first, second) = (digits(other, &extents), point);
-                return Err(LayoutError::MapNotOneToOne { name: name.clone(), first, second });
+        let points = Points { names: inputs.iter().map(|at| &self.inputs[*at]).collect(), extents };
+        match points.meeting(&outputs, count, bounds) {
+            Met::Never => Ok(()),
+            Met::NoValue => Err(LayoutError::MapRange { name: name.clone(), index: outputs[0].clone() }),
+            Met::At(first, second) => {
+                let (first, second) = (points.digits(first), points.digits(second));
+                Err(LayoutError::MapNotOneToOne { name: name.clone(), first, second })
             }
         }
-        Ok(())
     }
 }
 
-/// A number in mixed radix, the last digit fastest.
-fn digits(mut number: i64, extents: &[i64]) -> Vec<i64> {
-    let mut out = vec![0; extents.len()];
-    for (digit, extent) in out.iter_mut().zip(extents).rev() {
-        *digit = number % extent;
-        number /= extent;
+/// All elements of a buffer, by their number: what its subscripts are called, and how many values each has.
+struct Points<'a> {
+    names: Vec<&'a Name>,
+    extents: Vec<i64>,
+}
+
+/// Whether two elements come to one place.
+enum Met {
+    Never,
+    /// These two do.
+    At(i64, i64),
+    /// A place could not be computed.
+    NoValue,
+}
+
+impl Points<'_> {
+    /// Looks for two elements of the first `count` with the same values of all `outputs`: marks the place of each.
+    ///
+    /// There are as many places as elements. Expressions are computed for many elements at a time, so that going through
+    /// [`MOST_TRIED`] of them takes milliseconds.
+    fn meeting(&self, outputs: &[&Index], count: i64, bounds: &Bounds) -> Met {
+        let extents: Option<Vec<i64>> =
+            outputs.iter().map(|it| bounds.interval(it).1?.checked_add(1)).collect();
+        let Some(extents) = extents else { return Met::NoValue };
+        let mut taken = vec![false; usize::try_from(count).unwrap_or_default()];
+        for start in (0..count).step_by(AT_ONCE) {
+            let Some(places) = self.places(outputs, &extents, start, count) else { return Met::NoValue };
+            for (n, place) in (start..).zip(places) {
+                let Some(taken) = usize::try_from(place).ok().and_then(|it| taken.get_mut(it)) else {
+                    return Met::NoValue;
+                };
+                if std::mem::replace(taken, true) {
+                    return self
+                        .first_at(place, outputs, &extents, n)
+                        .map_or(Met::NoValue, |it| Met::At(it, n));
+                }
+            }
+        }
+        Met::Never
     }
-    out
+
+    /// The first element before `end` at a place.
+    fn first_at(&self, place: i64, outputs: &[&Index], extents: &[i64], end: i64) -> Option<i64> {
+        (0..end).step_by(AT_ONCE).find_map(|start| {
+            let places = self.places(outputs, extents, start, end)?;
+            (start..).zip(places).find(|(_, it)| *it == place).map(|(n, _)| n)
+        })
+    }
+
+    /// The numbers of the places of the elements from `start` on, some at once and none from `end` on.
+    fn places(&self, outputs: &[&Index], extents: &[i64], start: i64, end: i64) -> Option<Vec<i64>> {
+        let elements: Vec<i64> = (start..end).take(AT_ONCE).collect();
+        let (mut columns, mut below) = (Vec::new(), 1);
+        for extent in self.extents.iter().rev() {
+            columns.push(elements.iter().map(|n| n / below % extent).collect::<Vec<i64>>());
+            below *= extent;
+        }
+        columns.reverse();
+        let mut places = vec![0; elements.len()];
+        for (index, extent) in outputs.iter().zip(extents) {
+            for (place, value) in places.iter_mut().zip(self.values(index, &columns, elements.len())?) {
+                *place = i64::checked_mul(*place, *extent)?.checked_add(value)?;
+            }
+        }
+        Some(places)
+    }
+
+    /// The values of an expression for some elements, of which the subscripts stand in columns.
+    fn values(&self, index: &Index, columns: &[Vec<i64>], rows: usize) -> Option<Vec<i64>> {
+        let both = |a: &Index, b: &Index, f: &dyn Fn(i64, i64) -> Option<i64>| {
+            let (a, b) = (self.values(a, columns, rows)?, self.values(b, columns, rows)?);
+            a.into_iter().zip(b).map(|(a, b)| f(a, b)).collect()
+        };
+        match index.kind() {
+            IndexKind::Int(value) => Some(vec![*value; rows]),
+            IndexKind::Var(name) => {
+                let at = self.names.iter().position(|it| *it == name)?;
+                columns.get(at).cloned()
+            }
+            IndexKind::Add(a, b) => both(a, b, &i64::checked_add),
+            IndexKind::Mul(a, b) => both(a, b, &i64::checked_mul),
+            IndexKind::FloorDiv(a, b) => {
+                both(a, b, &|a, b| if b > 0 { a.checked_div_euclid(b) } else { None })
+            }
+            IndexKind::FloorMod(a, b) => {
+                both(a, b, &|a, b| if b > 0 { a.checked_rem_euclid(b) } else { None })
+            }
+            IndexKind::Min(a, b) => both(a, b, &|a, b| Some(a.min(b))),
+            IndexKind::Max(a, b) => both(a, b, &|a, b| Some(a.max(b))),
+            IndexKind::Xor(a, b) => both(a, b, &|a, b| Some(a ^ b)),
+        }
+    }
+
+    /// The subscripts of an element, the last fastest.
+    fn digits(&self, mut number: i64) -> Vec<i64> {
+        let mut out = vec![0; self.extents.len()];
+        for (digit, extent) in out.iter_mut().zip(&self.extents).rev() {
+            *digit = number % extent;
+            number /= extent;
+        }
+        out
+    }
 }
 
 /// The parts between commas that are in no parentheses, without blanks around them.
@@ -258,6 +346,8 @@ mod tests {
             ("(i, k) -> (i, (k + i) mod 32)", "64, 32", "64, 32"),
             ("() -> ()", "", ""),
             ("(i, k) -> (k + i*8, 0)", "8, 8", "64, 1"),
+            ("(a, b) -> ((a + b*b) mod 1000, b)", "1000, 1000", "1000, 1000"),
+            ("(i, k) -> (xor(i, k mod 4), xor(k, xor(i, k mod 4)*4 mod 1024))", "512, 1024", "512, 1024"),
         ] {
             assert_eq!(shape(map, old), Ok(new.to_owned()), "{map}");
         }
@@ -287,6 +377,7 @@ mod tests {
                 refused("(i, k) -> (i, k floordiv 0)", "6, 8"),
                 refused("(i, k) -> (i, (k*2 + i mod 2) mod 8)", "6, 8"),
                 refused("(i, k) -> (i, xor(k, i mod 8))", "4096, 4096"),
+                refused("(a, b) -> ((a + b*b) mod 1000, (a*a + b) mod 1000)", "1000, 1000"),
             ]
             .join("\n")
         );

@@ -14,7 +14,7 @@
 //! 3. In [`Primitive::apply`] refuse first: the `expect_…` look-ups of [`ScheduleState`], then the checks in `check/`.
 //!    A check that two primitives need goes there.
 //! 4. Leave a blank line and rewrite, with nothing that can fail. New names come from the script, or from
-//!    [`Name::fresh`](ir::Name::fresh) on a stem that the manual states. Finish with [`simplify_bindings`] if
+//!    [`Name::nth`](ir::Name::nth) on a stem that the manual states. Finish with [`simplify_bindings`] if
 //!    bindings or guards changed.
 //! 5. If a number may be an expression, list it in [`Primitive::numbers`].
 //! 6. Add refusals as variants of an error enum, with the names they are about and one line of help.
@@ -28,6 +28,7 @@ mod cross_block_error;
 mod diff;
 mod einsum;
 mod error;
+mod inverse;
 mod layout_error;
 mod layout_map;
 mod moved;
@@ -60,7 +61,7 @@ pub use primitive::{Primitive, Step};
 pub use rewrite::simplify_bindings;
 pub use script::Script;
 pub use script_error::{ScriptError, ScriptProblem};
-pub use session::Session;
+pub use session::{MOST_LOOPS, Session};
 pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
     Ref, SyntaxError, Tree,

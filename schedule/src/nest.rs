@@ -51,7 +51,7 @@ pub(crate) fn place(func: &Func, block: Block, ranges: &[Option<Range>], bounds:
 /// The loops that run through a range: name, stride and extent, outermost first.
 fn digits(func: &Func, stem: &str, range: &Range, chosen: &[(Name, Index)]) -> Vec<(Name, i64, Index)> {
     let fresh =
-        |stem: &str| Name::fresh(stem, |it| func.is_taken(it) || chosen.iter().any(|(other, _)| other == it));
+        |stem: &str| Name::nth(stem, |it| func.is_taken(it) || chosen.iter().any(|(other, _)| other == it));
     match range.steps.as_slice() {
         [] => vec![(fresh(stem), 1, range.extent.clone())],
         [one] => vec![(fresh(stem), one.stride, Index::int(one.count))],
@@ -136,6 +136,36 @@ pub(crate) fn common_loop(func: &Func, blocks: &[Name]) -> Option<Name> {
         common.truncate(same);
     }
     common.last().map(|it| it.var.clone())
+}
+
+/// Where a copy of what `writers` write goes for `readers`: after the last of the writers and before the first reader, in the
+/// innermost loop around all of them. Where some readers are in one loop with the writers and others are not, that is
+/// in this loop, and as deep as it has to be. An error has the first reader that would come too early, and the writer.
+pub(crate) fn between(func: &Func, writers: &[Name], readers: &[Name]) -> Result<Spot, (Name, Name)> {
+    let all: Vec<Name> = writers.iter().chain(readers).cloned().collect();
+    let mut within = if writers.is_empty() || readers.is_empty() { None } else { common_loop(func, &all) };
+    loop {
+        let children = children(func, within.as_ref());
+        let (first_reader, last_writer) = (span(&children, readers), span(&children, writers));
+        let (first, last) = match (first_reader, last_writer) {
+            (Some((first, _)), None) => return Ok(Spot { within, at: first }),
+            (Some((first, _)), Some((_, last))) if last < first => return Ok(Spot { within, at: first }),
+            (None, last) => return Ok(Spot { within, at: last.map_or(0, |(_, last)| last + 1) }),
+            (Some((first, _)), Some((_, last))) => (first, last),
+        };
+        match children[last] {
+            Stmt::Loop(it) if last_writer == Some((last, last)) => within = Some(it.var.clone()),
+            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) => {
+                return Err((block_of(children[first], readers), block_of(children[last], writers)));
+            }
+        }
+    }
+}
+
+/// The first block in a statement that is one of those named, or the first named.
+fn block_of(stmt: &Stmt, names: &[Name]) -> Name {
+    let inside = stmt.blocks().into_iter().map(|it| &it.name);
+    inside.into_iter().find(|it| names.contains(it)).unwrap_or(&names[0]).clone()
 }
 
 /// Puts a statement at a spot.

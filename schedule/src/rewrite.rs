@@ -28,31 +28,31 @@ pub(crate) fn subst_loops(stmt: &mut Stmt, with: &dyn Fn(&Name) -> Option<Index>
 ///
 /// Does not look into the bodies of blocks, and changes neither loops nor what any block computes.
 pub fn simplify_bindings(func: &mut Func) {
-    let bounds = Bounds::of_dims(func);
-    simplify(&mut func.body, &bounds);
+    let mut bounds = Bounds::of_dims(func);
+    simplify(&mut func.body, &mut bounds);
 }
 
 /// As [`simplify_bindings`], but for a loop alone and what is in it.
 pub(crate) fn simplify_loop(func: &mut Func, name: &Name) {
     let Some(path) = func.path_to_loop(name) else { return };
-    let around = ir::region::bounds_of(func, &path[..path.len() - 1]);
+    let mut around = ir::region::bounds_of(func, &path[..path.len() - 1]);
     func.replace_loop(name, |it| {
         let mut stmt = Stmt::Loop(Arc::new(it));
-        simplify(&mut stmt, &around);
+        simplify(&mut stmt, &mut around);
         stmt
     });
 }
 
 /// What is simple already stays the object that it is, so that later checks see that it did not change.
-fn simplify(stmt: &mut Stmt, bounds: &Bounds) {
+fn simplify(stmt: &mut Stmt, bounds: &mut Bounds) {
     match stmt {
         Stmt::Loop(it) => {
             let extent = bounds.simplify(&it.extent);
-            let mut inner = bounds.clone();
-            inner.insert(&it.var, &extent);
+            bounds.insert(&it.var, &extent);
             let it = Arc::make_mut(it);
             it.extent = extent;
-            simplify(&mut it.body, &inner);
+            simplify(&mut it.body, bounds);
+            bounds.forget(&it.var);
         }
         Stmt::Block(it) => {
             if let Some(block) = simplified(it, bounds) {
@@ -68,7 +68,7 @@ fn simplify(stmt: &mut Stmt, bounds: &Bounds) {
 fn simplified(block: &Block, bounds: &Bounds) -> Option<Block> {
     let bindings: Vec<Index> = block.iters.iter().map(|iter| bounds.simplify(&iter.binding)).collect();
     // A guard is judged under the guards kept before it, so that of two equal ones the first stays.
-    let mut known = bounds.clone();
+    let mut known = if block.guards.is_empty() { Bounds::default() } else { bounds.clone() };
     let mut guards: Vec<Less> = Vec::new();
     for guard in &block.guards {
         let guard = bounds.simplify_less(guard);

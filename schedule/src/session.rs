@@ -1,6 +1,6 @@
 //! A session: steps applied one at a time, each checked, each undoable.
 
-use ir::{Func, Target};
+use ir::{Func, Name, Stmt, Target};
 
 use crate::{
     ScheduleError, ScheduleState,
@@ -10,6 +10,9 @@ use crate::{
     diff::diff,
     primitive::Step,
 };
+
+/// The most loops that steps put a block into, one in the other.
+pub const MOST_LOOPS: usize = 128;
 
 /// A program and the steps that brought it where it is.
 #[derive(Clone, Debug)]
@@ -28,6 +31,7 @@ impl Session {
     pub fn apply(&mut self, step: &Step) -> Result<(), ScheduleError> {
         let mut next = self.state.clone();
         step.get().apply(&mut next)?;
+        expect_shallow(&self.state.func, &next.func)?;
         // What a checked step left as it was need not be checked again; that of the caller never was.
         let before = (!self.past.is_empty()).then_some(&self.state.func);
         let kept = before.map(|it| ir::kept(it, &next.func)).unwrap_or_default();
@@ -70,5 +74,32 @@ impl Session {
     /// The steps applied, in order.
     pub fn trace(&self) -> impl Iterator<Item = &Step> {
         self.past.iter().map(|(_, step)| step)
+    }
+}
+
+/// No loop stands in more than [`MOST_LOOPS`] because of the step: many checks go through the loops around a block for
+/// each of these loops.
+fn expect_shallow(before: &Func, after: &Func) -> Result<(), ScheduleError> {
+    let most = MOST_LOOPS.max(deepest(&before.body, 0).map_or(0, |it| it.0));
+    match deepest(&after.body, 0) {
+        Some((depth, it)) if depth > most => {
+            Err(ScheduleError::TooDeep { name: it.clone(), depth, limit: MOST_LOOPS })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The first loop that stands in the most others, with their number and its own.
+fn deepest(stmt: &Stmt, around: usize) -> Option<(usize, &Name)> {
+    match stmt {
+        Stmt::Loop(it) => {
+            let inner = deepest(&it.body, around + 1);
+            Some(inner.unwrap_or((around + 1, &it.var)))
+        }
+        Stmt::Seq(stmts) => {
+            let all = stmts.iter().filter_map(|it| deepest(it, around));
+            all.reduce(|a, b| if b.0 > a.0 { b } else { a })
+        }
+        Stmt::Block(_) | Stmt::Store(_) => None,
     }
 }

@@ -196,7 +196,7 @@ fn spatial_loops<'a>(func: &Func, inner: &[&'a Loop], tiles: &[Tile]) -> Vec<(&'
         let mut spatial = tiles.iter().filter(|tile| tile.iter.kind == IterKind::Spatial);
         if spatial.any(|tile| tile.inside.any_var(&|var| *var == it.var)) {
             let taken = |name: &Name| func.is_taken(name) || out.iter().any(|(_, other)| other == name);
-            let name = Name::fresh(&format!("{}_init", it.var), taken);
+            let name = Name::nth(&format!("{}_init", it.var), taken);
             out.push((it, name));
         }
     }

@@ -40,6 +40,13 @@ impl Vars {
         self.0.push((name.clone(), known));
     }
 
+    /// Forgets a variable, most likely the last one.
+    pub(super) fn remove(&mut self, name: &Name) {
+        if let Some(at) = self.0.iter().rposition(|it| it.0 == *name) {
+            self.0.remove(at);
+        }
+    }
+
     /// What is known of a variable, to learn more; an unknown one becomes the last.
     fn entry(&mut self, name: &Name) -> &mut Known {
         let at = self.position(name).unwrap_or_else(|| {

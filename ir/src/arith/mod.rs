@@ -58,6 +58,11 @@ impl Bounds {
         self.learn_var(var, Known { extent: Some(extent.clone()), top, range: Range { lo: Some(0), hi } });
     }
 
+    /// Takes back that a variable was learnt, outside whose loop it means nothing. What was assumed is kept.
+    pub fn forget(&mut self, var: &Name) {
+        self.known.remove(var);
+    }
+
     /// The innermost variable is the last one, whatever was known of another of its name.
     fn learn_var(&mut self, var: &Name, known: Known) {
         self.known.push(var, known);

@@ -38,7 +38,7 @@ pub enum PipelineError {
     Hazard { hazard: Box<Hazard> },
     #[error("`{block}` is said to be benign, and {reason}")]
     NotBenign { name: Name, block: Name, reason: String },
-    #[error("block `{block}` does not write one temporary and nothing else")]
+    #[error("block `{block}` writes no temporary")]
     NotOneTemp { block: Name },
     #[error("a buffer has 2 to {limit} slots, and block `{block}` is given {slots}")]
     Slots { block: Name, slots: i64, limit: i64 },

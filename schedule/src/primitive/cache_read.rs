@@ -1,4 +1,7 @@
-use ir::{Buffer, Func, Name, Stmt, region};
+use ir::{
+    Block, Buffer, Func, Name, Stmt,
+    region::{self, Way},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -17,10 +20,10 @@ use crate::{
 /// for i in 0..n { C[i] = f(A_shared[i]) }
 /// ```
 ///
-/// The new block and buffer are named `{buffer}_{scope}` (then `…_1`, `…_2`) unless `name` says otherwise; the
+/// The new block and buffer are named `{buffer}_{scope}` (then `…2`, `…3`) unless `name` says otherwise; the
 /// loops of the copy are `{name}_0`, `{name}_1`, one a dimension. Every block that reads the buffer reads the copy
 /// from then on, or only those in `readers` if given. The copy is placed before its first reader, after all
-/// writers of the buffer; move it with `compute_at`. It has the shape of the buffer; lowering shrinks it to what
+/// writers of the buffer, and in the loop of the writers where only some readers are in that too; move it with `compute_at`. It has the shape of the buffer; lowering shrinks it to what
 /// is used at once. Unlike TVM's, the copy keeps loops of one iteration, so that names do not depend on sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +50,7 @@ impl Primitive for CacheRead {
         let readers = self.readers(state)?;
         let name = match &self.name {
             Some(name) => state.expect_fresh(name).map(|()| name.clone())?,
-            None => Name::fresh(&format!("{}_{scope}", self.buffer, scope = scope.as_str()), |it| {
+            None => Name::nth(&format!("{}_{scope}", self.buffer, scope = scope.as_str()), |it| {
                 state.func.is_taken(it)
             }),
         };
@@ -97,38 +100,35 @@ fn expect_reads(state: &ScheduleState, block: &Name, buffer: &Name) -> Result<()
     Ok(())
 }
 
-/// Before the first reader, in the innermost loop around the readers and whatever writes the buffer.
-fn spot(func: &Func, buffer: &Name, readers: &[Name]) -> Result<Spot, ScheduleError> {
-    let writers: Vec<Name> = func.writers(buffer).iter().map(|it| it.name.clone()).collect();
-    let all: Vec<Name> = writers.iter().chain(readers).cloned().collect();
-    let within = if writers.is_empty() { None } else { nest::common_loop(func, &all) };
-    let children = nest::children(func, within.as_ref());
-    let (first, _) = nest::span(&children, readers).unwrap_or_default();
-    match nest::span(&children, &writers) {
-        Some((_, last)) if last >= first => Err(BlockError::OutOfOrder {
-            block: readers[0].clone(),
-            other: writer_at(&children, &writers, last),
-            buffer: buffer.clone(),
-        }
-        .into()),
-        Some(_) | None => Ok(Spot { within, at: first }),
-    }
+/// Before the first reader and after whatever writes the buffer.
+fn spot(func: &Func, buffer: &Name, readers: &[Name]) -> Result<Spot, BlockError> {
+    let writers = names(&func.writers(buffer));
+    nest::between(func, &writers, readers).map_err(|(block, other)| BlockError::OutOfOrder {
+        block,
+        other,
+        buffer: buffer.clone(),
+    })
 }
 
-/// The writer in a child.
-fn writer_at(children: &[&Stmt], writers: &[Name], at: usize) -> Name {
-    let inside = children[at].blocks();
-    let found = writers.iter().find(|it| inside.iter().any(|block| block.name == **it));
-    found.unwrap_or(&writers[0]).clone()
+fn names(blocks: &[&Block]) -> Vec<Name> {
+    blocks.iter().map(|it| it.name.clone()).collect()
 }
 
-/// The copy of what the readers of the new buffer touch at the spot.
+/// The copy of what the readers of the new buffer touch at the spot; where readers are elsewhere too, of all that is
+/// written there.
 fn copy(func: &Func, source: &Name, name: &Name, readers: &[Name], spot: &Spot) -> Stmt {
     let shape = &func.buffers[source].shape;
     let fixed = nest::path(func, spot.within.as_ref());
-    let regions = readers.iter().filter_map(|it| {
-        Some(region::touched_below(func, func.find_block(it)?, name, fixed.len(), region::Way::Read))
-    });
+    let children = nest::children(func, spot.within.as_ref());
+    let is_inside = |reader: &Name| nest::span(&children, std::slice::from_ref(reader)).is_some();
+    let (blocks, buffer, way) = if readers.iter().all(is_inside) {
+        (readers.to_vec(), name, Way::Read)
+    } else {
+        (names(&func.writers(source)), source, Way::Write)
+    };
+    let regions = blocks
+        .iter()
+        .filter_map(|it| Some(region::touched_below(func, func.find_block(it)?, buffer, fixed.len(), way)));
     let bounds = region::bounds_of(func, &fixed);
     let region = regions.reduce(|a, b| region::union(&a, &b, shape, &bounds)).unwrap_or_default();
     nest::copy(func, name, source, name, &clip(region, shape, &bounds), &bounds)

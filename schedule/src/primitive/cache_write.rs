@@ -20,9 +20,9 @@ use crate::{
 /// for C_local_0 in 0..n { C[C_local_0] = C_local[C_local_0] }
 /// ```
 ///
-/// The block keeps its name and computes into the new buffer `{buffer}_{scope}` (then `…_1`; or `name`); a new
-/// block of that name copies the result back. It stands after the last writer, before any reader of the buffer;
-/// move it with `reverse_compute_at`. If a reduction was decomposed, its init writes the new buffer too.
+/// The block keeps its name and computes into the new buffer `{buffer}_{scope}` (then `…2`; or `name`); a new
+/// block of that name copies the result back. It stands after the last writer, before any reader of the buffer, and in
+/// the loop of the writers where only some readers are in that too; move it with `reverse_compute_at`. If a reduction was decomposed, its init writes the new buffer too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheWrite {
@@ -44,20 +44,13 @@ impl Primitive for CacheWrite {
         };
         let name = match &self.name {
             Some(name) => state.expect_fresh(name).map(|()| name.clone())?,
-            None => Name::fresh(&format!("{buffer}_{}", scope.as_str()), |it| state.func.is_taken(it)),
+            None => Name::nth(&format!("{buffer}_{}", scope.as_str()), |it| state.func.is_taken(it)),
         };
         let func = &state.func;
         let writers: Vec<Name> = func.writers(&buffer).iter().map(|it| it.name.clone()).collect();
         let readers: Vec<Name> = func.readers(&buffer).iter().map(|it| it.name.clone()).collect();
-        let all: Vec<Name> = writers.iter().chain(&readers).cloned().collect();
-        let within = if readers.is_empty() { None } else { nest::common_loop(func, &all) };
-        let children = nest::children(func, within.as_ref());
-        let (_, last) = nest::span(&children, &writers).unwrap_or_default();
-        if nest::span(&children, &readers).is_some_and(|(first, _)| first <= last) {
-            let (block, other) = (readers[0].clone(), self.block.clone());
-            return Err(BlockError::OutOfOrder { block, other, buffer }.into());
-        }
-        let spot = Spot { within, at: last + 1 };
+        let spot = nest::between(func, &writers, &readers)
+            .map_err(|(block, other)| BlockError::OutOfOrder { block, other, buffer: buffer.clone() })?;
 
         let old = state.func.clone();
         let func = &mut state.func;

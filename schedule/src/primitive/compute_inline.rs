@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use ir::{Access, Block, Func, Index, Name, Role, Stmt, Store, Value};
+use ir::{Access, Block, Func, Index, Name, Role, Stmt, Store, Value, arith::Bounds};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState};
+use crate::{BlockError, Primitive, ScheduleError, ScheduleState, inverse::Inverse};
 
 /// Puts the expression of an elementwise producer in the place of each read of its result.
 ///
@@ -16,8 +16,8 @@ use crate::{BlockError, Primitive, ScheduleError, ScheduleState};
 /// for i in 0..n { C[i] = A[i] * 2 + 1 }
 /// ```
 ///
-/// The block must be the only writer of a temporary, without init, reduction or guard, and index it with each of
-/// its iterators exactly once. Its block, loops and buffer disappear. What several readers or iterations share is
+/// The block must be the only writer of a temporary, without init, reduction or guard, and from the place that it writes
+/// has to follow which of its iterations that is: it may permute, flatten or cut up dimensions. Its block, loops and buffer disappear. What several readers or iterations share is
 /// computed for each of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,17 +36,20 @@ impl Primitive for ComputeInline {
             return Err(BlockError::WritesOutput { block: block.name, buffer }.into());
         }
         expect_only_writer(func, &block, &buffer)?;
-        expect_elementwise(&block, &store.place)?;
+        let inverse = Inverse::unique(func, &block, &store.place)?;
         expect_unchanged(func, &block)?;
         if func.readers(&buffer).is_empty() {
             return Err(BlockError::NoReaders { block: block.name }.into());
         }
 
+        let dims = Bounds::of_dims(func);
         let func = &mut state.func;
         func.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         func.map_blocks(&mut |reader| {
+            let mut bounds = dims.clone();
+            reader.iters.iter().for_each(|it| bounds.insert(&it.var, &it.extent));
             for stmt in reader.init.iter_mut().chain([&mut reader.body]) {
-                inline(stmt, &block, &store);
+                inline(stmt, &store, &inverse, &bounds);
             }
         });
         func.drop_unused_buffers();
@@ -116,16 +119,14 @@ fn expect_unchanged(func: &Func, block: &Block) -> Result<(), BlockError> {
     Ok(())
 }
 
-/// Replaces each load of the stored place by the stored value.
-fn inline(stmt: &mut Stmt, block: &Block, store: &Store) {
+/// Replaces each load of the stored place by the stored value. `bounds` knows the iterators of the reader.
+fn inline(stmt: &mut Stmt, store: &Store, inverse: &Inverse, bounds: &Bounds) {
     stmt.walk_mut(&mut |it| {
         if let Stmt::Store(into) = it {
             let into = Arc::make_mut(into);
             into.value = into.value.map_loads(&mut |access| {
                 if access.buffer == store.place.buffer {
-                    store
-                        .value
-                        .subst(&|var| block.find_iter(var).map(|_| index_for(&store.place, access, var)))
+                    value_at(store, &access.indices, inverse, bounds)
                 } else {
                     Value::Load(access.clone())
                 }
@@ -135,8 +136,12 @@ fn inline(stmt: &mut Stmt, block: &Block, store: &Store) {
     });
 }
 
-/// What stands in `access` where `place` has the variable; zero for an iterator of one iteration that is not there.
-fn index_for(place: &Access, access: &Access, var: &Name) -> Index {
-    let at = place.indices.iter().position(|it| it.as_var() == Some(var));
-    at.map_or_else(|| Index::int(0), |at| access.indices[at].clone())
+/// What is stored at a place. Indices of iterators that are not a subscript themselves are simplified.
+fn value_at(store: &Store, place: &[Index], inverse: &Inverse, bounds: &Bounds) -> Value {
+    let with = |var: &Name| inverse.at(var, place);
+    let is_solved = |var: &Name| with(var).is_some_and(|it| it.as_int().is_none() && !place.contains(&it));
+    store.value.map_indices(&mut |index| {
+        let at = index.subst(&with);
+        if index.any_var(&is_solved) { bounds.simplify(&at) } else { at }
+    })
 }

@@ -99,12 +99,12 @@ impl Padding {
         let mut renamed: Vec<(&Name, Name)> = Vec::new();
         for it in loops {
             let taken = |name: &Name| func.is_taken(name) || renamed.iter().any(|(_, new)| new == name);
-            let new = Name::fresh(&format!("{}_fill", it.var), taken);
+            let new = Name::nth(&format!("{}_fill", it.var), taken);
             renamed.push((&it.var, new));
         }
         let with = |var: &Name| renamed.iter().find(|it| it.0 == var).map(|it| Index::var(&it.1));
         let fill = Block {
-            name: Name::fresh(&format!("{}_fill", block.name), |it| func.is_taken(it)),
+            name: Name::nth(&format!("{}_fill", block.name), |it| func.is_taken(it)),
             iters: block
                 .iters
                 .iter()

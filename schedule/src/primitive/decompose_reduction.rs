@@ -169,13 +169,13 @@ fn init_nest(func: &Func, block: &Block, init: Stmt, guards: &[Less], loops: &[L
     let mut renamed: Vec<(Name, Name)> = Vec::new();
     for it in loops {
         let chosen = |name: &Name| func.is_taken(name) || renamed.iter().any(|(_, new)| new == name);
-        let new = Name::fresh(&format!("{}_init", it.var), chosen);
+        let new = Name::nth(&format!("{}_init", it.var), chosen);
         renamed.push((it.var.clone(), new));
     }
     let with = |var: &Name| renamed.iter().find(|(old, _)| old == var).map(|(_, new)| ir::Index::var(new));
     let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
     let init_block = Block {
-        name: Name::fresh(&format!("{}_init", block.name), |it| func.is_taken(it)),
+        name: Name::nth(&format!("{}_init", block.name), |it| func.is_taken(it)),
         iters: spatial.map(|it| ir::Iter { binding: it.binding.subst(&with), ..it.clone() }).collect(),
         guards: guards.iter().map(|it| it.subst(&with)).collect(),
         annotations: ir::Annotations::new(),

@@ -17,7 +17,8 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState};
 /// With `slots: 3` there are at least that many, up to 16, and the block is marked `double_buffer_slots: 3` too. A
 /// pipeline that needs more takes more. A slot holds what one iteration of the pipelined loop fills.
 ///
-/// TVM's number is the position of the buffer among those that the block writes; ours write one.
+/// A block may write several buffers. Those temporaries among them that each iteration fills before it reads them get slots; what a
+/// block keeps from one iteration to another stays where it is, and so do outputs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DoubleBufferScope {
@@ -37,7 +38,7 @@ const MOST_SLOTS: i64 = 16;
 
 impl Primitive for DoubleBufferScope {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        expect_one_temp(state, &self.block)?;
+        expect_temp(state, &self.block)?;
         annotate_block(state, &self.block, KEY, Annotation::Int(0))?;
         self.slots.iter().try_for_each(|it| ask_slots(state, &self.block, it.get()?))
     }
@@ -51,13 +52,11 @@ impl Primitive for DoubleBufferScope {
     }
 }
 
-/// Refuses a block that does not fill one temporary.
-fn expect_one_temp(state: &ScheduleState, name: &Name) -> Result<(), ScheduleError> {
-    let block = state.expect_block(name)?;
-    let mut written: Vec<&Name> = block.writes().into_iter().map(|it| &it.buffer).collect();
-    written.dedup();
-    let is_temp = |name: &&Name| state.func.buffers.get(*name).is_some_and(|it| it.role == Role::Temp);
-    if written.len() != 1 || !written.iter().all(is_temp) {
+/// Refuses a block that fills no temporary.
+fn expect_temp(state: &ScheduleState, name: &Name) -> Result<(), ScheduleError> {
+    let written = state.expect_block(name)?.writes();
+    let is_temp = |name: &Name| state.func.buffers.get(name).is_some_and(|it| it.role == Role::Temp);
+    if !written.iter().any(|it| is_temp(&it.buffer)) {
         return Err(PipelineError::NotOneTemp { block: name.clone() }.into());
     }
     Ok(())
@@ -65,7 +64,7 @@ fn expect_one_temp(state: &ScheduleState, name: &Name) -> Result<(), ScheduleErr
 
 /// Attaches the number of slots that the temporary of a block shall have at least.
 pub(crate) fn ask_slots(state: &mut ScheduleState, name: &Name, slots: i64) -> Result<(), ScheduleError> {
-    expect_one_temp(state, name)?;
+    expect_temp(state, name)?;
     if !(2..=MOST_SLOTS).contains(&slots) {
         return Err(PipelineError::Slots { block: name.clone(), slots, limit: MOST_SLOTS }.into());
     }

@@ -170,7 +170,7 @@ impl Padded {
         let mut renamed: Vec<(Name, Name)> = Vec::new();
         let mut copies = Vec::new();
         for access in reads.iter().copied().chain([*place]) {
-            let name = Name::fresh(&format!("{}_pad", access.buffer), |it| func.is_taken(it));
+            let name = Name::nth(&format!("{}_pad", access.buffer), |it| func.is_taken(it));
             let shape = access.indices.iter().map(|it| self.extent(it)).collect();
             let dtype = self.func.buffers[&access.buffer].dtype;
             func.buffers.insert(name.clone(), Buffer::temp(dtype, shape, Scope::Global));
@@ -233,7 +233,7 @@ impl Padded {
 
     /// The copy of the result back to where it belongs.
     fn unpad(&self, func: &Func, block: &Block, place: &Access, from: &Name) -> Stmt {
-        let name = Name::fresh(&format!("{}_unpad", place.buffer), |it| func.is_taken(it));
+        let name = Name::nth(&format!("{}_unpad", place.buffer), |it| func.is_taken(it));
         let iters = place.indices.iter().enumerate().map(|(n, index)| {
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
             let extent = used.unwrap_or_else(|| index.clone());

@@ -59,7 +59,7 @@ impl Primitive for Rasterize {
         expect_reorderable(state, &[outer, inner])?;
         let rows = outer.extent.as_int().map_or(group, |rows| group.min(rows));
 
-        let fresh = |stem: &str| Name::fresh(stem, |it| state.func.is_taken(it) || *it == self.into);
+        let fresh = |stem: &str| Name::nth(stem, |it| state.func.is_taken(it) || *it == self.into);
         let (groups, row) = (fresh(&format!("{}_group", self.outer)), fresh(&format!("{}_row", self.outer)));
         let into = IndexMap::from([(groups.clone(), None), (row.clone(), Some(Number::Int(rows)))]);
         Split { target: self.outer.clone(), into }.apply(state)?;

@@ -1,5 +1,5 @@
 use ir::{
-    Access, Block, Func, Index, IterKind, Name, Stmt, Value,
+    Access, Block, Func, Index, Iter, IterKind, Name, Stmt, Value,
     arith::Bounds,
     region::{self, Range, Way},
 };
@@ -11,6 +11,7 @@ use crate::{
         independent::accumulates,
         once::{expect_all_points, expect_no_point_twice, may_run_more},
     },
+    inverse::Inverse,
     moved,
     nest::{self, Spot},
     tile::range_of_tiles,
@@ -225,7 +226,8 @@ fn is_injective(binding: &Index, bounds: &Bounds) -> bool {
 }
 
 /// The range of each iterator in one iteration of the loop: what the producers write there, where an iterator
-/// alone, or tile by tile, indexes a dimension that they wrote; else its whole domain (`None`).
+/// alone, or tile by tile, indexes a dimension that they wrote, or follows from the subscripts together; else its whole
+/// domain (`None`).
 fn iterator_ranges(
     func: &Func,
     block: &Block,
@@ -247,6 +249,48 @@ fn iterator_ranges(
                     dims.find_map(|(index, part)| range_of_tiles(block, &iter.var, index, part, &bounds));
             }
         }
+        if ranges.contains(&None) {
+            let solved = solved_ranges(func, block, &read.indices, &region, &bounds);
+            ranges.iter_mut().zip(solved).for_each(|(range, it)| *range = range.take().or(it));
+        }
     }
     ranges
+}
+
+/// The range of each iterator for which subscripts are in a region, where they can be solved for it.
+fn solved_ranges(
+    func: &Func,
+    block: &Block,
+    subscripts: &[Index],
+    region: &[Range],
+    bounds: &Bounds,
+) -> Vec<Option<Range>> {
+    let inverse = Inverse::of(func, block, subscripts);
+    let mut bounds = bounds.clone();
+    let mut inner: Vec<Name> = Vec::new();
+    // No program has a name with a dot.
+    let mut variable = |name: Name, extent: &Index| {
+        bounds.insert(&name, extent);
+        inner.push(name.clone());
+        Index::var(&name)
+    };
+    inverse.free().for_each(|(name, extent)| drop(variable(name.clone(), extent)));
+    let mut places = Vec::new();
+    for (at, range) in region.iter().enumerate() {
+        let mut place = range.min.clone();
+        if range.steps.is_empty() && range.extent.as_int() != Some(1) {
+            place = place + variable(Name::new(format!("in.{at}")), &range.extent);
+        }
+        for (n, step) in range.steps.iter().enumerate() {
+            place =
+                place + variable(Name::new(format!("in.{at}.{n}")), &Index::int(step.count)) * step.stride;
+        }
+        places.push(place);
+    }
+    let is_inner = |name: &Name| inner.contains(name);
+    let range_of = |iter: &Iter| {
+        let value = inverse.at(&iter.var, &places)?;
+        Some(region::range_of(&value, &[], &iter.extent, &bounds, &is_inner))
+    };
+    block.iters.iter().map(range_of).collect()
 }

@@ -24,8 +24,9 @@ use crate::{
 /// ```
 ///
 /// The loop becomes dimension `factor_axis` of a new buffer `{buffer}_rf` (negative axes count from the end), and a
-/// spatial iterator of the new block `{block}_rf`, whose loops are the old ones with `_rf` appended. The block keeps
-/// its name and its loops, less the other reduction loops. The reduction must be a sum, product, minimum or maximum
+/// spatial iterator of the new block `{block}_rf`, whose loops are the old ones with `_rf` appended; where these names
+/// are taken, by an earlier step of this kind, a number follows: `{block}_rf2`. The block keeps
+/// its name and its loops, less the other reduction loops. How often a reduction loop runs must not depend on another loop. The reduction must be a sum, product, minimum or maximum
 /// alone in its nest. Floating-point results change by rounding, since the order of the reduction does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,19 +90,26 @@ impl Rfactor {
     }
 
     /// The loop drives reduction iterators only, and no loop drives both kinds.
-    fn expect_reduction(&self, block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
+    fn expect_reduction(&self, block: &Block, loops: &[Loop]) -> Result<(), ScheduleError> {
         let drives = |it: &Name, kind: IterKind| {
             let mut iters = block.iters.iter().filter(|iter| iter.kind == kind);
             iters.any(|iter| iter.binding.any_var(&|var| var == it))
         };
         let (name, target) = (block.name.clone(), self.target.clone());
         if !drives(&self.target, IterKind::Reduce) || drives(&self.target, IterKind::Spatial) {
-            return Err(BlockError::NotReductionLoop { block: name, loop_name: target });
+            return Err(BlockError::NotReductionLoop { block: name, loop_name: target }.into());
+        }
+        // Partial results have a dimension for it, and the others become iterators.
+        for it in loops.iter().filter(|it| drives(&it.var, IterKind::Reduce)) {
+            if let Some(on) = loops.iter().find(|on| it.extent.any_var(&|var| *var == on.var)) {
+                let (name, on) = (it.var.clone(), on.var.clone());
+                return Err(ScheduleError::DependentExtent { name, on });
+            }
         }
         let mixed =
             loops.iter().find(|it| drives(&it.var, IterKind::Reduce) && drives(&it.var, IterKind::Spatial));
         if let Some(it) = mixed {
-            return Err(BlockError::MixedLoop { block: name, loop_name: it.var.clone() });
+            return Err(BlockError::MixedLoop { block: name, loop_name: it.var.clone() }.into());
         }
         // A guard may be on spatial or on reduction loops, since the two end in different places.
         let on = |guard: &Less, kind: IterKind| {
@@ -110,7 +118,7 @@ impl Rfactor {
         };
         match block.guards.iter().find(|it| on(it, IterKind::Spatial) && on(it, IterKind::Reduce)) {
             None => Ok(()),
-            Some(_) => Err(BlockError::MixedLoop { block: name, loop_name: target }),
+            Some(_) => Err(BlockError::MixedLoop { block: name, loop_name: target }.into()),
         }
     }
 
@@ -172,7 +180,7 @@ impl<'a> Parts<'a> {
         reducer: Reducer,
         axis: usize,
     ) -> Parts<'a> {
-        let fresh = |stem: String| Name::fresh(&stem, |it| func.is_taken(it));
+        let fresh = |stem: String| Name::nth(&stem, |it| func.is_taken(it));
         let renamed = loops.iter().map(|it| (it.var.clone(), fresh(format!("{}_rf", it.var)))).collect();
         let buffer = fresh(format!("{}_rf", reducer.place.buffer));
         let factor = Name::fresh(&format!("v_{target}"), |it| block.find_iter(it).is_some());
@@ -272,7 +280,7 @@ impl<'a> Parts<'a> {
             .loops
             .iter()
             .zip(&self.renamed)
-            .map(|(it, (_, new))| (new.clone(), it.extent.clone()))
+            .map(|(it, (_, new))| (new.clone(), it.extent.subst(&|var| self.rf_var(var))))
             .collect();
         nest::wrap(&loops, Stmt::Block(Arc::new(block)))
     }

@@ -1,7 +1,7 @@
 use indexmap::IndexMap;
 use ir::{
     Annotation, Mechanism, Name,
-    pipeline::{ASYNC, MECHANISM, STAGE},
+    pipeline::{ASYNC, MECHANISM, STAGE, expect_serial},
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,8 @@ pub struct SoftwarePipelineAsyncStages {
 
 impl Primitive for SoftwarePipelineAsyncStages {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let it = state.expect_serial_loop(&self.target)?;
+        let it = state.expect_loop(&self.target)?;
+        expect_serial(it)?;
         let stages = self.stages.iter().map(Number::get).collect::<Result<Vec<_>, _>>()?;
         for (at, &stage) in stages.iter().enumerate() {
             let name = self.target.clone();
