@@ -1,7 +1,8 @@
 //! The command `tilewright`, one file or folder a subcommand.
 //!
 //! Data goes to standard output; errors, and progress if it is a terminal, to standard error. Exit code 0 says that
-//! all went well, 1 that the thing asked about failed, 2 that the command could not do its work.
+//! all went well, 1 that the thing asked about failed, 2 that the command could not do its work, 3 that what was asked cannot be
+//! told from what was measured.
 
 mod check;
 mod climb;
@@ -11,6 +12,7 @@ mod dims;
 pub(crate) mod doctor;
 mod explain;
 pub(crate) mod export;
+mod figures;
 pub(crate) mod globals;
 mod help;
 mod inspect;
@@ -123,6 +125,7 @@ pub fn main() -> ExitCode {
         Fault::Closed => return ExitCode::SUCCESS,
         Fault::Asked => 1,
         Fault::Usage => 2,
+        Fault::Unsure => 3,
     };
     let colour = cli.globals.colour(io::stderr().is_terminal());
     let _ = writeln!(io::stderr(), "{}\n\n{}", report.render(colour), report.more_words());

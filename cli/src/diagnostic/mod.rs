@@ -34,6 +34,8 @@ pub enum Fault {
     Asked,
     /// The command could not do its work: usage, files, missing libraries and devices. Exit code 2.
     Usage,
+    /// What was asked cannot be told from what was measured. Exit code 3.
+    Unsure,
     /// Nobody reads the output any more.
     Closed,
 }
@@ -77,6 +79,11 @@ impl Diagnostic {
     /// The thing asked about failed.
     pub(crate) fn failed(of: impl Coded, title: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Fault::Asked, of, title)
+    }
+
+    /// What was asked cannot be told.
+    pub(crate) fn unsure(of: impl Coded, title: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Fault::Unsure, of, title)
     }
 
     /// The message alone, to become part of another.
