@@ -41,6 +41,7 @@ pub mod command;
 mod culprit;
 mod diagnostic;
 mod measuring;
+mod new_file;
 mod plan;
 mod refusals;
 mod scheduling;

@@ -55,6 +55,8 @@ pub enum Trouble {
     Unfit,
     /// A comparison came out as `--fail-on` does not want it.
     FailOn,
+    /// A comparison leaves open what `--fail-on` asks.
+    CannotTell,
     /// There is no such exercise.
     Exercise,
     /// A folder has no exercises.
@@ -102,6 +104,7 @@ ir::codes!(Trouble {
     Arguments = 5024,
     Unfit = 5025,
     FailOn = 5026,
+    CannotTell = 5027,
     Exercise = 5031,
     NoExercises = 5032,
     Progress = 5033,

@@ -74,12 +74,12 @@ fn scripts_are_timed_and_records_made_again() {
     let folder = folder();
     let path = folder.path();
     let measured =
-        ["compare", "a.ron", "b.ron", "--rounds", "5", "--threads", "1", "--log", "log.jsonl", "--code"];
+        ["compare", "a.ron", "b.ron", "--rounds", "7", "--threads", "1", "--log", "log.jsonl", "--code"];
     let it = &objects(path, &measured)[0];
     assert_eq!((it["ok"].as_bool(), it["method"].as_str()), (Some(true), Some("paired")), "{it}");
     assert_eq!(it["entrants"].as_array().unwrap().len(), 2);
     for entrant in it["entrants"].as_array().unwrap() {
-        assert_eq!(entrant["seconds"].as_array().unwrap().len(), 5);
+        assert_eq!(entrant["seconds"].as_array().unwrap().len(), 7);
         assert!(entrant["gflops"].as_f64().unwrap() > 0.0);
     }
     let pair = &it["pairs"][0];
@@ -88,6 +88,16 @@ fn scripts_are_timed_and_records_made_again() {
     assert!(
         it["noise_floor"]["median"].as_f64().is_some() && pair["code"].as_str().unwrap().contains("\n+ ")
     );
+
+    // Of three rounds there is no interval, and without one no verdict: a test must not pass on that.
+    let few = ["compare", "a.ron", "b.ron", "--rounds", "3", "--threads", "1", "--fail-on", "slower"];
+    let told = &objects(path, &few);
+    assert_eq!(
+        (&told[0]["pairs"][0]["verdict"], &told[0]["pairs"][0]["ratio"]),
+        (&"ambiguous".into(), &Value::Null)
+    );
+    assert_eq!((&told[0]["ok"], &told[1]["code"]), (&false.into(), &"TW5027".into()));
+    assert!(tilewright(path, &few).ends_with("exit code 3"));
 
     // Both were logged. The last line is b.ron, whose source is that of the script, so nothing is timed.
     assert_eq!(fs::read_to_string(path.join("log.jsonl")).unwrap().lines().count(), 2);

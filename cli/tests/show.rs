@@ -132,6 +132,11 @@ fn refusals() {
             &["show", "mine.tw", "--emit", "resources"],
             &["show", "mine.tw", "--emit", "ir", "--dim", "m=4"],
             &["show", "kernel.tw", "--emit", "cuda"],
+            &["show", "kernel.tw", "--html", "kernel.html"],
+            &["show", "kernel.tw", "--until", "1"],
+            &["show", "kernel.tw", "--param", "n=4"],
+            &["show", "a.ron", "--until", "99"],
+            &["show", "a.ron", "--until", "-1"],
             &["show", "nothing.tw"],
             &["show", "wrong.ron", "--html", "wrong.html", "--json"],
         ],
@@ -143,6 +148,7 @@ fn refusals() {
     }
     insta::assert_snapshot!(out);
     assert_eq!(fs::read_to_string(folder.path().join("mine.html")).unwrap(), "<p>mine");
+    assert!(!folder.path().join("kernel.html").exists());
 }
 
 /// What a page has in its body, without drawings, a line for each tag that begins a block.

@@ -37,10 +37,20 @@ fn drawings_and_data() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("nested.svg");
     show(&scripts.join("pipeline_nested_cuda.ron"), &["--svg", file.to_str().unwrap()]);
-    insta::assert_snapshot!("svg", fs::read_to_string(file).unwrap());
+    insta::assert_snapshot!("svg", fs::read_to_string(&file).unwrap());
     insta::assert_snapshot!("json", show(&scripts.join("pipeline_three_stages_cuda.ron"), &["--json"]));
     insta::assert_snapshot!("none", show(&scripts.join("matmul_nt_cuda.ron"), &[]));
     insta::assert_snapshot!("suggested", show(&scripts.join("pipeline_double_buffer_cuda.ron"), &[]));
+    // What stands there may be no drawing of ours: it stays unless that is forced.
+    fs::write(&file, "mine").unwrap();
+    let again = |more: &[&str]| {
+        let svg = [&["--svg", file.to_str().unwrap()], more].concat();
+        (show(&scripts.join("pipeline_nested_cuda.ron"), &svg), fs::read_to_string(&file).unwrap())
+    };
+    let (told, kept) = again(&[]);
+    assert!(told.contains("error[TW5003]") && told.contains("there is such a file"), "{told}");
+    assert_eq!(kept, "mine");
+    assert!(again(&["--force"]).1.starts_with("<svg"));
     let nowhere = folder.path().join("no/such/folder.svg");
     let told = show(&scripts.join("pipeline_nested_cuda.ron"), &["--svg", nowhere.to_str().unwrap()]);
     assert!(told.contains("folder.svg: "), "{told}");

@@ -8,15 +8,19 @@ use crate::{
 /// How many resamples an interval is from.
 const RESAMPLES: usize = 1000;
 
+/// The fewest values that have an interval. Of `n` values all lie on one side of the true median with a probability of
+/// `2 / 2^n`, so that with five not even the range from the least to the most holds it in 95 % of all cases.
+pub const LEAST_VALUES: usize = 6;
+
 /// The median of at least one number; the mean of the middle two of an even number of them.
 pub fn median(values: &[f64]) -> Option<f64> {
     median_in_place(&mut values.to_vec())
 }
 
 /// The median with its 95 % confidence interval: the 2.5 % and 97.5 % quantiles of the medians of 1000 resamples with
-/// replacement, drawn from the seed.
+/// replacement, drawn from the seed. Nothing for fewer than [`LEAST_VALUES`].
 pub fn interval(values: &[f64], seed: u64) -> Option<Interval> {
-    let median = median(values)?;
+    let median = median(values).filter(|_| values.len() >= LEAST_VALUES)?;
     let mut rng = stream(seed, u64::MAX - 1);
     let mut resample = vec![0.0; values.len()];
     let mut medians = Vec::with_capacity(RESAMPLES);
@@ -39,11 +43,13 @@ pub fn ratio_interval(ratios: &[f64], seed: u64) -> Option<Interval> {
 }
 
 /// How many times as fast `ours` is as `theirs`, of times that were not taken in pairs: the ratio of the medians, with
-/// the quantiles of those of resamples of each. `rounds` is the number of the fewer.
+/// the quantiles of those of resamples of each. `rounds` is the number of the fewer; nothing where that is under
+/// [`LEAST_VALUES`].
 ///
 /// Between two runs that are minutes apart clocks and neighbours change by more than such an interval says.
 pub fn unpaired_ratio(ours: &[f64], theirs: &[f64], seed: u64) -> Option<Interval> {
-    let ratio = median(theirs)? / median(ours)?;
+    let rounds = ours.len().min(theirs.len());
+    let ratio = (rounds >= LEAST_VALUES).then_some(median(theirs)? / median(ours)?)?;
     let mut rng = stream(seed, u64::MAX - 2);
     let mut resampled = |of: &[f64]| {
         let mut values: Vec<f64> = (0..of.len()).map(|_| of[below(&mut rng, of.len())]).collect();
@@ -56,7 +62,7 @@ pub fn unpaired_ratio(ours: &[f64], theirs: &[f64], seed: u64) -> Option<Interva
     ratios.sort_unstable_by(f64::total_cmp);
     let tail = RESAMPLES / 40;
     let (low, high) = (ratios[tail], ratios[RESAMPLES - 1 - tail]);
-    Some(Interval { median: ratio, low, high, rounds: ours.len().min(theirs.len()) })
+    Some(Interval { median: ratio, low, high, rounds })
 }
 
 fn median_in_place(values: &mut [f64]) -> Option<f64> {
@@ -106,7 +112,15 @@ mod tests {
         assert_eq!(interval(&values, 1), interval(&values, 1));
         let same = interval(&[2.0; 12], 1).unwrap();
         assert_eq!((same.median, same.low, same.high), (2.0, 2.0, 2.0));
-        assert_eq!(interval(&[], 1), None);
+    }
+
+    #[test]
+    fn few_values_have_no_interval() {
+        for few in 0..LEAST_VALUES {
+            assert_eq!(interval(&vec![2.0; few], 1), None, "{few}");
+            assert_eq!(ratio_interval(&vec![2.0; few], 1), None, "{few}");
+        }
+        assert!(interval(&[2.0; LEAST_VALUES], 1).is_some());
     }
 
     #[test]
@@ -118,8 +132,7 @@ mod tests {
         assert!(1.8 < found.low && found.low <= found.median && found.median <= found.high, "{found:?}");
         assert!(found.high < 2.2 && found.rounds == 31, "{found:?}");
         assert_eq!(unpaired_ratio(&[], &[1.0], 1), None);
-        let one = unpaired_ratio(&[1.0], &[3.0], 1).unwrap();
-        assert_eq!((one.median, one.low, one.high), (3.0, 3.0, 3.0));
+        assert_eq!(unpaired_ratio(&[1.0; 5], &[3.0; 31], 1), None);
     }
 
     #[test]

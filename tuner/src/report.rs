@@ -4,7 +4,10 @@ use codegen::device::{DeviceError, MachineInfo};
 use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Regime, Verification, ceiling::least_seconds, verify::number};
+use crate::{
+    Case, Regime, Verification, bootstrap::ratio_interval, ceiling::least_seconds, log::Interval,
+    verify::number,
+};
 
 /// All candidates of a comparison, timed in the same rounds.
 #[derive(Clone, Debug)]
@@ -94,16 +97,26 @@ pub struct Stats {
     pub quartile_3: f64,
 }
 
-/// A ratio of two programs, taken in each round in which both ran, and summarised afterwards.
+/// How many times as fast one program is as another: the median of what it is in each round in which both ran.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are those of statistics")]
 pub struct Ratio {
+    /// The median over the rounds.
     #[serde(with = "number")]
     pub median: f64,
+    /// The least of a round.
     #[serde(with = "number")]
     pub min: f64,
+    /// The most of a round.
     #[serde(with = "number")]
     pub max: f64,
+    /// Where the 95 % interval of the median begins; nothing with fewer rounds than
+    /// [`LEAST_VALUES`](crate::bootstrap::LEAST_VALUES), and in records of older versions.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Where it ends.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// How many rounds there were.
     pub rounds: usize,
 }
 
@@ -151,6 +164,11 @@ impl Stats {
     pub fn spread(&self) -> f64 {
         (self.quartile_3 - self.quartile_1) / self.median
     }
+
+    /// Whether the spread is so large (a tenth and more) that something else may have had the machine at times.
+    pub fn is_spread_large(&self) -> bool {
+        self.spread() >= 0.1
+    }
 }
 
 /// By linear interpolation between the two neighbours.
@@ -171,8 +189,17 @@ impl Ratio {
             Some(theirs.seconds[at] / ours)
         });
         let ratios: Vec<f64> = pairs.collect();
-        let stats = Stats::of(&ratios)?;
-        Some(Ratio { median: stats.median, min: stats.min, max: stats.max, rounds: ratios.len() })
+        let Stats { median, min, max, .. } = Stats::of(&ratios)?;
+        let interval = ratio_interval(&ratios, 0);
+        let (low, high) = interval.map(|it| (it.low, it.high)).unzip();
+        let median = interval.map_or(median, |it| it.median);
+        Some(Ratio { median, min, max, low, high, rounds: ratios.len() })
+    }
+
+    /// The median with its interval, if it has one.
+    pub fn interval(&self) -> Option<Interval> {
+        let (low, high) = self.low.zip(self.high)?;
+        Some(Interval { median: self.median, low, high, rounds: self.rounds })
     }
 }
 

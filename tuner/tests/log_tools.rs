@@ -227,7 +227,7 @@ fn the_best_are_ranked_once_each() {
     let groups = rank(3, &[folder.path(), &b]);
     let [group] = &*groups else { panic!("{groups:?}") };
     assert_eq!((group.trials, group.failed, group.suspicious), (8, 2, 1));
-    let best: Vec<_> = group.best.iter().map(|it| (&*it.run, it.n, it.finals.map(|it| it.0))).collect();
+    let best: Vec<_> = group.best.iter().map(|it| (&*it.run, it.n, it.finals.map(|it| it.place))).collect();
     assert_eq!(best, [("a", 2, Some(1)), ("a", 0, Some(2)), ("b", 0, None)]);
     let first = &group.best[0];
     assert_eq!((first.registers, first.shared_bytes, first.threads), (Some(42), 6144, 256));

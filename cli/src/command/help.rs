@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use clap::Command;
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
-use crate::term::wrap::lines;
+use crate::term::wrap::lines_in;
 
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -152,28 +155,67 @@ pub(super) fn examples(name: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 /// The command with a section of examples for each subcommand that has some.
-pub(super) fn with_examples(mut command: Command) -> Command {
+pub(super) fn with_examples(mut command: Command, columns: usize) -> Command {
     for (name, lines) in EXAMPLES {
         if command.find_subcommand(name).is_some() {
-            command = command.mut_subcommand(name, |it| it.after_help(section(lines)));
+            command = command.mut_subcommand(name, |it| it.after_help(section(lines, columns)));
         }
     }
     command
 }
 
-/// The lines, what each does beside it.
-fn section(lines: &[(&str, &str)]) -> String {
+/// The lines, what each does beside it, or above it where that does not fit: a comment that goes on in the next line is
+/// none for a shell.
+fn section(lines: &[(&str, &str)], columns: usize) -> String {
     let (bold, plain) = ("\x1b[1m\x1b[4m", "\x1b[0m");
     let mut text = format!("{bold}Examples:{plain}");
     let width = lines.iter().map(|it| it.0.len()).max().unwrap_or(0);
+    let fits = lines.iter().all(|it| "  tilewright   # ".len() + width + it.1.chars().count() <= columns);
     for (line, what) in lines {
-        let _ = write!(text, "\n  tilewright {line:width$}  # {what}");
+        if fits {
+            let _ = write!(text, "\n  tilewright {line:width$}  # {what}");
+            continue;
+        }
+        for it in lines_in(columns, what, 4, 4) {
+            text.extend(["\n  # ", &it]);
+        }
+        // A shell puts lines together again that end in a backslash.
+        let line =
+            lines_in(columns.saturating_sub(2), &format!("tilewright {line}"), 2, 6).join(" \\\n      ");
+        let _ = write!(text, "\n  {line}");
     }
     text
 }
 
+/// The command with options that take what begins with `-` and a digit for a value: what is wrong with it is then said of
+/// the value, and not that there is no such option.
+pub(super) fn with_negative_numbers(command: Command) -> Command {
+    let value = |it: &Arg| it.get_action().takes_values() && !it.is_positional();
+    let command = command.mut_args(|it| if value(&it) { it.allow_negative_numbers(true) } else { it });
+    command.mut_subcommands(with_negative_numbers)
+}
+
+/// What is wrong with the arguments, without the tip to write `-- -10m`, which only makes another argument of it.
+pub(super) fn in_other_words(mut err: clap::Error) -> clap::Error {
+    let argument = match err.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(it)) => it.clone(),
+        _ => String::new(),
+    };
+    let is_value = argument.starts_with('-') && argument[1..].starts_with(|it: char| it.is_ascii_digit());
+    if err.kind() == ErrorKind::UnknownArgument && is_value {
+        let tip = "a value that begins with `-` is written behind `=`: `--option=-10m`";
+        err.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    err
+}
+
+/// What numbers are refused for, in words of users.
+pub(super) fn plainly(text: &str) -> String {
+    text.replace("invalid digit found in string", "a whole number is wanted, 0 or more")
+}
+
 /// The command with its subcommands in groups.
-pub(super) fn with_groups(command: Command) -> Command {
+pub(super) fn with_groups(command: Command, columns: usize) -> Command {
     let known: Vec<&str> = GROUPS.iter().flat_map(|it| it.1).copied().collect();
     let more: Vec<&str> = command
         .get_subcommands()
@@ -195,7 +237,7 @@ pub(super) fn with_groups(command: Command) -> Command {
                 list,
                 "  {bold}{:<12}{plain} {}",
                 it.get_name(),
-                lines(&about, 15, 15).join(&format!("\n{:15}", ""))
+                lines_in(columns, &about, 15, 15).join(&format!("\n{:15}", ""))
             );
         }
     }
@@ -210,8 +252,8 @@ const LAST: &str = "`tilewright COMMAND --help` has the options of a command, an
 
 #[cfg(test)]
 mod tests {
-    use super::{EXAMPLES, GROUPS};
-    use crate::command::cli;
+    use super::{EXAMPLES, GROUPS, in_other_words, plainly};
+    use crate::command::{cli, cli_in};
 
     #[test]
     fn every_subcommand_has_a_group_and_examples() {
@@ -235,15 +277,54 @@ mod tests {
         }
     }
 
+    /// All helps in so many columns.
+    fn helps(columns: usize) -> Vec<String> {
+        let mut all = cli_in(columns);
+        all.build();
+        let below =
+            all.clone().get_subcommands_mut().map(|it| it.render_help().to_string()).collect::<Vec<_>>();
+        below.into_iter().chain([all.render_help().to_string()]).collect()
+    }
+
     #[test]
     fn lines_of_help_fit_a_window_of_80_columns() {
-        let mut all = cli().term_width(80);
-        all.build();
-        let helps = all.clone().get_subcommands_mut().map(clap::Command::render_help).collect::<Vec<_>>();
-        for help in helps.into_iter().chain([all.render_help()]) {
-            let help = help.to_string();
+        for help in helps(80) {
             let long = help.lines().find(|it| it.chars().count() > 80);
             assert!(long.is_none(), "{}", long.unwrap_or_default());
+        }
+    }
+
+    /// What is copied from an example is a command line and a comment, in the narrowest window.
+    #[test]
+    fn no_example_goes_on_in_the_next_line() {
+        for help in [40, 60, 80, 120].into_iter().flat_map(helps) {
+            let examples = help.lines().skip_while(|it| *it != "Examples:").skip(1);
+            let mut goes_on = false;
+            for line in examples.take_while(|it| !it.is_empty()) {
+                let is_whole = line.starts_with("  tilewright ") || line.starts_with("  # ");
+                assert!(is_whole || (goes_on && line.starts_with("      ")), "{help}");
+                goes_on = line.ends_with('\\');
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_negative_is_told_of_as_a_value() {
+        let refused = |words: &[&str]| {
+            let err = cli().try_get_matches_from([&["tilewright"], words].concat()).unwrap_err();
+            plainly(&in_other_words(err).render().to_string())
+        };
+        let negative = refused(&["show", "mine.ron", "--until", "-1"]);
+        assert!(
+            negative.contains("'-1' for '--until <N>': a whole number is wanted, 0 or more"),
+            "{negative}"
+        );
+        let range = refused(&["compare", "a.ron", "b.ron", "--rounds", "-3"]);
+        assert!(range.contains("-3 is not in 1..=10000"), "{range}");
+        let time = refused(&["tune", "mine.ron", "--time", "-10m"]);
+        assert!(time.contains("is written behind `=`") && !time.contains("-- -10m"), "{time}");
+        for told in [negative, range] {
+            assert!(!told.contains("tip:"), "{told}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The command `tilewright`, one file or folder a subcommand.
 //!
 //! Data goes to standard output; errors, and progress if it is a terminal, to standard error. Exit code 0 says that
-//! all went well, 1 that the thing asked about failed, 2 that the command could not do its work.
+//! all went well, 1 that the thing asked about failed, 2 that the command could not do its work, 3 that what was asked cannot be
+//! told from what was measured.
 
 mod check;
 mod climb;
@@ -11,6 +12,7 @@ mod dims;
 pub(crate) mod doctor;
 mod explain;
 pub(crate) mod export;
+mod figures;
 pub(crate) mod globals;
 mod help;
 mod inspect;
@@ -43,7 +45,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind}
 use self::globals::{Glimpse, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
-    term::{shell::Shell, wrap::WIDTH},
+    term::{
+        shell::Shell,
+        wrap::{error_width, folded, look, width},
+    },
 };
 
 /// From a RON schedule to a verified, measured kernel
@@ -82,7 +87,13 @@ enum Command {
 
 /// The command line with its help: what completions and manual pages are made of, too.
 fn cli() -> clap::Command {
-    help::with_groups(help::with_examples(Cli::command().term_width(WIDTH)))
+    cli_in(width())
+}
+
+/// The same with its help in so many columns.
+fn cli_in(columns: usize) -> clap::Command {
+    let command = help::with_negative_numbers(Cli::command().term_width(columns));
+    help::with_groups(help::with_examples(command, columns), columns)
 }
 
 /// Serves as a worker and ends the process, if it was started as one (`PROGRAM worker …`); else does nothing.
@@ -98,11 +109,12 @@ pub fn serve_if_worker() {
 
 /// What the binary does: reads the command line, does the work, renders what went wrong.
 pub fn main() -> ExitCode {
+    look();
     let glimpse = Glimpse::of(env::args_os().skip(1));
     let parsed = cli().color(glimpse.color).try_get_matches();
     let cli = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(it) => it,
-        Err(err) => return refused(&err, &glimpse),
+        Err(err) => return refused(&help::in_other_words(err), &glimpse),
     };
     let stdout = io::stdout().lock();
     let mut out = io::BufWriter::new(stdout);
@@ -123,9 +135,11 @@ pub fn main() -> ExitCode {
         Fault::Closed => return ExitCode::SUCCESS,
         Fault::Asked => 1,
         Fault::Usage => 2,
+        Fault::Unsure => 3,
     };
     let colour = cli.globals.colour(io::stderr().is_terminal());
-    let _ = writeln!(io::stderr(), "{}\n\n{}", report.render(colour), report.more_words());
+    let text = format!("{}\n\n{}", report.render(colour), report.more_words());
+    let _ = writeln!(io::stderr(), "{}", folded(&text, error_width()));
     ExitCode::from(code)
 }
 
@@ -136,7 +150,7 @@ fn refused(err: &clap::Error, glimpse: &Glimpse) -> ExitCode {
         let _ = err.print();
         return if is_asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
-    let report = Diagnostic::arguments(&err.render().to_string());
+    let report = Diagnostic::arguments(&help::plainly(&err.render().to_string()));
     if glimpse.json {
         let _ = writeln!(io::stdout(), "{}", report.data());
     }
@@ -144,7 +158,8 @@ fn refused(err: &clap::Error, glimpse: &Glimpse) -> ExitCode {
     let text = err.render();
     let colour = Globals { color: glimpse.color, ..Globals::default() }.colour(io::stderr().is_terminal());
     let text = if colour { text.ansi().to_string() } else { text.to_string() };
-    let _ = write!(io::stderr(), "{}", text.replacen("error:", &format!("error[{}]:", report.code()), 1));
+    let text = help::plainly(&text).replacen("error:", &format!("error[{}]:", report.code()), 1);
+    let _ = write!(io::stderr(), "{}", folded(&text, error_width()));
     ExitCode::from(2)
 }
 

@@ -11,7 +11,7 @@ use tuner::{
 };
 
 use crate::{
-    command::tune::interval_words, diagnostic::Diagnostic, term::shell::Shell, term::table::Table,
+    command::figures::interval_words, diagnostic::Diagnostic, term::shell::Shell, term::table::Table,
     trouble::Trouble, tuning::Workers,
 };
 

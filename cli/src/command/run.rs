@@ -12,6 +12,7 @@ use tuner::{Comparison, Measured, Ratio, library};
 use crate::{
     build::tell_compiler,
     command::dims::{Values, combinations, parse_values},
+    command::figures::{ratio_words, spread_warning, spread_words},
     command::inspect,
     command::measure::{
         Measure, failure_words, gflops_words, log, roofline_words, show_progress, time_words, verified_words,
@@ -21,7 +22,6 @@ use crate::{
     measuring::RunOptions,
     plan::{Asked, Plan, parse_asked, parse_param},
     term::shell::Shell,
-    term::table::counted,
     trouble::Trouble,
 };
 
@@ -137,14 +137,17 @@ impl Run {
         writeln!(out, "verified   before and after timing: {}", verified_words(after))?;
         writeln!(
             out,
-            "time       {} (least {}, most {}, spread {:.1} %), {} samples of {} calls",
+            "time       {} (least {}, most {}, spread {}), {} samples of {} calls",
             time_words(stats.median),
             time_words(stats.min),
             time_words(stats.max),
-            100.0 * stats.spread(),
+            spread_words(&stats),
             measured.seconds.len(),
             measured.calls
         )?;
+        if let Some(words) = spread_warning([("it", stats)].into_iter()) {
+            writeln!(out, "warning    {words}")?;
+        }
         let regime = self.measure.regime;
         writeln!(out, "regime     {}; caches {}", regime.as_str(), regime.cache_policy())?;
         let part = roofline_words(comparison, measured).map(|it| format!(", {it}")).unwrap_or_default();
@@ -171,12 +174,9 @@ fn print_baselines(
         if let (Some(gflops), Some(ratio)) = (baseline.gflops, ratio) {
             writeln!(
                 shell.out,
-                "baseline   {name} {} GFLOPS; this is {:.3} of it ({:.3} to {:.3} in {})",
+                "baseline   {name} {} GFLOPS; this is {}",
                 gflops_words(gflops),
-                ratio.median,
-                ratio.min,
-                ratio.max,
-                counted(ratio.rounds, "round")
+                ratio_words(&ratio, "as fast")
             )?;
         }
     }

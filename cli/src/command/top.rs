@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tuner::log::{Best, Line, Origin, Ranked, Ranking};
+use tuner::log::{Best, Line, Origin, Placed, Ranked, Ranking};
 
 use crate::{
     command::measure::{gflops_words, time_words},
@@ -84,7 +84,7 @@ fn data(group: &Ranked) -> Value {
     let best = group.best.iter().enumerate().map(|(n, it)| {
         json!({
             "rank": n + 1, "run": it.run, "n": it.n, "id": it.id, "gflops": it.gflops, "seconds": it.seconds,
-            "screened": it.screened, "final": it.finals.map(|it| json!({"place": it.0, "gflops": it.1})),
+            "screened": it.screened, "final": it.finals.map(|it| json!({"place": it.place, "gflops": it.gflops, "tied": it.tied})),
             "decisions": it.decisions, "origin": it.origin, "registers": it.registers,
             "spill_bytes": it.spill_bytes, "shared_bytes": it.shared_bytes, "threads": it.threads,
         })
@@ -146,8 +146,9 @@ fn table(best: &[Best]) -> Table {
         row.extend(runs.then(|| it.run.clone()));
         row.extend([it.n.to_string(), gflops_words(it.gflops), time_words(it.seconds)]);
         if finals {
-            row.push(it.finals.map_or_else(dash, |it| it.0.to_string()));
-            row.push(it.finals.and_then(|it| it.1).map_or_else(dash, gflops_words));
+            let place = |it: Placed| format!("{}{}", it.place, if it.tied { ", tied" } else { "" });
+            row.push(it.finals.map_or_else(dash, place));
+            row.push(it.finals.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
         }
         if resources {
             row.push(it.registers.map_or_else(dash, |it| it.to_string()));

@@ -10,7 +10,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use ir::{Code, Coded};
 use serde_json::{Value, json};
 
-use crate::term::shell::visible;
+use crate::term::{shell::visible, wrap::error_width};
 
 /// A refusal as the user sees it: a code, a message, places to point at, and what to try instead.
 ///
@@ -34,6 +34,8 @@ pub enum Fault {
     Asked,
     /// The command could not do its work: usage, files, missing libraries and devices. Exit code 2.
     Usage,
+    /// What was asked cannot be told from what was measured. Exit code 3.
+    Unsure,
     /// Nobody reads the output any more.
     Closed,
 }
@@ -77,6 +79,11 @@ impl Diagnostic {
     /// The thing asked about failed.
     pub(crate) fn failed(of: impl Coded, title: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Fault::Asked, of, title)
+    }
+
+    /// What was asked cannot be told.
+    pub(crate) fn unsure(of: impl Coded, title: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Fault::Unsure, of, title)
     }
 
     /// The message alone, to become part of another.
@@ -156,6 +163,8 @@ impl Diagnostic {
     fn render_one(&self, colour: bool) -> String {
         let code = self.code.to_string();
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        // Sources are cut to the terminal, and to 140 columns where there is none.
+        let renderer = renderer.term_width(error_width().min(140));
         let mut group = Group::with_title(Level::ERROR.primary_title(&self.title).id(&code));
         for place in &self.places {
             let marks = place.marks.iter().map(|it| it.annotation(&place.text));

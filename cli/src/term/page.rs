@@ -4,13 +4,16 @@
 //! head forbids whatever would get past the escaping of [`super::markup`].
 
 use std::{
-    fs::{self, File},
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
+    fs::File,
+    io::{self, Read},
+    path::Path,
 };
 
 use super::markup::escaped;
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{
+    diagnostic::Diagnostic,
+    new_file::{replace, taken},
+};
 
 /// What all pages look like.
 const STYLE: &str = include_str!("page.css");
@@ -53,24 +56,13 @@ impl Sort {
         if force || self.is_ours(out).map_err(|err| Diagnostic::io(out, &err))? {
             return Ok(());
         }
-        let title =
-            format!("{}: there is such a file, and it is no {} of tilewright", out.display(), self.what);
-        Err(Diagnostic::usage(Trouble::Target, title).help("name another file, or say --force".to_owned()))
+        Err(taken(out, &format!("there is such a file, and it is no {} of tilewright", self.what)))
     }
 
     /// Writes a page as a whole or not at all: a reader sees the old one or the new one.
     pub(crate) fn write(self, out: &Path, page: &str, force: bool) -> Result<(), Diagnostic> {
         self.expect_ours(out, force)?;
-        let temporary = beside(out)?;
-        let written = File::create_new(&temporary).and_then(|mut file| {
-            file.write_all(page.as_bytes())?;
-            file.sync_all()
-        });
-        let moved = written.and_then(|()| fs::rename(&temporary, out));
-        moved.map_err(|err| {
-            let _ = fs::remove_file(&temporary);
-            Diagnostic::io(out, &err)
-        })
+        replace(out, page.as_bytes())
     }
 
     /// Whether a file may be replaced: there is none, or it is one of these pages.
@@ -83,18 +75,4 @@ impl Sort {
         file.take(mark.len() as u64).read_to_end(&mut start)?;
         Ok(start == mark.as_bytes())
     }
-}
-
-/// A name in the same folder, so that moving is one step of the file system.
-fn beside(out: &Path) -> Result<PathBuf, Diagnostic> {
-    let Some(name) = out.file_name() else {
-        return Err(Diagnostic::usage(
-            Trouble::Target,
-            format!("{}: this is no name of a file", out.display()),
-        ));
-    };
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.part", std::process::id()));
-    Ok(out.with_file_name(hidden))
 }

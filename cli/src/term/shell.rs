@@ -8,7 +8,10 @@ use std::{
 use serde::Serialize;
 use tuner::log::{escape_controls, is_control};
 
-use super::code::{self, Lang};
+use super::{
+    code::{self, Lang},
+    wrap::{error_width, folded, wrapped},
+};
 use crate::{command::globals::Globals, diagnostic::Diagnostic};
 
 /// What commands write to.
@@ -96,11 +99,16 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
+    /// Prints a sentence in lines that fit.
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), Diagnostic> {
+        Ok(wrapped(text, "", "  ", self.out)?)
+    }
+
     /// Tells something about what is printed, beside it; nothing with `--quiet`.
     pub(crate) fn note(&mut self, text: &str) {
         self.done();
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "note: {text}");
+            let _ = writeln!(io::stderr(), "{}", folded(&format!("note: {text}"), error_width()));
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::term::shell::visible;
+use crate::term::{
+    shell::visible,
+    wrap::{width, wrapped},
+};
 
 /// A table under construction.
 #[derive(Debug, Default)]
@@ -23,13 +26,31 @@ impl Table {
         self.rows.push(cells.into_iter().map(|it| visible(it.into())).collect());
     }
 
+    /// Prints it with the last of two columns in lines that fit: it holds sentences.
+    pub(crate) fn print_sentences(&self, out: &mut dyn Write) -> io::Result<()> {
+        let names = self.rows.iter().filter_map(|row| row.first()).map(|it| it.chars().count());
+        // Where the names leave little room, a sentence begins below its name.
+        let beside = names.max().map(|it| it + 2).filter(|it| it + 30 <= width());
+        for row in &self.rows {
+            let (name, sentence) =
+                (row.first().map_or("", String::as_str), row.get(1).map_or("", String::as_str));
+            if let Some(column) = beside {
+                wrapped(sentence, &format!("{name:column$}"), &" ".repeat(column), out)?;
+            } else {
+                writeln!(out, "{name}")?;
+                wrapped(sentence, "    ", "    ", out)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Prints it. A column after the first is set to the right when every cell under its head starts with a digit or a sign, or
     /// is empty or a dash.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let column = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
-        let width = |at| column(at).map(|it| it.chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let widest = |at| column(at).map(|it| it.chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(widest).collect();
         let right: Vec<bool> =
             (0..columns).map(|at| at > 0 && column(at).skip(1).all(|it| is_number(it))).collect();
         for row in &self.rows {

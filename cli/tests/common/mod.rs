@@ -11,7 +11,7 @@ pub(crate) fn tilewright(folder: &Path, arguments: &[&str]) -> String {
 /// The same in an environment of one's own.
 pub(crate) fn run(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
-    command.args(arguments).current_dir(folder).envs(environment.iter().copied());
+    command.args(arguments).current_dir(folder).env_remove("COLUMNS").envs(environment.iter().copied());
     let out = command.output().expect("the tool was built with this test");
     let (stdout, stderr) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     let code = out.status.code().map_or("killed".to_owned(), |it| it.to_string());

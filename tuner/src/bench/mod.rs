@@ -33,9 +33,9 @@ use ir::{InterpError, Name};
 pub use compare::{Candidate, Progress};
 pub use fault::{error_of, wrong_numbers};
 pub use finals::{FINAL_ROUNDS, finals};
-pub use paired::{against, rank};
+pub use paired::{against, rank, tied};
 pub use screen::screen;
-pub use verdict::{Verdict, verdict, verdict_beyond};
+pub use verdict::{MARGIN, NO_FLOOR, Verdict, is_not_slower, reach, verdict};
 
 use crate::{Case, Expected, Failure, Oracle, Tensor, Verification, case::Param};
 

@@ -9,6 +9,7 @@
 //! belongs to its time, as the order of the programs, which is drawn anew each round, has no part in it; what disturbs
 //! single rounds does not. Where more than 30 % of the rounds do not count, there is no interval.
 
+use super::verdict::MARGIN;
 use crate::{
     Regime,
     bootstrap::{median, ratio_interval},
@@ -19,8 +20,8 @@ use crate::{
 const LEAST_CLOCK: f64 = 0.75;
 /// The most rounds that may be dropped, in parts.
 const MOST_DROPPED: f64 = 0.3;
-/// What is closer than this is as fast.
-pub(super) const TIE: f64 = 0.005;
+/// What is closer than this to the fastest may win in its place for its registers, even if it is surely slower.
+const TIE: f64 = 0.005;
 
 /// How to look at pairs.
 pub(super) struct Pairs {
@@ -109,14 +110,16 @@ fn sound(it: &Finalist) -> Option<&Measurement> {
     it.result.as_ref().filter(|it| !it.suspicious)
 }
 
-/// Puts the winner first and the others behind it by their medians, those without a result last.
+/// Puts the winner first and the others behind it by how fast they are against it, those without a result last.
 ///
-/// Finalists that are as fast as the fastest (their interval holds 1, or the difference is under 0.5 %) are told apart
-/// by `key`, the least of which wins; and then by their order. What they say about the winner is about that one
-/// afterwards.
+/// The fastest is the one of the least median, unless another is surely faster in pairs. Finalists that tie with it
+/// ([`tied`]) are told apart by `key`, the least of which wins; and then by their order. What they say about the winner
+/// is about that one afterwards.
 pub fn rank<K: Ord>(finals: &mut Finals, key: impl Fn(&Finalist) -> K) {
     let pairs = Pairs::new(finals.regime, finals.finalists.iter().filter_map(sound));
     let Some(best) = fastest(&finals.finalists).cloned() else { return };
+    relate(&mut finals.finalists, &best, &pairs);
+    let best = surely_faster(&finals.finalists).cloned().unwrap_or(best);
     relate(&mut finals.finalists, &best, &pairs);
     let tied = |it: &&Finalist| sound(it).is_some_and(|ours| is_tie(it.versus_winner, ours, &best));
     let winner = finals.finalists.iter().filter(tied).min_by_key(|it| key(it)).and_then(sound).cloned();
@@ -124,8 +127,8 @@ pub fn rank<K: Ord>(finals: &mut Finals, key: impl Fn(&Finalist) -> K) {
     relate(&mut finals.finalists, &winner, &pairs);
     finals.finalists.sort_by(|a, b| {
         let place = |it: &Finalist| match sound(it) {
-            Some(it) if *it == winner => (0, 0.0),
-            Some(it) => (1, it.stats.median),
+            Some(ours) if *ours == winner => (0, 0.0),
+            Some(ours) => (1, -times_as_fast(it.versus_winner, ours, &winner)),
             None => (2 + u8::from(it.result.is_none()), 0.0),
         };
         let (a, b) = (place(a), place(b));
@@ -133,7 +136,27 @@ pub fn rank<K: Ord>(finals: &mut Finals, key: impl Fn(&Finalist) -> K) {
     });
 }
 
+/// The one that is the fastest in pairs with whom all were related to last, if its whole interval is above 1.
+fn surely_faster(finalists: &[Finalist]) -> Option<&Measurement> {
+    let ahead = finalists.iter().filter_map(|it| Some((it.versus_winner?, sound(it)?)));
+    let ahead = ahead.filter(|it| it.0.low > 1.0);
+    ahead.max_by(|a, b| a.0.median.total_cmp(&b.0.median)).map(|it| it.1)
+}
+
+/// Which of the finalists tie with the first, by their places: the rounds cannot tell the two apart and their
+/// difference is within 1 %, or it is within 0.5 % whether it can be told or not.
+pub fn tied(finals: &Finals) -> Vec<usize> {
+    let Some(winner) = finals.finalists.first().and_then(sound) else { return vec![] };
+    let tied = |it: &Finalist| sound(it).is_some_and(|ours| is_tie(it.versus_winner, ours, winner));
+    (1..finals.finalists.len()).filter(|at| tied(&finals.finalists[*at])).collect()
+}
+
 fn is_tie(versus: Option<Interval>, ours: &Measurement, best: &Measurement) -> bool {
-    let middle = versus.map_or(best.stats.median / ours.stats.median, |it| it.median);
-    versus.is_some_and(|it| it.low <= 1.0 && 1.0 <= it.high) || (middle - 1.0).abs() < TIE
+    let apart = (times_as_fast(versus, ours, best) - 1.0).abs();
+    apart < TIE || (apart < MARGIN && versus.is_some_and(|it| it.low <= 1.0 && 1.0 <= it.high))
+}
+
+/// By pairs, or by medians where too few rounds count.
+fn times_as_fast(versus: Option<Interval>, ours: &Measurement, best: &Measurement) -> f64 {
+    versus.map_or(best.stats.median / ours.stats.median, |it| it.median)
 }

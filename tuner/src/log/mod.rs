@@ -37,7 +37,7 @@ pub use merge::{Merged, merge};
 pub use names::{run_name, segment_name, segments};
 pub use pack::{Packed, pack};
 pub use plan::{Incumbent, Plan};
-pub use rank::{Best, Compared, Ranked, Ranking};
+pub use rank::{Best, Compared, Placed, Ranked, Ranking};
 pub use read::{Log, RunLog, read};
 pub use scan::{Damage, Line, Place, Reason, Torn, scan};
 pub use trial::{Measurement, Origin, Times, Trial};

@@ -8,6 +8,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{Entry, Finals, Line, LogError, Origin, Raw, Run, Trial, numbers::Numbers, scan};
+use crate::bench::tied;
 
 /// The best trials of logs. Those of different problems are not compared.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,8 +65,8 @@ pub struct Best {
     pub seconds: f64,
     /// Whether it was left after the screen.
     pub screened: bool,
-    /// Its place in the finals of its run, from 1, and GFLOPS at the median there.
-    pub finals: Option<(usize, Option<f64>)>,
+    /// What became of it in the finals of its run.
+    pub finals: Option<Placed>,
     /// What was decided.
     pub decisions: Decisions,
     /// Where it comes from.
@@ -78,6 +79,17 @@ pub struct Best {
     pub shared_bytes: u32,
     /// The most threads of a block.
     pub threads: u64,
+}
+
+/// What became of a trial in finals.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Placed {
+    /// Its place, from 1.
+    pub place: usize,
+    /// GFLOPS at the median there.
+    pub gflops: Option<f64>,
+    /// Whether it ties with the winner ([`tied`]).
+    pub tied: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -128,8 +140,11 @@ impl Ranking {
             for place in &mut group.best {
                 let finals = self.runs.get(&place.run).and_then(|it| it.finals.as_ref());
                 let found = finals.and_then(|it| it.finalists.iter().position(|it| it.n == Some(place.n)));
-                let result = |at: usize| finals.and_then(|it| it.finalists[at].result.as_ref());
-                place.finals = found.map(|at| (at + 1, result(at).map(|it| it.gflops)));
+                place.finals = finals.zip(found).map(|(it, at)| Placed {
+                    place: at + 1,
+                    gflops: it.finalists[at].result.as_ref().map(|it| it.gflops),
+                    tied: tied(it).contains(&at),
+                });
             }
         }
         self.groups.retain(|it| it.trials > 0);

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::{
-    bench::Verdict,
+    bench::{Verdict, reach, verdict},
     log::{Finalist, Finals, Interval, RunLog, Trial},
 };
 
@@ -46,8 +46,9 @@ pub fn best(log: &RunLog) -> Vec<&Trial> {
 /// Compares finals held now with those of a log. On another machine there are no verdicts.
 pub fn speeds(log: &RunLog, now: &Finals, elsewhere: bool) -> Vec<Speed> {
     let then = log.finals.last();
-    let floor = [then, Some(now)].into_iter().flatten().filter_map(|it| it.noise_floor);
-    let floor = floor.max_by(|a, b| width(*a).total_cmp(&width(*b)));
+    // The wider one; without one of now nothing is claimed.
+    let floors = then.and_then(|it| it.noise_floor).into_iter().chain(now.noise_floor);
+    let floor = now.noise_floor.and(floors.max_by(|a, b| reach(*a).total_cmp(&reach(*b))));
     let speed = |it: &Finalist| {
         let n = it.n?;
         let old = then.and_then(|finals| finals.finalists.iter().find(|old| old.n == Some(n)));
@@ -73,33 +74,19 @@ pub fn speeds(log: &RunLog, now: &Finals, elsewhere: bool) -> Vec<Speed> {
     now.finalists.iter().filter_map(speed).collect()
 }
 
-/// How far the same program is from itself in two processes on one device: memory lies elsewhere, and clocks are
-/// others. Seen on an H200: up to 0.5 %.
+/// From where on a speed is another than then: the same program differs from itself in two processes on one device, for
+/// memory lies elsewhere, and clocks are others. Seen on an H200: up to 0.5 %.
 const SESSIONS: f64 = 0.01;
 
-/// How wide the interval of a change may be to be told: wider, it says nothing.
-const TOO_WIDE: f64 = 0.05;
-
-/// The verdict on a ratio that was `then` and is `now`: that they are the same if their intervals overlap or their
-/// difference is no larger than what a program differs from itself.
+/// The verdict on a ratio that was `then` and is `now`. Their quotient lies between those of their ends.
 fn changed(then: Interval, now: Interval, floor: Option<Interval>) -> Verdict {
-    let (low, high) = (now.low / then.high, now.high / then.low);
-    let floor = floor.map_or(SESSIONS, |it| SESSIONS.max(it.high - 1.0).max(1.0 - it.low));
-    let change = now.median / then.median - 1.0;
-    let overlap = low <= 1.0 && high >= 1.0;
-    if high - low > TOO_WIDE.max(2.0 * change.abs()) {
-        Verdict::Ambiguous
-    } else if overlap || change.abs() <= floor {
-        Verdict::Same
-    } else if change > 0.0 {
-        Verdict::Faster
-    } else {
-        Verdict::Slower
-    }
-}
-
-fn width(it: Interval) -> f64 {
-    it.high - it.low
+    let change = Interval {
+        median: now.median / then.median,
+        low: now.low / then.high,
+        high: now.high / then.low,
+        rounds: now.rounds.min(then.rounds),
+    };
+    verdict(SESSIONS, Some(change), floor)
 }
 
 /// How alike two orders of the same trials are: Kendall's τ, from -1 to 1 (M. G. Kendall, "A new measure of rank
@@ -121,12 +108,20 @@ mod tests {
     fn a_change_is_told_where_it_can_be() {
         let at =
             |median: f64, half: f64| Interval { median, low: median - half, high: median + half, rounds: 31 };
-        let verdict = |then, now| changed(then, now, Some(at(1.0, 0.002)));
+        let quiet = Some(at(1.0, 0.002));
+        let verdict = |then, now| changed(then, now, quiet);
         // As measured twice on an H200.
         assert_eq!(verdict(at(0.994, 0.001), at(0.990, 0.001)), Verdict::Same);
         assert_eq!(verdict(at(0.994, 0.001), at(0.960, 0.001)), Verdict::Slower);
         assert_eq!(verdict(at(0.994, 0.001), at(1.100, 0.001)), Verdict::Faster);
         assert_eq!(verdict(at(2.2, 0.3), at(2.1, 0.4)), Verdict::Ambiguous);
         assert_eq!(verdict(at(2.2, 0.1), at(1.1, 0.1)), Verdict::Slower);
+        // Intervals that overlap are not the same for that: the second may be as much as 4 % slower.
+        assert_eq!(verdict(at(1.0, 0.02), at(0.98, 0.02)), Verdict::Ambiguous);
+        // Where the program differs from itself by more than the change, or by an unknown amount, there is no verdict.
+        let (then, now) = (at(0.994, 0.001), at(0.990, 0.001));
+        assert_eq!(changed(then, now, Some(at(1.0, 0.03))), Verdict::Ambiguous);
+        assert_eq!(changed(then, at(0.960, 0.001), Some(at(1.0, 0.05))), Verdict::Ambiguous);
+        assert_eq!(changed(then, now, None), Verdict::Ambiguous);
     }
 }

@@ -38,13 +38,13 @@ fn compiled_programs_are_screened_and_meet_in_finals() {
     let slow = screen(&mut bench, &plain, &Screen { best: Some(1e-9), ..how }).unwrap();
     assert_eq!((slow.screened, slow.seconds.len()), (true, 3));
 
-    let how = Final { regime: Regime::Cool, rounds: 5, baseline: true, threads: 1 };
+    let how = Final { regime: Regime::Cool, rounds: 7, baseline: true, threads: 1 };
     let broken = Program { binary: vec![1, 2, 3], ..plain.clone() };
     let found = finals(&mut bench, &[plain, broken, reordered], &how).unwrap();
     assert_eq!(found.finalists[1].error.as_ref().unwrap().stage, Stage::Run);
     for it in [&found.finalists[0], &found.finalists[2]] {
         assert!(
-            it.versus_winner.is_some_and(|it| it.low <= it.median && it.median <= it.high && it.rounds == 5)
+            it.versus_winner.is_some_and(|it| it.low <= it.median && it.median <= it.high && it.rounds == 7)
         );
         assert!(it.versus_baseline.is_some());
     }

@@ -1,8 +1,8 @@
 //! Finals on the fake machine: who wins and by how much, what the clocks say to it, and what is left behind.
 
 use tilewright_tuner::{
-    Bench, Case, Regime,
-    bench::{finals, rank},
+    Bench, Case, Regime, Stats,
+    bench::{finals, rank, tied},
     log::{ErrorKind, Finals, Interval, TrialError},
     protocol::Final,
 };
@@ -71,7 +71,7 @@ fn the_order_is_drawn_anew_and_the_first_program_stands_in_it_twice() {
 fn bursts_and_sustained_rounds_have_samples_of_many_calls() {
     let case = matmul(4, 4, 4, 1);
     for (regime, calls) in [(Regime::Cool, 5), (Regime::Sustained, 200)] {
-        let how = Final { regime, rounds: 5, ..how() };
+        let how = Final { regime, rounds: 7, ..how() };
         let found = held(&mut Fake::new(1.0), &case, &[(Does::Right, 1e-3)], &how).unwrap();
         assert_eq!(found.finalists[0].result.as_ref().unwrap().calls, calls);
         assert!(is_about(found.finalists[0].versus_winner, 1.0) && is_about(found.noise_floor, 1.0));
@@ -220,4 +220,49 @@ fn ties_are_broken_by_the_key_and_nothing_else_is() {
     assert!(is_about(first.finalists[3].versus_winner, 1.001 / 2.0));
     let second = ranked([168, 1, 1, 100, 1]);
     assert_eq!(order(&second), [3, 0, 4, 2, 1]);
+}
+
+/// The times of a finalist, instead of those that were measured.
+fn with_times(found: &mut Finals, at: usize, seconds: Vec<f64>) {
+    let result = found.finalists[at].result.as_mut().unwrap();
+    result.stats = Stats::of(&seconds).unwrap();
+    result.seconds = seconds;
+}
+
+/// That the rounds cannot tell two apart does not make them as fast: the likely slower one does not win for its registers.
+#[test]
+fn what_scatters_is_no_tie() {
+    let case = matmul(4, 4, 4, 1);
+    let mut found = held(&mut Fake::new(1.0), &case, &[(Does::Right, 1e-3); 2], &how()).unwrap();
+    (0..).zip(&mut found.finalists).for_each(|(n, it)| it.n = Some(n));
+    with_times(&mut found, 0, vec![1e-3; 31]);
+    with_times(&mut found, 1, (0..31).map(|it| if it < 17 { 1.3e-3 } else { 0.9e-3 }).collect());
+    rank(&mut found, |it| std::cmp::Reverse(it.n));
+    let versus = found.finalists[1].versus_winner.unwrap();
+    assert!(versus.low < 1.0 && 1.0 < versus.high, "{versus:?}");
+    assert_eq!((found.finalists[0].n, tied(&found)), (Some(0), vec![]));
+}
+
+/// Medians say who is fast in all rounds together, and pairs who is fast in each of them. Here all rounds but the last are
+/// as slow for both, and the first program has more of the fast ones.
+#[test]
+fn pairs_decide_and_ties_are_told() {
+    let case = matmul(4, 4, 4, 1);
+    let mut found = held(&mut Fake::new(1.0), &case, &[(Does::Right, 1e-3); 3], &how()).unwrap();
+    (0..).zip(&mut found.finalists).for_each(|(n, it)| it.n = Some(n));
+    // The second is 5 % faster in each round but for a few, in which it was disturbed; its median is the larger one.
+    let drift = |it: usize| if it < 16 { 1e-3 } else { 2e-3 };
+    with_times(&mut found, 0, (0..31).map(drift).collect());
+    let disturbed = |it: usize| if it < 4 { 2.2e-3 } else { drift(it) / 1.05 };
+    with_times(&mut found, 1, (0..31).map(disturbed).collect());
+    // The third ties with it.
+    with_times(&mut found, 2, (0..31).map(|it| disturbed(it) * 1.001).collect());
+    let medians: Vec<f64> =
+        found.finalists.iter().map(|it| it.result.as_ref().unwrap().stats.median).collect();
+    assert!(medians[0] < medians[1], "{medians:?}");
+    rank(&mut found, |it| it.n);
+    let order: Vec<_> = found.finalists.iter().map(|it| it.n.unwrap()).collect();
+    assert_eq!((order, tied(&found)), (vec![1, 2, 0], vec![1]));
+    rank(&mut found, |it| std::cmp::Reverse(it.n));
+    assert_eq!((found.finalists[0].n, tied(&found)), (Some(2), vec![1]));
 }

@@ -91,7 +91,7 @@ fn finals_have_it_too() {
     let inputs = case.inputs();
     let mut reference = case.reference(&inputs).unwrap();
     let mut machine = CpuMachine::open().unwrap();
-    let how = Final { regime: Regime::Cool, rounds: 2, threads: 0, baseline: true };
+    let how = Final { regime: Regime::Cool, rounds: 6, threads: 0, baseline: true };
     let found = {
         let machine: &mut dyn Machine = &mut machine;
         let mut bench = Bench::new(machine, &case, &inputs, &mut reference).unwrap();

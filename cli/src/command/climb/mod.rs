@@ -8,12 +8,13 @@ use std::io::{self, Write};
 use codegen::device::MachineInfo;
 use ir::Target;
 use serde_json::{Value, json};
-use tuner::{Comparison, Measured, Regime, bootstrap::ratio_interval, log::Interval};
+use tuner::{Comparison, Measured, Ratio, Regime};
 
 pub(crate) use told::{How, Told};
 
 use crate::{
     build::Built,
+    command::figures::{ratio_words, spread_warning, spread_words, times_words},
     command::ladder::Ladder,
     command::measure::{failure_words, gflops_words, roofline_words, time_words, verified_words},
     plan::Plan,
@@ -111,7 +112,7 @@ impl Climb {
                 "gflops": size.comparison.candidates.iter().map(|it| it.gflops).collect::<Vec<_>>(),
                 "baseline_gflops": size.comparison.baseline.as_ref().and_then(|it| it.gflops),
                 "single_thread": single.map(|(ours, theirs, ratio)| {
-                    json!({"gflops": ours, "baseline_gflops": theirs, "versus_baseline": ratio})
+                    json!({"gflops": ours, "baseline_gflops": theirs, "versus_baseline": ratio.median})
                 }),
             })
         });
@@ -127,8 +128,9 @@ impl Climb {
 
     /// The whole story.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} on {}", self.ladder, self.machine)?;
-        writeln!(out, "regime {}; caches {}", self.regime.as_str(), self.regime.cache_policy())?;
+        wrapped(&format!("{} on {}", self.ladder, self.machine), "", "  ", out)?;
+        let (regime, caches) = (self.regime.as_str(), self.regime.cache_policy());
+        wrapped(&format!("regime {regime}; caches {caches}"), "", "  ", out)?;
         let last = self.rungs.len().saturating_sub(1);
         for at in if self.only_last { last..self.rungs.len() } else { 0..self.rungs.len() } {
             writeln!(out)?;
@@ -141,14 +143,32 @@ impl Climb {
         if self.sizes.iter().any(|it| it.single_thread().is_some()) {
             writeln!(out)?;
         }
-        self.sizes.iter().try_for_each(|it| self.print_single(it, out))
+        self.sizes.iter().try_for_each(|it| self.print_single(it, out))?;
+        self.sizes.iter().try_for_each(|it| self.print_spreads(it, out))
+    }
+
+    /// Whose figures are to be doubted.
+    fn print_spreads(&self, size: &Size, out: &mut dyn Write) -> io::Result<()> {
+        let stats = size.comparison.candidates.iter().zip(&self.rungs);
+        let stats = stats.filter_map(|(it, rung)| Some((rung.title.as_str(), it.stats?)));
+        match spread_warning(stats) {
+            Some(words) => {
+                writeln!(out)?;
+                wrapped(&format!("{}: {words}", size.word), "warning: ", "  ", out)
+            }
+            None => Ok(()),
+        }
     }
 
     fn print_tables(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nGFLOPS, median of the samples")?;
         self.table(out, &|size, at| size.candidate(at).gflops.map(gflops_words))?;
-        writeln!(out, "\nGain over the rung below")?;
-        self.table(out, &|size, at| gain(size.candidate(at.checked_sub(1)?), size.candidate(at)))?;
+        writeln!(out, "\nTimes as fast as the rung below, round by round")?;
+        let gain = |size: &Size, at: usize| {
+            let below = size.candidate(at.checked_sub(1)?);
+            Some(times_words(versus(size.candidate(at), below)?.median))
+        };
+        self.table(out, &gain)?;
         let has_baseline = self.sizes.iter().any(|it| it.comparison.baseline.is_some());
         if has_baseline {
             writeln!(out, "\n% of {}, round by round", self.library)?;
@@ -168,28 +188,21 @@ impl Climb {
         let before = below.and_then(|it| it.gflops);
         let arrow = before.map(|it| format!("{} -> ", gflops_words(it))).unwrap_or_default();
         let mut words = vec![format!("{arrow}{} GFLOPS", gflops_words(gflops))];
-        if let Some(ratio) = below.and_then(|below| versus(it, below)) {
-            let Interval { median, low, high, .. } = ratio;
-            words.push(format!("{median:.2}x the rung below ({low:.2} to {high:.2})"));
-        }
-        let first = size.candidate(0).gflops.filter(|_| at > 1 && !self.only_last);
-        words.extend(first.map(|first| format!("{:.2}x the first", gflops / first)));
-        let spread =
-            below.and_then(|it| it.stats).map(|it| format!(" (below: {:.1} %)", 100.0 * it.spread()));
-        words.push(format!(
-            "{}, spread {:.1} %{}",
-            time_words(stats.median),
-            100.0 * stats.spread(),
-            spread.unwrap_or_default()
-        ));
+        let ratio = below.and_then(|below| versus(it, below));
+        words.extend(ratio.map(|it| ratio_words(&it, "the rung below")));
+        let first = Some(size.candidate(0)).filter(|_| at > 1 && !self.only_last);
+        let first = first.and_then(|first| versus(it, first));
+        words.extend(first.map(|it| format!("{} the first", times_words(it.median))));
+        let spread = below.and_then(|it| it.stats).map(|it| format!(" (below: {})", spread_words(&it)));
+        let spread = spread.unwrap_or_default();
+        words.push(format!("{}, spread {}{spread}", time_words(stats.median), spread_words(&stats)));
         words.extend(roofline_words(&size.comparison, it));
         if let Some(ratio) = it.versus_baseline {
             words.push(format!("{:.1} % of {}", 100.0 * ratio.median, self.library));
         }
         wrapped(&format!("{}: {}", size.word, words.join(", ")), "  ", "    ", out)?;
-        if before.is_some_and(|below| gflops < below)
-            && let Some(words) = self.rungs[at].did_not_pay()
-        {
+        let is_slower = ratio.and_then(|it| it.interval()).is_some_and(|it| it.high < 1.0);
+        if is_slower && let Some(words) = self.rungs[at].did_not_pay() {
             wrapped(&words, "  ", "    ", out)?;
         }
         match &it.after {
@@ -212,15 +225,15 @@ impl Climb {
 
     fn print_single(&self, size: &Size, out: &mut dyn Write) -> io::Result<()> {
         let Some((ours, theirs, ratio)) = size.single_thread() else { return Ok(()) };
-        writeln!(
-            out,
-            "{}: one thread against one thread: {} GFLOPS, {:.3} times {} ({} GFLOPS)",
+        let words = format!(
+            "{}: one thread against one thread: {} GFLOPS, and {} {}; this is {}",
             size.word,
             gflops_words(ours),
-            ratio,
             self.library,
-            gflops_words(theirs)
-        )
+            gflops_words(theirs),
+            ratio_words(&ratio, "as fast")
+        );
+        wrapped(&words, "", "  ", out)
     }
 }
 
@@ -229,23 +242,16 @@ impl Size {
         &self.comparison.candidates[at]
     }
 
-    /// Our GFLOPS, the library's, and the ratio.
-    fn single_thread(&self) -> Option<(f64, f64, f64)> {
+    /// Our GFLOPS, the library's, and how many times as fast ours is.
+    fn single_thread(&self) -> Option<(f64, f64, Ratio)> {
         let single = self.single.as_ref()?;
         let ours = single.candidates.first()?;
-        Some((ours.gflops?, single.baseline.as_ref()?.gflops?, ours.versus_baseline?.median))
+        Some((ours.gflops?, single.baseline.as_ref()?.gflops?, ours.versus_baseline?))
     }
 }
 
-/// How many times as fast one program is as another, over the rounds in which both were timed, with its interval.
-pub(crate) fn versus(ours: &Measured, theirs: &Measured) -> Option<Interval> {
-    let pairs = ours.rounds.iter().zip(&ours.seconds).filter_map(|(round, ours)| {
-        let at = theirs.rounds.iter().position(|it| it == round)?;
-        Some(theirs.seconds[at] / ours)
-    });
-    ratio_interval(&pairs.collect::<Vec<_>>(), 0)
-}
-
-fn gain(below: &Measured, it: &Measured) -> Option<String> {
-    Some(format!("{:+.0} %", 100.0 * (it.gflops? / below.gflops? - 1.0)))
+/// How many times as fast one program is as another, round by round; nothing where one of them has no result.
+pub(crate) fn versus(ours: &Measured, theirs: &Measured) -> Option<Ratio> {
+    let sound = ours.failure.is_none() && theirs.failure.is_none();
+    Ratio::of(ours, theirs).filter(|_| sound)
 }

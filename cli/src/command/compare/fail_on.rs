@@ -1,9 +1,9 @@
-//! `--fail-on`: which verdicts end with exit code 1.
+//! `--fail-on`: which verdicts end with exit code 1, and which with 3, because what was asked cannot be told.
 
 use std::fmt;
 
 use tuner::{
-    bench::{Verdict, verdict_beyond},
+    bench::{Verdict, is_not_slower, verdict},
     log::Interval,
 };
 
@@ -12,7 +12,7 @@ use tuner::{
 pub(super) enum FailOn {
     /// Slower, by at least that part if one is given.
     Slower(Option<f64>),
-    /// Anything but faster, that nothing can be told included.
+    /// Anything that is not shown to be faster.
     NotFaster,
     /// Faster or slower.
     Different,
@@ -29,20 +29,46 @@ impl FailOn {
         }
     }
 
-    /// Whether a verdict is not wanted.
-    pub(super) fn refuses(
+    /// What a verdict means for whoever asked. `margin` is that of the verdict.
+    pub(super) fn answer(
         self,
-        verdict: Verdict,
+        margin: f64,
+        told: Verdict,
         ratio: Option<Interval>,
         noise_floor: Option<Interval>,
-    ) -> bool {
-        match self {
-            FailOn::Slower(None) => verdict == Verdict::Slower,
-            FailOn::Slower(Some(part)) => verdict_beyond(part, ratio, noise_floor) == Verdict::Slower,
-            FailOn::NotFaster => verdict != Verdict::Faster,
-            FailOn::Different => matches!(verdict, Verdict::Faster | Verdict::Slower),
+    ) -> Answer {
+        match (self, told) {
+            // Without having been timed they are one program.
+            (FailOn::Slower(_) | FailOn::Different, Verdict::Same) | (FailOn::NotFaster, Verdict::Faster) => {
+                Answer::Wanted
+            }
+            (FailOn::NotFaster, _) | (FailOn::Different, Verdict::Faster | Verdict::Slower) => {
+                Answer::Unwanted
+            }
+            (FailOn::Different, Verdict::Ambiguous) => Answer::Unsure,
+            (FailOn::Slower(part), _) => {
+                let part = part.unwrap_or(margin);
+                if verdict(part, ratio, noise_floor) == Verdict::Slower {
+                    Answer::Unwanted
+                } else if is_not_slower(part, ratio, noise_floor) {
+                    Answer::Wanted
+                } else {
+                    Answer::Unsure
+                }
+            }
         }
     }
+}
+
+/// What a comparison says to `--fail-on`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// It is shown that all is well.
+    Wanted,
+    /// It is not.
+    Unwanted,
+    /// It cannot be told.
+    Unsure,
 }
 
 impl fmt::Display for FailOn {

@@ -5,10 +5,11 @@
 //! one process ([`paired`]). Where the sources are the same there is nothing to time. `--recorded` compares what logs say
 //! instead ([`recorded`]), and `--target vgpu` what the virtual GPU counts ([`counted`]).
 //!
-//! A verdict is never forced: where the interval of a ratio is partly on one side of the margin and partly on the other,
-//! it is AMBIGUOUS.
+//! A verdict is never forced: where the interval of a ratio is partly on one side of the margin and partly on the other, or
+//! where the noise floor is wider than the margin, it is AMBIGUOUS, and `--fail-on` takes that for no answer.
 
 mod counted;
+mod doubt;
 mod entrant;
 mod fail_on;
 mod paired;
@@ -35,7 +36,7 @@ use crate::{
 /// The first is what the others are compared with. Each is a script; or a record of `run --log` or `tutorial --log`,
 /// written LOG.jsonl or LOG.jsonl:3 for the last or the third line; or a trial of a tuning log, written DIR.twlog or
 /// DIR.twlog:37 for the best or the one of that number. All must be of one workload with the same parameters. They are
-/// verified and timed in shuffled rounds of one process, and the verdict is SAME, FASTER, SLOWER or AMBIGUOUS.
+/// verified and timed in shuffled rounds of one process, and the verdict is SAME, FASTER, SLOWER or, where it cannot be told, AMBIGUOUS.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
     /// What to compare with
@@ -56,7 +57,8 @@ pub(crate) struct Compare {
     /// What counts as a difference: 1% or 0.01. By default 1 %, with `--recorded` 5 %
     #[arg(long, value_name = "PART", value_parser = fail_on::parse_part)]
     margin: Option<f64>,
-    /// Exit with code 1 if a verdict is this: slower, slower=2%, not-faster, different
+    /// Exit with code 1 if a verdict is this: slower, slower=2%, not-faster, different; and with 3 if it cannot be told
+    /// whether it is
     #[arg(long, value_name = "VERDICT", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
     /// How many rounds
@@ -105,7 +107,11 @@ impl Compare {
             return Err(Diagnostic::failed(Trouble::NoResult, format!("{} has no result: {why}", it.name)));
         }
         match unwanted {
-            Some(words) => Err(Diagnostic::failed(Trouble::FailOn, words)),
+            Some((words, false)) => Err(Diagnostic::failed(Trouble::FailOn, words)),
+            Some((words, true)) => Err(Diagnostic::unsure(Trouble::CannotTell, words).help(
+                "more `--rounds`, a quieter machine or a wider `--margin` may tell; it passes only if it is told"
+                    .to_owned(),
+            )),
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use ir::{Func, Target};
 use schedule::script::ScriptTarget;
 use tuner::{
     Bench, Case, Comparison, Environment, Measured, Record, Roofline, Settings,
-    bench::{Verdict, against, finals, verdict_beyond},
+    bench::{MARGIN, Verdict, against, finals, verdict},
     build::{Problem, generate},
     log::{Finals, Measurement},
     protocol::Final,
@@ -29,9 +29,6 @@ use crate::{
     term::table::counted,
     trouble::Trouble,
 };
-
-/// What counts as a difference unless somebody says otherwise.
-const MARGIN: f64 = 0.01;
 
 /// An entrant with its source.
 pub(super) struct Sourced<'a> {
@@ -159,9 +156,10 @@ fn measure(
     }
     for (pair, ratio) in report.pairs.iter_mut().zip(against(&found, 0).into_iter().skip(1)) {
         pair.ratio = ratio;
-        // Where not even the noise is known, nothing is claimed.
-        let verdict = |noise| verdict_beyond(report.margin, ratio, Some(noise));
-        pair.verdict = found.noise_floor.map_or(Verdict::Ambiguous, verdict);
+        // What is one program is the same whatever its times are, unless those are what was asked for.
+        if it.measure || !pair.same_source {
+            pair.verdict = verdict(report.margin, ratio, found.noise_floor);
+        }
     }
     let records = records(sourced, &built, &found, &problem.case, &info, &settings);
     report.machine = Some(info);

@@ -1,7 +1,10 @@
 //! Figures of logs against each other. They were not taken in the same rounds, and perhaps days apart, so that they count
 //! only where everything else was the same, and a difference only from a wider margin on.
 
-use tuner::{bench::verdict_beyond, bootstrap::unpaired_ratio};
+use tuner::{
+    bench::{NO_FLOOR, verdict},
+    bootstrap::unpaired_ratio,
+};
 
 use super::{
     Compare,
@@ -44,7 +47,7 @@ pub(super) fn compare(it: &Compare, entrants: &[Entrant]) -> Result<Report, Diag
             name: b.name.clone(),
             against: a.name.clone(),
             ratio,
-            verdict: verdict_beyond(report.margin, ratio, None),
+            verdict: verdict(report.margin, ratio, Some(NO_FLOOR)),
             same_source: then[0].source == theirs.source,
             removed,
             added,

@@ -21,9 +21,11 @@ use super::{
     same::param_words,
 };
 use crate::{
+    command::figures::{interval_words, range_words, spread_warning, spread_words, times_words},
     command::measure::{gflops_words, time_words},
     term::shell::visible,
     term::table::{Table, counted},
+    term::wrap::wrapped,
 };
 
 /// What a comparison found.
@@ -165,14 +167,6 @@ impl Report {
         }
     }
 
-    /// The first verdict that is not wanted, in words.
-    pub(super) fn unwanted(&self, fail_on: Option<FailOn>) -> Option<String> {
-        let fail_on = fail_on?;
-        let found = self.pairs.iter().find(|it| fail_on.refuses(it.verdict, it.ratio, self.noise_floor))?;
-        let words = format!("{} against {}: {}", found.name, found.against, found.verdict);
-        Some(format!("{words}, and `--fail-on {fail_on}` was given"))
-    }
-
     pub(super) fn data(&self, ok: bool, fail_on: Option<FailOn>) -> Value {
         json!({
             "ok": ok,
@@ -188,7 +182,7 @@ impl Report {
             "noise_floor": self.noise_floor,
             "margin": self.margin,
             "entrants": self.entrants.iter().map(Told::data).collect::<Vec<_>>(),
-            "pairs": self.pairs.iter().map(Pair::data).collect::<Vec<_>>(),
+            "pairs": self.pairs.iter().map(|it| it.data(self.doubt(it).as_deref())).collect::<Vec<_>>(),
             "fail_on": fail_on.map(|it| it.to_string()),
         })
     }
@@ -204,7 +198,7 @@ impl Report {
         }
         writeln!(out, "method     {}", self.method_words())?;
         if self.method != Method::Source {
-            writeln!(out, "margin     {} %: what differs by less is the same", 100.0 * self.margin)?;
+            writeln!(out, "margin     {} %: SAME is what is shown to differ by less", 100.0 * self.margin)?;
         }
         for pair in &self.pairs {
             pair.print(out)?;
@@ -212,7 +206,18 @@ impl Report {
         writeln!(out)?;
         self.table().print(out)?;
         writeln!(out)?;
-        self.pairs.iter().try_for_each(|it| self.print_verdict(it, out))
+        self.pairs.iter().try_for_each(|it| self.print_verdict(it, out))?;
+        if self.method != Method::Source && self.pairs.iter().any(|it| it.verdict == Verdict::Ambiguous) {
+            let words = "AMBIGUOUS is not SAME: nothing is shown. More `--rounds`, a quieter machine or a wider \
+                         `--margin` may help";
+            wrapped(words, "note       ", "           ", out)?;
+        }
+        let stats =
+            self.entrants.iter().filter_map(|it| Some((it.name.as_str(), it.figures.as_ref()?.stats)));
+        match spread_warning(stats) {
+            Some(words) => wrapped(&visible(words), "warning    ", "           ", out),
+            None => Ok(()),
+        }
     }
 
     fn method_words(&self) -> String {
@@ -227,7 +232,7 @@ impl Report {
                     0 => String::new(),
                     it => format!(", up to {it} of them dropped for their clocks"),
                 };
-                let noise = self.noise_floor.map(|it| format!("; itself {}", interval_words(it)));
+                let noise = self.noise_floor.map(|it| format!("; itself {} as fast", interval_words(it)));
                 let rounds = counted(self.rounds, "shuffled round");
                 format!("{rounds}, regime {regime}{dropped}{}", noise.unwrap_or_default())
             }
@@ -256,7 +261,7 @@ impl Report {
                 let figures = it.figures.as_ref();
                 row.push(figures.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
                 row.push(figures.map_or_else(dash, |it| time_words(it.stats.median)));
-                row.push(figures.map_or_else(dash, |it| format!("{:.1} %", 100.0 * it.stats.spread())));
+                row.push(figures.map_or_else(dash, |it| spread_words(&it.stats)));
             }
             row.extend(kinds.iter().map(|kind| resources.get(kind).cloned().unwrap_or_else(dash)));
             table.row(row);
@@ -267,17 +272,21 @@ impl Report {
     fn print_verdict(&self, it: &Pair, out: &mut dyn Write) -> io::Result<()> {
         let names = format!("{} against {}", visible(it.name.clone()), visible(it.against.clone()));
         let why = match (self.method, it.ratio, it.verdict) {
-            (Method::Source, _, _) => "same program".to_owned(),
+            (Method::Source, _, _) | (_, _, Verdict::Same) if it.same_source => "same program".to_owned(),
             (_, None, _) => "there is no ratio to judge by".to_owned(),
             (_, Some(ratio), _) => {
                 let rounds = match self.method {
                     Method::Paired => format!(", 95 % in {}", counted(ratio.rounds, "round")),
                     Method::Recorded | Method::Source => ", 95 %".to_owned(),
                 };
-                format!("{}x as fast ({}{rounds})", part_words(ratio.median), range_words(ratio))
+                format!("{} as fast ({}{rounds})", times_words(ratio.median), range_words(ratio))
             }
         };
-        writeln!(out, "{:<9}  {names}: {why}", it.verdict)
+        writeln!(out, "{:<9}  {names}: {why}", it.verdict)?;
+        match self.doubt(it) {
+            Some(words) => wrapped(&format!("cannot tell: {words}"), "           ", "           ", out),
+            None => Ok(()),
+        }
     }
 }
 
@@ -311,11 +320,12 @@ impl Told {
 }
 
 impl Pair {
-    fn data(&self) -> Value {
+    fn data(&self, doubt: Option<&str>) -> Value {
         json!({
             "name": self.name,
             "against": self.against,
             "verdict": self.verdict,
+            "doubt": doubt,
             "ratio": self.ratio,
             "same_source": self.same_source,
             "steps_removed": self.removed,
@@ -358,17 +368,4 @@ pub(super) fn steps_apart(a: &[Step], b: &[Step]) -> (Vec<String>, Vec<String>) 
         lines.map(|it| visible(it.to_owned())).collect::<Vec<_>>()
     };
     (with("-"), with("+"))
-}
-
-fn interval_words(it: Interval) -> String {
-    format!("{}x ({})", part_words(it.median), range_words(it))
-}
-
-fn range_words(it: Interval) -> String {
-    format!("{} to {}", part_words(it.low), part_words(it.high))
-}
-
-/// Three digits, and four close to 1, where they matter.
-fn part_words(it: f64) -> String {
-    if (it - 1.0).abs() < 0.1 { format!("{it:.4}") } else { format!("{it:.3}") }
 }

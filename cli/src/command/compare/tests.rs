@@ -3,13 +3,13 @@
 use codegen::device::Launch;
 use schedule::Step;
 use tuner::{
-    bench::{Verdict, verdict_beyond},
+    bench::{Verdict, verdict},
     log::Interval,
 };
 
 use super::{
     entrant::Origin,
-    fail_on::{FailOn, parse_part},
+    fail_on::{Answer, FailOn, parse_part},
     report::{Figures, Method, Pair, Report, Told, steps_apart},
 };
 
@@ -33,21 +33,34 @@ fn what_fails_is_asked_for_in_words() {
 
 #[test]
 fn verdicts_that_are_not_wanted() {
+    use Answer::{Unsure, Unwanted, Wanted};
     let quiet = Some(interval(0.999, 1.0, 1.001));
-    // What is measured, and which of slower, slower=2%, not-faster, different it fails.
+    let loud = Some(interval(0.8, 1.0, 1.25));
+    // What is measured, and what that says to slower, slower=2%, not-faster, different.
     let cases = [
-        (Some(interval(1.02, 1.03, 1.04)), [false, false, false, true]),
-        (Some(interval(0.999, 1.001, 1.003)), [false, false, true, false]),
-        (Some(interval(0.98, 0.985, 0.989)), [true, false, true, true]),
-        (Some(interval(0.94, 0.95, 0.96)), [true, true, true, true]),
-        (Some(interval(0.95, 1.0, 1.05)), [false, false, true, false]),
-        (None, [false, false, true, false]),
+        (Some(interval(1.02, 1.03, 1.04)), quiet, [Wanted, Wanted, Wanted, Unwanted]),
+        (Some(interval(0.999, 1.001, 1.003)), quiet, [Wanted, Wanted, Unwanted, Wanted]),
+        (Some(interval(0.98, 0.985, 0.989)), quiet, [Unwanted, Unsure, Unwanted, Unwanted]),
+        (Some(interval(0.982, 0.985, 0.989)), quiet, [Unwanted, Wanted, Unwanted, Unwanted]),
+        (Some(interval(0.94, 0.95, 0.96)), quiet, [Unwanted, Unwanted, Unwanted, Unwanted]),
+        // It is not told whether that is faster, and it is told that it is not slower.
+        (Some(interval(0.995, 1.03, 1.06)), quiet, [Wanted, Wanted, Unwanted, Unsure]),
+        (Some(interval(0.95, 1.0, 1.05)), quiet, [Unsure, Unsure, Unwanted, Unsure]),
+        // A quarter slower, where the same program differs from itself by as much.
+        (Some(interval(0.72, 0.8, 0.88)), loud, [Unsure, Unsure, Unwanted, Unsure]),
+        (Some(interval(0.999, 1.001, 1.003)), loud, [Unsure, Unsure, Unwanted, Unsure]),
+        (None, quiet, [Unsure, Unsure, Unwanted, Unsure]),
+        (Some(interval(0.999, 1.001, 1.003)), None, [Unsure, Unsure, Unwanted, Unsure]),
     ];
-    for (ratio, expected) in cases {
-        let verdict = verdict_beyond(0.01, ratio, quiet);
-        let all = [FailOn::Slower(None), FailOn::Slower(Some(0.02)), FailOn::NotFaster, FailOn::Different];
-        assert_eq!(all.map(|it| it.refuses(verdict, ratio, quiet)), expected, "{ratio:?} is {verdict}");
+    let all = [FailOn::Slower(None), FailOn::Slower(Some(0.02)), FailOn::NotFaster, FailOn::Different];
+    for (ratio, noise, expected) in cases {
+        let verdict = verdict(0.01, ratio, noise);
+        let told = all.map(|it| it.answer(0.01, verdict, ratio, noise));
+        assert_eq!(told, expected, "{ratio:?} is {verdict}");
     }
+    // One program needs no times.
+    let told = all.map(|it| it.answer(0.01, Verdict::Same, None, None));
+    assert_eq!(told, [Wanted, Wanted, Unwanted, Wanted]);
 }
 
 fn steps(texts: &[&str]) -> Vec<Step> {
@@ -91,7 +104,7 @@ fn pair(name: &str, ratio: Option<Interval>, noise: Option<Interval>) -> Pair {
         name: name.to_owned(),
         against: "a.ron".to_owned(),
         ratio,
-        verdict: verdict_beyond(0.01, ratio, noise),
+        verdict: verdict(0.01, ratio, noise),
         same_source: false,
         removed: vec!["parallel(loop: \"i\")".to_owned()],
         added: vec!["parallel(loop: \"j\")".to_owned(), "unroll(loop: \"k\")".to_owned()],
@@ -117,6 +130,25 @@ fn report(method: Method) -> Report {
 }
 
 #[test]
+fn a_doubt_is_told() {
+    let mut it = report(Method::Paired);
+    it.noise_floor = Some(interval(0.9, 1.0, 1.04));
+    it.pairs.truncate(2);
+    it.pairs.iter_mut().for_each(|pair| pair.verdict = verdict(0.01, pair.ratio, it.noise_floor));
+    it.entrants[0].figures = Figures::fixed(&[1e-3, 1.0e-3, 1.3e-3, 1.4e-3], 1.0);
+    let print = |it: &Report| {
+        let mut out = vec![];
+        it.print(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let loud = print(&it);
+    it.rounds = 3;
+    it.pairs.drain(..1);
+    it.pairs[0].ratio = None;
+    insta::assert_snapshot!([loud, print(&it)].join("\n"));
+}
+
+#[test]
 fn a_comparison_is_told() {
     let print = |report: &Report| {
         let mut out = vec![];
@@ -135,11 +167,13 @@ fn a_comparison_is_told() {
     let data =
         serde_json::to_string_pretty(&report(Method::Paired).data(false, Some(FailOn::Different))).unwrap();
     insta::assert_snapshot!([all[0].as_str(), &all[1], &print(&same), &data].join("\n\n"));
-    let unwanted = report(Method::Paired).unwanted(Some(FailOn::Slower(None)));
-    assert_eq!(
-        unwanted.as_deref(),
-        Some("slower.ron against a.ron: SLOWER, and `--fail-on slower` was given")
-    );
+    let unwanted = |report: &Report, word: &str| report.unwanted(FailOn::parse(word).ok());
+    let slower = "slower.ron against a.ron: SLOWER, and `--fail-on slower` was given";
+    assert_eq!(unwanted(&report(Method::Paired), "slower"), Some((slower.to_owned(), false)));
+    // It is slower, and perhaps by as much.
+    let open =
+        "slower.ron against a.ron: SLOWER; `--fail-on slower=5%` was given, and the rounds leave that open";
+    assert_eq!(unwanted(&report(Method::Paired), "slower=5%"), Some((open.to_owned(), true)));
     assert_eq!(report(Method::Paired).unwanted(None), None);
 }
 

@@ -4,7 +4,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::term::{shell::visible, wrap::wrapped};
+use crate::term::{
+    shell::visible,
+    wrap::{width, wrapped},
+};
 
 /// A line of `doctor`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -66,7 +69,8 @@ impl Check {
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let indent = " ".repeat(21);
+        // In a narrow window half of it would stay empty.
+        let indent = " ".repeat(if width() < 60 { 6 } else { 21 });
         wrapped(&self.found, &format!("{:<4}  {:<14} ", self.state.word(), self.name), &indent, out)?;
         match &self.fix {
             // It is there to be copied, so it stays one line.

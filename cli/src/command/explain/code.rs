@@ -20,22 +20,6 @@ pub(super) fn headings() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// A page for a terminal: fences are gone, what was between them is indented.
-pub(super) fn plain(page: &str) -> String {
-    let mut out = String::new();
-    let mut is_code = false;
-    for line in page.lines() {
-        if line.starts_with("```") {
-            is_code = !is_code;
-        } else if is_code && !line.is_empty() {
-            out.extend(["    ", line, "\n"]);
-        } else {
-            out.extend([line.trim_start_matches("# "), "\n"]);
-        }
-    }
-    out
-}
-
 /// A page as data.
 pub(super) fn data(code: Code, page: &str) -> Value {
     json!({"ok": true, "code": code.to_string(), "text": page})

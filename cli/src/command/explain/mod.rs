@@ -7,7 +7,11 @@ use ir::{Code, intrin};
 use schedule::primitive;
 use serde_json::json;
 
-use crate::{diagnostic::Diagnostic, term::shell::Shell, term::table::Table, trouble::Trouble};
+use crate::{
+    diagnostic::Diagnostic,
+    term::{markdown::shown, shell::Shell, table::Table},
+    trouble::Trouble,
+};
 
 /// Explain an error code, a primitive or a tensor intrinsic, or list all of them
 #[derive(Debug, clap::Args)]
@@ -37,7 +41,7 @@ fn codes(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     }
     let mut table = Table::new(["code", "what is refused"]);
     code::headings().for_each(|(code, about)| table.row([code, about]));
-    table.print(shell.out)?;
+    table.print_sentences(shell.out)?;
     Ok(())
 }
 
@@ -48,7 +52,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if shell.json {
             return shell.json(&code::data(code, page));
         }
-        write!(shell.out, "{}", code::plain(page))?;
+        write!(shell.out, "{}", shown(page))?;
         return Ok(());
     }
     if let Some(found) = intrin::find(name) {
@@ -71,7 +75,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if shell.json {
         return shell.json(&json!({"ok": true, "primitive": name, "text": text}));
     }
-    writeln!(shell.out, "{name}\n\n{text}")?;
+    write!(shell.out, "{name}\n\n{}", shown(&text))?;
     Ok(())
 }
 
@@ -97,12 +101,12 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     for (name, summary) in entries {
         table.row([name.to_owned(), summary]);
     }
-    table.print(shell.out)?;
+    table.print_sentences(shell.out)?;
     writeln!(shell.out)?;
     let mut table = Table::new(["intrinsic", "what it does"]);
     for (name, about) in intrinsics {
         table.row([name.to_owned(), about.to_owned()]);
     }
-    table.print(shell.out)?;
+    table.print_sentences(shell.out)?;
     Ok(())
 }

@@ -185,7 +185,7 @@ impl Learner {
             let (name, of) = (&exercise.name, hints.len());
             return shell.json(&json!({"ok": true, "exercise": name, "hints": hints[..shown], "of": of}));
         }
-        writeln!(shell.out, "{}: {}", exercise.name, exercise.lesson.title)?;
+        shell.say(&format!("{}: {}", exercise.name, exercise.lesson.title))?;
         for (n, hint) in hints.iter().take(shown).enumerate() {
             wrapped(&format!("{}. {hint}", n + 1), "  ", "     ", shell.out)?;
         }
@@ -250,7 +250,7 @@ impl Learner {
         }
         writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
         if let Some(kept) = kept {
-            writeln!(shell.out, "what stood there is in {}", kept.display())?;
+            shell.say(&format!("what stood there is in {}", kept.display()))?;
         }
         Ok(())
     }

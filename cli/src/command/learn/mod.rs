@@ -151,10 +151,9 @@ fn init(folder: &Path, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Di
         let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
         return shell.json(&json!({"ok": true, "folder": place.root(), "exercises": names}));
     }
-    writeln!(shell.out, "{} exercises are in {}", all.len(), place.root().display())?;
-    writeln!(shell.out, "begin with {}: fill what `???` asks for", path.display())?;
-    writeln!(shell.out, "`tilewright learn` watches it, `tilewright learn hint` helps")?;
-    Ok(())
+    shell.say(&format!("{} exercises are in {}", all.len(), place.root().display()))?;
+    shell.say(&format!("begin with {}: fill what `???` asks for", path.display()))?;
+    shell.say("`tilewright learn` watches it, `tilewright learn hint` helps")
 }
 
 /// Checks what ships, without a folder.
@@ -201,6 +200,5 @@ fn nothing_left(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if shell.json {
         return shell.json(&json!({"ok": true, "next": null}));
     }
-    writeln!(shell.out, "all exercises are solved; name one to look at it again")?;
-    Ok(())
+    shell.say("all exercises are solved; name one to look at it again")
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::term::{
     shell::{Shell, Style},
-    wrap::wrapped,
+    wrap::{folded, narrow, wrapped},
 };
 
 /// A measured number: whole ones in groups, others with two places.
@@ -39,9 +39,9 @@ pub(super) fn outcome(
     let (style, mark) = if outcome.is_solved() { (Style::Good, "✓") } else { (Style::Bad, "✗") };
     let (mark, colour) = (shell.paint(style, mark), shell.colour);
     let out = &mut *shell.out;
-    writeln!(out, "{mark} {}: {}", exercise.name, exercise.lesson.title)?;
+    wrapped(&format!("{mark} {}: {}", exercise.name, exercise.lesson.title), "", "  ", out)?;
     if let Some(refused) = &outcome.refused {
-        writeln!(out, "{}", refused.render(colour))?;
+        writeln!(out, "{}", folded(&refused.render(colour), narrow()))?;
         return Ok(());
     }
     for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&outcome.results).enumerate() {

@@ -12,12 +12,12 @@ use crate::{
     build::{Built, build, open},
     command::{
         climb::versus,
+        figures::ratio_words,
         measure::{bench_error, case, compare, failure_words},
     },
     diagnostic::Diagnostic,
     plan::Plan,
     term::shell::Shell,
-    term::table::counted,
 };
 
 /// A sentence about the speed of a text beside the exercise as it was handed out.
@@ -44,14 +44,9 @@ pub(super) fn speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> R
         return Ok(format!("no speed-up: {words}"));
     }
     Ok(match versus(&found.candidates[0], &found.candidates[1]) {
-        Some(it) => format!(
-            "speed: {:.2}x what was handed out ({:.2} to {:.2} in {}, on {})",
-            it.median,
-            it.low,
-            it.high,
-            counted(it.rounds, "round"),
-            info.name
-        ),
+        Some(it) => {
+            format!("speed: {}, on {}", ratio_words(&it, "as fast as what was handed out"), info.name)
+        }
         None => "no speed-up: there are no rounds with both".to_owned(),
     })
 }

@@ -3,7 +3,10 @@
 use std::{fs, path::Path, thread, time::Duration};
 
 use super::{course::Exercise, learner::Learner};
-use crate::{diagnostic::Diagnostic, term::shell::Shell};
+use crate::{
+    diagnostic::Diagnostic,
+    term::{shell::Shell, wrap::wrapped},
+};
 
 /// How often a file is looked at.
 const EVERY: Duration = Duration::from_millis(300);
@@ -38,7 +41,8 @@ pub(super) fn watch(
             if learner.check_and_tell(current, &text, shell)? {
                 break;
             }
-            writeln!(shell.out, "  `tilewright learn hint` helps; waiting for {} to change", path.display())?;
+            let words = format!("`tilewright learn hint` helps; waiting for {} to change", path.display());
+            wrapped(&words, "  ", "  ", shell.out)?;
             shell.out.flush()?;
             if !wait(&path, &text) {
                 return Ok(());

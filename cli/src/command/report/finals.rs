@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use tuner::{
-    bench::{Verdict, verdict},
+    bench::{MARGIN, Verdict, tied, verdict},
     log::{Finalist, Finals, Interval},
 };
 
@@ -11,9 +11,12 @@ use super::{
     figure::Figure,
     plot::{Anchor, Scale, Svg, bottom_axis},
     view::View,
-    words::{gflops, percent, plural, ratio, seconds},
+    words::{gflops, percent, plural, seconds},
 };
-use crate::term::markup::{escaped, shortened};
+use crate::{
+    command::figures::{interval_words, spread_warning},
+    term::markup::{escaped, shortened},
+};
 
 const WIDTH: f64 = 760.0;
 const ROW: f64 = 28.0;
@@ -42,7 +45,7 @@ pub(super) fn table(finals: &Finals) -> String {
         rows.insert(place, (it.gflops, text));
     }
     let mut out = "<div class=\"scroll\"><table><thead><tr><th></th><th class=\"n\">GFLOPS</th><th class=\"n\">time of a \
-        call</th><th class=\"n\">quartiles apart</th><th class=\"n\">against the winner</th><th class=\"n\">against the \
+        call</th><th class=\"n\">spread</th><th class=\"n\">against the winner</th><th class=\"n\">against the \
         library</th></tr></thead><tbody>\n"
         .to_owned();
     out.extend(rows.into_iter().map(|it| it.1));
@@ -70,9 +73,26 @@ fn row(it: &Finalist, is_first: bool) -> String {
     out + "</tr>\n"
 }
 
-/// `1.034 [1.021, 1.047]`.
+/// `1.034x (1.021 to 1.047)`.
 fn interval(it: Option<&Interval>) -> String {
-    it.map_or("—".to_owned(), |it| format!("{} [{}, {}]", ratio(it.median), ratio(it.low), ratio(it.high)))
+    it.map_or("—".to_owned(), |it| interval_words(*it))
+}
+
+/// Who may as well have won, and whose figures are to be doubted.
+fn doubts(finals: &Finals) -> Vec<String> {
+    let tied = tied(finals).into_iter().map(|at| View::finalist_words(&finals.finalists[at]));
+    let tied: Vec<String> = tied.collect();
+    let tied = (!tied.is_empty()).then(|| {
+        format!(
+            "The winner is tied with {}; fewer registers, then less shared memory, decide.",
+            tied.join(", ")
+        )
+    });
+    let names: Vec<String> = finals.finalists.iter().map(View::finalist_words).collect();
+    let stats = names.iter().zip(&finals.finalists);
+    let stats = stats.filter_map(|(name, it)| Some((name.as_str(), it.result.as_ref()?.stats)));
+    let spread = spread_warning(stats).map(|it| format!("Warning: {it}."));
+    tied.into_iter().chain(spread).collect()
 }
 
 /// What the finals say in sentences.
@@ -86,17 +106,17 @@ pub(super) fn words(view: &View<'_>, finals: &Finals) -> Vec<String> {
     )];
     if let Some(it) = &finals.noise_floor {
         out.push(format!(
-            "Noise floor: the same program against itself came to {}. A difference smaller than that means nothing.",
+            "Noise floor: the same program against itself came to {}. A smaller difference cannot be told.",
             interval(Some(it))
         ));
     }
     let versus = view.champion().and_then(|it| it.versus_baseline);
     match (&finals.baseline, versus) {
         (Some(library), Some(it)) => out.push(format!(
-            "The winner is {} times as fast as {}: {}.",
-            interval(Some(&it)),
+            "The winner against {} is {}: {}.",
             library.name,
-            verdict_words(verdict(Some(it), finals.noise_floor))
+            interval(Some(&it)),
+            verdict_words(verdict(MARGIN, Some(it), finals.noise_floor))
         )),
         (None, _) => {
             let why = finals.no_baseline.as_ref().map_or(".".to_owned(), |it| format!(": {it}"));
@@ -104,6 +124,7 @@ pub(super) fn words(view: &View<'_>, finals: &Finals) -> Vec<String> {
         }
         (Some(_), None) => {}
     }
+    out.extend(doubts(finals));
     if let Some(it) = &finals.baseline {
         let own =
             it.heuristic_seconds.map(|it| format!("; its own first choice took {} a call", seconds(it)));
@@ -115,10 +136,10 @@ pub(super) fn words(view: &View<'_>, finals: &Finals) -> Vec<String> {
 
 fn verdict_words(it: Verdict) -> &'static str {
     match it {
-        Verdict::Same => "the same, as far as can be told",
+        Verdict::Same => "the same, within 1 %",
         Verdict::Faster => "faster, beyond the noise",
         Verdict::Slower => "slower, beyond the noise",
-        Verdict::Ambiguous => "the rounds do not tell whether that is a difference",
+        Verdict::Ambiguous => "the rounds cannot tell whether that is a difference",
     }
 }
 

@@ -132,8 +132,8 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
     out + "</section>\n"
 }
 
-const STEPS: &str = "Each row is the winner's schedule up to that step, measured in the same way as a trial. The number after × is \
-    how many times as fast it is as the last row that was measured.";
+const STEPS: &str = "Each row is the winner's schedule up to that step, measured by itself, in the same way as a trial. The number after × is \
+    how many times as fast it is as the last row that was measured: of medians, not of pairs.";
 const TOP: &str = "By the search's own short measurements, so neighbours may change places in the finals. Pale decisions are those of \
     the first row.";
 

@@ -243,6 +243,71 @@ pub(super) fn bottom_axis(svg: &mut Svg, x: &Scale, bottom: f64, top: Option<f64
     }
 }
 
+/// Where words stand already, so that no others are put over them.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// Left, top, right, bottom.
+    boxes: Vec<[f64; 4]>,
+}
+
+/// Where a word may stand.
+pub(super) type Spot = ((f64, f64), Anchor);
+
+/// How large the words at marks are, and a little more, for they are bold, and wide in some fonts.
+const WORD: f64 = 16.0;
+
+impl Taken {
+    /// Keeps words off a mark.
+    pub(super) fn mark(&mut self, (x, y): (f64, f64), radius: f64) {
+        self.boxes.push([x - radius, y - radius, x + radius, y + radius]);
+    }
+
+    /// Keeps words off a word that is turned around its middle: off squares along it.
+    pub(super) fn turned(&mut self, (x, y): (f64, f64), angle: f64, text: &str) {
+        let (sin, cos) = angle.to_radians().sin_cos();
+        let width = width_of(text, WORD);
+        let steps = (width / WORD).ceil();
+        let mut at = -width / 2.0;
+        while at <= width / 2.0 {
+            // The words stand on the line, so their middle is a little above it.
+            self.mark((x + at * cos + 5.0 * sin, y + at * sin - 5.0 * cos), WORD / 2.0);
+            at += width / steps.max(1.0);
+        }
+    }
+
+    /// The first of some spots where a word meets no other and stays between left and right, top and bottom; the first of all
+    /// where there is none.
+    pub(super) fn place(
+        &mut self,
+        text: &str,
+        frame: [f64; 4],
+        spots: impl IntoIterator<Item = Spot>,
+    ) -> Option<Spot> {
+        let mut spots = spots.into_iter().peekable();
+        let first = spots.peek().copied();
+        let is_free = |it: &Spot| {
+            let [left, top, right, bottom] = word_box(*it, text);
+            let inside = left >= frame[0] && top >= frame[1] && right <= frame[2] && bottom <= frame[3];
+            inside
+                && !self.boxes.iter().any(|it| left < it[2] && it[0] < right && top < it[3] && it[1] < bottom)
+        };
+        let spot = spots.find(is_free).or(first)?;
+        self.boxes.push(word_box(spot, text));
+        Some(spot)
+    }
+}
+
+/// The room that a word takes.
+fn word_box(((x, y), anchor): Spot, text: &str) -> [f64; 4] {
+    let width = width_of(text, WORD);
+    let left = match anchor {
+        Anchor::Start => x,
+        Anchor::Middle => x - width / 2.0,
+        Anchor::End => x - width,
+    };
+    [left, y - 12.0, left + width, y + 4.0]
+}
+
 /// How wide a text of the charts is, about.
 pub(super) fn width_of(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56

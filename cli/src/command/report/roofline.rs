@@ -4,7 +4,7 @@ use tuner::{Regime, log::Run};
 
 use super::{
     figure::Figure,
-    plot::{Anchor, Scale, Svg, bottom_axis, left_axis},
+    plot::{Anchor, Scale, Spot, Svg, Taken, bottom_axis, left_axis},
     progress::told,
     view::View,
     words::{bytes, gflops, percent},
@@ -58,7 +58,8 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     svg.text((LEFT - 8.0, 18.0), Anchor::End, "name", "GFLOPS");
     let name = "operations per byte of inputs and outputs";
     svg.text((f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), Anchor::Middle, "name", name);
-    roof_lines(&mut svg, &roofs, &x, &y);
+    let mut taken = Taken::default();
+    roof_lines(&mut svg, &mut taken, &roofs, &x, &y);
     let at = x.at(intensity);
     svg.line((at, BOTTOM), (at, y.clamped(roofs.at(intensity))), "intensity");
     // All trials do the same work and so stand at the same place: a short line across it for each.
@@ -69,11 +70,11 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     places.sort_by(|a, b| a.1.total_cmp(&b.1));
     places.dedup();
     svg.marks(&places, "h18", "rug");
-    marks(&mut svg, view, at, &y);
+    marks(&mut svg, &mut taken, view, at, &y);
     Some(Figure::new("The roofline", svg.finish()).caption(caption(head, &roofs, intensity)))
 }
 
-fn roof_lines(svg: &mut Svg, roofs: &Roofs, x: &Scale, y: &Scale) {
+fn roof_lines(svg: &mut Svg, taken: &mut Taken, roofs: &Roofs, x: &Scale, y: &Scale) {
     // The memory roof enters at the left edge or at the floor, and ends at the ridge or at the edge of the chart.
     if let Some(memory) = roofs.memory {
         let start = x.low.max(y.low / memory);
@@ -85,6 +86,7 @@ fn roof_lines(svg: &mut Svg, roofs: &Roofs, x: &Scale, y: &Scale) {
             let middle = (from.0 + (to.0 - from.0) * 0.45 - 6.0, from.1 + (to.1 - from.1) * 0.45 - 8.0);
             let word = format!("memory: {} GB/s", gflops(memory));
             svg.turned(middle, angle, Anchor::Middle, "halo roof-word", &word);
+            taken.turned(middle, angle, &word);
         }
     }
     if let Some(compute) = roofs.compute {
@@ -92,31 +94,46 @@ fn roof_lines(svg: &mut Svg, roofs: &Roofs, x: &Scale, y: &Scale) {
         let at = y.at(compute);
         svg.line((x.at(start), at), (x.end, at), "roof");
         let word = format!("compute: {} GFLOPS", gflops(compute));
-        svg.text((x.end, at - 8.0), Anchor::End, "halo roof-word", &word);
+        let spots = [-8.0, 18.0, -26.0].map(|off| ((x.end, at + off), Anchor::End));
+        write(svg, taken, "halo roof-word", &word, spots);
     }
 }
 
-/// The best and the library, with words on either side.
-fn marks(svg: &mut Svg, view: &View<'_>, at: f64, y: &Scale) {
-    let right = at < f64::midpoint(LEFT, RIGHT) + 120.0;
-    let place = |is_right: bool| {
-        if is_right { (at + 14.0, Anchor::Start) } else { (at - 14.0, Anchor::End) }
-    };
-    if let Some((name, it)) = view.library() {
+/// The best and the library, with words beside them where there is room.
+fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) {
+    let (library, best) = (view.library(), view.best());
+    let heights = [library.map(|it| it.1), best.map(|it| it.gflops)].into_iter().flatten();
+    heights.for_each(|it| taken.mark((at, y.clamped(it)), 8.0));
+    let is_right = at < f64::midpoint(LEFT, RIGHT) + 120.0;
+    if let Some((name, it)) = library {
         let height = y.clamped(it);
         svg.marks(&[(at, height - 6.0)], "l6 6l-6 6l-6 -6z", "library-mark");
-        let (x, anchor) = place(!right);
         let word = format!("{}: {}", crate::term::markup::shortened(name, 24), gflops(it));
-        svg.text((x, height + 4.5), anchor, "halo library-word", &word);
+        write(svg, taken, "halo library-word", &word, beside(at, height, !is_right));
     }
-    let Some(best) = view.best() else { return };
+    let Some(best) = best else { return };
     let title = view.winner().map_or("the winner".to_owned(), |it| told(it, best.gflops));
     let height = y.clamped(best.gflops);
     svg.circle((at, height), 5.0, "best", &title);
     let part = view.roof().map(|it| format!(", {} of the roofline", percent(best.gflops / it.0)));
-    let (x, anchor) = place(right);
     let word = format!("winner: {}{}", gflops(best.gflops), part.unwrap_or_default());
-    svg.text((x, height + 4.5), anchor, "halo best-word", &word);
+    write(svg, taken, "halo best-word", &word, beside(at, height, is_right));
+}
+
+/// Where the word of a mark may stand: beside it, on one side rather than on the other, or a line or more higher or lower.
+fn beside(at: f64, height: f64, is_right: bool) -> impl Iterator<Item = Spot> {
+    let side =
+        move |is_right: bool| if is_right { (at + 14.0, Anchor::Start) } else { (at - 14.0, Anchor::End) };
+    [0.0, -18.0, 18.0, -36.0, 36.0, -54.0, 54.0, -72.0, 72.0].into_iter().flat_map(move |off| {
+        [is_right, !is_right].map(side).map(|(x, anchor)| ((x, height + 4.5 + off), anchor))
+    })
+}
+
+/// Writes a word where no other stands.
+fn write(svg: &mut Svg, taken: &mut Taken, class: &str, word: &str, spots: impl IntoIterator<Item = Spot>) {
+    if let Some((place, anchor)) = taken.place(word, [LEFT, 4.0, WIDTH, BOTTOM - 2.0], spots) {
+        svg.text(place, anchor, class, word);
+    }
 }
 
 fn caption(head: &Run, roofs: &Roofs, intensity: f64) -> String {

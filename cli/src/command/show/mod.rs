@@ -22,7 +22,7 @@ use crate::{
     command::timeline,
     diagnostic::Diagnostic,
     plan::{Plan, parse_arch, parse_dim, parse_param},
-    term::{code::Lang, shell::Shell},
+    term::{code::Lang, shell::Shell, table::counted},
     trouble::Trouble,
 };
 
@@ -47,13 +47,13 @@ pub(crate) struct Show {
     #[arg(long, value_parser = parse_arch)]
     arch: Option<Arch>,
     /// With `--emit pipeline`: draw the timelines into this file as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "file")]
     svg: Option<PathBuf>,
     /// Write a page that has everything: each step with what it changes, the code, the timelines
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "svg", "step"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "svg", "step"], group = "file")]
     html: Option<PathBuf>,
-    /// Overwrite the file of `--html` even if it is no such page
-    #[arg(long, requires = "html")]
+    /// Overwrite the file of `--html` even if it is no such page, and that of `--svg` if there is one
+    #[arg(long, requires = "file")]
     force: bool,
     /// The value of a symbolic dimension, for `--emit resources` and `--html`: n=512
     #[arg(long = "dim", value_name = "NAME=VALUE", value_parser = parse_dim)]
@@ -132,6 +132,7 @@ impl Show {
             return Err(Diagnostic::usage(Trouble::Options, "only `--emit pipeline` draws an SVG"));
         }
         if kernel::is_module(&self.script)? {
+            self.expect_nothing_of_a_schedule()?;
             return kernel::show(&self.script, self.emit, shell);
         }
         let mut plan = Plan::load_any(&self.script, &self.params)?;
@@ -172,22 +173,44 @@ impl Show {
             Emit::Sass => return sass::show(session.func(), &target, shell),
             Emit::Deps => return deps::show(session.func(), shell),
             Emit::Pipeline => {
-                return timeline::show(session.func(), &target, self.svg.as_deref(), shell);
+                let svg = self.svg.as_deref().map(|it| (it, self.force));
+                return timeline::show(session.func(), &target, svg, shell);
             }
             Emit::Resources => return resources::show(&plan, session.func(), &target, shell),
         };
         print(self.emit, &target, &text, &notes, shell)
     }
 
+    /// Refuses what only a program has that is not lowered yet.
+    fn expect_nothing_of_a_schedule(&self) -> Result<(), Diagnostic> {
+        let title = match self {
+            _ if self.html.is_some() => {
+                "a lowered kernel has no page: `--html` is of the steps of a schedule"
+            }
+            _ if self.until.is_some() || self.step.is_some() => "a lowered kernel has no steps",
+            _ if !self.params.is_empty() || !self.dims.is_empty() => {
+                "a lowered kernel has no parameters, and its dimensions get values when it runs"
+            }
+            _ if self.arch.is_some() => "a lowered kernel is for the architecture that it was lowered for",
+            _ => return Ok(()),
+        };
+        Err(Diagnostic::usage(Trouble::Options, title)
+            .help("name the script that it was lowered from, or leave the option out".to_owned()))
+    }
+
     /// How many steps to apply; all if that is not said.
     fn until(&self, plan: &Plan) -> Result<Option<usize>, Diagnostic> {
-        let Some(step) = self.step else { return Ok(self.until) };
         let count = plan.steps.len();
-        if (1..=count).contains(&step) {
-            return Ok(Some(step));
+        let (least, asked) = match (self.step, self.until) {
+            (Some(step), _) => (1, step),
+            // None at all is the program before the first step.
+            (None, Some(until)) => (0, until),
+            (None, None) => return Ok(None),
+        };
+        if (least..=count).contains(&asked) {
+            return Ok(Some(asked));
         }
-        let steps = if count == 1 { "step" } else { "steps" };
-        let title = format!("there is no step {step}: the script has {count} {steps}");
+        let title = format!("there is no step {asked}: the script has {}", counted(count, "step"));
         Err(Diagnostic::usage(Trouble::Options, title).help("steps are counted from 1".to_owned()))
     }
 

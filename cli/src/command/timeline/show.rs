@@ -1,6 +1,6 @@
 //! `tilewright show --emit pipeline`.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use codegen::{
     compile_module,
@@ -16,15 +16,16 @@ use crate::{
     build::{compile_cuda, source},
     command::show::words,
     diagnostic::Diagnostic,
+    new_file,
     term::shell::Shell,
     trouble::Trouble,
 };
 
-/// Prints the timelines of a scheduled program, and draws them if a file is named for it.
+/// Prints the timelines of a scheduled program, and draws them if a file is named for it, perhaps over another.
 pub(crate) fn show(
     func: &Func,
     target: &Target,
-    svg: Option<&Path>,
+    svg: Option<(&Path, bool)>,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
     let (module, timelines) = timelines(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
@@ -32,8 +33,8 @@ pub(crate) fn show(
         return Err(no_pipeline(func));
     }
     let story = story(func, &module, timelines, target);
-    if let Some(file) = svg {
-        fs::write(file, draw(&story)).map_err(|err| Diagnostic::io(file, &err))?;
+    if let Some((file, force)) = svg {
+        new_file::write(file, draw(&story).as_bytes(), force)?;
     }
     if shell.json {
         let (target, Story { pipelines, kernels }) = (words(target), story);

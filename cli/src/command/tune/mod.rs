@@ -25,7 +25,6 @@ use crate::{
 
 use progress::Progress;
 pub(crate) use resume::Resume;
-pub(crate) use show::interval_words;
 
 /// Search a space of schedules for the fastest
 ///

@@ -5,11 +5,14 @@ use std::{io::Write, path::Path};
 use schedule::Decisions;
 use serde_json::json;
 use tuner::{
-    log::{Finals, Interval, Run, StepResult},
+    bench::tied,
+    bootstrap::LEAST_VALUES,
+    log::{Finalist, Finals, Interval, Run, StepResult},
     tune::{Ended, Summary},
 };
 
 use crate::{
+    command::figures::{interval_words, spread_warning, times_words},
     command::measure::{gflops_words, time_words},
     diagnostic::Diagnostic,
     term::shell::Shell,
@@ -89,8 +92,7 @@ fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Resu
 fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diagnostic> {
     let library = tuner::library(&head.machine);
     writeln!(out)?;
-    let floor =
-        it.noise_floor.map_or_else(|| "the clock was too unsteady to tell".to_owned(), interval_words);
+    let floor = it.noise_floor.map_or_else(|| no_floor(it).to_owned(), interval_words);
     writeln!(
         out,
         "finals     {}, {}; the first against itself: {floor}",
@@ -98,18 +100,25 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
         it.regime.as_str()
     )?;
     let mut table = Table::new(["trial", "GFLOPS", "against the first", &format!("against {library}")]);
-    for finalist in &it.finalists {
-        let name = finalist.n.map(|it| it.to_string()).or_else(|| finalist.name.clone());
-        let name = name.unwrap_or_else(|| "incumbent".to_owned());
+    let names: Vec<String> = it.finalists.iter().map(finalist_words).collect();
+    for (finalist, name) in it.finalists.iter().zip(&names) {
         let ratio = |it: Option<Interval>| it.map_or_else(|| "—".to_owned(), interval_words);
         let gflops = match (&finalist.result, &finalist.error) {
             (Some(result), _) => gflops_words(result.gflops),
             (None, Some(error)) => error.kind.to_string(),
             (None, None) => "—".to_owned(),
         };
-        table.row([name, gflops, ratio(finalist.versus_winner), ratio(finalist.versus_baseline)]);
+        table.row([name.clone(), gflops, ratio(finalist.versus_winner), ratio(finalist.versus_baseline)]);
     }
     table.print(out)?;
+    let loud = it
+        .finalists
+        .iter()
+        .zip(&names)
+        .filter_map(|(it, name)| Some((name.as_str(), it.result.as_ref()?.stats)));
+    if let Some(words) = spread_warning(loud) {
+        writeln!(out, "warning    {words}")?;
+    }
     if let Some(baseline) = &it.baseline {
         let of =
             if baseline.tried > 1 { format!(", the best of {} ways", baseline.tried) } else { String::new() };
@@ -135,7 +144,30 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagn
     if !winner.decisions.is_empty() {
         writeln!(out, "           {}", decision_words(&winner.decisions))?;
     }
+    if let Some(words) = it.finals.as_ref().and_then(tied_words) {
+        writeln!(out, "           {words}")?;
+    }
     Ok(())
+}
+
+/// Why there is no noise floor.
+fn no_floor(it: &Finals) -> &'static str {
+    match it.rounds {
+        ..LEAST_VALUES => "too few rounds to tell",
+        _ => "the clock was too unsteady to tell",
+    }
+}
+
+fn finalist_words(it: &Finalist) -> String {
+    let name = it.n.map(|it| it.to_string()).or_else(|| it.name.clone());
+    name.unwrap_or_else(|| "incumbent".to_owned())
+}
+
+/// Who may as well have won: `tied with 117, 80; fewer registers and less shared memory decide`.
+fn tied_words(it: &Finals) -> Option<String> {
+    let tied: Vec<String> = tied(it).into_iter().map(|at| finalist_words(&it.finalists[at])).collect();
+    (!tied.is_empty())
+        .then(|| format!("tied with {}; fewer registers, then less shared memory, decide", tied.join(", ")))
 }
 
 /// What each step of the winner's schedule is worth.
@@ -144,13 +176,14 @@ fn print_steps(steps: &[StepResult], out: &mut dyn Write) -> Result<(), Diagnost
         return Ok(());
     }
     writeln!(out)?;
-    let mut table = Table::new(["GFLOPS", "change", "after the step"]);
+    // Each was measured by itself, so that these are no ratios of pairs.
+    let mut table = Table::new(["GFLOPS", "unpaired", "after the step"]);
     let mut before: Option<f64> = None;
     for it in steps {
         let gflops = it.result.as_ref().map(|it| it.gflops);
         let change = match (it.no_effect, gflops.zip(before)) {
             (true, _) => "no effect".to_owned(),
-            (false, Some((now, before))) => format!("{:+.0} %", 100.0 * (now / before - 1.0)),
+            (false, Some((now, before))) => times_words(now / before),
             (false, None) => String::new(),
         };
         let value = match (gflops, &it.error) {
@@ -164,11 +197,6 @@ fn print_steps(steps: &[StepResult], out: &mut dyn Write) -> Result<(), Diagnost
     }
     table.print(out)?;
     Ok(())
-}
-
-/// `1.013 (1.011 to 1.016)`.
-pub(crate) fn interval_words(it: Interval) -> String {
-    format!("{:.3} ({:.3} to {:.3})", it.median, it.low, it.high)
 }
 
 /// `bm=64 ti=8x4x2`.

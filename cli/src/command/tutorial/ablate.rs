@@ -1,17 +1,22 @@
 //! `tilewright tutorial --ablate`: what each step of a rung is worth, by leaving it out.
 //!
 //! All schedules that build are verified and timed in one comparison, so that a step's worth is a ratio within rounds. The
-//! whole schedule takes part twice; what it shows against itself is the noise, and no smaller difference is told.
+//! whole schedule takes part twice; what it shows against itself is the noise floor, and verdicts are those of `compare`:
+//! that a step has no effect is told only where it is shown.
 
 use codegen::device::Machine;
 use ir::Target;
 use serde_json::{Value, json};
-use tuner::{Bench, Comparison, Failure, Measured, Settings, log::Interval};
+use tuner::{
+    Bench, Comparison, Failure, Measured, Ratio, Settings,
+    bench::{self, MARGIN},
+};
 
 use crate::{
     build::{Built, build},
     command::{
         climb::versus,
+        figures::{range_words, ratio_words, times_words},
         measure::{bench_error, case, compare, failure_words, gflops_words},
     },
     diagnostic::Diagnostic,
@@ -43,6 +48,7 @@ struct Row {
 enum Verdict {
     Helps,
     NoEffect,
+    CannotTell,
     Hurts,
     SameCode,
     Needed,
@@ -125,7 +131,7 @@ impl Ablation<'_> {
             self.ladder, self.rung, self.size
         )?;
         if let Some(it) = versus(whole, &found.candidates[1]) {
-            writeln!(out, "noise: the same program against itself {:.3} to {:.3}", it.low, it.high)?;
+            writeln!(out, "noise floor: the same program is {} as itself", ratio_words(&it, "as fast"))?;
         }
         writeln!(
             out,
@@ -161,8 +167,8 @@ impl Ablation<'_> {
             (_, _, Some(failure)) => cells.extend([dash(), dash(), dash(), format!("✗ {failure}")]),
             (Some(candidate), Some(ratio), None) => cells.extend([
                 found.candidates[candidate].gflops.map_or_else(dash, gflops_words),
-                format!("{:.2}x", ratio.median),
-                format!("{:.3} to {:.3}", ratio.low, ratio.high),
+                times_words(ratio.median),
+                ratio.interval().map_or_else(dash, range_words),
                 verdict(row, found).as_str().to_owned(),
             ]),
             (_, _, None) => cells.extend([dash(), dash(), dash(), Verdict::SameCode.as_str().to_owned()]),
@@ -216,21 +222,23 @@ impl Ablation<'_> {
 }
 
 /// How many times as fast the whole schedule is as the one without a step.
-fn worth(row: &Row, found: &Comparison) -> Option<Interval> {
+fn worth(row: &Row, found: &Comparison) -> Option<Ratio> {
     let measured = &found.candidates[row.candidate?];
-    versus(&found.candidates[0], measured).filter(|_| measured.failure.is_none())
+    versus(&found.candidates[0], measured)
 }
 
 fn verdict(row: &Row, found: &Comparison) -> Verdict {
-    let noise = versus(&found.candidates[0], &found.candidates[1]);
-    let (low, high) = noise.map_or((1.0, 1.0), |it| (it.low.min(1.0), it.high.max(1.0)));
+    let noise = versus(&found.candidates[0], &found.candidates[1]).and_then(|it| it.interval());
     match (worth(row, found), row.candidate, &row.without.program) {
         (_, _, Err(_)) => Verdict::Needed,
         (None, None, Ok(_)) => Verdict::SameCode,
         (None, Some(_), Ok(_)) => Verdict::Failed,
-        (Some(it), _, Ok(_)) if it.low > high => Verdict::Helps,
-        (Some(it), _, Ok(_)) if it.high < low => Verdict::Hurts,
-        (Some(_), _, Ok(_)) => Verdict::NoEffect,
+        (Some(it), _, Ok(_)) => match bench::verdict(MARGIN, it.interval(), noise) {
+            bench::Verdict::Faster => Verdict::Helps,
+            bench::Verdict::Slower => Verdict::Hurts,
+            bench::Verdict::Same => Verdict::NoEffect,
+            bench::Verdict::Ambiguous => Verdict::CannotTell,
+        },
     }
 }
 
@@ -239,6 +247,7 @@ impl Verdict {
         match self {
             Verdict::Helps => "helps",
             Verdict::NoEffect => "no effect",
+            Verdict::CannotTell => "cannot tell",
             Verdict::Hurts => "hurts",
             Verdict::SameCode => "no effect (the same code)",
             Verdict::Needed => "needed",

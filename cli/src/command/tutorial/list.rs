@@ -36,8 +36,8 @@ pub(super) fn list(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         return shell.json(&json!({"ok": true, "ladders": workloads::ladders().len()}));
     }
     table.print(shell.out)?;
-    writeln!(shell.out, "\n`tilewright tutorial LADDER` climbs one, `--step RUNG` shows one of its rungs")?;
-    Ok(())
+    writeln!(shell.out)?;
+    shell.say("`tilewright tutorial LADDER` climbs one, `--step RUNG` shows one of its rungs")
 }
 
 /// What a script computes on, in short: `f32, 1024`.

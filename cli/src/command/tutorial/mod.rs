@@ -150,7 +150,8 @@ impl Tutorial {
         let default = state_log().filter(|_| self.measure.log.is_none());
         let kept = default.map(|path| keep(&path, &records));
         if let Some(words) = kept.filter(|_| !shell.json) {
-            writeln!(shell.out, "\n{words}")?;
+            writeln!(shell.out)?;
+            shell.say(&words)?;
         }
         match climb.failures() {
             0 => Ok(()),

@@ -99,6 +99,45 @@ fn small_charts_are_exact() {
     insta::assert_snapshot!("roofline", roofline::draw(&view(&it)).unwrap().html());
 }
 
+/// The words at the marks of a roofline: class, left, top, right and bottom, about.
+fn words_of(svg: &str) -> Vec<(&str, [f64; 4])> {
+    let attribute = |tag: &'_ str, name: &str| -> Option<f64> {
+        tag.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+    };
+    let words = svg.split("<text").skip(1).filter_map(|it| {
+        let (tag, text) = it.split_once('>')?;
+        let class = tag.split("class=\"").nth(1)?.split('"').next()?;
+        let width = 8.0 * text.split('<').next()?.chars().count() as f64;
+        let (x, y) = (attribute(tag, "x")?, attribute(tag, "y")?);
+        let left = if tag.contains("\"end\"") { x - width } else { x };
+        // Of the word along the memory roof the place is that of its group.
+        (class.starts_with("halo") && (x, y) != (0.0, 0.0))
+            .then_some((class, [left, y - 11.0, left + width, y + 3.0]))
+    });
+    words.collect()
+}
+
+#[test]
+fn words_of_the_roofline_stand_on_no_other() {
+    for part in [0.3, 0.9, 0.97, 1.0, 1.01, 1.05, 1.2] {
+        for peak in [0.02, 0.3, 1.0] {
+            let mut it = fixture::gpu(40);
+            let best = it.finals.as_ref().unwrap().finalists[0].result.as_ref().unwrap().gflops;
+            it.finals.as_mut().unwrap().baseline.as_mut().unwrap().gflops = best * part;
+            it.head.machine.peak_gb_per_s = it.head.machine.peak_gb_per_s.map(|it| it * peak);
+            let svg = roofline::draw(&view(&it)).unwrap().html();
+            let words = words_of(&svg);
+            assert_eq!(words.len(), 3, "{svg}");
+            for (n, (one, a)) in words.iter().enumerate() {
+                for (other, b) in &words[n + 1..] {
+                    let apart = a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+                    assert!(apart, "{one} and {other} at {part}, {peak}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn the_same_log_gives_the_same_page() {
     let of = || page(&[view(&fixture::gpu(60))], &[]);
