@@ -84,8 +84,6 @@ pub enum BlockError {
         "block `{block}` does not start each of its sums once, in the first iteration of what is in loop `{loop_name}`"
     )]
     InitNotFirst { block: Name, loop_name: Name },
-    #[error("block `{block}` may run for some of the values of its iterators only")]
-    PartOfDomain { block: Name },
 }
 
 ir::codes!(BlockError {

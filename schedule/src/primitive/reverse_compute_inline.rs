@@ -62,7 +62,7 @@ impl Primitive for ReverseComputeInline {
         new.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         new.replace_block(&producer.name, |_| Stmt::Block(Arc::new(merged)));
         new.drop_unused_buffers();
-        moved::expect_covered(&new, &producer.name)?;
+        moved::expect_covered(func, &new, &producer.name)?;
         state.func = new;
         Ok(())
     }
