@@ -7,11 +7,15 @@
 use ir::{
     BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
+    solve::{self, Place},
 };
 
 use crate::{
     CrossBlockError, ScheduleError, ScheduleState,
-    check::{affine::tells_apart, overwrites::expect_one_value},
+    check::{
+        affine::{is_spatial, tells_apart},
+        overwrites::expect_one_value,
+    },
 };
 
 /// Refuses loops of one chain, outermost first, whose iterations may not run in another order.
@@ -31,7 +35,10 @@ pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), 
             continue;
         }
         for it in chain.iter().filter(|it| it.extent.as_int() != Some(1)) {
-            if !tells_apart(nest.block, &it.var, nest.bounds(), &|_| true) {
+            // Digits of reductions keep their order too: the first term, before which the sum begins, stays the first.
+            if !tells_apart(nest.block, &it.var, nest.bounds(), &|_| true)
+                && !is_spatial(nest.block, &it.var, nest.bounds())
+            {
                 return Err(ScheduleError::NotAffine {
                     name: it.var.clone(),
                     block: nest.block.name.clone(),
@@ -174,7 +181,10 @@ impl Parallel<'_> {
         let private =
             nest.accesses(Way::Write).iter().all(|access| is_private(self.func, &access.buffer, self.kind));
         let spatial = |iter: &ir::Iter| iter.kind == IterKind::Spatial;
-        if !private && !tells_apart(block, &it.var, nest.bounds(), &spatial) {
+        let is_told = || {
+            tells_apart(block, &it.var, nest.bounds(), &spatial) || is_spatial(block, &it.var, nest.bounds())
+        };
+        if !private && !is_told() {
             return Err(ScheduleError::NotAffine { name: it.var.clone(), block: block.name.clone() });
         }
         Ok(())
@@ -236,8 +246,20 @@ pub(crate) fn uncovered<'n, 'a>(
         !it.reaches(buffer, way) || covers(&whole, &it.touched_in_one(buffer, fixed, way), shape, &bounds)
     };
     others.iter().copied().find(|it| {
-        !writes_box(first, it.block, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)
+        let is_box = writes_box(first, it.block, buffer, fixed);
+        let by_boxes = is_box && covered(it, Way::Read) && covered(it, Way::Write);
+        !by_boxes && !covered_exactly(func, first, it, buffer)
     })
+}
+
+/// Whether the solver finds that what one block touches of a buffer was written before by another one, in the same
+/// iteration of all loops around both.
+fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name) -> bool {
+    let shared = &first.loops[..first.shared_loops(then)];
+    let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
+    let writes = first.places(buffer, Way::Write);
+    let is_written = |place: &Place| writes.iter().any(|it| solve::covers(&func.dims, it, place, &is_common));
+    [Way::Read, Way::Write].into_iter().all(|way| then.places(buffer, way).iter().all(is_written))
 }
 
 /// Whether a block reads what it writes, or reduces: then it must run once for each of its points.

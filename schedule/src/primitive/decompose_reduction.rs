@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
-    check::{affine::tells_apart, independent::uncovered, overwrites::by_place},
+    check::{
+        affine::{is_spatial, tells_apart},
+        independent::uncovered,
+        overwrites::by_place,
+    },
     nest,
 };
 
@@ -80,8 +84,9 @@ impl DecomposeReduction {
         }
         // A loop that the block repeats its work in would add to the same sums again after one init.
         let bounds = ir::region::bounds_of(func, &path);
-        let repeats =
-            |it: &&&Loop| it.extent.as_int() != Some(1) && !tells_apart(block, &it.var, &bounds, &|_| true);
+        let is_told =
+            |var: &Name| tells_apart(block, var, &bounds, &|_| true) || is_spatial(block, var, &bounds);
+        let repeats = |it: &&&Loop| it.extent.as_int() != Some(1) && !is_told(&it.var);
         if let Some(it) = path[at..].iter().find(repeats) {
             return Err(ScheduleError::NotAffine { name: it.var.clone(), block: self.block.clone() });
         }
@@ -117,7 +122,10 @@ impl DecomposeReduction {
         let mut once = starts_anew(nest).is_some() && nest.loops.iter().enumerate().skip(level).all(runs);
         init.each_store(&mut |store| {
             let place = Block { iters: by_place(block, store), ..block.clone() };
-            let shows = |it: &Loop| tells_apart(&place, &it.var, nest.bounds(), &|_| true);
+            let shows = |it: &Loop| {
+                tells_apart(&place, &it.var, nest.bounds(), &|_| true)
+                    || is_spatial(&place, &it.var, nest.bounds())
+            };
             once &= loops.iter().all(|it| it.extent.as_int() == Some(1) || shows(it));
         });
         if !once {
