@@ -1,9 +1,6 @@
 //! Proofs that what a place reads has been written, all of it, by another.
 
-use ir::{
-    Func, Index, Less, Name, region,
-    solve::{Problem, Writes, never_missed},
-};
+use ir::{Func, Index, Less, Name, region, solve};
 
 use super::sites::Site;
 
@@ -16,31 +13,8 @@ pub(crate) fn covers(
     read: &Site<'_>,
     is_fixed: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    covers_box(func, write, read, is_fixed) || misses_none(func, write, read, is_fixed)
-}
-
-/// Whether the solver finds that no element is missed.
-fn misses_none(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {
-    let own = write.variables().filter(|it| !is_fixed(&it.0));
-    let loops: Vec<_> = own.map(|(name, extent)| (name.clone(), primed(&name), extent)).collect();
-    let with = |name: &Name| loops.iter().find(|it| it.0 == *name).map(|it| Index::var(&it.1));
-    let writes = Writes {
-        loops: loops.iter().map(|it| (it.1.clone(), it.2.subst(&with))).collect(),
-        indices: write.indices.iter().map(|it| it.subst(&with)).collect(),
-        conditions: write.guards.iter().map(|it| it.subst(&with)).collect(),
-    };
-    let Some(misses) = writes.misses(&read.indices) else { return false };
-    let mut points = Problem::new();
-    func.dims.iter().for_each(|dim| points.dim(dim));
-    for (name, extent) in read.variables() {
-        points.index(&name, &extent);
-    }
-    read.guards.iter().for_each(|guard| points.less(guard));
-    never_missed(&points, &[misses])
-}
-
-fn primed(name: &Name) -> Name {
-    Name::new(format!("{name}'"))
+    covers_box(func, write, read, is_fixed)
+        || solve::covers(&func.dims, &write.place(), &read.place(), is_fixed)
 }
 
 fn covers_box(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {

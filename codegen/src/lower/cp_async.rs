@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ir::{
     Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Store,
-    Target, ThreadAxis, Value, arith::Bounds, axis_var,
+    Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
 };
 
 use super::{
-    exchange::pair_bounds,
+    exchange::{has_same, pair_bounds},
     flatten, marks,
     mechanism::{Obstacle, Question, replace_component},
     separate::Pair,
@@ -150,9 +150,10 @@ fn written_twice(question: &Question<'_>, nests: &[(Vec<&Loop>, &Block)]) -> Opt
                 let separated = pair.separated();
                 let own = a.loops[depth.min(a.loops.len())..].iter();
                 own.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1))
-                    .all(|it| separated.contains(&it.var))
+                    .all(|it| separated.contains(&it.var) || has_same(func, a, b, &it.var, &outer))
             } else {
                 pair.disjoint()
+                    || Meeting { a: &a.place(), b: &b.place(), dims: &func.dims, is_common: &outer }.never()
             };
             if !is_apart {
                 let (buffer, a, b) = (a.buffer, a.block_name(), b.block_name());

@@ -211,6 +211,9 @@ impl LowerError {
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
             LowerError::Exchange { axis, .. } if axis.is_thread() => "set the scope of the buffer to shared",
+            LowerError::Exchange { scope: "global", .. } => {
+                "compute the producer in a nest of its own, or set the scope of a temporary to shared: each block then has its own"
+            }
             LowerError::Exchange { .. } => {
                 "compute the producer at the same blockIdx loop, or in its own nest"
             }

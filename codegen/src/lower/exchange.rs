@@ -5,7 +5,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use ir::{Func, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var};
+use indexmap::IndexMap;
+use ir::{
+    Func, Index, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var,
+    solve::Meeting,
+};
 
 use super::{
     Context, LowerError,
@@ -29,8 +33,11 @@ use super::{
 ///   iteration of the outer one.
 pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, LowerError> {
     let sites = sites(&func, &context.target);
-    let roots: Vec<_> =
-        kernels::kernels(&func, &context.target).into_iter().map(|it| it.1.blocks()).collect();
+    let kernels = kernels::kernels(&func, &context.target);
+    let roots: Vec<_> = kernels.iter().map(|it| it.1.blocks()).collect();
+    // What cannot be launched is refused at the door.
+    let launches: Vec<_> =
+        kernels.iter().map(|it| kernels::launch(&func, it.1).unwrap_or_default()).collect();
     let kernel = |site: &Site<'_>| {
         let within =
             |it: &Vec<&ir::Block>| it.iter().any(|it| site.block.is_some_and(|block| block.name == it.name));
@@ -50,10 +57,11 @@ pub(crate) fn check_exchange(func: Func, context: &mut Context) -> Result<Func, 
         users.values().filter(owned).try_for_each(|it| parallel(&func, it))?;
         users.clear();
     }
-    for users in users.values().filter(|it| it.iter().any(|it| it.write)) {
+    for ((kernel, _), users) in users.iter().filter(|it| it.1.iter().any(|it| it.write)) {
+        let launch = kernel.map(|it| launches[it].clone()).unwrap_or_default();
         for write in users.iter().filter(|it| it.write) {
             for other in users {
-                check.pair(write, other, users)?;
+                check.pair(write, other, users, &launch)?;
             }
         }
     }
@@ -81,6 +89,20 @@ fn taint(sites: &[Site<'_>]) -> BTreeMap<Name, BTreeSet<Name>> {
     }
 }
 
+/// How wide a kernel is launched.
+type Launch = IndexMap<ThreadAxis, Index>;
+
+/// Which of the threads or blocks along an axis come somewhere.
+#[derive(PartialEq, Eq)]
+enum Runs {
+    /// The first one.
+    First,
+    /// Those below a number.
+    Below(Index),
+    /// All there are.
+    All,
+}
+
 struct Check<'a> {
     func: &'a Func,
     context: &'a Context,
@@ -96,7 +118,13 @@ impl Check<'_> {
         !site.mentions.contains(&around.var) && !site.updates() && !site.loads.iter().any(depends)
     }
 
-    fn pair(&self, write: &Site<'_>, other: &Site<'_>, users: &[&Site<'_>]) -> Result<(), LowerError> {
+    fn pair(
+        &self,
+        write: &Site<'_>,
+        other: &Site<'_>,
+        users: &[&Site<'_>],
+        launch: &Launch,
+    ) -> Result<(), LowerError> {
         let scope = self.func.buffers[write.buffer].scope;
         let bounds = LazyCell::new(|| pair_bounds(self.func, write, other));
         let separated = LazyCell::new(|| separated(self.func, write, other, &bounds));
@@ -113,36 +141,36 @@ impl Check<'_> {
             found
         };
         for axis in ThreadAxis::ALL {
-            let apart = || other.bound(axis).is_some() && separated.contains(&axis_var(axis));
-            let single = |it: &Site<'_>| it.bound(axis).is_none_or(|it| it.extent.as_int() == Some(1));
-            if single(write) && single(other) {
+            if launch.get(&axis).is_none_or(|it| it.as_int() == Some(1)) {
                 continue;
             }
+            let alone = [write, other].into_iter().all(|it| self.runs(it, axis) == Runs::First);
+            let is_apart = |var: &Name| separated.contains(var) || self.has_same(write, other, var);
+            let apart = || other.bound(axis).is_some() && is_apart(&axis_var(axis));
             if scope == Scope::Global
                 && !axis.is_thread()
                 && let Some(around) = across::settled(write, other, axis, &self.func.buffers)
             {
-                if !apart() {
+                if !(other.bound(axis).is_some() && separated.contains(&axis_var(axis))) {
                     self.meet(write, other, around)?;
                 }
                 continue;
             }
-            let Some(bound) = write.bound(axis) else {
-                if scope == Scope::Global && !axis.is_thread() && other.bound(axis).is_some() {
-                    return Err(self.exchange(write, other, axis));
-                }
-                continue;
-            };
             // Lanes meet in fragments by tensor intrinsics alone, which `lower_tensors` sees to.
             if scope == Scope::Fragment && scope.is_shared_along(axis) {
                 continue;
             }
-            let private = match scope {
-                Scope::Global => !axis.is_thread(),
-                Scope::Shared => !axis.is_thread() && !other.write,
-                Scope::Fragment | Scope::Local => !other.write,
-            };
-            if private && !apart() && !self.is_repeated(write, bound) && !self.lives_in(write, axis, scope) {
+            if scope == Scope::Global && !axis.is_thread() {
+                if !(alone
+                    || write.bound(axis).is_some() && apart()
+                    || self.repeats(write, other, axis, &is_apart))
+                {
+                    return Err(self.exchange(write, other, axis));
+                }
+                continue;
+            }
+            let private = !scope.is_shared_along(axis) && !other.write && !alone;
+            if private && !self.sees(write, other, axis, launch) && !self.lives_in(write, axis) && !apart() {
                 return Err(self.exchange(write, other, axis));
             }
             if !scope.is_registers() && axis.is_thread() {
@@ -150,6 +178,50 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether two accesses are by the same iteration of a variable wherever they meet.
+    fn has_same(&self, a: &Site<'_>, b: &Site<'_>, var: &Name) -> bool {
+        has_same(self.func, a, b, var, &|_| false)
+    }
+
+    /// Which of the threads or blocks along an axis come to a place.
+    fn runs(&self, site: &Site<'_>, axis: ThreadAxis) -> Runs {
+        match site.bound(axis) {
+            Some(it) if it.extent.as_int() == Some(1) => Runs::First,
+            Some(it) => Runs::Below(it.extent.clone()),
+            None if self.func.buffers[site.into].scope.is_shared_along(axis) => Runs::First,
+            None => Runs::All,
+        }
+    }
+
+    /// Whether all blocks along an axis write the same to global memory at the same time, as it were: what one of them
+    /// writes to an element is what any other writes there, whichever is the last.
+    fn repeats(
+        &self,
+        write: &Site<'_>,
+        other: &Site<'_>,
+        axis: ThreadAxis,
+        is_apart: &dyn Fn(&Name) -> bool,
+    ) -> bool {
+        let Some(bound) = write.bound(axis).filter(|_| write.order == other.order) else { return false };
+        let loads = write.loads.iter().filter_map(|it| self.taint.get(*it)).flatten();
+        let depends: BTreeSet<_> = write.mentions.iter().chain(loads).collect();
+        let inner = write.loops.iter().zip(write.variables()).filter(|it| depends.contains(&it.0.var));
+        self.is_repeated(write, bound) && inner.into_iter().all(|it| is_apart(&it.1.0))
+    }
+
+    /// Whether all that come to a read of private memory have come to the write too, which does the same for each.
+    fn sees(&self, write: &Site<'_>, read: &Site<'_>, axis: ThreadAxis, launch: &Launch) -> bool {
+        let Some(bound) = write.bound(axis) else { return true };
+        let bounds = Bounds::of_dims(self.func);
+        let reaches = |most: &Index| bounds.at_most(most, &bound.extent);
+        let come = match self.runs(read, axis) {
+            Runs::First => true,
+            Runs::Below(extent) => reaches(&extent),
+            Runs::All => launch.get(&axis).is_none_or(reaches),
+        };
+        come && self.is_repeated(write, bound)
     }
 
     /// Remembers that blocks meet in a buffer.
@@ -165,11 +237,11 @@ impl Check<'_> {
     }
 
     /// Whether the memory is taken anew in each iteration of a loop bound to the axis.
-    fn lives_in(&self, site: &Site<'_>, axis: ThreadAxis, scope: Scope) -> bool {
+    fn lives_in(&self, site: &Site<'_>, axis: ThreadAxis) -> bool {
         let home = self.context.homes.get(site.buffer).and_then(Option::as_ref);
         let depth = home.and_then(|home| site.loops.iter().position(|it| it.var == *home));
         let bound = site.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
-        scope != Scope::Global && matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
+        matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
     }
 
     /// Judges the iterations of a loop over threads that both accesses stand in, which may meet.
@@ -194,7 +266,7 @@ impl Check<'_> {
             }
             let fine = self.is_repeated(write, around)
                 && if other.write { self.is_repeated(other, around) } else { fresh() };
-            if !fine {
+            if !fine && !self.has_same_inside(write, other, depth, axis) {
                 let (block, buffer) = (write.block_name(), write.buffer.clone());
                 return Err(LowerError::Race { block, buffer, axis });
             }
@@ -202,7 +274,18 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Whether two accesses in one iteration of the outer loops are by the same thread wherever they meet.
+    fn has_same_inside(&self, a: &Site<'_>, b: &Site<'_>, depth: usize, axis: ThreadAxis) -> bool {
+        let blocks: Vec<_> = ThreadAxis::ALL.into_iter().filter(|it| !it.is_thread()).map(axis_var).collect();
+        let outer = |name: &Name| a.loops[..depth].iter().any(|it| it.var == *name);
+        has_same(self.func, a, b, &axis_var(axis), &|name| blocks.contains(name) || outer(name))
+    }
+
     fn exchange(&self, write: &Site<'_>, read: &Site<'_>, axis: ThreadAxis) -> LowerError {
+        if read.write {
+            let (block, buffer) = (write.block_name(), write.buffer.clone());
+            return LowerError::Race { block, buffer, axis };
+        }
         LowerError::Exchange {
             buffer: write.buffer.clone(),
             scope: self.func.buffers[write.buffer].scope.as_str(),
@@ -275,12 +358,25 @@ fn separated_inside(
     if pair.disjoint() { threads.into_iter().collect() } else { pair.separated() }
 }
 
+/// Whether two accesses are by the same iteration of a variable wherever they meet, exactly: guards and all.
+pub(crate) fn has_same(
+    func: &Func,
+    a: &Site<'_>,
+    b: &Site<'_>,
+    var: &Name,
+    is_common: &dyn Fn(&Name) -> bool,
+) -> bool {
+    let (x, y) = (a.place(), b.place());
+    Meeting { a: &x, b: &y, dims: &func.dims, is_common }.has_same(var)
+}
+
 /// Refuses parallel loops of a CPU whose iterations may meet in a buffer that they share.
 pub(crate) fn parallel(func: &Func, users: &[&Site<'_>]) -> Result<(), LowerError> {
     for write in users.iter().filter(|it| it.write) {
         for other in users {
             let shared = &write.loops[..write.shared_loops(other)];
-            for around in shared.iter().filter(|it| it.kind == LoopKind::Parallel) {
+            let shared = shared.iter().filter(|it| it.kind == LoopKind::Parallel);
+            for around in shared.filter(|it| it.extent.as_int() != Some(1)) {
                 if !parallel_apart(func, write, other, around) {
                     let (var, buffer) = (around.var.clone(), write.buffer.clone());
                     return Err(LowerError::ParallelRace { var, buffer });
@@ -300,5 +396,7 @@ fn parallel_apart(func: &Func, a: &Site<'_>, b: &Site<'_>, around: &Loop) -> boo
         bounds: &bounds,
         is_common: &|name| func.dims.contains(name) || outer.contains(&name),
     };
-    pair.disjoint() || pair.separated().contains(&around.var)
+    pair.disjoint()
+        || pair.separated().contains(&around.var)
+        || has_same(func, a, b, &around.var, &|name| outer.contains(&name))
 }

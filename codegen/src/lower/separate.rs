@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Index, IndexKind, Name, arith::Bounds};
+use ir::{Index, IndexKind, Name, arith::Bounds, solve::all_recombined};
 
 /// Two accesses to one buffer by two units of execution, and what the units have in common.
 pub(crate) struct Pair<'a> {
@@ -25,7 +25,6 @@ impl Pair<'_> {
     /// ones and the rest can make up must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
     pub(crate) fn separated(&self) -> BTreeSet<Name> {
         let mut dims = self.dimensions();
-        dims.extend(self.recombined(&dims));
         let mut equal = BTreeSet::new();
         loop {
             let before = equal.len();
@@ -35,7 +34,7 @@ impl Pair<'_> {
             if equal.len() == before {
                 break;
             }
-            dims.extend(joined(&equal).into_iter().map(|it| (it.clone(), it)));
+            dims.extend(self.joined(&equal).into_iter().map(|it| (it.clone(), it)));
         }
         same(&equal).filter_map(|it| it.as_var().cloned()).collect()
     }
@@ -58,31 +57,23 @@ impl Pair<'_> {
         })
     }
 
-    /// The dimensions, with `e floordiv c` and `e mod c` in two of them brought together to `e`.
+    /// The dimensions, and what quotients and remainders in them make together: what is equal in each dimension is
+    /// equal in any sum of them.
     fn dimensions(&self) -> Vec<(Index, Index)> {
         let simple = |it: &Index| self.bounds.simplify(it);
-        let mut dims: Vec<_> = self.a.iter().zip(self.b).map(|(a, b)| (simple(a), simple(b))).collect();
-        while let Some((high, low, a, b)) = pairs(&dims).find_map(|(high, low)| {
-            let (a, b) = (join(&dims[high].0, &dims[low].0)?, join(&dims[high].1, &dims[low].1)?);
-            (divisor(&dims[high].0) == divisor(&dims[high].1)).then_some((high, low, a, b))
-        }) {
-            dims[high] = (a, b);
-            dims.remove(low);
-        }
-        dims
+        let dims = self.a.iter().zip(self.b).map(|(a, b)| (simple(a), simple(b))).collect();
+        all_recombined(dims, self.bounds, &|factor| !factor.any_var(&|name| !(self.is_common)(name)))
     }
 
-    /// Sums of two dimensions in which quotient and remainder of something come together, though other terms stand
-    /// beside them: `(b*6 + t) floordiv 125 + b*2` and `(b*6 + t) mod 125*8 + v` are `b*2048 + t*8 + v`, as one loop cut
-    /// by 2048 was before it ran over rows of 1000. What is equal in each dimension is equal in any sum of them.
-    fn recombined(&self, dims: &[(Index, Index)]) -> Vec<(Index, Index)> {
-        let sum =
-            |low: &Index, high: &Index, by: i64| self.bounds.simplify(&(low.clone() + high.clone() * by));
-        let combine = |(high, low): (usize, usize)| {
-            let by = scale(&dims[high].0, &dims[low].0)?;
-            Some((sum(&dims[low].0, &dims[high].0, by), sum(&dims[low].1, &dims[high].1, by)))
+    /// What is equal because its quotient and remainder are.
+    fn joined(&self, equal: &BTreeSet<Match>) -> Vec<Index> {
+        let divides_alike = |it: &&Index| match it.kind() {
+            IndexKind::FloorDiv(_, by) => !by.any_var(&|name| !(self.is_common)(name)),
+            _ => false,
         };
-        pairs(dims).filter_map(combine).collect()
+        let each = same(equal).filter(divides_alike);
+        let each = each.flat_map(|high| same(equal).filter_map(move |low| join(high, low)));
+        each.filter(|it| !equal.contains(&(it.clone(), it.clone()))).collect()
     }
 
     fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Match>) {
@@ -225,36 +216,6 @@ fn join(high: &Index, low: &Index) -> Option<Index> {
         }
         _ => None,
     }
-}
-
-/// By what `high` is to be multiplied such that a quotient in it and the remainder in `low` come together.
-fn scale(high: &Index, low: &Index) -> Option<i64> {
-    let (high, low) = (Terms::of(high), Terms::of(low));
-    low.terms.iter().find_map(|(factor, atom)| {
-        let IndexKind::FloorMod(of, by) = atom.kind() else { return None };
-        let quotient = of.floor_div(by);
-        let (other, _) = high.terms.iter().find(|it| it.1 == quotient)?;
-        let whole = factor.checked_mul(by.as_int()?)?;
-        (whole % other == 0).then(|| whole / other)
-    })
-}
-
-fn divisor(index: &Index) -> Option<&Index> {
-    match index.kind() {
-        IndexKind::FloorDiv(_, by) => Some(by),
-        _ => None,
-    }
-}
-
-fn pairs(dims: &[(Index, Index)]) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let n = dims.len();
-    (0..n).flat_map(move |high| (0..n).map(move |low| (high, low))).filter(|(high, low)| high != low)
-}
-
-/// What is equal because its quotient and remainder are.
-fn joined(equal: &BTreeSet<Match>) -> Vec<Index> {
-    let each = same(equal).flat_map(|high| same(equal).filter_map(move |low| join(high, low)));
-    each.filter(|it| !equal.contains(&(it.clone(), it.clone()))).collect()
 }
 
 /// The terms that both sides have.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ir::axis_var;
 use ir::{
-    Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds,
+    Access, Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Stmt, Target, ThreadAxis,
+    arith::Bounds, solve::Place,
 };
 
 /// A read or write of a buffer, with all that stands around it.
@@ -28,6 +29,8 @@ pub(crate) struct Site<'a> {
     pub(crate) mentions: BTreeSet<Name>,
     /// What the assignment reads.
     pub(crate) loads: Vec<&'a Name>,
+    /// What the assignment writes.
+    pub(crate) into: &'a Name,
 }
 
 impl Site<'_> {
@@ -52,6 +55,12 @@ impl Site<'_> {
                 (it.var.clone(), it.extent.clone())
             }
         })
+    }
+
+    /// The place for questions about elements.
+    pub(crate) fn place(&self) -> Place {
+        let (indices, conditions) = (self.indices.clone(), self.guards.clone());
+        Place { indices, vars: self.variables().collect(), conditions }
     }
 
     /// How many loops from the outermost on this place shares with another.
@@ -110,6 +119,13 @@ struct Walk<'a> {
     out: Vec<Site<'a>>,
 }
 
+/// What all places of an assignment have alike.
+struct Assignment<'a> {
+    mentions: BTreeSet<Name>,
+    loads: Vec<&'a Name>,
+    into: &'a Name,
+}
+
 impl<'a> Walk<'a> {
     fn resolve(&self, index: &Index) -> Index {
         index.subst(&|name| self.env.iter().rev().find(|it| it.0 == name).map(|it| it.1.clone()))
@@ -150,8 +166,9 @@ impl<'a> Walk<'a> {
                 let around = self.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]).chain(&self.reduces);
                 around.for_each(|it| mentions.extend(it.vars()));
                 it.value.each_load(&mut |access| loads.push(&access.buffer));
-                it.value.each_load(&mut |access| self.site(access, false, &mentions, &loads));
-                self.site(&it.place, true, &mentions, &loads);
+                let assignment = Assignment { mentions, loads, into: &it.place.buffer };
+                it.value.each_load(&mut |access| self.site(access, false, &assignment));
+                self.site(&it.place, true, &assignment);
             }
         }
     }
@@ -177,7 +194,7 @@ impl<'a> Walk<'a> {
         self.reduces.truncate(reduces);
     }
 
-    fn site(&mut self, access: &'a Access, write: bool, mentions: &BTreeSet<Name>, loads: &[&'a Name]) {
+    fn site(&mut self, access: &'a Access, write: bool, of: &Assignment<'a>) {
         let less = |it: &Less| Less::new(self.on_axes(&it.lhs), self.on_axes(&it.rhs));
         self.out.push(Site {
             buffer: &access.buffer,
@@ -187,8 +204,9 @@ impl<'a> Walk<'a> {
             block: self.blocks.last().copied(),
             guards: self.guards.iter().map(less).collect(),
             order: self.out.len(),
-            mentions: mentions.clone(),
-            loads: loads.to_vec(),
+            mentions: of.mentions.clone(),
+            loads: of.loads.clone(),
+            into: of.into,
         });
     }
 }

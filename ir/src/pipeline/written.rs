@@ -15,10 +15,10 @@ pub(super) fn written(setting: &Setting<'_>, it: &Loop, reader: &Name, buffer: &
     touches.iter().enumerate().filter(|(_, it)| !it.write && it.block == *reader).all(|(n, read)| {
         let all = touches.iter().enumerate().rev().filter(|(_, it)| it.write);
         let before = all.clone().filter(|it| it.0 < n);
-        let mut misses: Vec<_> = before.filter_map(|it| apart(it.1, read).misses(&read.indices)).collect();
+        let mut misses: Vec<_> = before.map(|it| apart(it.1, read).misses(&read.indices)).collect();
         for (_, write) in all {
             let earlier = (0..shared(write, read)).rev();
-            misses.extend(earlier.filter_map(|at| earlier_in(write, read, at).misses(&read.indices)));
+            misses.extend(earlier.map(|at| earlier_in(write, read, at).misses(&read.indices)));
         }
         never_missed(&setting.problem_at(read), &misses)
     })

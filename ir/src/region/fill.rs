@@ -59,7 +59,7 @@ fn misses_none(
         indices: write.to_vec(),
         conditions: writer.block.guards.clone(),
     };
-    let Some(misses) = writes.misses(read) else { return false };
+    let misses = writes.misses(read);
     let mut points = Problem::new();
     reader.dims().iter().for_each(|dim| points.dim(dim));
     for (name, extent) in reader.variables() {

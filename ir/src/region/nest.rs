@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 
-use super::{Region, Way, bounds_of, is_relaxed, normal_at_loops, touched_normal};
+use super::{Region, Way, at_loops, bounds_of, is_relaxed, normal_at_loops, touched_normal};
 use crate::{
     Access, Block, Func, Index, Loop, Name, Stmt,
     arith::{Bounds, sum::Sum},
+    solve::Place,
 };
 
 /// A block and the loops around it.
@@ -127,6 +128,19 @@ impl<'a> Nest<'a> {
         });
         let all = self.accesses(way).iter().copied().zip(normal.iter().map(Vec::as_slice));
         all.filter(move |(it, _)| it.buffer == *buffer)
+    }
+
+    /// The places of a buffer that the block reads or writes.
+    pub fn places(&self, buffer: &Name, way: Way) -> Vec<Place> {
+        let around = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone()));
+        let inside = self.inside.iter().map(|(var, extent)| (Name::clone(var), extent.clone()));
+        let vars: Vec<_> = around.chain(inside).collect();
+        let place = |access| Place {
+            indices: at_loops(self.block, access),
+            vars: vars.clone(),
+            conditions: self.block.guards.clone(),
+        };
+        self.accesses_to(buffer, way).map(place).collect()
     }
 
     /// Whether the block reads or writes a buffer.

@@ -1,6 +1,6 @@
 //! Whether an element was written, by assignments that write one element at each of their points.
 
-use super::Problem;
+use super::{Place, Problem, invert::point_of};
 use crate::{Index, Less, Name, arith::Bounds};
 
 /// The most questions that are asked about one element.
@@ -18,42 +18,54 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// The ways in which an element may not be written, each as a condition that does not speak of the loops; none if
-    /// the assignment cannot be solved for the point at which it writes a given element.
+    /// The ways in which an element may not be written, each as a condition that does not speak of the loops.
     ///
-    /// It can be where each loop is in one subscript alone, with the factor one, or in none.
-    pub fn misses(&self, element: &[Index]) -> Option<Vec<Less>> {
-        let is_own = |name: &Name| self.loops.iter().any(|it| it.0 == *name);
-        let mut solved: Vec<(&Name, Index)> = Vec::new();
-        let mut out = Vec::new();
+    /// They are those in which one point is none that writes the element: the point that the subscripts, as digits of
+    /// mixed-radix numbers, say it is written at. If another point writes it, one of the ways is there all the same.
+    pub fn misses(&self, element: &[Index]) -> Vec<Less> {
+        let values = point_of(&self.loops, &self.indices, element);
+        let with = |name: &Name| values.get(name).cloned();
         let bounds = Bounds::default();
-        for (place, wanted) in self.indices.iter().zip(element) {
-            let free = self.loops.iter().find(|it| place.any_var(&|name| *name == it.0));
-            let Some((var, extent)) = free else {
-                out.push(Less::new(place.clone(), wanted.clone()));
-                out.push(Less::new(wanted.clone(), place.clone()));
-                continue;
-            };
-            let rest = bounds.simplify(&(place - &Index::var(var)));
-            if rest.any_var(&is_own) || extent.any_var(&is_own) || solved.iter().any(|it| it.0 == var) {
-                return None;
-            }
-            let value = wanted - &rest;
-            out.push(Less::new(value.clone(), Index::int(0)));
-            out.push(Less::new(extent.clone(), value.clone() + 1));
-            solved.push((var, value));
-        }
-        // A loop that does not matter to the place may as well be at its beginning, if it has one.
+        let mut out = Vec::new();
         for (var, extent) in &self.loops {
-            if !solved.iter().any(|it| it.0 == var) {
-                out.push(Less::new(extent.clone(), Index::int(1)));
-                solved.push((var, Index::int(0)));
+            let (value, extent) = (values[var].clone(), extent.subst(&with));
+            out.push(Less::new(value.clone(), Index::int(0)));
+            out.push(Less::new(extent, value + 1));
+        }
+        for (place, wanted) in self.indices.iter().zip(element) {
+            let place = place.subst(&with);
+            if !bounds.equal(&place, wanted) {
+                out.push(Less::new(place.clone(), wanted.clone()));
+                out.push(Less::new(wanted.clone(), place));
             }
         }
-        let with = |name: &Name| solved.iter().find(|it| it.0 == name).map(|it| it.1.clone());
         out.extend(self.conditions.iter().map(|it| Less::new(it.rhs.subst(&with), it.lhs.subst(&with) + 1)));
-        (!out.iter().any(|it| it.lhs.any_var(&is_own) || it.rhs.any_var(&is_own))).then_some(out)
+        out.retain(|it| bounds.prove(it) != Some(false));
+        out
     }
+}
+
+/// Whether each element that `read` touches is one that `write` touches too, while the common variables have the same
+/// values for both and all others of `write` run through theirs. `false` means not proved.
+pub fn covers(dims: &[Name], write: &Place, read: &Place, is_common: &dyn Fn(&Name) -> bool) -> bool {
+    let own = write.vars.iter().filter(|it| !dims.contains(&it.0) && !is_common(&it.0));
+    let own: Vec<_> = own.map(|(name, extent)| (name, Name::new(format!("{name}'")), extent)).collect();
+    let with = |name: &Name| own.iter().find(|it| it.0 == name).map(|it| Index::var(&it.1));
+    let writes = Writes {
+        loops: own.iter().map(|it| (it.1.clone(), it.2.subst(&with))).collect(),
+        indices: write.indices.iter().map(|it| it.subst(&with)).collect(),
+        conditions: write.conditions.iter().map(|it| it.subst(&with)).collect(),
+    };
+    // Common variables may run further for the reader than for the writer.
+    let is_known = |it: &&(Name, Index)| dims.contains(&it.0) || read.vars.contains(it);
+    let common = write.vars.iter().filter(|it| own.iter().all(|own| *own.0 != it.0) && !is_known(it));
+    let narrower = common.map(|(name, extent)| Less::new(Index::var(name), extent.clone()));
+    let writes = Writes { conditions: writes.conditions.iter().cloned().chain(narrower).collect(), ..writes };
+    let mut points = Problem::new();
+    dims.iter().for_each(|dim| points.dim(dim));
+    read.vars.iter().for_each(|(name, extent)| points.index(name, extent));
+    read.conditions.iter().for_each(|it| points.less(it));
+    never_missed(&points, &[writes.misses(&read.indices)])
 }
 
 /// Whether at each point some assignment writes the element, given the ways in which each may miss it.

@@ -11,8 +11,11 @@
 //! point, corners first; Fourier-Motzkin elimination with integer rounding, in the spirit of Pugh's Omega test, looks
 //! for a contradiction; and a long search that eliminates at its nodes comes last.
 
+mod digits;
 mod eliminate;
+mod invert;
 mod linear;
+mod meet;
 mod missed;
 mod propagate;
 mod search;
@@ -22,7 +25,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use missed::{Writes, never_missed};
+pub use meet::{Meeting, Place, all_recombined};
+pub use missed::{Writes, covers, never_missed};
 
 use self::{
     search::{Found, Search},

@@ -4,7 +4,13 @@
 //! in which no two digits overlap. Then the values of the iterators determine every digit, and a loop whose digits
 //! are all there is told apart: no two of its iterations run the block with the same iterator values.
 
-use ir::{Block, Func, Index, IndexKind, Iter, Less, Loop, Name, arith::Bounds, region::bounds_of};
+use indexmap::IndexSet;
+use ir::{
+    Block, Func, Index, IndexKind, Iter, IterKind, Less, Loop, Name,
+    arith::Bounds,
+    region::bounds_of,
+    solve::{Meeting, Place},
+};
 
 /// A part of a loop variable: `(var floordiv lower) mod extent`, without the `mod` where `extent` is `None`.
 struct Digit {
@@ -13,7 +19,40 @@ struct Digit {
     extent: Option<Index>,
 }
 
-/// Whether the iterators for which `counts` holds determine the value of loop `var`, given all other iterators.
+/// Whether the spatial iterators of a block determine the value of loop `var`, which no other iterator speaks of: wherever
+/// they have the same values, so has it. The solver is asked, which considers the guards of the block as well.
+///
+/// `bounds` knows the loops around the block. `false` means not proved.
+pub(crate) fn is_spatial(block: &Block, var: &Name, bounds: &Bounds) -> bool {
+    let (spatial, others): (Vec<_>, Vec<_>) = block.iters.iter().partition(|it| it.kind == IterKind::Spatial);
+    if others.iter().any(|it| it.binding.any_var(&|name| name == var)) {
+        return false;
+    }
+    let indices: Vec<_> = spatial.iter().map(|it| it.binding.clone()).collect();
+    if !indices.iter().any(|it| it.any_var(&|name| name == var)) {
+        return false;
+    }
+    let conditions = block.guards.clone();
+    let mut names: IndexSet<Name> = indices.iter().flat_map(Index::vars).collect();
+    names.extend(conditions.iter().flat_map(|it| [it.lhs.vars(), it.rhs.vars()]).flatten());
+    // Extents speak of variables further outside.
+    let mut at = 0;
+    while let Some(name) = names.get_index(at) {
+        let of_extent = bounds.extent(name).map(Index::vars).unwrap_or_default();
+        names.extend(of_extent);
+        at += 1;
+    }
+    let extent = |name: &Name| Some((name.clone(), bounds.extent(name)?.clone()));
+    let vars = names.iter().filter_map(extent).collect();
+    let dims: Vec<_> = names.iter().filter(|it| bounds.extent(it).is_none()).cloned().collect();
+    if dims.iter().any(|it| bounds.interval(&Index::var(it)).0.is_none_or(|least| least < 1)) {
+        return false; // Of what is neither loop nor dimension nothing is known.
+    }
+    let place = Place { indices, vars, conditions };
+    Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false }.has_same(var)
+}
+
+/// Whether the iterators for which `counts` holds determine the value of loop `var` as digits of numbers.
 ///
 /// `bounds` knows the loops around the block. `false` means not proved.
 pub(crate) fn tells_apart(

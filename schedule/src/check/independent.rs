@@ -7,11 +7,13 @@
 use ir::{
     BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
+    solve::{self, Place},
 };
 
 use crate::{
     CrossBlockError, ScheduleError, ScheduleState,
     check::{
+        affine::is_spatial,
         once::{are_digits_in_one, never_alike, starts_anew},
         overwrites::expect_one_value,
     },
@@ -39,6 +41,7 @@ pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), 
         }
         for it in chain.iter().filter(|it| it.extent.as_int() != Some(1)) {
             let tells_apart = are_digits_in_one(nest, &it.var, top, &|_| true)
+                || is_spatial(nest.block, &it.var, nest.bounds())
                 || nest.block.init.is_none() && never_alike(func, nest, &it.var, top, &|_| true);
             if !tells_apart {
                 return Err(ScheduleError::NotAffine {
@@ -197,6 +200,7 @@ impl Parallel<'_> {
         let spatial = |iter: &ir::Iter| iter.kind == IterKind::Spatial;
         let tells_apart = || {
             are_digits_in_one(nest, &it.var, self.level, &spatial)
+                || is_spatial(block, &it.var, nest.bounds())
                 || never_alike(self.func, nest, &it.var, self.level, &spatial)
         };
         if !private && !self.has_own(nest) && !tells_apart() {
@@ -261,8 +265,20 @@ pub(crate) fn uncovered<'n, 'a>(
         !it.reaches(buffer, way) || covers(&whole, &it.touched_in_one(buffer, fixed, way), shape, &bounds)
     };
     others.iter().copied().find(|it| {
-        !writes_box(first, it.block, buffer, fixed) || !covered(it, Way::Read) || !covered(it, Way::Write)
+        let is_box = writes_box(first, it.block, buffer, fixed);
+        let by_boxes = is_box && covered(it, Way::Read) && covered(it, Way::Write);
+        !by_boxes && !covered_exactly(func, first, it, buffer)
     })
+}
+
+/// Whether the solver finds that what one block touches of a buffer was written before by another one, in the same
+/// iteration of all loops around both.
+fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name) -> bool {
+    let shared = &first.loops[..first.shared_loops(then)];
+    let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
+    let writes = first.places(buffer, Way::Write);
+    let is_written = |place: &Place| writes.iter().any(|it| solve::covers(&func.dims, it, place, &is_common));
+    [Way::Read, Way::Write].into_iter().all(|way| then.places(buffer, way).iter().all(is_written))
 }
 
 /// Whether a block reads what it writes, or reduces: then it must run once for each of its points.

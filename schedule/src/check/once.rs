@@ -10,7 +10,10 @@ use ir::{
     solve::{Problem, Writes, never_missed},
 };
 
-use super::{affine::tells_apart, independent::accumulates};
+use super::{
+    affine::{is_spatial, tells_apart},
+    independent::accumulates,
+};
 use crate::{BlockError, ScheduleError};
 
 /// Whether the iterators for which `counts` holds are digits that determine the value of loop `var` while the outermost
@@ -112,6 +115,7 @@ pub(crate) fn expect_told_apart(func: &Func, nest: &Nest<'_>, fixed: usize) -> R
     let in_order = nest.block.init.is_none() || !nest.loops.iter().any(|it| is_mixed(nest.block, it));
     let tells_apart = |var: &Name, level: usize| {
         are_digits_in_one(nest, var, fixed, &|_| true)
+            || is_spatial(nest.block, var, nest.bounds())
             // Two iterations differ first in some loop.
             || in_order && never_alike(func, nest, var, level, &|_| true)
     };
@@ -209,9 +213,7 @@ impl Points<'_> {
             indices: self.iters.iter().map(|it| it.binding.clone()).collect(),
             conditions: self.nest.block.guards.clone(),
         };
-        let Some(misses) = writes.misses(&values.iter().map(Index::var).collect::<Vec<_>>()) else {
-            return false;
-        };
+        let misses = writes.misses(&values.iter().map(Index::var).collect::<Vec<_>>());
         let mut points = Problem::new();
         self.func.dims.iter().for_each(|dim| points.dim(dim));
         let is_inner = |name: &Name| self.inner.iter().any(|it| it.var == *name);

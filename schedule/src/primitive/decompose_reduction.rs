@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
     check::{
-        affine::tells_apart,
+        affine::{is_spatial, tells_apart},
         independent::uncovered,
         once::{expect_start, expect_told_apart},
         overwrites::by_place,
@@ -118,7 +118,10 @@ impl DecomposeReduction {
         let mut once = starts_anew(nest).is_some() && nest.loops.iter().enumerate().skip(level).all(runs);
         init.each_store(&mut |store| {
             let place = Block { iters: by_place(block, store), ..block.clone() };
-            let shows = |it: &Loop| tells_apart(&place, &it.var, nest.bounds(), &|_| true);
+            let shows = |it: &Loop| {
+                tells_apart(&place, &it.var, nest.bounds(), &|_| true)
+                    || is_spatial(&place, &it.var, nest.bounds())
+            };
             once &= loops.iter().all(|it| it.extent.as_int() == Some(1) || shows(it));
         });
         if !once {

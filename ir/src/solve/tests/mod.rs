@@ -2,6 +2,7 @@
 
 mod cases;
 mod properties;
+mod tiles;
 
 use super::{Answer, Problem};
 use crate::{Index, Less, Name};

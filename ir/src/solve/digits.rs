@@ -1,0 +1,58 @@
+//! Equations in which quotients and remainders of one sum stand apart, brought together.
+
+use crate::{
+    Index,
+    arith::{
+        Bounds,
+        sum::{Atom, Sum, Term},
+    },
+};
+
+/// By what `high` is to be multiplied for a remainder in `low` to meet the quotient in `high` that belongs to it, and
+/// the sum `low + high * factor`, in which there are fewer quotients and remainders than in both.
+///
+/// `e mod 5` and `e floordiv 5` make `e`; `e mod 3` and `(e floordiv 3) mod 6` make `e mod 18`; and other terms may stand
+/// beside them. Thus are the digits of a mixed-radix number, as a fused loop leaves them, one number again.
+pub(super) fn recombined(high: &Index, low: &Index, bounds: &Bounds) -> Option<(Index, Index)> {
+    let (high, low) = (bounds.sum(high), bounds.sum(low));
+    let apart = ratios(&high) + ratios(&low);
+    low.terms.iter().filter_map(|it| Some((it.coef, modulus(it)?))).find_map(|(coef, modulus)| {
+        high.terms.iter().filter(|it| is_ratio(it)).find_map(|it| {
+            let factor = match modulus.as_constant() {
+                Some(modulus) => Index::int(divided(coef.checked_mul(modulus)?, it.coef)?),
+                None => bounds.index(modulus) * divided(coef, it.coef)?,
+            };
+            let sum = bounds.sum(&(bounds.index(&low) + bounds.index(&high) * factor.clone()));
+            (ratios(&sum) < apart).then(|| (factor, bounds.index(&sum)))
+        })
+    })
+}
+
+/// The quotient where nothing is left.
+fn divided(a: i64, by: i64) -> Option<i64> {
+    (a.checked_rem(by)? == 0).then(|| a.checked_div(by))?
+}
+
+fn modulus(term: &Term) -> Option<&Sum> {
+    match &term.atoms[..] {
+        [Atom::Mod(pair)] => Some(&pair.1),
+        _ => None,
+    }
+}
+
+fn is_ratio(term: &Term) -> bool {
+    matches!(&term.atoms[..], [Atom::Div(_) | Atom::Mod(_)])
+}
+
+/// How many quotients and remainders there are, those in others counted too.
+fn ratios(sum: &Sum) -> usize {
+    sum.terms.iter().flat_map(|it| &it.atoms).map(ratios_of).sum()
+}
+
+fn ratios_of(atom: &Atom) -> usize {
+    match atom {
+        Atom::Div(pair) | Atom::Mod(pair) => 1 + ratios(&pair.0) + ratios(&pair.1),
+        Atom::Min(pair) | Atom::Max(pair) | Atom::Xor(pair) => ratios(&pair.0) + ratios(&pair.1),
+        Atom::Var(_) | Atom::Opaque(_) => 0,
+    }
+}

@@ -1,0 +1,131 @@
+//! Whether two places of a program can be the same element.
+
+use super::{Answer, LARGEST, Problem, digits::recombined};
+use crate::{Index, IndexKind, Less, Name, arith::Bounds};
+
+/// So many equations are made of others, at most.
+const MOST_EQUATIONS: usize = 16;
+
+/// A place that a program touches: an element at each point of its variables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The element.
+    pub indices: Vec<Index>,
+    /// The variables, outer ones first, each from zero up to its extent. One that is there twice has the smaller one.
+    pub vars: Vec<(Name, Index)>,
+    /// What must hold for the place to be touched.
+    pub conditions: Vec<Less>,
+}
+
+/// Two places in one buffer. The variables of the one are not those of the other, unless they are common.
+pub struct Meeting<'a> {
+    /// The one.
+    pub a: &'a Place,
+    /// The other.
+    pub b: &'a Place,
+    /// The symbolic dimensions, which are at least one.
+    pub dims: &'a [Name],
+    /// The variables with the same value on both sides.
+    pub is_common: &'a dyn Fn(&Name) -> bool,
+}
+
+impl Meeting<'_> {
+    /// Whether it is proved that they are never the same element.
+    pub fn never(&self) -> bool {
+        self.refuted(&[])
+    }
+
+    /// Whether it is proved that a variable of both has one value on both sides wherever they are the same element.
+    pub fn has_same(&self, var: &Name) -> bool {
+        let (a, b) = (Index::var(var), Index::var(&self.second(var)));
+        let mirrored = self.a == self.b;
+        let less = Less::new(a.clone(), b.clone());
+        self.refuted(&[less]) && (mirrored || self.refuted(&[Less::new(b, a)]))
+    }
+
+    fn second(&self, name: &Name) -> Name {
+        if self.is_dim(name) || (self.is_common)(name) { name.clone() } else { Name::new(format!("{name}'")) }
+    }
+
+    fn is_dim(&self, name: &Name) -> bool {
+        self.dims.contains(name)
+    }
+
+    /// Whether they never meet where these conditions hold as well.
+    ///
+    /// Products and divisors that are no constants are hard on the solver: where it gives up, it is asked again without
+    /// them, with the sums instead that quotients and remainders make together.
+    fn refuted(&self, more: &[Less]) -> bool {
+        let with = |name: &Name| Some(Index::var(&self.second(name)));
+        let there = self.b.indices.iter().map(|it| it.subst(&with));
+        let equal: Vec<_> = self.a.indices.iter().cloned().zip(there).collect();
+        let mut conditions = more.to_vec();
+        conditions.extend(self.a.conditions.iter().cloned());
+        conditions.extend(self.b.conditions.iter().map(|it| it.subst(&with)));
+        let mut vars = self.a.vars.clone();
+        vars.extend(self.b.vars.iter().map(|(name, extent)| (self.second(name), extent.subst(&with))));
+
+        match self.solve(&vars, &equal, &conditions) {
+            Answer::Never => true,
+            Answer::Point(_) => false,
+            Answer::Unknown => {
+                let mut bounds = Bounds::default();
+                self.dims.iter().for_each(|it| bounds.insert_dim(it));
+                vars.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+                let mut equal = all_recombined(equal, &bounds, &|_| true);
+                equal.retain(|(a, b)| is_linear(a) && is_linear(b));
+                conditions.retain(|it| is_linear(&it.lhs) && is_linear(&it.rhs));
+                for (_, extent) in vars.iter_mut().filter(|it| !is_linear(&it.1)) {
+                    *extent = Index::int(LARGEST);
+                }
+                self.solve(&vars, &equal, &conditions).is_never()
+            }
+        }
+    }
+
+    fn solve(&self, vars: &[(Name, Index)], equal: &[(Index, Index)], conditions: &[Less]) -> Answer {
+        let mut problem = Problem::new();
+        self.dims.iter().for_each(|dim| problem.dim(dim));
+        vars.iter().for_each(|(name, extent)| problem.index(name, extent));
+        equal.iter().for_each(|(a, b)| problem.equal(a, b));
+        conditions.iter().for_each(|it| problem.less(it));
+        problem.solve()
+    }
+}
+
+/// The equations, and whatever sums of two of them there are in which quotients and remainders come together on both
+/// sides, sums of sums included. The factor by which one is multiplied has to be the same on both sides, so `is_common`
+/// says of one that looks the same whether it is.
+pub fn all_recombined(
+    mut equal: Vec<(Index, Index)>,
+    bounds: &Bounds,
+    is_common: &dyn Fn(&Index) -> bool,
+) -> Vec<(Index, Index)> {
+    let mut tried = 0;
+    while tried < equal.len() && equal.len() < MOST_EQUATIONS {
+        for other in 0..tried {
+            for (high, low) in [(tried, other), (other, tried)] {
+                let ((high_a, high_b), (low_a, low_b)) = (&equal[high], &equal[low]);
+                let (a, b) = (recombined(high_a, low_a, bounds), recombined(high_b, low_b, bounds));
+                let sum = a.zip(b).filter(|(a, b)| a.0 == b.0 && is_common(&a.0)).map(|(a, b)| (a.1, b.1));
+                equal.extend(sum.filter(|it| !equal.contains(it)));
+            }
+        }
+        tried += 1;
+    }
+    equal
+}
+
+/// Whether products and quotients have a constant among the two.
+fn is_linear(index: &Index) -> bool {
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => true,
+        IndexKind::Mul(a, b) => {
+            (a.as_int().is_some() || b.as_int().is_some()) && is_linear(a) && is_linear(b)
+        }
+        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => b.as_int().is_some() && is_linear(a),
+        IndexKind::Add(a, b) | IndexKind::Min(a, b) | IndexKind::Max(a, b) | IndexKind::Xor(a, b) => {
+            is_linear(a) && is_linear(b)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Tiles that are filled by a fused loop which is split over threads, as proofs see them.
+
+use std::collections::BTreeSet;
+
+use super::read;
+use crate::{
+    Index, Less, Name,
+    arith::Bounds,
+    solve::{Meeting, Place, Problem, Writes, never_missed},
+};
+
+const THREADS: [i64; 5] = [4, 8, 16, 32, 96];
+
+/// Each element of a tile by a thread of its own: `f = o*threads + t` with the subscripts `f floordiv columns` and `f mod
+/// columns`, in the form that a schedule leaves them in.
+struct Fill {
+    indices: Vec<Index>,
+    loops: Vec<(Name, Index)>,
+    guard: Less,
+}
+
+impl Fill {
+    /// The subscripts are digits of a fused loop, the outermost one first; `sizes` are those of the tile.
+    fn of(digits: &[String], sizes: &[i64], threads: i64) -> Fill {
+        let all: i64 = sizes.iter().product();
+        let loops = vec![
+            (Name::new("o"), Index::int((all + threads - 1) / threads)),
+            (Name::new("t"), Index::int(threads)),
+        ];
+        let mut bounds = Bounds::default();
+        loops.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+        let fused = format!("(o*{threads} + t)");
+        let indices = digits.iter().map(|it| bounds.simplify(&read(&it.replace('f', &fused)))).collect();
+        let guard = bounds.simplify_less(&Less::new(read(&fused), Index::int(all)));
+        Fill { indices, loops, guard }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            indices: self.indices.clone(),
+            vars: self.loops.clone(),
+            conditions: vec![self.guard.clone()],
+        }
+    }
+
+    /// Whether no two iterations of a loop touch one element.
+    fn tells_apart(&self, var: &str) -> bool {
+        let place = self.place();
+        Meeting { a: &place, b: &place, dims: &[], is_common: &|_| false }.has_same(&Name::new(var))
+    }
+
+    /// Whether no element of the tile is left out.
+    fn fills(&self, sizes: &[i64]) -> bool {
+        let mut points = Problem::new();
+        let names: Vec<_> = (0..sizes.len()).map(|n| Name::new(format!("e{n}"))).collect();
+        names.iter().zip(sizes).for_each(|(name, size)| points.index(name, &Index::int(*size)));
+        let element: Vec<_> = names.iter().map(Index::var).collect();
+        let writes = Writes {
+            loops: self.loops.clone(),
+            indices: self.indices.clone(),
+            conditions: vec![self.guard.clone()],
+        };
+        never_missed(&points, &[writes.misses(&element)])
+    }
+
+    /// The elements that are touched, and whether one of them is touched twice.
+    fn touched(&self) -> (BTreeSet<Vec<i64>>, bool) {
+        let (mut out, mut twice) = (BTreeSet::new(), false);
+        let [outer, threads] = [0, 1].map(|n: usize| self.loops[n].1.as_int().expect("a constant"));
+        for (o, t) in (0..outer).flat_map(|o| (0..threads).map(move |t| (o, t))) {
+            let value = |name: &Name| Some(if name.as_str() == "o" { o } else { t });
+            let eval = |it: &Index| it.eval(&value).expect("a value");
+            if eval(&self.guard.lhs) < eval(&self.guard.rhs) {
+                twice |= !out.insert(self.indices.iter().map(eval).collect());
+            }
+        }
+        (out, twice)
+    }
+}
+
+#[test]
+fn tiles_of_any_sides_are_filled_by_any_threads() {
+    for threads in THREADS {
+        for (rows, columns) in (1..=12).flat_map(|rows| (1..=12).map(move |columns| (rows, columns))) {
+            let fill = Fill::of(&[format!("f/{columns}"), format!("f%{columns}")], &[rows, columns], threads);
+            let case = format!("{rows} x {columns} by {threads}: {:?}", fill.indices);
+            assert!(fill.tells_apart("t") && fill.tells_apart("o"), "{case} may write one element twice");
+            assert!(fill.fills(&[rows, columns]), "{case} may leave one out");
+        }
+    }
+}
+
+#[test]
+fn tiles_of_three_sides_are_filled_too() {
+    for threads in THREADS {
+        for sizes in [[6, 6, 3], [5, 7, 3], [3, 1, 5], [2, 9, 7], [1, 1, 10], [10, 11, 12]] {
+            let [_, y, x] = sizes;
+            let fill =
+                Fill::of(&[format!("f/{}", y * x), format!("f/{x}%{y}"), format!("f%{x}")], &sizes, threads);
+            let case = format!("{sizes:?} by {threads}: {:?}", fill.indices);
+            assert!(fill.tells_apart("t") && fill.tells_apart("o"), "{case} may write one element twice");
+            assert!(fill.fills(&sizes), "{case} may leave one out");
+        }
+    }
+}
+
+/// Digits that do not fit each other: what is claimed is true.
+#[test]
+fn digits_that_overlap_or_leave_gaps_are_found_out() {
+    let mut found = [0, 0];
+    for threads in [4, 8] {
+        for (by, modulo) in (1..=6).flat_map(|by| (1..=6).map(move |modulo| (by, modulo))) {
+            for (rows, columns) in [(2, 3), (4, 3), (3, 5), (2, 6)] {
+                let fill = Fill::of(&[format!("f/{by}"), format!("f%{modulo}")], &[rows, columns], threads);
+                let (elements, twice) = fill.touched();
+                let case = format!("{rows} x {columns} as /{by} and %{modulo} by {threads}");
+                if fill.tells_apart("t") && fill.tells_apart("o") {
+                    assert!(!twice, "{case} writes one element twice");
+                    found[0] += 1;
+                }
+                if fill.fills(&[rows, columns]) {
+                    let is_in = |row, column| elements.contains(&vec![row, column]);
+                    assert!((0..rows).all(|row| (0..columns).all(|column| is_in(row, column))), "{case}");
+                    found[1] += 1;
+                }
+            }
+        }
+    }
+    assert!(found.iter().all(|it| *it > 0), "{found:?}");
+}
+
+/// Rows of a symbolic number of columns: quotient and remainder are the fused loop again.
+#[test]
+fn a_symbolic_fused_loop_is_told_apart() {
+    let name = Name::new;
+    let place = Place {
+        indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%n")],
+        vars: vec![(name("o"), read("(m*n + 255)/256")), (name("t"), Index::int(256))],
+        conditions: vec![Less::new(read("o*256 + t"), read("m*n"))],
+    };
+    let dims = [name("m"), name("n")];
+    let meeting = Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false };
+    assert!(meeting.has_same(&name("t")) && meeting.has_same(&name("o")));
+    let short = Place { indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%m")], ..place.clone() };
+    let meeting = Meeting { a: &short, b: &short, dims: &dims, is_common: &|_| false };
+    assert!(!meeting.has_same(&name("t")));
+}
