@@ -259,6 +259,33 @@ fn rows_of_products_stop_at_the_edge() {
 }
 
 #[test]
+fn triangles_are_counted_as_they_are() {
+    let program = |n: i64, extents: [&str; 2]| {
+        let [j, k] = extents;
+        let text = format!(
+            "func triangle
+  in A: f32[{n}]
+  out B: f32[{n}]
+
+  for i in 0..{n}
+    for j in 0..{j}
+      for k in 0..{k}
+        block B(v: {n} = i)
+          B[v] = A[v] * A[v] + A[v]
+"
+        );
+        cost::flops(&text::parse(&text).unwrap(), &sizes(&[]))
+    };
+    assert_eq!(program(64, ["i + 1", "1"]), Some(2 * 64 * 65 / 2));
+    assert_eq!(program(9, ["(i + 1) mod 3", "j + 1"]), Some(2 * 3 * (1 + 3)));
+    assert_eq!(program(64, ["i + 1", "j + 1"]), Some(2 * 64 * 65 * 66 / 6));
+    assert_eq!(program(64, ["i - 7", "2"]), Some(2 * 2 * 56 * 57 / 2));
+    // Too many to go through; the middle stands for all, exactly where an extent is affine in one loop.
+    assert_eq!(program(1 << 30, ["i + 1", "1"]), Some((1 << 30) * ((1 << 30) + 1)));
+    assert_eq!(program(i64::MAX, ["i + 1", "1"]), None);
+}
+
+#[test]
 fn costs_are_those_of_the_text() {
     let func = text::parse(STAGES).unwrap();
     assert_eq!(cost::flops(&func, &sizes(&[("n", 3)])), Some(3 * 7 * 3));
