@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Block, DType, Index, Iter, Loop, Name, Stmt, Swizzle, ThreadAxis};
+use crate::{Block, DType, Index, Iter, Literal, Loop, Name, Stmt, Swizzle, ThreadAxis};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,6 +13,9 @@ pub struct Func {
     pub name: Name,
     /// Symbolic dimensions: sizes known only when the program runs, each at least 1.
     pub dims: Vec<Name>,
+    /// How far an output may be from what exact arithmetic gives, in parts of the output's largest magnitude: an `f64`
+    /// from zero. Without one each element has bounds of its own ([`crate::reference::Near`]).
+    pub tolerance: Option<Literal>,
     /// The buffers: inputs and outputs in parameter order, temporaries as they were made.
     pub buffers: IndexMap<Name, Buffer>,
     /// What it does.

@@ -40,7 +40,8 @@
 //!         C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 //! ```
 //!
-//! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. Buffers stand
+//! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. The first line may end with how
+//! far outputs may be from exact ones: `func matmul(n) tolerance 0.001f64`. Buffers stand
 //! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
 //! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
 //! binding`, then its guards after `if`, joined by `&&`. Annotations stand last, in `#{…}`; a key that is no
@@ -74,6 +75,7 @@ mod kept;
 mod kernel;
 mod mechanism;
 mod name;
+mod near;
 pub mod number;
 pub mod pipeline;
 pub mod reference;

@@ -1,24 +1,29 @@
-//! Lazy evaluation of an unscheduled program: single elements, in `f64` without rounding in between.
+//! What the elements of a program's outputs must be: exact, with bounds for machines, without computing the rest.
 //!
-//! It tells what an element should be without computing the rest: only what the element depends on is evaluated,
-//! and elements of intermediate buffers are remembered. Floats of every type are computed in `f64`; integers wrap
-//! as they do on a machine.
+//! Each element is computed in `f64` without rounding in between, together with how far a machine's may be from it
+//! ([`Near`]); integers wrap as they do on a machine. A program as a workload makes it is *plain*: each buffer is
+//! written by one block without guards over whole loops. Of such a program only what an element depends on is
+//! evaluated, and elements of intermediate buffers are remembered. Any other program, with guards, several writers,
+//! temporaries that are refilled, or an earlier schedule, runs as a whole where it is short; of a longer one runs the slice
+//! that the wanted elements depend on.
 
 mod dot;
-
-use std::collections::HashMap;
+mod general;
+mod plain;
+mod slice;
+mod span;
 
 use indexmap::IndexMap;
 
 use crate::{
-    Block, Func, Index, InterpError, IterKind, Loop, Name, Role, Site, Stmt, Store,
-    interp::{
-        code::{AccessCode, Fault, Memory, ValueCode},
-        resolve::{Resolver, shapes},
-    },
+    Func, InterpError, Name, Role,
+    interp::{domain::Domain, resolve::shapes},
     number,
 };
-use dot::Dot;
+use general::General;
+use plain::Plain;
+
+pub use crate::near::{Near, unit_roundoff};
 
 /// The elements of an input, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +37,26 @@ pub enum Elements<'a> {
 /// An unscheduled program and its inputs, ready to be asked for elements.
 #[derive(Debug)]
 pub struct Reference<'a> {
-    plan: Plan<'a>,
-    state: State,
-}
-
-#[derive(Debug)]
-struct Plan<'a> {
     func: &'a Func,
+    dims: &'a IndexMap<Name, i64>,
     shapes: Vec<Vec<usize>>,
-    /// Where each buffer's elements come from, in buffer order.
     sources: Vec<Source<'a>>,
+    exact: Evaluator<'a, Near>,
+    /// The same program in its own types, once it was asked for.
+    own: Option<Evaluator<'a, f64>>,
 }
 
+/// How a program is evaluated.
 #[derive(Debug)]
+enum Evaluator<'a, N: Domain> {
+    Plain(Plain<'a, N>),
+    General(General<'a, N>),
+}
+
+/// Where the elements of a buffer come from before the program writes them.
+#[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     Input(crate::DType, Elements<'a>),
-    Stage(Stage),
     Nothing,
 }
 
@@ -60,75 +69,124 @@ impl Source<'_> {
             Source::Input(dtype, Elements::Bytes(all)) => {
                 number::decode(*dtype, &all[offset * dtype.bytes()..][..dtype.bytes()])
             }
-            Source::Stage(_) | Source::Nothing => f64::NAN,
+            Source::Nothing => f64::NAN,
         }
     }
 }
 
-/// The one block that writes a buffer.
-#[derive(Debug)]
-struct Stage {
-    name: Name,
-    slots: usize,
-    /// The slot that holds each subscript of the element.
-    subscripts: Vec<u32>,
-    /// The slots and sizes of the reduction iterators, outer first.
-    reduce: Vec<(u32, i64)>,
-    init: Option<ValueCode>,
-    value: ValueCode,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    known: Vec<HashMap<usize, f64>>,
-    carried: f64,
-    fault: Option<InterpError>,
-}
-
 impl<'a> Reference<'a> {
     /// Prepares a program; inputs are in buffer order.
-    ///
-    /// The program must be as a workload makes it: each buffer written by one block without guards, whose iterators
-    /// run over whole loops, after the buffers that it reads. Anything else is [`InterpError::NotPlain`].
     pub fn new(
         func: &'a Func,
         dims: &'a IndexMap<Name, i64>,
         inputs: &[Elements<'a>],
     ) -> Result<Reference<'a>, InterpError> {
         let shapes = shapes(func, dims)?;
-        let mut sources = input_sources(func, &shapes, inputs)?;
-        let mut loops = Vec::new();
-        add_stages(func, dims, &shapes, &func.body, &mut loops, &mut sources)?;
-        let known = shapes.iter().map(|_| HashMap::new()).collect();
-        Ok(Reference { plan: Plan { func, shapes, sources }, state: State { known, ..State::default() } })
+        let sources = input_sources(func, &shapes, inputs)?;
+        let exact = Evaluator::new(func, dims, &shapes, &sources)?;
+        Ok(Reference { func, dims, shapes, sources, exact, own: None })
     }
 
-    /// Refuses a program that [`Reference::new`] would refuse whatever its inputs are.
+    /// Refuses a program that is not plain: [`InterpError::NotPlain`] says why.
     pub fn check(func: &Func, dims: &IndexMap<Name, i64>) -> Result<(), InterpError> {
         let shapes = shapes(func, dims)?;
         let source = |it: &crate::Buffer| match it.role {
             Role::Input => Source::Input(it.dtype, Elements::Bytes(&[])),
             Role::Output | Role::Temp => Source::Nothing,
         };
-        let mut sources: Vec<_> = func.buffers.values().map(source).collect();
-        add_stages(func, dims, &shapes, &func.body, &mut Vec::new(), &mut sources)
+        let sources: Vec<_> = func.buffers.values().map(source).collect();
+        Plain::<Near>::new(func, dims, &shapes, &sources).map(|_| ())
     }
 
-    /// The element of a buffer.
-    pub fn element(&mut self, buffer: &Name, index: &[i64]) -> Result<f64, InterpError> {
-        let Some(number) = self.plan.func.buffers.get_index_of(buffer) else {
+    /// Whether an element costs no more than computing what it depends on: not where a long program has to be sliced.
+    pub fn is_cheap(&self) -> bool {
+        match &self.exact {
+            Evaluator::Plain(_) => true,
+            Evaluator::General(it) => it.is_short,
+        }
+    }
+
+    /// An element of a buffer.
+    pub fn element(&mut self, buffer: &Name, index: &[i64]) -> Result<Near, InterpError> {
+        let found = self.elements(buffer, std::slice::from_ref(&index))?.pop().flatten();
+        found.ok_or_else(|| InterpError::OutputUnwritten { buffer: buffer.clone(), index: index.to_vec() })
+    }
+
+    /// Elements of a buffer, together, which is cheaper than one by one; `None` for one that the program never writes.
+    ///
+    /// # Errors
+    /// Where there is no such element, or the program goes wrong on the way to one.
+    pub fn elements<I: AsRef<[i64]>>(
+        &mut self,
+        buffer: &Name,
+        indices: &[I],
+    ) -> Result<Vec<Option<Near>>, InterpError> {
+        let (number, offsets) = self.offsets(buffer, indices)?;
+        self.exact.elements(number, &offsets, indices)
+    }
+
+    /// An element as the program gives it in its own types and its own order.
+    ///
+    /// # Errors
+    /// As [`Reference::elements`].
+    pub fn in_own_types(&mut self, buffer: &Name, index: &[i64]) -> Result<Option<f64>, InterpError> {
+        let indices = [index];
+        let (number, offsets) = self.offsets(buffer, &indices)?;
+        if self.own.is_none() {
+            self.own = Some(Evaluator::new(self.func, self.dims, &self.shapes, &self.sources)?);
+        }
+        let own = self.own.as_mut().expect("it was just made");
+        Ok(own.elements(number, &offsets, &indices)?.pop().flatten())
+    }
+
+    /// The number of a buffer, and the offsets of elements in it.
+    fn offsets<I: AsRef<[i64]>>(
+        &self,
+        buffer: &Name,
+        indices: &[I],
+    ) -> Result<(usize, Vec<usize>), InterpError> {
+        let Some(number) = self.func.buffers.get_index_of(buffer) else {
             return Err(InterpError::UnknownBuffer { name: buffer.clone(), block: None });
         };
-        let shape = &self.plan.shapes[number];
-        let Some(offset) = flatten(index, shape) else {
-            let (buffer, index, shape) = (buffer.clone(), index.to_vec(), shape.clone());
-            return Err(InterpError::NoElement { buffer, index, shape });
+        let shape = &self.shapes[number];
+        let offset = |index: &I| {
+            flatten(index.as_ref(), shape).ok_or_else(|| {
+                let (buffer, index, shape) = (buffer.clone(), index.as_ref().to_vec(), shape.clone());
+                InterpError::NoElement { buffer, index, shape }
+            })
         };
-        let mut lazy = Lazy { plan: &self.plan, state: &mut self.state, block: None };
-        let value = lazy.at(number, offset, || index.to_vec());
-        match self.state.fault.take() {
-            Some(fault) => Err(fault),
-            None => Ok(value),
+        Ok((number, indices.iter().map(offset).collect::<Result<_, _>>()?))
+    }
+}
+
+impl<'a, N: Domain> Evaluator<'a, N> {
+    fn new(
+        func: &'a Func,
+        dims: &IndexMap<Name, i64>,
+        shapes: &[Vec<usize>],
+        sources: &[Source<'a>],
+    ) -> Result<Evaluator<'a, N>, InterpError> {
+        match Plain::new(func, dims, shapes, sources) {
+            Ok(it) => Ok(Evaluator::Plain(it)),
+            Err(InterpError::NotPlain { .. }) => {
+                General::new(func, dims, shapes, sources).map(Evaluator::General)
+            }
+            Err(err) => Err(err),
+        }
+    }
+
+    fn elements<I: AsRef<[i64]>>(
+        &mut self,
+        buffer: usize,
+        offsets: &[usize],
+        indices: &[I],
+    ) -> Result<Vec<Option<N>>, InterpError> {
+        match self {
+            Evaluator::General(it) => it.elements(buffer, offsets),
+            Evaluator::Plain(it) => {
+                let mut element = |(offset, index): (&usize, &I)| it.element(buffer, *offset, index.as_ref());
+                offsets.iter().zip(indices).map(|it| element(it).map(Some)).collect()
+            }
         }
     }
 }
@@ -173,215 +231,5 @@ fn input_sources<'a>(
     Ok(out)
 }
 
-/// Finds the stages in program order.
-fn add_stages<'f>(
-    func: &'f Func,
-    dims: &IndexMap<Name, i64>,
-    shapes: &[Vec<usize>],
-    stmt: &'f Stmt,
-    loops: &mut Vec<&'f Loop>,
-    sources: &mut Vec<Source<'_>>,
-) -> Result<(), InterpError> {
-    match stmt {
-        Stmt::Loop(it) => {
-            loops.push(it);
-            add_stages(func, dims, shapes, &it.body, loops, sources)?;
-            loops.pop();
-            Ok(())
-        }
-        Stmt::Seq(stmts) => {
-            stmts.iter().try_for_each(|it| add_stages(func, dims, shapes, it, loops, sources))
-        }
-        Stmt::Block(block) => {
-            let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
-            let store = plain_store(block, loops).map_err(refuse)?;
-            let (buffer, stage) = stage(func, dims, shapes, block, store)?;
-            let earlier = |it: &Name| {
-                let at = func.buffers.get_index_of(it);
-                at.is_some_and(|at| !matches!(sources[at], Source::Nothing))
-            };
-            if !matches!(sources[buffer], Source::Nothing) {
-                return Err(refuse("its buffer is an input or is written by another block, too"));
-            }
-            if block.reads().into_iter().any(|it| *it != store.place && !earlier(&it.buffer)) {
-                return Err(refuse("it reads a buffer that no earlier block writes"));
-            }
-            sources[buffer] = Source::Stage(stage);
-            Ok(())
-        }
-        Stmt::Store(_) => {
-            Err(InterpError::NotPlain { block: None, reason: "a store stands outside of blocks" })
-        }
-    }
-}
-
-/// The only store of an unscheduled block.
-fn plain_store<'b>(block: &'b Block, loops: &[&Loop]) -> Result<&'b Store, &'static str> {
-    let Stmt::Store(store) = &block.body else { return Err("its body is not a single store") };
-    if !block.guards.is_empty() {
-        return Err("it has guards");
-    }
-    let mut bound = Vec::new();
-    for it in &block.iters {
-        let over = |var: &Name| loops.iter().find(|around| around.var == *var);
-        let whole = it.binding.as_var().and_then(over).filter(|around| around.extent == it.extent);
-        match whole {
-            Some(around) if !bound.contains(&&around.var) => bound.push(&around.var),
-            Some(_) | None => return Err("an iterator does not run over a loop of its own"),
-        }
-    }
-    let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
-    let names: Vec<_> = spatial.map(|it| &it.var).collect();
-    let subscripts: Option<Vec<_>> = store.place.indices.iter().map(Index::as_var).collect();
-    let subscripts = subscripts.ok_or("it writes at a subscript that is not an iterator")?;
-    let all = names.len() == subscripts.len() && names.iter().all(|it| subscripts.contains(it));
-    if !all {
-        return Err("its subscripts are not its spatial iterators, each once");
-    }
-    let reduces = names.len() < block.iters.len();
-    match &block.init {
-        Some(Stmt::Store(init)) if init.place == store.place => Ok(store),
-        Some(_) => Err("its init is not a store to what it writes"),
-        None if reduces => Err("it reduces without an init"),
-        None if block.reads().contains(&&store.place) => Err("it reads what it writes without an init"),
-        None => Ok(store),
-    }
-}
-
-fn stage(
-    func: &Func,
-    dims: &IndexMap<Name, i64>,
-    shapes: &[Vec<usize>],
-    block: &Block,
-    store: &Store,
-) -> Result<(usize, Stage), InterpError> {
-    let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
-    let mut resolver = Resolver::new(func, dims, shapes);
-    resolver.enter(&block.name);
-    resolver.exact = true;
-    let mut reduce = Vec::new();
-    let mut slots = IndexMap::new();
-    for it in &block.iters {
-        let size = it.extent.eval(&|name| dims.get(name).copied()).ok_or(refuse("an extent has no value"))?;
-        let slot = resolver.declare(&it.var);
-        slots.insert(it.var.clone(), (slot, size));
-        if it.kind == IterKind::Reduce {
-            reduce.push((slot, size));
-        }
-    }
-    let init = match &block.init {
-        Some(Stmt::Store(init)) => Some(resolver.store(init)?.1),
-        Some(_) | None => None,
-    };
-    resolver.carried = Some(store.place.clone());
-    let (place, value) = resolver.store(store)?;
-    let mut subscripts = Vec::new();
-    for (index, shape) in store.place.indices.iter().zip(&shapes[place.buffer]) {
-        let found = index.as_var().and_then(|it| slots.get(it));
-        match found {
-            Some((slot, size)) if usize::try_from(*size) == Ok(*shape) => subscripts.push(*slot),
-            Some(_) | None => return Err(refuse("its iterators do not run over all that its buffer holds")),
-        }
-    }
-    let stage = Stage { name: block.name.clone(), slots: resolver.slots, subscripts, reduce, init, value };
-    Ok((place.buffer, stage))
-}
-
-/// One evaluation under way.
-struct Lazy<'p, 's> {
-    plan: &'p Plan<'p>,
-    state: &'s mut State,
-    /// The block being evaluated.
-    block: Option<&'p Name>,
-}
-
-impl<'p> Lazy<'p, '_> {
-    /// The element of a buffer at an offset; `index` gives its subscripts if they are needed.
-    #[inline]
-    fn at(&mut self, buffer: usize, offset: usize, index: impl FnOnce() -> Vec<i64>) -> f64 {
-        match &self.plan.sources[buffer] {
-            source @ Source::Input(..) => source.read(offset),
-            Source::Stage(stage) => {
-                if let Some(known) = self.state.known[buffer].get(&offset) {
-                    return *known;
-                }
-                let value = self.stage(stage, &index());
-                if self.state.fault.is_none() {
-                    self.state.known[buffer].insert(offset, value);
-                }
-                value
-            }
-            Source::Nothing => {
-                self.fail(Fault::Unwritten { buffer, index: index() });
-                0.0
-            }
-        }
-    }
-
-    /// An element that a stage writes.
-    fn stage(&mut self, stage: &'p Stage, index: &[i64]) -> f64 {
-        let mut env = vec![0; stage.slots];
-        for (slot, at) in stage.subscripts.iter().zip(index) {
-            env[*slot as usize] = *at;
-        }
-        let outer = self.state.carried;
-        let outer_block = self.block.replace(&stage.name);
-        self.state.carried = stage.init.as_ref().map_or(0.0, |it| it.eval(&env, self));
-        let mut dot = Dot::of(self.plan, &stage.value);
-        while self.state.fault.is_none() {
-            let row = match (&dot, stage.reduce.split_last()) {
-                (Some(dot), Some(((slot, size), outer))) => {
-                    dot.row(self.state.carried, &mut env, *slot, *size).map(|sum| (sum, outer))
-                }
-                (Some(_) | None, _) => None,
-            };
-            let (carried, rest) = row.unwrap_or_else(|| {
-                dot = None; // An element of the row is out of bounds, if this is one: find out which.
-                (stage.value.eval(&env, self), stage.reduce.as_slice())
-            });
-            self.state.carried = carried;
-            if !advance(&mut env, rest) {
-                break;
-            }
-        }
-        self.block = outer_block;
-        std::mem::replace(&mut self.state.carried, outer)
-    }
-}
-
-/// Steps the reduction iterators, the last one fastest; `false` at the end.
-#[inline]
-fn advance(env: &mut [i64], reduce: &[(u32, i64)]) -> bool {
-    for (slot, size) in reduce.iter().rev() {
-        let at = &mut env[*slot as usize];
-        *at += 1;
-        if *at < *size {
-            return true;
-        }
-        *at = 0;
-    }
-    false
-}
-
-impl Memory for Lazy<'_, '_> {
-    #[inline]
-    fn load(&mut self, access: &AccessCode, env: &[i64]) -> f64 {
-        let Some(offset) = access.offset(env) else {
-            self.fail(access.fault(env, false));
-            return 0.0;
-        };
-        self.at(access.buffer, offset, || access.indices(env).unwrap_or_default())
-    }
-
-    #[inline]
-    fn carried(&self) -> f64 {
-        self.state.carried
-    }
-
-    #[cold]
-    fn fail(&mut self, fault: Fault) {
-        let site = Site { block: self.block.cloned(), at: Vec::new() };
-        let error = fault.explain(site, self.plan.func, &self.plan.shapes);
-        self.state.fault.get_or_insert(error);
-    }
-}
+#[cfg(test)]
+mod tests;

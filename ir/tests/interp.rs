@@ -180,12 +180,17 @@ fn single_elements_agree_with_the_whole_run() {
         let mut reference = Reference::new(&func, &dims, &[elements]).unwrap();
         for i in 0..3 {
             for j in 0..7 {
-                let got = reference.element(&"Y".into(), &[i, j]).unwrap();
+                let near = reference.element(&"Y".into(), &[i, j]).unwrap();
+                let got = near.value;
                 let at = usize::try_from(i * 7 + j).unwrap();
                 let row = &input.data[at / 7 * 7..][..7];
                 let want = input.data[at].exp() / row.iter().map(|it| it.exp()).sum::<f64>();
                 assert!((got - want).abs() < 1e-15);
                 assert!((got - whole.data[at]).abs() < 1e-6);
+                let (error, allowed) = near.error(whole.data[at]);
+                assert!(error <= allowed && allowed < 1e-5 * got, "{near:?}");
+                let own = reference.in_own_types(&"Y".into(), &[i, j]).unwrap();
+                assert_eq!(own, Some(whole.data[at]));
             }
         }
     }
@@ -215,8 +220,11 @@ fn scheduled_programs_and_wrong_places_are_refused_lazily() {
     ];
     for (from, to) in changes {
         let func = text::parse(&STAGES.replace(from, to)).unwrap();
-        let refused = Reference::new(&func, &dims, &[Elements::Numbers(&input)]).unwrap_err();
-        messages.push(refused.to_string());
+        let refused = Reference::check(&func, &dims).unwrap_err();
+        let mut reference = Reference::new(&func, &dims, &[Elements::Numbers(&input)]).unwrap();
+        let found = reference.element(&"Y".into(), &[1, 0]);
+        let found = found.map_or_else(|err| err.to_string(), |it| format!("{:.5}", it.value));
+        messages.push(format!("{refused}: {found}"));
     }
     let func = text::parse(&STAGES.replace("= exp(f32(X[vi, vj]))", "= f32(X[vi, vj + 1])")).unwrap();
     let mut reference = Reference::new(&func, &dims, &[Elements::Numbers(&input)]).unwrap();
@@ -251,11 +259,38 @@ fn rows_of_products_stop_at_the_edge() {
         (lazy, interp::run(&func, &dims, std::slice::from_ref(&input)))
     };
     let (lazy, whole) = element("vk");
-    assert!((lazy.unwrap() - whole.unwrap()[0].data[1]).abs() < 1e-9);
+    assert!((lazy.unwrap().value - whole.unwrap()[0].data[1]).abs() < 1e-9);
     let (lazy, whole) = element("vk + vh");
     assert_eq!(lazy.unwrap_err().to_string(), "block `C`: reads A[1, 5], outside its shape [4, 5]");
     let expected = "block `C`, at i = 0, h = 1, k = 4: reads A[0, 5], outside its shape [4, 5]";
     assert_eq!(whole.unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn triangles_are_counted_as_they_are() {
+    let program = |n: i64, extents: [&str; 2]| {
+        let [j, k] = extents;
+        let text = format!(
+            "func triangle
+  in A: f32[{n}]
+  out B: f32[{n}]
+
+  for i in 0..{n}
+    for j in 0..{j}
+      for k in 0..{k}
+        block B(v: {n} = i)
+          B[v] = A[v] * A[v] + A[v]
+"
+        );
+        cost::flops(&text::parse(&text).unwrap(), &sizes(&[]))
+    };
+    assert_eq!(program(64, ["i + 1", "1"]), Some(2 * 64 * 65 / 2));
+    assert_eq!(program(9, ["(i + 1) mod 3", "j + 1"]), Some(2 * 3 * (1 + 3)));
+    assert_eq!(program(64, ["i + 1", "j + 1"]), Some(2 * 64 * 65 * 66 / 6));
+    assert_eq!(program(64, ["i - 7", "2"]), Some(2 * 2 * 56 * 57 / 2));
+    // Too many to go through; the middle stands for all, exactly where an extent is affine in one loop.
+    assert_eq!(program(1 << 30, ["i + 1", "1"]), Some((1 << 30) * ((1 << 30) + 1)));
+    assert_eq!(program(i64::MAX, ["i + 1", "1"]), None);
 }
 
 #[test]

@@ -140,10 +140,10 @@ impl Case {
             .collect()
     }
 
-    /// What knows the right values: the unscheduled program, evaluated in f64 where it is asked.
+    /// What knows the right values: the unscheduled program, evaluated in f64 where it is asked, with bounds.
     ///
     /// # Errors
-    /// Where the program is not as a workload makes it.
+    /// Where the program cannot be evaluated.
     pub fn reference<'a>(&'a self, inputs: &'a IndexMap<Name, Tensor>) -> Result<Reference<'a>, InterpError> {
         let elements: Vec<_> = inputs.values().map(|it| Elements::Bytes(&it.bytes)).collect();
         Reference::new(&self.func, &self.dims, &elements)

@@ -36,4 +36,4 @@ pub use record::{
 pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};
 pub use space::{Pruned, Pruning, Refusal, Space, Stream};
-pub use verify::{BlockError, Expected, Oracle, OutputCheck, Tolerance, Verification, Worst};
+pub use verify::{BlockError, Expected, Oracle, OutputCheck, Verification, Worst};

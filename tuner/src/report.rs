@@ -71,6 +71,9 @@ pub enum Failure {
     /// Its numbers are wrong at once.
     #[error("its numbers are wrong")]
     Wrong,
+    /// They differ by more than is allowed, and so do those of the unscheduled program in its own types.
+    #[error("its numbers differ by more than is allowed, and without a schedule they do as well")]
+    IllConditioned,
     /// Its numbers were right once and then wrong: it races, or depends on what was there before.
     #[error("its numbers are wrong after timing, though they were right before")]
     WrongAfterTiming,
@@ -84,6 +87,7 @@ ir::codes!(Failure {
     Wrong = 3112,
     WrongAfterTiming = 3113,
     NoTime = 3114,
+    IllConditioned = 3115,
 } of { Device });
 
 /// Times in summary, in seconds.
@@ -145,6 +149,11 @@ impl Failure {
     pub fn help(&self) -> Option<String> {
         match self {
             Failure::Device(err) => err.help(),
+            Failure::IllConditioned => Some(
+                "compute it in types of more digits or in another way, or let the workload say how far its numbers may be: \
+                 `tolerance: 1e-3`"
+                    .to_owned(),
+            ),
             Failure::Buffers { .. } | Failure::Wrong | Failure::WrongAfterTiming | Failure::NoTime => None,
         }
     }

@@ -7,36 +7,57 @@
 //!
 //! # Tolerance
 //!
-//! Integers and booleans are compared exactly. A floating-point element may differ from the f64 reference by
+//! Integers and booleans are compared exactly, unless they come from floats. How far a floating-point element may be
+//! from the exact one is known of each element by itself: the reference carries through the program what every operation
+//! may be wrong ([`ir::reference::Near`] has the rules). A workload may say instead how far: `tolerance: 1e-3` is that
+//! part of the largest magnitude of the reference over the sample of an output.
 //!
-//! ```text
-//! scale * sum over blocks of ( 8 u(written) + 4 sqrt(K) u(written) + 8 sqrt(K) sum of u(cast) )
-//! ```
-//!
-//! where `scale` is the largest magnitude of the reference over the sample of that output, `u(type)` the unit
-//! roundoff of a type (2^-24 for f32, 2^-8 for bf16), `written` the type that the block stores, `K` how many values
-//! one element of the block combines (1 without a reduction, where the second term is dropped), and the last sum goes over the casts to a
-//! type of lower precision in its body. Rounding errors of a sum of K values of mixed sign grow like sqrt(K) u times
-//! the size of the result; the factor 4 is about four standard deviations, measured kernels stay near 1. A kernel
-//! that forgets one product of a row of 4096 is off by about a thousand times this bound.
+//! Where numbers are wrong, the unscheduled program is evaluated at the worst element in its own types and its own order. If
+//! that is outside of what is allowed as well, it is not the schedule that loses the numbers.
 
-use ir::{Block, DType, Func, Index, InterpError, IterKind, Name, Role, Value, reference::Reference};
+mod block_error;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use ir::{
+    DType, InterpError, Name, Role,
+    reference::{Near, Reference, unit_roundoff},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Case, Tensor,
-    data::{below, stream},
-};
+use crate::{Case, Failure, Tensor};
+use places::places;
 
-/// What knows the right value of an element: the reference interpreter, or a formula in a test.
+pub use block_error::BlockError;
+
+/// What knows the right values of elements: the reference, or a formula in a test.
 pub trait Oracle {
-    /// The value of an output at a place, in f64 arithmetic on the inputs as they were rounded.
-    fn element(&mut self, buffer: &Name, at: &[i64]) -> Result<f64, InterpError>;
+    /// What elements of an output must be; `None` where the program writes nothing.
+    fn elements(&mut self, buffer: &Name, places: &[Vec<i64>]) -> Result<Vec<Option<Near>>, InterpError>;
+
+    /// An element as the unscheduled program gives it in its own types, where that is known.
+    fn in_own_types(&mut self, _buffer: &Name, _place: &[i64]) -> Option<f64> {
+        None
+    }
+
+    /// Whether an element costs no more than computing it.
+    fn is_cheap(&self) -> bool {
+        true
+    }
 }
 
 impl Oracle for Reference<'_> {
-    fn element(&mut self, buffer: &Name, at: &[i64]) -> Result<f64, InterpError> {
-        Reference::element(self, buffer, at)
+    fn elements(&mut self, buffer: &Name, places: &[Vec<i64>]) -> Result<Vec<Option<Near>>, InterpError> {
+        Reference::elements(self, buffer, places)
+    }
+
+    fn in_own_types(&mut self, buffer: &Name, place: &[i64]) -> Option<f64> {
+        Reference::in_own_types(self, buffer, place).ok().flatten()
+    }
+
+    fn is_cheap(&self) -> bool {
+        Reference::is_cheap(self)
     }
 }
 
@@ -45,19 +66,15 @@ impl Oracle for Reference<'_> {
 pub struct Expected {
     /// The output.
     pub buffer: Name,
-    /// Flat offsets and values, in order of the offsets.
-    pub samples: Vec<(usize, f64)>,
+    /// Flat offsets and what must be there, in order of the offsets.
+    pub samples: Vec<(usize, Near)>,
     /// The largest magnitude among the values.
     pub scale: f64,
-    /// The largest allowed difference.
-    pub tolerance: f64,
+    /// The largest allowed difference, where the workload says one.
+    tolerance: Option<f64>,
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<usize>,
 }
-
-/// The tolerance of a workload, relative to the scale of an output. See the module.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tolerance(pub f64);
 
 /// The verdict on all outputs of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -81,17 +98,21 @@ pub struct OutputCheck {
     pub nan: usize,
     /// How many of the compared elements differ by more than the tolerance.
     pub wrong: usize,
-    /// The largest difference among the compared elements.
+    /// The difference at the worst of the compared elements: that with the largest part of what is allowed there.
     #[serde(with = "number")]
     pub max_error: f64,
-    /// The largest allowed difference.
+    /// The allowed difference at that element.
     #[serde(with = "number")]
     pub tolerance: f64,
     /// The largest magnitude of the reference among the sampled elements.
     #[serde(with = "number")]
     pub scale: f64,
-    /// The element with the largest difference.
+    /// The worst element.
     pub worst: Option<Worst>,
+    /// How many compared elements say nothing, because what is allowed there is more than the scale: the types of the
+    /// workload do not hold a digit of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub vague: usize,
 }
 
 /// An element that differs.
@@ -105,14 +126,11 @@ pub struct Worst {
     /// What is right.
     #[serde(with = "number")]
     pub expected: f64,
+    /// What the unscheduled program gives in its own types, if that was asked.
+    #[serde(with = "maybe", default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<f64>,
 }
 
-/// Outputs up to this many reductions steps in all are compared whole.
-const FULL: u128 = 1 << 20;
-/// How many random elements of a large output are compared.
-const RANDOM: usize = 1024;
-/// How many random elements of each face of a large output are compared.
-const FACE: usize = 32;
 /// How many doubtful elements are compared in addition.
 const DOUBTFUL: usize = 64;
 
@@ -122,9 +140,18 @@ impl Verification {
         self.outputs.iter().all(|it| it.wrong == 0)
     }
 
+    /// Why it is wrong, if it is: `otherwise`, unless its numbers were never right and the unscheduled program's are not
+    /// either.
+    pub fn failure(&self, otherwise: Failure) -> Option<Failure> {
+        let mut wrong = self.outputs.iter().filter(|it| it.wrong > 0).peekable();
+        wrong.peek()?;
+        let is_lost = otherwise == Failure::Wrong && wrong.all(OutputCheck::is_ill_conditioned);
+        Some(if is_lost { Failure::IllConditioned } else { otherwise })
+    }
+
     /// The largest difference of any output in parts of the tolerance: at most 1 if all is right.
     pub fn error_in_tolerances(&self) -> f64 {
-        let part = |it: &OutputCheck| if it.max_error == 0.0 { 0.0 } else { it.max_error / it.tolerance };
+        let part = |it: &OutputCheck| share(it.max_error, it.tolerance);
         self.outputs.iter().map(part).fold(0.0, f64::max)
     }
 }
@@ -136,7 +163,16 @@ impl OutputCheck {
         let unwritten = (*unwritten > 0).then(|| format!(", {unwritten} of {elements} were never written"));
         let worst = self.worst.as_ref().map(|worst| {
             let at: Vec<_> = worst.at.iter().map(ToString::to_string).collect();
-            format!("; {buffer}[{}] is {} and should be {}", at.join(", "), worst.got, worst.expected)
+            let allowed =
+                if self.tolerance > 0.0 { format!(" within {:.1e}", self.tolerance) } else { String::new() };
+            let own = worst.own.map(|own| format!(", and unscheduled in its own types it is {own}"));
+            let own = own.unwrap_or_default();
+            format!(
+                "; {buffer}[{}] is {} and should be {}{allowed}{own}",
+                at.join(", "),
+                worst.got,
+                worst.expected
+            )
         });
         format!(
             "{wrong} of {compared} compared elements of `{buffer}` differ{}{}",
@@ -144,78 +180,25 @@ impl OutputCheck {
             worst.unwrap_or_default()
         )
     }
-}
 
-impl Tolerance {
-    /// The formula in the module's documentation. Zero where every written type is an integer.
-    pub fn of(case: &Case) -> Tolerance {
-        let blocks = case.func.body.blocks();
-        let terms = BlockError::of(&case.func);
-        Tolerance(terms.iter().zip(blocks).map(|(it, block)| it.at(reduction_length(case, block))).sum())
+    /// Whether the unscheduled program in its own types is as wrong at the worst element.
+    pub fn is_ill_conditioned(&self) -> bool {
+        let own = self.worst.as_ref().and_then(|it| it.own.map(|own| (own - it.expected).abs()));
+        self.wrong > 0 && self.unwritten == 0 && own.is_some_and(|it| it > self.tolerance || it.is_nan())
     }
 }
 
-/// What one block adds to the tolerance of a workload, before its sizes are known.
-#[derive(Clone, PartialEq, Debug)]
-pub struct BlockError {
-    /// The block.
-    pub block: Name,
-    /// The unit roundoff of what it writes: zero for integers.
-    pub written: f64,
-    /// The sum of the unit roundoffs of its casts to a type of lower precision.
-    pub casts: f64,
-    /// The extents of its reduction iterators: one element combines their product.
-    pub reduce: Vec<Index>,
+/// What a library's product, and kernels that follow it, may be wrong beyond a schedule of the workload: eight roundings to
+/// the type of the output for each block.
+pub(crate) fn library_slack(case: &Case) -> f64 {
+    let outputs = case.params().values().filter(|it| it.role == Role::Output);
+    let coarsest = outputs.map(|it| unit_roundoff(it.dtype)).fold(0.0, f64::max);
+    8.0 * coarsest * case.func.body.blocks().len() as f64
 }
 
-impl BlockError {
-    /// One for each block of an unscheduled program.
-    pub fn of(func: &Func) -> Vec<BlockError> {
-        let dtype = |name: &Name| func.dtype_of(name);
-        let block = |it: &Block| {
-            let (mut written, mut casts) = (0.0, 0.0);
-            it.body.each_store(&mut |store| {
-                written += dtype(&store.place.buffer).map_or(0.0, unit_roundoff);
-                casts += cast_error(&store.value, &dtype);
-            });
-            let reduce = it.iters.iter().filter(|it| it.kind == IterKind::Reduce);
-            BlockError {
-                block: it.name.clone(),
-                written,
-                casts,
-                reduce: reduce.map(|it| it.extent.clone()).collect(),
-            }
-        };
-        func.body.blocks().into_iter().map(block).collect()
-    }
-
-    /// What it adds where one element combines so many values: the formula in the module's documentation.
-    pub fn at(&self, steps: u64) -> f64 {
-        let steps = steps.max(1) as f64;
-        let growth = if steps > 1.0 { 4.0 * steps.sqrt() } else { 0.0 };
-        (8.0 + growth) * self.written + 8.0 * steps.sqrt() * self.casts
-    }
-}
-
-/// How many values one element of a block combines.
-pub(crate) fn reduction_length(case: &Case, block: &Block) -> u64 {
-    let extents = block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
-    let length = |it: &ir::Iter| case.eval(&it.extent).and_then(|it| u64::try_from(it).ok()).unwrap_or(1);
-    extents.map(length).fold(1, u64::saturating_mul)
-}
-
-fn cast_error(value: &Value, dtype: &dyn Fn(&Name) -> Option<DType>) -> f64 {
-    match value {
-        Value::Const(_) | Value::Load(_) | Value::Index(..) => 0.0,
-        Value::Cast(to, inner) => {
-            let from = inner.dtype(dtype).map_or(0.0, unit_roundoff);
-            let narrower = unit_roundoff(*to) > from && from > 0.0;
-            cast_error(inner, dtype) + if narrower { unit_roundoff(*to) } else { 0.0 }
-        }
-        Value::Unary(_, a) => cast_error(a, dtype),
-        Value::Binary(_, a, b) | Value::Select(_, a, b) => cast_error(a, dtype) + cast_error(b, dtype),
-        Value::Tensor(_, operands) => operands.iter().map(|it| cast_error(it, dtype)).sum(),
-    }
+/// A difference in parts of what is allowed.
+fn share(error: f64, allowed: f64) -> f64 {
+    if error == 0.0 { 0.0 } else { error / allowed }
 }
 
 impl Expected {
@@ -224,23 +207,32 @@ impl Expected {
     /// # Errors
     /// Where the reference cannot tell a value: the workload itself is at fault.
     pub fn of(case: &Case, oracle: &mut dyn Oracle) -> Result<Vec<Expected>, InterpError> {
-        let tolerance = Tolerance::of(case);
         let outputs = case.params().iter().filter(|(_, it)| it.role == Role::Output);
         let outputs = outputs.zip(0u64..).map(|((name, param), n)| {
-            let places = places(case, name, &param.shape, n);
-            let value = |at: usize| Ok((at, oracle.element(name, &coordinates(&param.shape, at))?));
-            let samples: Vec<_> = places.into_iter().map(value).collect::<Result<_, InterpError>>()?;
-            let finite = samples.iter().map(|(_, it)| it.abs()).filter(|it| it.is_finite());
+            let offsets = places(case, name, &param.shape, n, oracle.is_cheap());
+            let coordinates: Vec<_> = offsets.iter().map(|at| coordinates(&param.shape, *at)).collect();
+            let found = oracle.elements(name, &coordinates)?;
+            let written = offsets.into_iter().zip(found).filter_map(|(at, near)| Some((at, near?)));
+            let samples: Vec<_> = written.collect();
+            let finite = samples.iter().map(|(_, it)| it.value.abs()).filter(|it| it.is_finite());
             let scale = finite.fold(0.0, f64::max);
-            let relative = if param.dtype.is_float() { tolerance.0 } else { 0.0 };
+            let relative = case.func.tolerance.filter(|_| param.dtype.is_float());
+            let tolerance = relative.map(|it| it.to_f64() * scale);
             let (dtype, shape) = (param.dtype, param.shape.clone());
-            Ok(Expected { buffer: name.clone(), samples, scale, tolerance: relative * scale, dtype, shape })
+            Ok(Expected { buffer: name.clone(), samples, scale, tolerance, dtype, shape })
         });
         outputs.collect()
     }
 
     /// Compares what a run wrote.
     pub fn check(&self, tensor: &Tensor, oracle: &mut dyn Oracle) -> OutputCheck {
+        self.check_loosely(tensor, 0.0, oracle)
+    }
+
+    /// The same, where each element may be wrong by so many parts of the scale in addition.
+    pub(crate) fn check_loosely(&self, tensor: &Tensor, slack: f64, oracle: &mut dyn Oracle) -> OutputCheck {
+        let slack = if self.dtype.is_float() { slack * self.scale } else { 0.0 };
+        let loosely = |it: Near| Near { below: it.below + slack, above: it.above + slack, ..it };
         let (unwritten, nan) = tensor.doubtful();
         let mut check = OutputCheck {
             buffer: self.buffer.clone(),
@@ -250,19 +242,35 @@ impl Expected {
             nan: nan.len(),
             wrong: 0,
             max_error: 0.0,
-            tolerance: self.tolerance,
+            tolerance: 0.0,
             scale: self.scale,
             worst: None,
+            vague: 0,
         };
-        for (at, expected) in &self.samples {
-            self.compare(tensor, *at, *expected, &mut check);
+        // One byte may hold the poison as its number; a wider element that has it was not written.
+        let is_poison = |at: usize| self.dtype.bytes() > 1 && unwritten.binary_search(&at).is_ok();
+        for (at, near) in &self.samples {
+            self.compare(tensor.get(*at), is_poison(*at), *at, loosely(*near), &mut check);
         }
         let doubtful = unwritten.iter().take(DOUBTFUL).chain(nan.iter().take(DOUBTFUL));
-        for at in doubtful.filter(|at| self.samples.binary_search_by_key(*at, |it| it.0).is_err()) {
-            match oracle.element(&self.buffer, &coordinates(&self.shape, *at)) {
-                Ok(expected) => self.compare(tensor, *at, expected, &mut check),
-                Err(_) => check.wrong += 1,
+        let not_sampled = |at: &&usize| self.samples.binary_search_by_key(*at, |it| it.0).is_err();
+        let doubtful: Vec<usize> = doubtful.filter(not_sampled).copied().collect();
+        let places: Vec<_> = doubtful.iter().map(|at| coordinates(&self.shape, *at)).collect();
+        match oracle.elements(&self.buffer, &places) {
+            Ok(found) => {
+                for (at, near) in doubtful.into_iter().zip(found) {
+                    if let Some(near) = near {
+                        self.compare(tensor.get(at), is_poison(at), at, loosely(near), &mut check);
+                    }
+                }
             }
+            Err(_) => check.wrong += doubtful.len(),
+        }
+        if check.wrong > 0
+            && let Some(worst) = &mut check.worst
+        {
+            let place: Vec<_> = worst.at.iter().map(|it| i64::try_from(*it).unwrap_or(i64::MAX)).collect();
+            worst.own = oracle.in_own_types(&self.buffer, &place);
         }
         check
     }
@@ -277,59 +285,25 @@ impl Expected {
         self.check(&tensor, oracle)
     }
 
-    fn compare(&self, tensor: &Tensor, at: usize, expected: f64, check: &mut OutputCheck) {
-        let got = tensor.get(at);
-        #[expect(clippy::float_cmp, reason = "equal infinities are equal, though their difference is not 0")]
-        let same = got == expected || (got.is_nan() && expected.is_nan());
-        let error = if same { 0.0 } else { (got - expected).abs() };
+    fn compare(&self, got: f64, is_poison: bool, at: usize, near: Near, check: &mut OutputCheck) {
+        let near = self.tolerance.map_or(near, |it| Near::within(near.value, it));
+        let (error, allowed) = match near.error(got) {
+            (_, allowed) if is_poison => (f64::INFINITY, allowed),
+            found => found,
+        };
         check.compared += 1;
-        // A NaN among the two makes the difference NaN, which is not within any tolerance.
-        check.wrong += usize::from(!matches!(
-            error.partial_cmp(&self.tolerance),
-            Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal)
-        ));
-        let error = if error.is_nan() { f64::INFINITY } else { error };
-        if error > check.max_error || check.worst.is_none() {
-            check.max_error = error.max(check.max_error);
+        check.vague += usize::from(self.scale > 0.0 && near.below.max(near.above) > self.scale);
+        // An infinite difference is wrong even where any number would do.
+        let is_wrong = error > allowed || error == f64::INFINITY;
+        check.wrong += usize::from(is_wrong);
+        let part = if is_wrong { share(error, allowed.min(f64::MAX)) } else { share(error, allowed) };
+        if check.worst.is_none() || part > share(check.max_error, check.tolerance.min(f64::MAX)) {
+            (check.max_error, check.tolerance) = (error, allowed);
             let at = coordinates(&self.shape, at).into_iter().map(i64::cast_unsigned);
             let at = at.map(|it| usize::try_from(it).expect("it is a coordinate of a tensor in memory"));
-            check.worst = Some(Worst { at: at.collect(), got, expected });
+            check.worst = Some(Worst { at: at.collect(), got, expected: near.value, own: None });
         }
     }
-}
-
-/// The flat offsets to compare, in order.
-fn places(case: &Case, buffer: &Name, shape: &[usize], index: u64) -> Vec<usize> {
-    let len: usize = shape.iter().product();
-    let blocks = case.func.body.blocks();
-    let steps = blocks.iter().map(|it| u128::from(reduction_length(case, it))).sum::<u128>().max(1);
-    if len as u128 * steps <= FULL || len <= RANDOM {
-        return (0..len).collect();
-    }
-    // The name takes part so that no two outputs are sampled at the same places.
-    let salt = buffer.as_str().bytes().fold(index, |hash, byte| hash.wrapping_mul(31) + u64::from(byte));
-    let mut rng = stream(case.seed, (1 << 63) | (salt >> 1));
-    let mut out: Vec<usize> = (0..RANDOM).map(|_| below(&mut rng, len)).collect();
-    let ends = |size: usize| [0, size - 1];
-    for (axis, size) in shape.iter().enumerate() {
-        for end in ends(*size) {
-            for _ in 0..FACE {
-                let place = shape.iter().enumerate();
-                let place = place.map(|(n, it)| if n == axis { end } else { below(&mut rng, *it) });
-                out.push(flat(shape, place));
-            }
-        }
-    }
-    for corner in 0..1usize << shape.len().min(8) {
-        out.push(flat(shape, shape.iter().enumerate().map(|(n, it)| ends(*it)[(corner >> n) & 1])));
-    }
-    out.sort_unstable();
-    out.dedup();
-    out
-}
-
-fn flat(shape: &[usize], place: impl Iterator<Item = usize>) -> usize {
-    place.zip(shape).fold(0, |at, (it, size)| at * size + it)
 }
 
 /// The subscripts of a flat offset.
@@ -347,25 +321,9 @@ fn coordinates(shape: &[usize], mut at: usize) -> Vec<i64> {
     out
 }
 
-/// The unit roundoff of a floating-point type: the largest relative error of rounding to it. Zero for integers.
-fn unit_roundoff(dtype: DType) -> f64 {
-    let bits = match dtype {
-        DType::F8e5m2 => 3,
-        DType::F8e4m3 => 4,
-        DType::Bf16 => 8,
-        DType::F16 | DType::Tf32 => 11,
-        DType::F32 => 24,
-        DType::F64 => 53,
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32 => return 0.0,
-    };
-    (-f64::from(bits)).exp2()
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// JSON has no infinities and no NaN: they are written as words.
@@ -388,5 +346,22 @@ pub(crate) mod number {
             Either::Number(it) => Ok(it),
             Either::Word(it) => it.parse().map_err(serde::de::Error::custom),
         }
+    }
+}
+
+/// A number that may be missing, in the same way.
+mod maybe {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Number(#[serde(with = "super::number")] f64);
+
+    #[expect(clippy::ref_option, reason = "serde asks for a reference")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(Number).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        Ok(Option::<Number>::deserialize(from)?.map(|it| it.0))
     }
 }

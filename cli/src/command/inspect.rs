@@ -345,10 +345,12 @@ impl Inspected {
         let mut findings: Vec<&Found> = self.findings.iter().collect();
         findings.sort_by_key(|it| matches!(it.finding, Finding::Uninitialised { .. }));
         let found = findings.into_iter().map(|it| words::finding(&self.module, it));
+        let failure = self.verified.as_ref().and_then(|it| it.failure(tuner::Failure::Wrong));
         let wrong = self.verified.iter().flat_map(|it| &it.outputs).filter(|it| it.wrong > 0);
-        let wrong = wrong.map(|it| {
+        let wrong = wrong.zip(failure.iter().cycle()).map(|(it, failure)| {
             let words = it.wrong_words();
-            Diagnostic::failed(tuner::Failure::Wrong, format!("{name}: the numbers are wrong: {words}"))
+            Diagnostic::failed(failure, format!("{name}: the numbers are wrong: {words}"))
+                .help(failure.help())
         });
         Diagnostic::all(found.chain(wrong))
     }

@@ -105,13 +105,19 @@ pub(crate) fn verified_words(verdict: &Verification) -> String {
     let compared: usize = verdict.outputs.iter().map(|it| it.compared).sum();
     let all = if compared == elements { "" } else { ", all looked at" };
     let part = verdict.error_in_tolerances();
-    format!("{compared} of {elements} elements compared{all}; largest error {part:.3} of the tolerance")
+    let vague: usize = verdict.outputs.iter().map(|it| it.vague).sum();
+    let lost = if vague == 0 {
+        String::new()
+    } else {
+        format!("; of {vague} of them the types of the workload hold no digit")
+    };
+    format!("{compared} of {elements} elements compared{all}; largest error {part:.3} of the tolerance{lost}")
 }
 
 /// What is wrong with a program that has no result.
 pub(crate) fn failure_words(measured: &Measured) -> Option<String> {
     let failure = measured.failure.as_ref()?;
-    let is_wrong = matches!(failure, Failure::Wrong | Failure::WrongAfterTiming);
+    let is_wrong = matches!(failure, Failure::Wrong | Failure::IllConditioned | Failure::WrongAfterTiming);
     match measured.wrong_output().filter(|_| is_wrong) {
         Some((_, check)) => Some(format!("{failure}: {}", check.wrong_words())),
         None => Some(failure.to_string()),

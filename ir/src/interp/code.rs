@@ -1,6 +1,7 @@
 //! A program with its names resolved to slots and its dimensions to numbers: what the evaluators run.
 
-use crate::{BinaryOp, DType, Name, UnaryOp, number};
+use super::domain::{Domain, Running};
+use crate::{BinaryOp, DType, Name, UnaryOp};
 
 /// An index over the slots of the environment.
 #[derive(Debug)]
@@ -86,10 +87,13 @@ pub(crate) enum Fault {
 
 /// Where values come from. A fault is kept by the memory, so that evaluation itself yields plain numbers.
 pub(crate) trait Memory {
+    /// What numbers are.
+    type Number: Domain;
+
     /// The element that an access names; a number of no meaning after a fault.
-    fn load(&mut self, access: &AccessCode, env: &[i64]) -> f64;
+    fn load(&mut self, access: &AccessCode, env: &[i64]) -> Self::Number;
     /// The running value of a reduction.
-    fn carried(&self) -> f64;
+    fn carried(&self) -> <Self::Number as Domain>::Running;
     /// Keeps the first fault.
     fn fail(&mut self, fault: Fault);
 }
@@ -173,21 +177,21 @@ impl AccessCode {
 
 impl ValueCode {
     /// The value; a number of no meaning once the memory keeps a fault.
-    pub(crate) fn eval(&self, env: &[i64], memory: &mut impl Memory) -> f64 {
+    pub(crate) fn eval<M: Memory>(&self, env: &[i64], memory: &mut M) -> M::Number {
         match self {
-            ValueCode::Const(it) => *it,
+            ValueCode::Const(it) => M::Number::exact(*it),
             ValueCode::Load(access) => memory.load(access, env),
-            ValueCode::Carried => memory.carried(),
+            ValueCode::Carried => memory.carried().total(),
             ValueCode::Index(dtype, index) => match index.eval(env) {
-                Some(it) => number::cast(DType::I64, *dtype, it as f64),
+                Some(it) => M::Number::exact(it as f64).cast(DType::I64, *dtype),
                 None => failed(memory, Fault::BadIndex),
             },
-            ValueCode::Cast(from, to, a) => number::cast(*from, *to, a.eval(env, memory)),
-            ValueCode::Unary(op, dtype, a) => number::unary(*op, *dtype, a.eval(env, memory)),
+            ValueCode::Cast(from, to, a) => a.eval(env, memory).cast(*from, *to),
+            ValueCode::Unary(op, dtype, a) => a.eval(env, memory).unary(*op, *dtype),
             ValueCode::Binary(op, dtype, operands) => {
                 let a = operands[0].eval(env, memory);
                 let b = operands[1].eval(env, memory);
-                match number::binary(*op, *dtype, a, b) {
+                match M::Number::binary(*op, *dtype, a, b) {
                     Some(it) => it,
                     None => failed(memory, Fault::DivisionByZero),
                 }
@@ -199,10 +203,26 @@ impl ValueCode {
             },
         }
     }
+
+    /// The running value after a store of this value to its own place: of a sum that gets a term, the same sum.
+    pub(crate) fn fold<M: Memory>(&self, env: &[i64], memory: &mut M) -> <M::Number as Domain>::Running {
+        let (op, dtype, term) = match self {
+            ValueCode::Binary(op, dtype, operands) if dtype.is_float() => match (op, &**operands) {
+                (BinaryOp::Add | BinaryOp::Sub, [ValueCode::Carried, term])
+                | (BinaryOp::Add, [term, ValueCode::Carried]) => (*op, *dtype, term),
+                _ => return self.eval(env, memory).into(),
+            },
+            _ => return self.eval(env, memory).into(),
+        };
+        let term = term.eval(env, memory);
+        let mut sum = memory.carried();
+        sum.add(dtype, if op == BinaryOp::Sub { term.unary(UnaryOp::Neg, dtype) } else { term });
+        sum
+    }
 }
 
 #[cold]
-fn failed(memory: &mut impl Memory, fault: Fault) -> f64 {
+fn failed<M: Memory>(memory: &mut M, fault: Fault) -> M::Number {
     memory.fail(fault);
-    0.0
+    M::Number::exact(0.0)
 }

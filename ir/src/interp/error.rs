@@ -96,7 +96,7 @@ pub enum InterpError {
     /// A buffer's element was asked for that it does not have.
     #[error("{buffer}{index:?} is outside the shape {shape:?}")]
     NoElement { buffer: Name, index: Vec<i64>, shape: Vec<usize> },
-    /// A program that lazy evaluation does not take: only plain, unscheduled programs can be evaluated by element.
+    /// A program that is not as a workload makes it, or one of which a single element depends on too many steps.
     #[error("{}: {reason}", place(block.as_ref()))]
     NotPlain { block: Option<Name>, reason: &'static str },
 }

@@ -29,6 +29,8 @@ pub(super) struct Stopped {
 }
 
 impl Memory for Buffers {
+    type Number = f64;
+
     #[inline]
     fn load(&mut self, access: &AccessCode, env: &[i64]) -> f64 {
         let Some(offset) = access.offset(env) else {

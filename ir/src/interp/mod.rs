@@ -6,6 +6,7 @@
 //! subscript and iterator is checked, so that a wrong schedule is found where it goes wrong.
 
 pub(crate) mod code;
+pub(crate) mod domain;
 mod error;
 mod machine;
 pub(crate) mod resolve;

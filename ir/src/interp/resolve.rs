@@ -7,7 +7,8 @@ use super::{
     code::{AccessCode, BlockCode, IndexCode, IndexOp, IterCode, LessCode, StmtCode, ValueCode},
 };
 use crate::{
-    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, UnaryOp, Value,
+    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, UnaryOp,
+    Value, number,
 };
 
 /// The most elements in all buffers together.
@@ -47,16 +48,15 @@ pub(crate) struct Resolver<'a> {
     block: Option<Name>,
     /// How many slots the environment needs.
     pub(crate) slots: usize,
-    /// Whether floats are to be evaluated in `f64` without rounding.
-    pub(crate) exact: bool,
-    /// The element that stands for the running value of a reduction.
-    pub(crate) carried: Option<Access>,
+    /// Whether the element that a store writes stands for the running value of a reduction in what it stores.
+    pub(crate) carries: bool,
+    carried: Option<Access>,
 }
 
 impl<'a> Resolver<'a> {
     pub(crate) fn new(func: &'a Func, dims: &'a IndexMap<Name, i64>, shapes: &'a [Vec<usize>]) -> Self {
         let scope = Vec::new();
-        Resolver { func, dims, shapes, scope, block: None, slots: 0, exact: false, carried: None }
+        Resolver { func, dims, shapes, scope, block: None, slots: 0, carries: false, carried: None }
     }
 
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<StmtCode, InterpError> {
@@ -113,6 +113,7 @@ impl<'a> Resolver<'a> {
 
     pub(crate) fn store(&mut self, store: &Store) -> Result<(AccessCode, ValueCode), InterpError> {
         let (place, expected) = self.access(&store.place)?;
+        self.carried = self.carries.then(|| store.place.clone());
         let (value, found) = self.value(&store.value)?;
         self.expect(expected, found)?;
         Ok((place, value))
@@ -143,14 +144,13 @@ impl<'a> Resolver<'a> {
         Ok((AccessCode { buffer, subscripts }, declared.dtype))
     }
 
-    /// The type whose arithmetic is used for one of the program's types.
-    fn computed(&self, dtype: DType) -> DType {
-        if self.exact && dtype.is_float() { DType::F64 } else { dtype }
-    }
-
     /// The code of a value and the type that the program gives it.
     fn value(&self, value: &Value) -> Result<(ValueCode, DType), InterpError> {
         match value {
+            // To bound errors a constant is one of its type: `0.1f32` is not a tenth.
+            Value::Const(it) if self.carries && it.dtype.is_float() && it.to_f64().is_finite() => {
+                Ok((ValueCode::Const(number::round(it.dtype, it.to_f64())), it.dtype))
+            }
             Value::Const(it) => Ok((ValueCode::Const(it.to_f64()), it.dtype)),
             Value::Load(access) if self.carried.as_ref() == Some(access) => {
                 let (_, dtype) = self.access(access)?;
@@ -160,12 +160,10 @@ impl<'a> Resolver<'a> {
                 let (access, dtype) = self.access(access)?;
                 Ok((ValueCode::Load(access), dtype))
             }
-            Value::Index(dtype, index) => {
-                Ok((ValueCode::Index(self.computed(*dtype), self.index(index)?), *dtype))
-            }
+            Value::Index(dtype, index) => Ok((ValueCode::Index(*dtype, self.index(index)?), *dtype)),
             Value::Cast(to, a) => {
                 let (a, from) = self.value(a)?;
-                Ok((ValueCode::Cast(self.computed(from), self.computed(*to), Box::new(a)), *to))
+                Ok((ValueCode::Cast(from, *to, Box::new(a)), *to))
             }
             Value::Unary(op, a) => {
                 let (a, dtype) = self.value(a)?;
@@ -173,7 +171,7 @@ impl<'a> Resolver<'a> {
                     let block = self.block.clone();
                     return Err(InterpError::NotFloat { function: op.as_str(), found: dtype, block });
                 }
-                Ok((ValueCode::Unary(*op, self.computed(dtype), Box::new(a)), dtype))
+                Ok((ValueCode::Unary(*op, dtype, Box::new(a)), dtype))
             }
             Value::Binary(op, a, b) => self.binary(*op, a, b),
             Value::Select(conditions, a, b) => {
@@ -191,7 +189,7 @@ impl<'a> Resolver<'a> {
     fn binary(&self, op: BinaryOp, a: &Value, b: &Value) -> Result<(ValueCode, DType), InterpError> {
         let ((a, dtype), (b, other)) = (self.value(a)?, self.value(b)?);
         self.expect(dtype, other)?;
-        Ok((ValueCode::Binary(op, self.computed(dtype), Box::new([a, b])), dtype))
+        Ok((ValueCode::Binary(op, dtype, Box::new([a, b])), dtype))
     }
 
     fn conditions(&self, conditions: &[Less]) -> Result<Box<[LessCode]>, InterpError> {

@@ -1,28 +1,38 @@
 //! The one reduction that is long enough to matter: a sum of products of inputs, a row at a time.
 
-use super::{Plan, Source};
+use super::{Source, plain::Plan};
 use crate::{
     BinaryOp, DType,
-    interp::code::{AccessCode, IndexCode, ValueCode},
+    interp::{
+        code::{AccessCode, IndexCode, ValueCode},
+        domain::Running,
+    },
 };
 
-/// The factors of `carried + a * b`, computed in `f64`.
-pub(super) struct Dot<'p>([(&'p Source<'p>, &'p AccessCode); 2]);
+/// The factors of `carried + a * b`, and the types of the sum and of the product.
+pub(super) struct Dot<'p>([(&'p Source<'p>, &'p AccessCode); 2], [DType; 2]);
 
 impl<'p> Dot<'p> {
     /// The sum of products that a stage's value is, if it is one of inputs whose subscripts are affine.
     pub(super) fn of(plan: &'p Plan<'p>, value: &'p ValueCode) -> Option<Dot<'p>> {
-        let ValueCode::Binary(BinaryOp::Add, DType::F64, sum) = value else { return None };
-        let [ValueCode::Carried, ValueCode::Binary(BinaryOp::Mul, DType::F64, product)] = &**sum else {
+        let ValueCode::Binary(BinaryOp::Add, sum_type, sum) = value else { return None };
+        let [ValueCode::Carried, ValueCode::Binary(BinaryOp::Mul, product_type, product)] = &**sum else {
             return None;
         };
-        Some(Dot([factor(plan, &product[0])?, factor(plan, &product[1])?]))
+        let factors = [factor(plan, &product[0])?, factor(plan, &product[1])?];
+        sum_type.is_float().then_some(Dot(factors, [*sum_type, *product_type]))
     }
 
-    /// The running value after all `size` values of the variable in a slot, in their order.
+    /// Adds the products of all `size` values of the variable in a slot, in their order.
     ///
     /// `None` where an element lies outside its input; an affine subscript does so at one of the ends.
-    pub(super) fn row(&self, mut carried: f64, env: &mut [i64], slot: u32, size: i64) -> Option<f64> {
+    pub(super) fn row(
+        &self,
+        carried: &mut impl Running,
+        env: &mut [i64],
+        slot: u32,
+        size: i64,
+    ) -> Option<()> {
         let [(a, a_at), (b, b_at)] = self.0;
         let (mut i, mut j) = (a_at.offset(env)?, b_at.offset(env)?);
         env[slot as usize] = size - 1;
@@ -30,12 +40,14 @@ impl<'p> Dot<'p> {
         env[slot as usize] = 0;
         let steps = usize::try_from(size - 1).ok()?;
         let (a_step, b_step) = (step(i, ends.0?, steps), step(j, ends.1?, steps));
-        for _ in 0..=steps {
-            carried += a.read(i) * b.read(j);
+        let factors = (0..=steps).map(|_| {
+            let factors = (a.read(i), b.read(j));
             i = i.wrapping_add_signed(a_step);
             j = j.wrapping_add_signed(b_step);
-        }
-        Some(carried)
+            factors
+        });
+        carried.add_products(self.1, factors);
+        Some(())
     }
 }
 
@@ -45,10 +57,14 @@ fn step(from: usize, to: usize, steps: usize) -> isize {
     if steps == 0 { 0 } else { whole / steps.cast_signed() }
 }
 
-/// A load of an input, conversions between floats aside: in `f64` they do nothing.
+/// A load of an input, conversions to floats of more digits aside: they do nothing.
 fn factor<'p>(plan: &'p Plan<'p>, value: &'p ValueCode) -> Option<(&'p Source<'p>, &'p AccessCode)> {
     match value {
-        ValueCode::Cast(DType::F64, DType::F64, a) => factor(plan, a),
+        ValueCode::Cast(from, to, a)
+            if from.is_float() && matches!(to, DType::F32 | DType::F64) && from.bytes() < to.bytes() =>
+        {
+            factor(plan, a)
+        }
         ValueCode::Load(access) => {
             let source = &plan.sources[access.buffer];
             let affine = access.subscripts.iter().all(|(it, _)| matches!(it, IndexCode::Affine { .. }));

@@ -9,8 +9,8 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
 };
 use crate::{
-    Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Less, Loop, LoopKind,
-    Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle, ThreadAxis, Value, XorSwizzle,
+    Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Less, Literal, Loop,
+    LoopKind, Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle, ThreadAxis, Value, XorSwizzle,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -41,6 +41,7 @@ impl<'a> Parser<'a> {
         line.expect_word("func")?;
         let name = line.name("the name of the function")?;
         let dims = if line.eat("(") { line.list(")", |it| it.name("a dimension"))? } else { vec![] };
+        let tolerance = if line.eat_word("tolerance") { Some(tolerance(&mut line)?) } else { None };
         line.finish()?;
 
         let mut buffers = IndexMap::new();
@@ -59,7 +60,7 @@ impl<'a> Parser<'a> {
         }
         let body = self.body(1)?;
         match self.lines.first() {
-            None => Ok(Func { name, dims, buffers, body }),
+            None => Ok(Func { name, dims, tolerance, buffers, body }),
             Some(line) => Err(Cursor::new(line).expected("one function in a text")),
         }
     }
@@ -136,6 +137,17 @@ impl<'a> Parser<'a> {
         let body = self.body(below)?;
         Ok(Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init, body })))
     }
+}
+
+/// How far outputs may be from exact ones.
+fn tolerance(line: &mut Cursor<'_>) -> Result<Literal, Failure> {
+    let Some(Token::Number { digits, suffix: "f64" }) = line.peek() else {
+        return Err(line.expected("a number of type f64"));
+    };
+    let literal = Literal::parse(false, digits, DType::F64);
+    let literal = literal.map_err(|kind| Failure { at: line.at(), kind })?;
+    line.bump();
+    Ok(literal)
 }
 
 fn is_init(line: &Line<'_>) -> bool {

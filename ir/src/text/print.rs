@@ -33,7 +33,8 @@ pub fn print(func: &Func) -> Listing {
     if !func.dims.is_empty() {
         dims = format!("({})", func.dims.iter().map(Name::as_str).collect::<Vec<_>>().join(", "));
     }
-    let head = out.line(0, format_args!("func {}{dims}", func.name));
+    let tolerance = func.tolerance.map_or_else(String::new, |it| format!(" tolerance {it}"));
+    let head = out.line(0, format_args!("func {}{dims}{tolerance}", func.name));
     for name in func.dims.iter().chain([&func.name]) {
         out.introduce(name, &head);
     }

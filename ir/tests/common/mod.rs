@@ -58,7 +58,7 @@ impl<'a> Choices<'a> {
         for (n, buffer) in written.iter().enumerate() {
             stmts.push(self.nest(&dims, &buffers, buffer, n));
         }
-        Func { name: Name::from("f"), dims, buffers, body: Stmt::seq(stmts) }
+        Func { name: Name::from("f"), dims, tolerance: None, buffers, body: Stmt::seq(stmts) }
     }
 
     fn buffer(&mut self, dims: &[Name], role: Role) -> Buffer {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    Block, Buffer, Func, Index, Iter, IterKind, Layout, Name, Role, Scope as Memory, Stmt, Value,
-    arith::Bounds, cost,
+    Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Literal, Name, Role, Scope as Memory, Stmt,
+    Value, arith::Bounds, cost,
 };
 
 use super::{
@@ -29,6 +29,7 @@ pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError>
     let mut func = Func {
         name: Name::new(form.name.value.as_str()),
         dims: chosen.dims.keys().cloned().collect(),
+        tolerance: tolerance(form, chosen)?,
         buffers,
         body: Stmt::Seq(vec![]),
     };
@@ -43,6 +44,13 @@ pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError>
         Some(bytes) if bytes <= cost::MOST_BYTES => Ok(func),
         Some(_) | None => Err(WorkloadError::given(Problem::TooLarge)),
     }
+}
+
+/// How far outputs may be from exact ones, if the workload says so.
+fn tolerance(form: &Form, chosen: &Chosen) -> Result<Option<Literal>, WorkloadError> {
+    let Some(choice) = &form.tolerance else { return Ok(None) };
+    let value = choice.pick(&|it| chosen.word(it), &|it| chosen.dtype(it))?;
+    Ok(Some(Literal::from_f64(DType::F64, *value)))
 }
 
 /// No symbolic dimension is called like something else in the program.

@@ -121,6 +121,9 @@ pub enum Problem {
     /// A number that its type cannot hold.
     #[error("{number} is not a number of type {dtype}")]
     BadLiteral { number: String, dtype: DType },
+    /// A tolerance that is none.
+    #[error("{0} is no tolerance: that is a number from 0, in parts of an output's largest magnitude")]
+    BadTolerance(String),
     /// An axis that does not run over the dimension that it stands for.
     #[error("axis `{axis}` runs over {extent}, but dimension {dimension} of `{tensor}` has the size {size}")]
     Extent { axis: String, extent: String, tensor: String, dimension: usize, size: String },
@@ -213,6 +216,7 @@ ir::codes!(Problem {
     BadDim = 224,
     ReservedDim = 224,
     DimTaken = 224,
+    BadTolerance = 225,
 } of { BadDefault });
 
 impl ir::Coded for WorkloadError {

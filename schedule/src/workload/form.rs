@@ -23,6 +23,8 @@ use crate::ron_text::{parse, parse_raw, range_of};
 pub(super) struct Form {
     pub(super) name: Text,
     pub(super) about: String,
+    /// How far outputs may be from exact ones.
+    pub(super) tolerance: Option<Choice<f64>>,
     pub(super) params: IndexMap<String, Decl<Kind>>,
     pub(super) types: IndexMap<String, Decl<Choice<Text>>>,
     pub(super) axes: IndexMap<String, Decl<Expr>>,
@@ -68,6 +70,8 @@ struct RawWorkload<'a> {
     #[serde(borrow)]
     name: &'a RawValue,
     about: String,
+    #[serde(borrow)]
+    tolerance: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Pairs<'a>,
     #[serde(borrow, default)]
@@ -164,6 +168,7 @@ pub(super) fn read(text: &str) -> Result<Form, WorkloadError> {
     Ok(Form {
         name: Text::read(text, raw.name)?,
         about: raw.about,
+        tolerance: raw.tolerance.map(|it| Choice::read(text, it, &|it| tolerance(text, it))).transpose()?,
         params: declared(text, &raw.params, |it| kind(text, it))?,
         types: declared(text, &raw.types, |it| type_choice(text, it))?,
         axes: declared(text, &raw.axes, |it| expr(text, it))?,
@@ -210,6 +215,14 @@ pub(super) fn pairs<'a>(
 ) -> Result<IndexMap<String, (Range<usize>, &'a RawValue)>, WorkloadError> {
     let pairs: Pairs<'a> = parse_raw(text, raw)?;
     declared_words(text, &pairs.0)
+}
+
+fn tolerance(text: &str, raw: &RawValue) -> Result<f64, WorkloadError> {
+    let value: f64 = parse_raw(text, raw)?;
+    if value.is_finite() && value >= 0.0 {
+        return Ok(value);
+    }
+    Err(WorkloadError::new(Problem::BadTolerance(value.to_string()), range_of(text, raw)))
 }
 
 fn expr(text: &str, raw: &RawValue) -> Result<Expr, WorkloadError> {

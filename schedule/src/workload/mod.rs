@@ -23,9 +23,12 @@
 //!   least: 0)` is a constant such as a stride, `number` a constant of the computation, `dtype` a type, `word` a
 //!   choice. One without default must be given.
 //! * **Types.** `types: {"acc": …}` names types for tensors and conversions.
-//! * **Choices.** A type, a stored order, a default and the list of stages may depend on parameters:
+//! * **Choices.** A type, a stored order, a default, the tolerance and the list of stages may depend on parameters:
 //!   `by(param: "layout", is: {"NN": …, "NT": …})` has a case for each value, and `same(types: ("out", "acc"),
 //!   then: …, else: …)` compares two types.
+//! * **Tolerance.** `tolerance: 1e-3` says how far an output may be from what exact arithmetic gives, in parts of its largest
+//!   magnitude; it may be a choice, such as by the type. Without it the bounds of each element follow from the
+//!   roundings that its computation makes in its types.
 //! * **Axes** have extents over sizes and ints: `"(h + 2*pad - r) floordiv stride + 1"`. In a stage, a name is an axis
 //!   before it is a size.
 //! * **Tensors** are inputs, outputs and temps, each in the order of the text. `stored: [1, 0]` says which dimension

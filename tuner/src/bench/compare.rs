@@ -97,7 +97,7 @@ impl Bench<'_> {
         if let Some((gemm, names)) = gemm_of(self.case) {
             let buffers = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
             let program = self.machine.load_gemm(&gemm)?;
-            return Ok(vec![(library.to_owned(), Loaded::plain(program, buffers))]);
+            return Ok(vec![(library.to_owned(), Loaded::library(self.case, program, buffers))]);
         }
         let mut all: Vec<(String, Loaded)> = vec![];
         for grouping in [Grouping::Separate, Grouping::Together] {
@@ -132,10 +132,10 @@ impl Bench<'_> {
         let Some(loaded) = &runner.loaded else { return };
         let res = self.verified_run(loaded, 1).and_then(|(first, verdict)| {
             runner.first = first;
-            let right = verdict.is_ok();
+            let failure = verdict.failure(Failure::Wrong);
             runner.measured.before = Some(verdict);
-            if !right {
-                return Err(Failure::Wrong);
+            if let Some(failure) = failure {
+                return Err(failure);
             }
             self.calibrate(loaded, first, settings)
         });
@@ -274,7 +274,7 @@ impl Bench<'_> {
         if runner.measured.failure.is_none() {
             match self.verified_run(&loaded, runner.measured.calls.min(2)) {
                 Ok((_, verdict)) => {
-                    runner.measured.failure = (!verdict.is_ok()).then_some(Failure::WrongAfterTiming);
+                    runner.measured.failure = verdict.failure(Failure::WrongAfterTiming);
                     runner.measured.after = Some(verdict);
                 }
                 Err(failure) => runner.measured.failure = Some(failure),

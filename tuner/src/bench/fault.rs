@@ -37,7 +37,9 @@ pub fn error_of(failure: impl Into<Failure>, stage: Stage) -> TrialError {
     let (stage, kind) = match &failure {
         Failure::Device(err) => (stage, kind_of(err, stage)),
         Failure::Buffers { .. } | Failure::NoTime => (stage, ErrorKind::Internal),
-        Failure::Wrong | Failure::WrongAfterTiming => (Stage::Verify, ErrorKind::WrongResult),
+        Failure::Wrong | Failure::IllConditioned | Failure::WrongAfterTiming => {
+            (Stage::Verify, ErrorKind::WrongResult)
+        }
     };
     TrialError { stage, kind, message: shortened(failure.to_string()), sticky: is_sticky(&failure) }
 }

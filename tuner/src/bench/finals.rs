@@ -200,7 +200,7 @@ pub(super) fn error_of_runner(runner: &Runner) -> Option<TrialError> {
     let measured = &runner.measured;
     let failure = measured.failure.as_ref()?;
     let verdict = match failure {
-        Failure::Wrong => measured.before.as_ref(),
+        Failure::Wrong | Failure::IllConditioned => measured.before.as_ref(),
         Failure::WrongAfterTiming => measured.after.as_ref(),
         Failure::Device(_) | Failure::Buffers { .. } | Failure::NoTime => None,
     };

@@ -96,7 +96,10 @@ impl Bench<'_> {
         otherwise: &Failure,
     ) -> Result<(f64, Verification), TrialError> {
         let (seconds, verdict) = self.verified_run(loaded, calls).map_err(|it| error_of(it, Stage::Run))?;
-        if verdict.is_ok() { Ok((seconds, verdict)) } else { Err(wrong_numbers(&verdict, otherwise)) }
+        match verdict.failure(otherwise.clone()) {
+            None => Ok((seconds, verdict)),
+            Some(failure) => Err(wrong_numbers(&verdict, &failure)),
+        }
     }
 
     /// Seconds per call of each sample, and whether it was left because it is slow.

@@ -15,7 +15,7 @@ impl Bench<'_> {
     ) -> Result<Loaded, DeviceError> {
         let buffers = self.kept.buffers.values().copied().collect();
         // Until there is a sequence, the product stands for it: then all is given back in one way.
-        let mut loaded = Loaded::plain(product, buffers);
+        let mut loaded = Loaded::library(self.case, product, buffers);
         match self.join(unfused, &mut loaded, programs) {
             Ok(()) => Ok(loaded),
             Err(err) => {

@@ -106,7 +106,8 @@ impl Bench<'_> {
         if let Some((gemm, names)) = gemm_of(self.case) {
             let programs = self.machine.load_gemm_choices(&gemm, MOST)?;
             let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
-            let loaded = programs.into_iter().map(|it| Loaded::plain(it, buffers.clone())).collect();
+            let loaded =
+                programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone())).collect();
             return Ok(Some(Ways { name: library_name(self.machine.info()), loaded }));
         }
         let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };

@@ -65,8 +65,9 @@ fn products_with_elementwise_stages_have_two_baselines() {
         for it in all {
             assert_eq!(it.failure, None, "{dtype}: {}: {:?}", it.label, it.wrong_output());
             assert!(it.gflops.is_some());
-            // Every tensor in between is rounded, once more than a fused program does it.
-            assert!(it.before.as_ref().unwrap().error_in_tolerances() < 0.7, "{}", it.label);
+            // Every tensor in between is rounded, once more than a fused program does it, which only they may do.
+            let error = it.before.as_ref().unwrap().error_in_tolerances();
+            assert!(error < if it.label == "plain" { 1.0 } else { 0.7 }, "{}: {error}", it.label);
         }
         assert!(found.candidates[0].versus_baseline.is_some());
     }

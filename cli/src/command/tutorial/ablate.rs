@@ -82,8 +82,9 @@ impl Ablation<'_> {
             self.print(&rows, &comparison, shell)?;
         }
         // That a machine cannot run what is left without a step is an answer; wrong numbers never are.
-        let is_wrong =
-            |it: &&Measured| matches!(it.failure, Some(Failure::Wrong | Failure::WrongAfterTiming));
+        let is_wrong = |it: &&Measured| {
+            matches!(it.failure, Some(Failure::Wrong | Failure::IllConditioned | Failure::WrongAfterTiming))
+        };
         let (whole, others) = comparison.candidates.split_at(2);
         let failed = whole.iter().find(|it| it.failure.is_some()).or(others.iter().find(is_wrong));
         match failed.map(|it| (it, failure_words(it).unwrap_or_default())) {

@@ -44,6 +44,7 @@ pub(super) fn check(form: &Form) -> Result<(), WorkloadError> {
     checker.params()?;
     checker.types()?;
     checker.tensors()?;
+    form.tolerance.iter().try_for_each(|it| checker.choice(it))?;
     checker.choice(&form.stages)?;
     for stages in form.stages.leaves() {
         checker.stages(stages)?;
