@@ -110,8 +110,6 @@ fn digits_of(binding: &Index, bounds: &Bounds) -> Option<Vec<Digit>> {
     flatten(&bounds.simplify(binding), 1, &mut terms)?;
     // A digit of one value, such as the variable of a unit loop, takes no place.
     terms.retain(|(_, digit)| !count(digit, bounds).is_some_and(|it| bounds.at_most(&it, &Index::int(1))));
-    // A digit that counts down tells as much.
-    terms.iter_mut().for_each(|(scale, _)| *scale = scale.saturating_abs());
     terms.sort_by_key(|(scale, _)| *scale);
     // The sum of all smaller digits stays below the scale of the next one.
     let mut below = Index::int(1);
