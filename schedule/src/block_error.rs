@@ -196,13 +196,7 @@ impl BlockError {
             }
             E::NoProducers { .. } => Some("`compute_at` moves a block under what reads it".into()),
             E::ProducerOutside { other, .. } => Some(format!("move `{other}` under the loop first")),
-            E::Uncovered { is_moved: true, .. } => Some(
-                "which part is needed is not known there: name a loop further out, or give symbolic sizes values"
-                    .into(),
-            ),
-            E::Uncovered { writer, .. } => {
-                Some(format!("`compute_at` of `{writer}` moves as much as is read"))
-            }
+            E::Uncovered { writer, is_moved, .. } => Some(uncovered_help(writer, *is_moved)),
             E::InlineGuarded { .. } => Some("inline it before its loops are split".into()),
             E::ReadsItself { .. } => Some("`cache_write` makes a copy of what a block has written".into()),
             E::SeveralProducers { .. } | E::OtherReader { .. } => Some(
@@ -233,4 +227,12 @@ impl BlockError {
             | E::FactorAxis { .. } => None,
         }
     }
+}
+
+/// What to try where a block would read what `writer` has not written: moving that, unless the step did just that.
+fn uncovered_help(writer: &Name, is_moved: bool) -> String {
+    if is_moved {
+        return "which part is needed is not known there: name a loop further out, or give symbolic sizes values".into();
+    }
+    format!("`compute_at` of `{writer}` moves as much as is read")
 }

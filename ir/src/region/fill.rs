@@ -24,10 +24,10 @@ pub(super) fn fills(writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bool
         let accesses = nest.accesses(way).iter().filter(|it| it.buffer == *buffer);
         accesses.map(|it| at_loops(nest.block, it)).collect()
     };
-    let writes = places(writer, Way::Write);
+    let wrote = places(writer, Way::Write);
     places(reader, Way::Read).iter().all(|read| {
-        runs(writer, fixed) && writes.iter().any(|it| fills_box((writer, it), (reader, read), buffer, fixed))
-            || writes.iter().any(|it| misses_none((writer, it), (reader, read), buffer, fixed))
+        runs(writer, fixed) && wrote.iter().any(|it| fills_box((writer, it), (reader, read), buffer, fixed))
+            || wrote.iter().any(|it| misses_none((writer, it), (reader, read), buffer, fixed))
     })
 }
 
@@ -41,25 +41,25 @@ fn fills_box(
     let (shape, bounds) = (reader.shape(buffer), reader.bounds());
     let (guards, known) = (&writer.block.guards, &reader.block.guards);
     let is_inner = |name: &Name| writer.is_own(name, fixed);
-    let Some(written) = filled(write, guards, known, shape, writer.bounds(), &is_inner) else { return false };
+    let Some(whole) = filled(write, guards, known, shape, writer.bounds(), &is_inner) else { return false };
     let is_inner = |name: &Name| reader.is_own(name, fixed);
     let part = read.iter().zip(shape).map(|(it, size)| range_of(it, known, size, bounds, &is_inner));
-    covers(&written, &part.collect(), shape, bounds)
+    covers(&whole, &part.collect(), shape, bounds)
 }
 
 /// Whether the solver finds that no element is missed.
 fn misses_none(
-    (writer, write): (&Nest<'_>, &[Index]),
+    (writer, place): (&Nest<'_>, &[Index]),
     (reader, read): (&Nest<'_>, &[Index]),
     buffer: &Name,
     fixed: usize,
 ) -> bool {
-    let writes = Writes {
+    let all = Writes {
         loops: writer.variables().skip(fixed).collect(),
-        indices: write.to_vec(),
+        indices: place.to_vec(),
         conditions: writer.block.guards.clone(),
     };
-    let misses = writes.misses(read);
+    let misses = all.misses(read);
     let mut points = Problem::new();
     reader.dims().iter().for_each(|dim| points.dim(dim));
     for (name, extent) in reader.variables() {
