@@ -19,8 +19,9 @@ pub(crate) const DIVERGENT: u8 = 3;
 pub(crate) const DIVISION: u8 = 4;
 pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
-pub(crate) const DEADLOCK: u8 = 8;
 pub(crate) const PARTIAL: u8 = 7;
+pub(crate) const DEADLOCK: u8 = 8;
+const MISALIGNED: u8 = 9;
 const RACE: u8 = 10;
 
 impl Memory {
@@ -100,6 +101,9 @@ impl<'p> Machine<'p, '_, '_> {
     /// The contents of a place for some lanes.
     pub(crate) fn load(&mut self, site: u32, place: &'p Place, part: u32, mask: Mask, out: &mut Lanes) {
         let further = if place.lanes > 1 { i64::from(part) } else { 0 };
+        if part == 0 {
+            self.expect_aligned(site, place, mask);
+        }
         if let Some(row) = self.local_row(place, further) {
             let memory = &self.memory[place.buffer];
             if memory.written[row] & mask == mask {
@@ -152,6 +156,7 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// Assigns adjacent elements.
     pub(crate) fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
+        self.expect_aligned(site, place, mask);
         let last = i64::from(place.lanes) - 1;
         if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {
             let memory = &mut self.memory[place.buffer];
@@ -356,6 +361,36 @@ impl<'p> Machine<'p, '_, '_> {
             let access = self.describe(self.mark(site, lane));
             let (buffer, len) = self.name(buffer, self.memory[buffer].len);
             self.run.sink.keep(key, Finding::OutOfBounds { buffer, element, len, access });
+        }
+    }
+
+    /// Looks whether the addresses of some lanes are multiples of what the access asks for.
+    pub(crate) fn expect_aligned(&mut self, site: u32, place: &Place, mask: Mask) {
+        if place.align <= 1 {
+            return;
+        }
+        let buffer = &self.program.buffers[place.buffer];
+        let size = i64::try_from(buffer.dtype.bytes()).unwrap_or(1);
+        let mut offsets = [0; WARP];
+        self.index(&place.index, &mut offsets);
+        let byte = |lane: usize| offsets[lane].wrapping_mul(size).wrapping_add(buffer.start);
+        // The lowest bit of all addresses together is the lowest of any.
+        if lanes(mask).fold(0, |bits, lane| bits | byte(lane)) & (place.align - 1) == 0 {
+            return;
+        }
+        let odd = lanes(mask).find(|lane| byte(*lane) & (place.align - 1) != 0);
+        let lane = odd.unwrap_or(0);
+        self.misaligned(site, place, offsets[lane], byte(lane), lane);
+    }
+
+    #[cold]
+    fn misaligned(&mut self, site: u32, place: &Place, element: i64, byte: i64, lane: usize) {
+        let key = self.key(MISALIGNED, site, site);
+        if !self.run.sink.count(key) {
+            let access = self.describe(self.mark(site, lane));
+            let buffer = &self.program.buffers[place.buffer];
+            let (name, align, shared) = (buffer.name.clone(), place.align, buffer.space == Space::Shared);
+            self.run.sink.keep(key, Finding::Misaligned { buffer: name, element, byte, shared, align, access });
         }
     }
 
