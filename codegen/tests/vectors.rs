@@ -36,9 +36,9 @@ enum Row {
 
 fn tiles() -> impl Strategy<Value = Tiles> {
     let dtype = || prop_oneof![Just("f32"), Just("f16"), Just("i8"), Just("f64")];
-    let row =
-        prop_oneof![(64..80i64).prop_map(Row::Elements), (1..9i64).prop_map(Row::Symbolic)];
-    let align = proptest::option::of((1..5u32, 0..9i64).prop_map(|(it, offset)| (1 << it, offset % (1 << it))));
+    let row = prop_oneof![(64..80i64).prop_map(Row::Elements), (1..9i64).prop_map(Row::Symbolic)];
+    let align =
+        proptest::option::of((1..5u32, 0..9i64).prop_map(|(it, offset)| (1 << it, offset % (1 << it))));
     let first = || prop_oneof![2 => Just(0i64), 1 => Just(4), 1 => 0..9i64];
     (
         [dtype(), dtype()],
@@ -64,7 +64,8 @@ impl Tiles {
             Row::Symbolic(it) => format!("n*{it} + 64"),
         };
         let (all, wide) = (lanes * groups, lanes * groups + to);
-        let align = self.align.map_or(String::new(), |(factor, offset)| format!(" align(0, {factor}, {offset})"));
+        let align =
+            self.align.map_or(String::new(), |(factor, offset)| format!(" align(0, {factor}, {offset})"));
         let mut text = "func tiles(n)\n".to_owned();
         for (at, dtype) in self.dtypes.iter().enumerate() {
             text += &format!("  in A{at}: {dtype}[16, {row}]\n  out C{at}: {dtype}[16, {all}]\n");
@@ -86,7 +87,11 @@ impl Tiles {
           block C{at}(vr: 16 = u{at}, vc: {all} = h{at}*{lanes} + w{at})
             C{at}[vr, vc] = select(vc < {columns}, S{at}[15 - vr, vc + {to}], {zero})
 ",
-                zero = if self.dtypes[at] == "i8" { "0i8".to_owned() } else { format!("0.0{}", self.dtypes[at]) },
+                zero = if self.dtypes[at] == "i8" {
+                    "0i8".to_owned()
+                } else {
+                    format!("0.0{}", self.dtypes[at])
+                },
             );
         }
         text

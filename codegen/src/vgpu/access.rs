@@ -21,7 +21,7 @@ pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
 pub(crate) const PARTIAL: u8 = 7;
 pub(crate) const DEADLOCK: u8 = 8;
-const MISALIGNED: u8 = 9;
+pub(crate) const MISALIGNED: u8 = 9;
 const RACE: u8 = 10;
 
 impl Memory {
@@ -361,36 +361,6 @@ impl<'p> Machine<'p, '_, '_> {
             let access = self.describe(self.mark(site, lane));
             let (buffer, len) = self.name(buffer, self.memory[buffer].len);
             self.run.sink.keep(key, Finding::OutOfBounds { buffer, element, len, access });
-        }
-    }
-
-    /// Looks whether the addresses of some lanes are multiples of what the access asks for.
-    pub(crate) fn expect_aligned(&mut self, site: u32, place: &Place, mask: Mask) {
-        if place.align <= 1 {
-            return;
-        }
-        let buffer = &self.program.buffers[place.buffer];
-        let size = i64::try_from(buffer.dtype.bytes()).unwrap_or(1);
-        let mut offsets = [0; WARP];
-        self.index(&place.index, &mut offsets);
-        let byte = |lane: usize| offsets[lane].wrapping_mul(size).wrapping_add(buffer.start);
-        // The lowest bit of all addresses together is the lowest of any.
-        if lanes(mask).fold(0, |bits, lane| bits | byte(lane)) & (place.align - 1) == 0 {
-            return;
-        }
-        let odd = lanes(mask).find(|lane| byte(*lane) & (place.align - 1) != 0);
-        let lane = odd.unwrap_or(0);
-        self.misaligned(site, place, offsets[lane], byte(lane), lane);
-    }
-
-    #[cold]
-    fn misaligned(&mut self, site: u32, place: &Place, element: i64, byte: i64, lane: usize) {
-        let key = self.key(MISALIGNED, site, site);
-        if !self.run.sink.count(key) {
-            let access = self.describe(self.mark(site, lane));
-            let buffer = &self.program.buffers[place.buffer];
-            let (name, align, shared) = (buffer.name.clone(), place.align, buffer.space == Space::Shared);
-            self.run.sink.keep(key, Finding::Misaligned { buffer: name, element, byte, shared, align, access });
         }
     }
 

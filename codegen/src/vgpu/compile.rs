@@ -10,7 +10,7 @@ use ir::{
 };
 
 use super::{
-    MAX_ELEMENTS, VgpuError,
+    MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     program::{
         Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, TurnCode,
@@ -39,10 +39,6 @@ struct Compiler<'a> {
 
 /// The most blocks that it takes on.
 const MOST: i64 = 1 << 26;
-
-/// The most bytes that one instruction moves for a thread, those of a row of a matrix load, and those of a register.
-const PIECE: i64 = 16;
-const REGISTER: i64 = 4;
 
 /// The bits that a loop variable gets in a stamp if nothing is known of its extent.
 const BITS: u32 = 20;
@@ -197,7 +193,7 @@ impl Compiler<'_> {
             Op::Store(place, value) => {
                 let (mut place, value) = (self.place(place, true)?, self.value(value)?.0);
                 if let ValueCode::Tensor(_) = value {
-                    place.align = REGISTER;
+                    place.align = align::REGISTER;
                 }
                 Code::Store(site, place, value)
             }
@@ -275,15 +271,8 @@ impl Compiler<'_> {
             let width = i64::try_from(bytes).unwrap_or(i64::MAX);
             self.places.push(PlaceInfo { site, buffer, writes, width });
         }
-        let align = self.alignment(buffer, access.lanes);
+        let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };
         Ok(Place { buffer, index, lanes: access.lanes, align, counted })
-    }
-
-    /// What the address of adjacent elements is a multiple of: the pieces of 2, 4, 8 or 16 bytes that a GPU moves them
-    /// in begin at multiples of their size.
-    fn alignment(&self, buffer: usize, lanes: u32) -> i64 {
-        let bytes = self.buffers[buffer].dtype.bytes() * lanes as usize;
-        if lanes == 1 || !self.on_gpu { 1 } else { 1 << bytes.trailing_zeros().min(PIECE.trailing_zeros()) }
     }
 
     /// An intrinsic, whose operands are places.
@@ -307,8 +296,7 @@ impl Compiler<'_> {
         if places.len() != wanted || wanted == 0 {
             return Err(error());
         }
-        // A matrix load takes whole rows, a product registers of 4 bytes.
-        let align = if matches!(intrinsic.instruction, Instruction::Ldmatrix { .. }) { PIECE } else { REGISTER };
+        let align = align::of_operand(intrinsic.instruction);
         let operand = |it| Ok(Place { align, ..self.place(it, false)? });
         let operands = places.into_iter().map(operand).collect::<Result<Vec<_>, _>>()?;
         let dtype = self.buffers[operands[0].buffer].dtype;

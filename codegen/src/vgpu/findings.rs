@@ -176,7 +176,9 @@ impl Finding {
             }
             Finding::Misaligned { buffer, element, byte, shared, align, .. } => {
                 let of = if *shared { "shared memory".to_owned() } else { buffer.to_string() };
-                format!("{title}: it begins at {buffer}[{element}], byte {byte} of {of}, and not at a multiple of {align}")
+                format!(
+                    "{title}: it begins at {buffer}[{element}], byte {byte} of {of}, and not at a multiple of {align}"
+                )
             }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
             Finding::Deadlock { buffer, element, turn, counter, .. } => {
