@@ -66,7 +66,7 @@ pub(crate) fn script(
     if shell.json {
         shell.json(&it.data(name, &machine))?;
     } else {
-        writeln!(shell.out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        writeln!(shell.out, "workload   {}", plan.headline())?;
         it.print(&machine, shell)?;
     }
     it.verdict(name).map_or(Ok(()), Err)

@@ -49,9 +49,20 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether a machine runs something, and not the virtual GPU.
+    pub(crate) fn is_measured(&self) -> bool {
+        !self.is_kernel() && !matches!(self.target, Some(Asked::Virtual(_)))
+    }
+
+    /// Whether it is a kernel in its text form.
+    fn is_kernel(&self) -> bool {
+        self.script.extension().is_some_and(|it| it == "tw")
+    }
+
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        self.measure.watch();
         let all = combinations(&self.dims)?;
-        if self.script.extension().is_some_and(|it| it == "tw") {
+        if self.is_kernel() {
             return self.kernel(&all, shell);
         }
         let mut plan = Plan::load(&self.script, &self.params)?;
@@ -127,8 +138,7 @@ impl Run {
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
         let out = &mut *shell.out;
-        let workload = format!("{} {}", plan.script.workload.value, plan.sizes());
-        writeln!(out, "workload   {}", workload.trim_end())?;
+        writeln!(out, "workload   {}", plan.headline())?;
         writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
         let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
         else {
