@@ -44,6 +44,9 @@ pub(crate) struct Run {
     /// With several values of a dimension: time the program at each of them, too
     #[arg(long)]
     time: bool,
+    /// What a kernel in its text form computes: a schedule script, or a program named `.tw`. Its outputs are then verified
+    #[arg(long, value_name = "SCRIPT")]
+    reference: Option<PathBuf>,
     #[command(flatten)]
     measure: Measure,
 }
@@ -64,6 +67,11 @@ impl Run {
         let all = combinations(&self.dims)?;
         if self.is_kernel() {
             return self.kernel(&all, shell);
+        }
+        if self.reference.is_some() {
+            let title =
+                "`--reference` is for a kernel in its text form: a script is verified against its workload";
+            return Err(Diagnostic::usage(Trouble::Options, title));
         }
         let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims.clone_from(&all[0]);
@@ -116,7 +124,9 @@ impl Run {
     fn kernel(&self, all: &[IndexMap<Name, i64>], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match (&self.target, all) {
             (Some(Asked::Virtual(_)), [dims]) => {
-                inspect::kernel(&self.script, dims, self.measure.seed, shell)
+                let reference = self.reference.as_deref();
+                let seed = self.measure.seed;
+                inspect::Kernel { path: &self.script, dims, params: &self.params, seed, reference }.run(shell)
             }
             (Some(Asked::Virtual(_)), _) => Err(Diagnostic::usage(
                 Trouble::Options,
