@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::fmt::Write as _;
+
 use indexmap::IndexMap;
 use ir::{Arch, Module, Name, Op, Role, Target};
 use proptest::prelude::*;
@@ -68,14 +70,15 @@ impl Tiles {
             self.align.map_or(String::new(), |(factor, offset)| format!(" align(0, {factor}, {offset})"));
         let mut text = "func tiles(n)\n".to_owned();
         for (at, dtype) in self.dtypes.iter().enumerate() {
-            text += &format!("  in A{at}: {dtype}[16, {row}]\n  out C{at}: {dtype}[16, {all}]\n");
+            writeln!(text, "  in A{at}: {dtype}[16, {row}]\n  out C{at}: {dtype}[16, {all}]").unwrap();
         }
         for (at, dtype) in self.dtypes.iter().enumerate() {
-            text += &format!("  temp S{at}: {dtype}[16, {wide}] @shared{align}\n");
+            writeln!(text, "  temp S{at}: {dtype}[16, {wide}] @shared{align}").unwrap();
         }
         text += "\n  for b in 0..1 @blockIdx.x\n";
         for at in 0..2 {
-            text += &format!(
+            writeln!(
+                text,
                 "    for t{at} in 0..16 @threadIdx.x
       for g{at} in 0..{groups}
         for v{at} in 0..{lanes} @vectorized
@@ -85,14 +88,14 @@ impl Tiles {
       for h{at} in 0..{groups}
         for w{at} in 0..{lanes} @vectorized
           block C{at}(vr: 16 = u{at}, vc: {all} = h{at}*{lanes} + w{at})
-            C{at}[vr, vc] = select(vc < {columns}, S{at}[15 - vr, vc + {to}], {zero})
-",
+            C{at}[vr, vc] = select(vc < {columns}, S{at}[15 - vr, vc + {to}], {zero})",
                 zero = if self.dtypes[at] == "i8" {
                     "0i8".to_owned()
                 } else {
                     format!("0.0{}", self.dtypes[at])
                 },
-            );
+            )
+            .unwrap();
         }
         text
     }

@@ -39,10 +39,10 @@ impl Machine<'_, '_, '_> {
             return;
         }
         let buffer = &self.program.buffers[place.buffer];
-        let size = i64::try_from(buffer.dtype.bytes()).unwrap_or(1);
+        let each = i64::try_from(buffer.dtype.bytes()).unwrap_or(1);
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
-        let byte = |lane: usize| offsets[lane].wrapping_mul(size).wrapping_add(buffer.start);
+        let byte = |lane: usize| offsets[lane].wrapping_mul(each).wrapping_add(buffer.start);
         let is_odd = |lane: &usize| byte(*lane) & (place.align - 1) != 0;
         if let Some(lane) = lanes(mask).find(is_odd) {
             self.misaligned(site, place, offsets[lane], byte(lane), lane);
