@@ -8,9 +8,11 @@ use codegen::{
 use indexmap::IndexMap;
 use ir::{Arch, Func, Module, Name, Target};
 
-use tuner::build::machine_code;
-
-use crate::{diagnostic::Diagnostic, term::shell::Shell};
+use crate::{
+    diagnostic::Diagnostic,
+    guard::{Watched, What, within},
+    term::shell::Shell,
+};
 
 /// A program with everything that was made on the way to it.
 #[derive(Debug)]
@@ -121,17 +123,27 @@ pub(crate) fn sketch(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -
     Ok(Built { func: func.clone(), source, program, resources, notes, module })
 }
 
+/// Compiles a source, in time.
+fn machine_code(
+    source: &str,
+    name: &Name,
+    target: &Target,
+) -> Result<(Vec<u8>, Vec<Resources>), DeviceError> {
+    within(What::Compiler, || tuner::build::machine_code(source, name, target))
+}
+
 /// Compiles CUDA C++.
 pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Diagnostic> {
-    Ok(nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[])?)
+    Ok(within(What::Compiler, || nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[]))?)
 }
 
 /// Opens the machine that a target stands for.
 pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Diagnostic> {
-    Ok(match target {
+    let machine: Box<dyn Machine> = match target {
         Target::Cpu => Box::new(CpuMachine::open()?),
         Target::Cuda(_) => Box::new(CudaMachine::open(0)?),
-    })
+    };
+    Ok(Box::new(Watched(machine)))
 }
 
 /// The architecture of the GPU at hand, if there is one.

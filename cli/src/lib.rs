@@ -40,6 +40,7 @@ mod codes;
 pub mod command;
 mod culprit;
 mod diagnostic;
+mod guard;
 mod measuring;
 mod new_file;
 mod plan;

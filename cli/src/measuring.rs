@@ -58,6 +58,7 @@ impl Run {
 /// Builds a schedule, verifies its numbers before and after timing, and times it in rounds with the vendor's library.
 ///
 /// Wrong numbers are no error of this function: [`Run::measured`] then has a failure and no time. `seen` hears how far it is.
+/// Kernels run in the process that calls this; the command `run` starts one for them.
 pub fn run(plan: &Plan, options: &RunOptions, seen: &mut dyn FnMut(Progress<'_>)) -> Result<Run, Diagnostic> {
     plan.expect_dims()?;
     let wanted = plan.target(options.target.as_ref(), None);

@@ -192,14 +192,24 @@ impl Plan {
         Diagnostic::refused(&self.path, &self.text, span, step.name(), before, err)
     }
 
-    /// The parameters on one line: `m=1024 n=1024 dtype=f32`.
+    /// The parameters that were given on one line: `m=1024 n=1024 dtype=f32`.
     pub(crate) fn sizes(&self) -> String {
-        let word = |(name, value): (&String, &Param)| match value {
-            Param::Int(it) => format!("{name}={it}"),
-            Param::Float(it) => format!("{name}={it}"),
-            Param::Text(it) => format!("{name}={it}"),
-        };
-        self.params.iter().map(word).collect::<Vec<_>>().join(" ")
+        self.params.iter().map(param_words).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The workload with all its parameters, those that were given first: `matmul m=1024 n=1024 k=512 dtype=f32`.
+    pub(crate) fn headline(&self) -> String {
+        let defaults = self.all_params.iter().filter(|it| !self.params.contains_key(it.0));
+        let params = self.params.iter().chain(defaults).map(param_words);
+        [self.script.workload.value.clone()].into_iter().chain(params).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn param_words((name, value): (&String, &Param)) -> String {
+    match value {
+        Param::Int(it) => format!("{name}={it}"),
+        Param::Float(it) => format!("{name}={it}"),
+        Param::Text(it) => format!("{name}={it}"),
     }
 }
 

@@ -69,6 +69,12 @@ pub enum Trouble {
     Unsolved,
     /// An exercise was made into another program.
     Altered,
+    /// A kernel and what it is verified against do not fit together.
+    Reference,
+    /// A compiler does not end.
+    Compiler,
+    /// The process that compiles and runs kernels was killed.
+    Crash,
     /// An exported bundle does not build, or its own program finds its numbers wrong.
     BundleWrong,
     /// An exported bundle was built and could not be run, for want of a device.
@@ -111,6 +117,9 @@ ir::codes!(Trouble {
     Terminal = 5034,
     Unsolved = 5035,
     Altered = 5036,
+    Reference = 5041,
+    Compiler = 5029,
+    Crash = 5030,
     BundleWrong = 5051,
     BundleNotRun = 5052,
     BundleName = 5053,

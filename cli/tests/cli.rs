@@ -221,6 +221,64 @@ fn the_virtual_gpu_tells_what_is_wrong() {
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
 }
 
+/// A tile goes through shared memory and comes back reversed.
+const REVERSED: &str = "module m(n)
+  in A: f32[n*32]
+  out B: f32[n*32]
+
+  kernel k<<<blockIdx.x: n, threadIdx.x: 32>>>(A, mut B)
+    alloc S: f32[32] @shared
+    S[threadIdx_x] = A[blockIdx_x*32 + threadIdx_x]
+    barrier
+    B[blockIdx_x*32 + threadIdx_x] = S[31 - threadIdx_x] * 2.0f32
+";
+
+/// The program that it came from.
+const REFERENCE: &str = "func m(n)
+  in A: f32[n, 32]
+  out B: f32[n, 32]
+
+  for i in 0..n
+    for j in 0..32
+      block B(vi: n = i, vj: 32 = j)
+        B[vi, vj] = A[vi, 31 - vj] * 2.0f32
+";
+
+/// No finding tells a wrong number: only the reference does. What does not fit it is told before anything runs.
+#[test]
+fn a_kernel_is_verified_against_its_reference() {
+    let folder = folder(&[]);
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("reference.tw", REFERENCE);
+    write("k.tw", REVERSED);
+    write("value.tw", &REVERSED.replace("31 - threadIdx_x", "30 - threadIdx_x floordiv 2*2"));
+    write("name.tw", &REVERSED.replace(" A", " X").replace("(A", "(X"));
+    write("dtype.tw", &REVERSED.replace("f32[", "f16[").replace("2.0f32", "2.0f16"));
+    write("size.tw", &REVERSED.replace("n*32]", "n*64]"));
+    write("more.tw", &REVERSED.replace("  out", "  out C: f32[n]\n  out"));
+    write(
+        "less.tw",
+        &REVERSED
+            .replace("  out B: f32[n*32]\n", "")
+            .replace("mut B", "")
+            .replace("(A, )", "(A)")
+            .replace("    B[blockIdx_x*32 + threadIdx_x] =", "    S[threadIdx_x] ="),
+    );
+    let told = ["k", "value", "name", "dtype", "size", "more", "less"].map(|it| {
+        let file = format!("{it}.tw");
+        let request = ["run", &file, "--target", "vgpu", "--dim", "n=3", "--reference", "reference.tw"];
+        format!("$ tilewright {}\n{}\n", request.join(" "), tilewright(folder.path(), &request))
+    });
+    let others: [&[&str]; 3] = [
+        &["run", "k.tw", "--target", "vgpu", "--dim", "n=3", "--reference", "a.ron"],
+        &["run", "a.ron", "--target", "vgpu", "--reference", "reference.tw"],
+        &["run", "k.tw", "--target", "vgpu", "--dim", "n=3", "--param", "m=5"],
+    ];
+    let others =
+        others.map(|it| format!("$ tilewright {}\n{}\n", it.join(" "), tilewright(folder.path(), it)));
+    insta::assert_snapshot!(told.into_iter().chain(others).collect::<Vec<_>>().join("\n"));
+}
+
 /// A ladder whose last rung changes nothing that reaches the source.
 fn ladder(folder: &Path) {
     let script = |steps: &str| {

@@ -49,6 +49,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         "deadlock",
         "divergent barrier",
         "division by zero",
+        "misaligned access",
         "missing wait",
         "out of bounds",
         "output not written",

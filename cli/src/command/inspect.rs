@@ -1,16 +1,16 @@
 //! Programs on the virtual GPU: run in several orders, verified, and what was found and counted.
 
+mod kernel;
 mod sweep;
 mod words;
 
-use std::path::Path;
-
 use codegen::vgpu::{self, Counters, Finding, Found, Progress, Settings};
 use indexmap::IndexMap;
-use ir::{Arch, Index, Module, Name, Role};
+use ir::{Arch, Module, Name};
 use serde_json::{Value, json};
-use tuner::{Expected, Tensor, Verification};
+use tuner::{Case, Expected, Tensor, Verification};
 
+pub(crate) use kernel::Kernel;
 pub(crate) use sweep::sweep;
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     command::climb::Told,
     command::measure::{Measure, bench_error, case, verified_words},
     diagnostic::Diagnostic,
-    plan::{Plan, read},
+    plan::Plan,
     term::shell::Shell,
     term::table::Table,
     trouble::Trouble,
@@ -66,51 +66,10 @@ pub(crate) fn script(
     if shell.json {
         shell.json(&it.data(name, &machine))?;
     } else {
-        writeln!(shell.out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        writeln!(shell.out, "workload   {}", plan.headline())?;
         it.print(&machine, shell)?;
     }
     it.verdict(name).map_or(Ok(()), Err)
-}
-
-/// `run KERNEL.tw --target vgpu`: nothing tells what its numbers must be.
-pub(crate) fn kernel(
-    path: &Path,
-    dims: &IndexMap<Name, i64>,
-    seed: u64,
-    shell: &mut Shell<'_>,
-) -> Result<(), Diagnostic> {
-    let text = read(path)?;
-    let module = ir::text::parse_module(&text).map_err(|err| {
-        let span = crate::plan::place(&text, err.line, err.column);
-        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, &text, span)
-    })?;
-    let name = path.display().to_string();
-    let size = |len: &Index| {
-        let value = len.eval(&|it| dims.get(it).copied())?;
-        usize::try_from(value).ok().filter(|it| *it <= 1 << 30)
-    };
-    let mut inputs = IndexMap::new();
-    for (n, (buffer, arg)) in (0..).zip(module.args.iter().filter(|(_, it)| it.role == Role::Input)) {
-        if let Some(dim) = arg.len.vars().into_iter().find(|it| !dims.contains_key(it)) {
-            return Err(crate::plan::no_value(&dim));
-        }
-        let len = size(&arg.len).ok_or_else(|| {
-            let count = arg.len.eval(&|it| dims.get(it).copied());
-            let count = count.map_or_else(|| arg.len.to_string(), |it| it.to_string());
-            let title = format!("input `{buffer}` would have {count} elements, and 2^30 is the most");
-            let help = (!dims.is_empty()).then(|| "give the dimensions smaller values".to_owned());
-            Diagnostic::usage(Trouble::Huge, title).help(help)
-        })?;
-        inputs.insert(buffer.clone(), Tensor::random(arg.dtype, &[len], seed, n).to_f64());
-    }
-    let it = inspect(&name, module, dims, &inputs, seed, None, shell)?;
-    if shell.json {
-        shell.json(&it.data(&name, "virtual GPU"))?;
-    } else {
-        writeln!(shell.out, "kernel     {name}, on inputs drawn from seed {seed}")?;
-        it.print("virtual GPU", shell)?;
-    }
-    it.verdict(&name).map_or(Ok(()), Err)
 }
 
 /// `tutorial --target vgpu`: some rungs of a ladder at one size, and what there is to tell of them.
@@ -186,15 +145,26 @@ fn checked(
     seed: u64,
     shell: &mut Shell<'_>,
 ) -> Result<Inspected, Diagnostic> {
-    let case = case(plan, seed, true)?;
-    let tensors = case.inputs();
+    against(&case(plan, seed, true)?, name, module, None, shell)
+}
+
+/// Runs a lowered program, and compares its outputs with what a case must come to. `dims` are those of the program, where they
+/// are not those of the case.
+fn against(
+    case: &Case,
+    name: &str,
+    module: Module,
+    dims: Option<&IndexMap<Name, i64>>,
+    shell: &mut Shell<'_>,
+) -> Result<Inspected, Diagnostic> {
+    let tensors: IndexMap<Name, Tensor> = case.inputs();
     let inputs = tensors.iter().map(|(name, it)| (name.clone(), it.to_f64())).collect();
     let mut reference = case.reference(&tensors).map_err(|err| bench_error(err.into()))?;
-    let expected = Expected::of(&case, &mut reference).map_err(|err| bench_error(err.into()))?;
+    let expected = Expected::of(case, &mut reference).map_err(|err| bench_error(err.into()))?;
     let mut check = |memory: &IndexMap<Name, Vec<f64>>| Verification {
         outputs: expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], &mut reference)).collect(),
     };
-    inspect(name, module, &case.dims, &inputs, seed, Some(&mut check), shell)
+    inspect(name, module, dims.unwrap_or(&case.dims), &inputs, case.seed, Some(&mut check), shell)
 }
 
 /// Runs a lowered script at the sizes of its plan: what was counted. What is wrong is an error, if it is to be verified; else

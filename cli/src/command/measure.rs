@@ -3,9 +3,10 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use codegen::device::MachineInfo;
+use codegen::device::{MOST_THREADS, MachineInfo};
 use tuner::{
     Bench, Bound, Candidate, Comparison, Failure, Measured, Progress, Record, Regime, Settings, Verification,
     append,
@@ -14,6 +15,7 @@ use tuner::{
 use crate::{
     build::Built,
     diagnostic::Diagnostic,
+    guard,
     term::{shell::Shell, table::counted},
 };
 
@@ -29,8 +31,11 @@ pub(crate) struct Measure {
     #[arg(long, default_value = "cool", value_parser = parse_regime)]
     pub(crate) regime: Regime,
     /// CPU threads, 0 for all
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_threads)]
     pub(crate) threads: usize,
+    /// How long a compilation, or a call of a program, may take: 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
+    pub(crate) deadline: f64,
     /// Append one JSON line for each program measured to this file (`tutorial`: by default to tutorial.jsonl in the
     /// user's state folder)
     #[arg(long, value_name = "FILE")]
@@ -43,7 +48,28 @@ pub(crate) fn parse_regime(word: &str) -> Result<Regime, String> {
     Regime::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(other)
 }
 
+/// `90s`, `10m`, `2h`.
+pub(crate) fn parse_time(word: &str) -> Result<f64, String> {
+    let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((word.strip_suffix(*unit)?, seconds)));
+    let seconds = found.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
+    seconds
+        .filter(|it| it.is_finite() && *it > 0.0)
+        .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
+}
+
+/// A number of threads that can be started in a moment.
+pub(crate) fn parse_threads(word: &str) -> Result<usize, String> {
+    let number = word.parse().map_err(|_| "a number of threads, 0 for all".to_owned())?;
+    if number > MOST_THREADS { Err(format!("at most {MOST_THREADS} threads")) } else { Ok(number) }
+}
+
 impl Measure {
+    /// Begins to watch that compilations and calls end in time.
+    pub(crate) fn watch(&self) {
+        guard::set_deadline(Duration::try_from_secs_f64(self.deadline).unwrap_or(Duration::MAX));
+    }
+
     pub(crate) fn settings(&self, info: &MachineInfo) -> Settings {
         Settings { threads: self.threads, ..Settings::new(self.regime, info.arch != "cpu") }
     }
@@ -136,12 +162,13 @@ pub(crate) fn roofline_words(comparison: &Comparison, measured: &Measured) -> Op
     Some(format!("{:.1} % of the {bound} roofline{odd}", 100.0 * part))
 }
 
-/// Seconds with a fitting unit.
+/// Seconds with a fitting unit: `333.42 µs`.
 pub(crate) fn time_words(seconds: f64) -> String {
     match seconds {
         it if it >= 1.0 => format!("{it:.3} s"),
         it if it >= 1e-3 => format!("{:.3} ms", it * 1e3),
-        it => format!("{:.2} µs", it * 1e6),
+        it if it >= 1e-6 => format!("{:.2} µs", it * 1e6),
+        it => format!("{:.2} ns", it * 1e9),
     }
 }
 

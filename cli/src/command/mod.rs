@@ -45,6 +45,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind}
 use self::globals::{Glimpse, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
+    guard::{self, Work},
     term::{
         shell::Shell,
         wrap::{error_width, folded, look, width},
@@ -119,10 +120,17 @@ pub fn main() -> ExitCode {
     let stdout = io::stdout().lock();
     let mut out = io::BufWriter::new(stdout);
     let mut shell = Shell::new(&mut out, &cli.globals);
-    shell.detail(|| {
-        format!("tilewright {} on {} {}", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH)
-    });
-    let res = cli.command.run(&mut shell);
+    let work = if cli.command.is_risky() { guard::work() } else { Work::Here };
+    if let Work::Here = work {
+        shell.detail(|| {
+            format!("tilewright {} on {} {}", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH)
+        });
+    }
+    let res = match work {
+        Work::Here => cli.command.run(&mut shell),
+        Work::Done(Ok(code)) => return code,
+        Work::Done(Err(report)) => Err(report),
+    };
     shell.end();
     let res = res.and_then(|()| out.flush().map_err(Diagnostic::from));
     let Err(report) = res else { return ExitCode::SUCCESS };
@@ -164,6 +172,30 @@ fn refused(err: &clap::Error, glimpse: &Glimpse) -> ExitCode {
 }
 
 impl Command {
+    /// Whether it calls a compiler or runs a kernel, either of which may break or never end. What `tune` runs, its workers
+    /// do, and `learn` talks with the terminal.
+    fn is_risky(&self) -> bool {
+        match self {
+            Command::Tutorial(_) | Command::Compare(_) | Command::Export(_) => true,
+            Command::Run(it) => it.is_measured(),
+            Command::Show(it) => it.is_compiled(),
+            Command::Learn(_)
+            | Command::Check(_)
+            | Command::Doctor(_)
+            | Command::Explain(_)
+            | Command::Tune(_)
+            | Command::Resume(_)
+            | Command::Replay(_)
+            | Command::Top(_)
+            | Command::Log(_)
+            | Command::Report(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Schema(_)
+            | Command::Worker(_) => false,
+        }
+    }
+
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match self {
             Command::Tutorial(it) => it.run(shell),

@@ -44,15 +44,34 @@ pub(crate) struct Run {
     /// With several values of a dimension: time the program at each of them, too
     #[arg(long)]
     time: bool,
+    /// What a kernel in its text form computes: a schedule script, or a program named `.tw`. Its outputs are then verified
+    #[arg(long, value_name = "SCRIPT")]
+    reference: Option<PathBuf>,
     #[command(flatten)]
     measure: Measure,
 }
 
 impl Run {
+    /// Whether a machine runs something, and not the virtual GPU.
+    pub(crate) fn is_measured(&self) -> bool {
+        !self.is_kernel() && !matches!(self.target, Some(Asked::Virtual(_)))
+    }
+
+    /// Whether it is a kernel in its text form.
+    fn is_kernel(&self) -> bool {
+        self.script.extension().is_some_and(|it| it == "tw")
+    }
+
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        self.measure.watch();
         let all = combinations(&self.dims)?;
-        if self.script.extension().is_some_and(|it| it == "tw") {
+        if self.is_kernel() {
             return self.kernel(&all, shell);
+        }
+        if self.reference.is_some() {
+            let title =
+                "`--reference` is for a kernel in its text form: a script is verified against its workload";
+            return Err(Diagnostic::usage(Trouble::Options, title));
         }
         let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims.clone_from(&all[0]);
@@ -105,7 +124,9 @@ impl Run {
     fn kernel(&self, all: &[IndexMap<Name, i64>], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match (&self.target, all) {
             (Some(Asked::Virtual(_)), [dims]) => {
-                inspect::kernel(&self.script, dims, self.measure.seed, shell)
+                let reference = self.reference.as_deref();
+                let seed = self.measure.seed;
+                inspect::Kernel { path: &self.script, dims, params: &self.params, seed, reference }.run(shell)
             }
             (Some(Asked::Virtual(_)), _) => Err(Diagnostic::usage(
                 Trouble::Options,
@@ -127,8 +148,7 @@ impl Run {
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
         let out = &mut *shell.out;
-        let workload = format!("{} {}", plan.script.workload.value, plan.sizes());
-        writeln!(out, "workload   {}", workload.trim_end())?;
+        writeln!(out, "workload   {}", plan.headline())?;
         writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
         let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
         else {

@@ -113,7 +113,7 @@ impl Sweep<'_> {
         shell.progress("compiling");
         let mut built = build(plan.schedule(&target, None)?.func(), &target, &all[0])?;
         if !shell.json {
-            writeln!(shell.out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+            writeln!(shell.out, "workload   {}", plan.headline())?;
             writeln!(shell.out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
         }
         let mut summary = Summary::default();

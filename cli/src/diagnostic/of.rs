@@ -138,7 +138,9 @@ impl Diagnostic {
     /// What a device or a compiler said.
     pub(crate) fn device(err: &DeviceError) -> Diagnostic {
         let fault = match err {
-            DeviceError::Missing { .. } | DeviceError::Unsupported(_) => Fault::Usage,
+            DeviceError::Missing { .. } | DeviceError::Broken { .. } | DeviceError::Unsupported(_) => {
+                Fault::Usage
+            }
             DeviceError::Compile { .. }
             | DeviceError::Call { .. }
             | DeviceError::Lost { .. }

@@ -1,7 +1,10 @@
 //! Refusals that no command line leads to without a GPU that fails, a full disk or a bug, as their pages print them. All other
 //! pages are played by the test `book`.
 
-use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, path::Path, process::ExitStatus,
+    sync::Arc,
+};
 
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
 use ir::{Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
@@ -9,7 +12,13 @@ use schedule::{BlockError, ScheduleError};
 use tuner::{CaseError, Failure, log::LogError, pool::PoolError};
 
 use super::Diagnostic;
-use crate::{build::lower, command::doctor::unfit, plan::Plan, trouble::Trouble};
+use crate::{
+    build::lower,
+    command::doctor::unfit,
+    guard::{self, What},
+    plan::Plan,
+    trouble::Trouble,
+};
 
 fn func(text: &str) -> Func {
     ir::text::parse(text).unwrap()
@@ -126,6 +135,11 @@ fn by_machines() -> Vec<Diagnostic> {
             reason: words("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"),
         },
         DeviceError::Hang { what: words("`matmul`"), seconds: 10.0 },
+        DeviceError::Broken {
+            what: words("the C compiler that CC names (`false`)"),
+            status: words("exit status: 1"),
+            help: words("unset CC, or let it name a C compiler such as gcc or clang"),
+        },
     ];
     let logs = [
         LogError::Entry(words("it is of an unknown kind")),
@@ -142,6 +156,8 @@ fn by_machines() -> Vec<Diagnostic> {
         Diagnostic::usage(&pool, pool.to_string())
             .help(words("`tilewright doctor` tells what this machine has")),
         unfit(&["c-compiler"]),
+        guard::crashed(ExitStatus::from_raw(11), Some("run: verifying matmul.ron")),
+        guard::too_late(What::Compiler, 300.0, Some("compiling")),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
         Diagnostic::failed(
             Trouble::Process,

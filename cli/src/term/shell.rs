@@ -12,7 +12,7 @@ use super::{
     code::{self, Lang},
     wrap::{error_width, folded, wrapped},
 };
-use crate::{command::globals::Globals, diagnostic::Diagnostic};
+use crate::{command::globals::Globals, diagnostic::Diagnostic, guard};
 
 /// What commands write to.
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
@@ -136,6 +136,9 @@ impl<'a> Shell<'a> {
 
     /// Replaces the progress line.
     pub(crate) fn progress(&mut self, text: &str) {
+        if guard::doing(text) {
+            let _ = self.out.flush();
+        }
         if self.progress {
             let _ = write!(io::stderr(), "\r\x1b[K{text}");
             let _ = io::stderr().flush();

@@ -38,7 +38,7 @@ const NATIVE: &str =
 /// nothing else is tried.
 ///
 /// # Errors
-/// [`DeviceError::Missing`] with what to install.
+/// [`DeviceError::Missing`] with what to install, [`DeviceError::Broken`] for one that is there and fails.
 pub fn find() -> Result<Compiler, DeviceError> {
     static FOUND: OnceLock<Result<Compiler, DeviceError>> = OnceLock::new();
     FOUND.get_or_init(|| choose(env::var("CC").ok().as_deref())).clone()
@@ -47,27 +47,57 @@ pub fn find() -> Result<Compiler, DeviceError> {
 fn choose(cc: Option<&str>) -> Result<Compiler, DeviceError> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     if let Some(command) = cc.map(words).filter(|it| !it.is_empty()) {
-        return ask(&command).ok_or_else(|| DeviceError::Missing {
-            what: format!("the C compiler that CC names (`{}`)", command.join(" ")),
-            help: "unset CC, or let it name a C compiler such as gcc or clang".into(),
-        });
+        let help = "unset CC, or let it name a C compiler such as gcc or clang";
+        return ask(&command)
+            .map_err(|it| it.error(format!("the C compiler that CC names (`{}`)", command.join(" ")), help));
     }
-    let found = ["cc", "gcc", "clang"].into_iter().find_map(|it| ask(&[it.to_owned()]));
-    found.ok_or_else(|| DeviceError::Missing {
-        what: "a C compiler (cc, gcc or clang)".into(),
-        help: "`apt-get install gcc` (Debian, Ubuntu), `dnf install gcc` (Fedora), `apk add gcc musl-dev` \
-               (Alpine), `xcode-select --install` (macOS), or let CC name one"
-            .into(),
-    })
+    let mut fault = Fault::Absent;
+    for name in ["cc", "gcc", "clang"] {
+        match ask(&[name.to_owned()]) {
+            Ok(it) => return Ok(it),
+            // One that is there and fails says more than the absence of others.
+            Err(it @ Fault::Failed(_)) if fault == Fault::Absent => fault = it,
+            Err(Fault::Absent | Fault::Failed(_)) => {}
+        }
+    }
+    let help = "`apt-get install gcc` (Debian, Ubuntu), `dnf install gcc` (Fedora), `apk add gcc musl-dev` \
+               (Alpine), `xcode-select --install` (macOS), or let CC name one";
+    Err(fault.error("a C compiler (cc, gcc or clang)".to_owned(), help))
+}
+
+/// Why a command is no compiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Fault {
+    /// It cannot be started.
+    Absent,
+    /// It ended so when it was asked for its version.
+    Failed(String),
+}
+
+impl Fault {
+    fn error(self, what: String, help: &str) -> DeviceError {
+        let help = help.to_owned();
+        match self {
+            Fault::Absent => DeviceError::Missing { what, help },
+            Fault::Failed(status) => DeviceError::Broken { what, status, help },
+        }
+    }
 }
 
 /// The compiler of a command, if it runs.
-fn ask(command: &[String]) -> Option<Compiler> {
-    let (program, arguments) = command.split_first()?;
-    let out = Command::new(program).args(arguments).arg("--version").stdin(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&out.stdout);
-    let version = text.lines().next()?.trim().to_owned();
-    out.status.success().then(|| Compiler { command: command.to_vec(), version })
+fn ask(command: &[String]) -> Result<Compiler, Fault> {
+    let (program, arguments) = command.split_first().ok_or(Fault::Absent)?;
+    let mut asked = Command::new(program);
+    asked.args(arguments).arg("--version").stdin(Stdio::null());
+    let out = asked.output().map_err(|_| Fault::Absent)?;
+    let first = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().next().map(|it| it.trim().to_owned());
+    if !out.status.success() {
+        let said = first(&out.stderr).map_or_else(String::new, |it| format!(" ({it})"));
+        return Err(Fault::Failed(format!("{}{said}", out.status)));
+    }
+    let silent = || Fault::Failed("it does not tell its version".to_owned());
+    let version = first(&out.stdout).ok_or_else(silent)?;
+    Ok(Compiler { command: command.to_vec(), version })
 }
 
 impl Compiler {
@@ -110,6 +140,14 @@ mod tests {
     fn a_bad_choice_is_missing() {
         let err = choose(Some("tilewright-no-such-compiler --flag")).unwrap_err();
         let words = "the C compiler that CC names (`tilewright-no-such-compiler --flag`) was not found";
+        assert_eq!(err.to_string(), words);
+        assert!(err.help().unwrap().contains("unset CC"));
+    }
+
+    #[test]
+    fn one_that_fails_is_not_missing() {
+        let err = choose(Some("false")).unwrap_err();
+        let words = "the C compiler that CC names (`false`) ran and failed: exit status: 1";
         assert_eq!(err.to_string(), words);
         assert!(err.help().unwrap().contains("unset CC"));
     }

@@ -5,9 +5,11 @@
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     collections::BTreeMap,
+    error::Error as _,
     ffi::{CString, c_void},
     fs,
     io::Write as _,
+    path::Path,
     slice,
     sync::OnceLock,
     time::Instant,
@@ -16,7 +18,7 @@ use std::{
 use libloading::Library;
 
 use super::{
-    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
+    BufferId, DLOPEN, DeviceError, Gemm, Launch, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
     abi::{KernelFn, Runtime},
     cpu_gemm, cpu_info,
     cpu_pool::Pool,
@@ -243,7 +245,13 @@ fn open_bytes(bytes: &[u8]) -> Result<Library, DeviceError> {
     let path =
         fs::canonicalize(file.path()).map_err(|err| failed("finding a temporary file", err.to_string()))?;
     // SAFETY: the library is C that we emitted; it has no initialisers.
-    unsafe { Library::new(path) }.map_err(|err| failed("dlopen", err.to_string()))
+    unsafe { Library::new(&path) }.map_err(|err| failed(DLOPEN, why(&err, &path)))
+}
+
+/// The system's own words, which the library keeps beside its own. The file has another name each time.
+fn why(err: &libloading::Error, path: &Path) -> String {
+    let words = err.source().map_or_else(|| err.to_string(), ToString::to_string);
+    words.replace(&path.display().to_string(), "the compiled program")
 }
 
 /// A call of a kernel with its arguments.

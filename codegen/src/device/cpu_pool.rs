@@ -14,6 +14,9 @@ use super::{
     abi::{Body, Runtime},
 };
 
+/// The most threads that a program runs on: more than any processor has, and few enough to be started in a moment.
+pub const MOST_THREADS: usize = 1024;
+
 /// A pool of threads, or none at all for one thread.
 pub(super) struct Pool {
     pool: Option<ThreadPool>,
@@ -21,10 +24,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads; 0 for one a core.
+    /// A pool of so many threads, [`MOST_THREADS`] at most; 0 for one a core.
     pub(super) fn new(threads: usize) -> Result<Pool, DeviceError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if threads == 0 { cores } else { threads };
+        let threads = if threads == 0 { cores } else { threads }.min(MOST_THREADS);
         if threads == 1 {
             return Ok(Pool { pool: None, threads });
         }

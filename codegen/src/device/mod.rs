@@ -26,6 +26,7 @@ mod resources;
 
 pub use abi::CPU_ABI_HEADER;
 pub use cpu::CpuMachine;
+pub use cpu_pool::MOST_THREADS;
 pub use cuda::CudaMachine;
 pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
 
@@ -136,6 +137,16 @@ pub enum DeviceError {
         /// How to get it.
         help: String,
     },
+    /// A compiler is there and does not work.
+    #[error("{what} ran and failed: {status}")]
+    Broken {
+        /// What was run, in words.
+        what: String,
+        /// How it ended, and the first line of what it said.
+        status: String,
+        /// What to do about it.
+        help: String,
+    },
     /// The compiler refused the source: a bug in tilewright unless the target is wrong.
     #[error("{compiler} refused the emitted source:\n{log}")]
     Compile {
@@ -175,6 +186,9 @@ pub enum DeviceError {
     Unsupported(String),
 }
 
+/// The call that loads a compiled program.
+const DLOPEN: &str = "dlopen";
+
 ir::codes!(DeviceError {
     Missing = 3001,
     Compile = 3002,
@@ -182,13 +196,22 @@ ir::codes!(DeviceError {
     Lost = 3004,
     Hang = 3005,
     Unsupported = 3006,
+    Broken = 3007,
 });
 
 impl DeviceError {
     /// What to do about it, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
         match self {
-            DeviceError::Missing { help, .. } => Some(help.clone()),
+            DeviceError::Missing { help, .. } | DeviceError::Broken { help, .. } => Some(help.clone()),
+            // How the C libraries say that the folder's file system lets no program run.
+            DeviceError::Call { call, reason }
+                if call == DLOPEN && (reason.contains("map segment") || reason.contains("not permitted")) =>
+            {
+                let words = "the temporary folder may be mounted so that programs in it do not run (noexec): \
+                             `export TMPDIR=$HOME/tmp && mkdir -p $TMPDIR`";
+                Some(words.into())
+            }
             DeviceError::Lost { .. } => Some("start the process again; its GPU memory is gone".into()),
             DeviceError::Hang { .. } => Some("start the process again; the program may still run".into()),
             DeviceError::Compile { .. } | DeviceError::Call { .. } | DeviceError::Unsupported(_) => None,
@@ -230,7 +253,7 @@ pub trait Machine {
     /// Overwrites a buffer of twice the last-level cache, so that the next run starts cold.
     fn flush_cache(&mut self) -> Result<(), DeviceError>;
 
-    /// Limits the CPU threads that programs use, 0 for all. A GPU ignores it.
+    /// Limits the CPU threads that programs use, 0 for all, to no more than [`MOST_THREADS`]. A GPU ignores it.
     fn set_threads(&mut self, threads: usize);
 
     /// How long one call of [`Machine::run`] may take, in seconds; none for ever. Where a machine cannot stop waiting,

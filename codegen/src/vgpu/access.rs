@@ -19,8 +19,9 @@ pub(crate) const DIVERGENT: u8 = 3;
 pub(crate) const DIVISION: u8 = 4;
 pub(crate) const WAIT: u8 = 5;
 pub(crate) const NEVER: u8 = 6;
-pub(crate) const DEADLOCK: u8 = 8;
 pub(crate) const PARTIAL: u8 = 7;
+pub(crate) const DEADLOCK: u8 = 8;
+pub(crate) const MISALIGNED: u8 = 9;
 const RACE: u8 = 10;
 
 impl Memory {
@@ -100,6 +101,9 @@ impl<'p> Machine<'p, '_, '_> {
     /// The contents of a place for some lanes.
     pub(crate) fn load(&mut self, site: u32, place: &'p Place, part: u32, mask: Mask, out: &mut Lanes) {
         let further = if place.lanes > 1 { i64::from(part) } else { 0 };
+        if part == 0 {
+            self.expect_aligned(site, place, mask);
+        }
         if let Some(row) = self.local_row(place, further) {
             let memory = &self.memory[place.buffer];
             if memory.written[row] & mask == mask {
@@ -152,6 +156,7 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// Assigns adjacent elements.
     pub(crate) fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
+        self.expect_aligned(site, place, mask);
         let last = i64::from(place.lanes) - 1;
         if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {
             let memory = &mut self.memory[place.buffer];

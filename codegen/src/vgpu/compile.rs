@@ -10,7 +10,7 @@ use ir::{
 };
 
 use super::{
-    MAX_ELEMENTS, VgpuError,
+    MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     program::{
         Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, TurnCode,
@@ -31,6 +31,8 @@ struct Compiler<'a> {
     sites: Vec<Site>,
     places: Vec<PlaceInfo>,
     loops: Vec<(Name, u32)>,
+    /// Whether it is a kernel of a GPU: vectors of a CPU start at any element.
+    on_gpu: bool,
     /// The line of the statement under the hand.
     line: usize,
 }
@@ -74,6 +76,7 @@ impl Program {
             sites: vec![],
             places: vec![],
             loops: vec![],
+            on_gpu: !kernel.launch.is_empty(),
             line: 1,
         };
         for (name, written) in &kernel.args {
@@ -84,7 +87,7 @@ impl Program {
         }
         let code = compiler.list(&kernel.body)?;
         let Compiler { scope, slots, mut buffers, sites, places, .. } = compiler;
-        find_aliases(kernel, &mut buffers);
+        place_shared(kernel, &mut buffers);
         if sites.len() >= Mark::SITES as usize {
             return Err(VgpuError::TooLong { kernel: kernel.name.clone() });
         }
@@ -94,7 +97,8 @@ impl Program {
     }
 }
 
-fn find_aliases(kernel: &Kernel, buffers: &mut [Buffer]) {
+/// Finds where shared buffers start, and which of them have bytes in common.
+fn place_shared(kernel: &Kernel, buffers: &mut [Buffer]) {
     let (offsets, _) = shared_layout(kernel);
     let range = |it: &Buffer| {
         let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
@@ -103,6 +107,7 @@ fn find_aliases(kernel: &Kernel, buffers: &mut [Buffer]) {
     let ranges: Vec<_> = buffers.iter().map(range).collect();
     for (at, buffer) in buffers.iter_mut().enumerate() {
         let Some((start, end)) = ranges[at] else { continue };
+        buffer.start = start;
         let others = ranges.iter().enumerate().filter(|it| it.0 != at);
         let common = |(other, range): (usize, &Option<(i64, i64)>)| {
             range.filter(|it| it.0 < end && start < it.1).map(|it| (other, it.0 - start))
@@ -129,7 +134,7 @@ fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64
 impl Compiler<'_> {
     fn declare(&mut self, name: &Name, dtype: DType, len: usize, space: Space, arg: Option<(usize, bool)>) {
         self.visible.push((name.clone(), self.buffers.len()));
-        self.buffers.push(Buffer { name: name.clone(), dtype, len, space, arg, aliases: vec![] });
+        self.buffers.push(Buffer { name: name.clone(), dtype, len, space, start: 0, arg, aliases: vec![] });
     }
 
     fn site(&mut self) -> u32 {
@@ -185,7 +190,13 @@ impl Compiler<'_> {
                 let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
                 Code::If(Box::new(IfCode { site, cond, body, meets, converges }))
             }
-            Op::Store(place, value) => Code::Store(site, self.place(place, true)?, self.value(value)?.0),
+            Op::Store(place, value) => {
+                let (mut place, value) = (self.place(place, true)?, self.value(value)?.0);
+                if let ValueCode::Tensor(_) = value {
+                    place.align = align::REGISTER;
+                }
+                Code::Store(site, place, value)
+            }
             Op::Copy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
             Op::AtomicAdd(place, value) => {
                 Code::AtomicAdd(site, self.place(place, true)?, self.value(value)?.0)
@@ -260,7 +271,8 @@ impl Compiler<'_> {
             let width = i64::try_from(bytes).unwrap_or(i64::MAX);
             self.places.push(PlaceInfo { site, buffer, writes, width });
         }
-        Ok(Place { buffer, index, lanes: access.lanes, counted })
+        let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };
+        Ok(Place { buffer, index, lanes: access.lanes, align, counted })
     }
 
     /// An intrinsic, whose operands are places.
@@ -284,7 +296,9 @@ impl Compiler<'_> {
         if places.len() != wanted || wanted == 0 {
             return Err(error());
         }
-        let operands = places.into_iter().map(|it| self.place(it, false)).collect::<Result<Vec<_>, _>>()?;
+        let align = align::of_operand(intrinsic.instruction);
+        let operand = |it| Ok(Place { align, ..self.place(it, false)? });
+        let operands = places.into_iter().map(operand).collect::<Result<Vec<_>, _>>()?;
         let dtype = self.buffers[operands[0].buffer].dtype;
         // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.
         if !intrinsic.types.is_empty() && !intrinsic.types.contains(&dtype) {

@@ -44,6 +44,9 @@ pub enum Finding {
     DivergentBarrier { access: Access, other: Access },
     /// An instruction of a whole warp that not all of its lanes come to.
     PartialWarp { intrinsic: &'static str, access: Access },
+    /// An access to `element` and those behind it that begins at a byte, counted from the start of the buffer or of the
+    /// block's shared memory, that is no multiple of `align`.
+    Misaligned { buffer: Name, element: i64, byte: i64, shared: bool, align: i64, access: Access },
     /// An integer divided by zero.
     DivisionByZero { access: Access },
     /// A block waits for a turn that no other block gives it; the run ends there.
@@ -66,6 +69,7 @@ ir::codes!(Finding {
     Deadlock = 2409,
     TurnsLeft = 2410,
     OutputUnwritten = 2411,
+    Misaligned = 2412,
 });
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.
@@ -123,6 +127,7 @@ impl Finding {
             Finding::OutOfBounds { .. } => "out of bounds",
             Finding::DivergentBarrier { .. } => "divergent barrier",
             Finding::PartialWarp { .. } => "part of a warp",
+            Finding::Misaligned { .. } => "misaligned access",
             Finding::DivisionByZero { .. } => "division by zero",
             Finding::Deadlock { .. } => "deadlock",
             Finding::TurnsLeft { .. } => "turns not over",
@@ -169,6 +174,12 @@ impl Finding {
             Finding::PartialWarp { intrinsic, .. } => {
                 format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
             }
+            Finding::Misaligned { buffer, element, byte, shared, align, .. } => {
+                let of = if *shared { "shared memory".to_owned() } else { buffer.to_string() };
+                format!(
+                    "{title}: it begins at {buffer}[{element}], byte {byte} of {of}, and not at a multiple of {align}"
+                )
+            }
             Finding::DivisionByZero { .. } => "division of an integer by zero".to_owned(),
             Finding::Deadlock { buffer, element, turn, counter, .. } => {
                 format!("{title}: a block waits until {buffer}[{element}] is {turn}, and it stays {counter}")
@@ -199,7 +210,9 @@ impl Finding {
                 vec![("starts the copy", copy), ("touches it", access)]
             }
             Finding::Uninitialised { access, .. } => vec![("reads it", access)],
-            Finding::OutOfBounds { access, .. } => vec![("accesses it", access)],
+            Finding::OutOfBounds { access, .. } | Finding::Misaligned { access, .. } => {
+                vec![("accesses it", access)]
+            }
             Finding::PartialWarp { access, .. } => vec![("is missing", access)],
             Finding::DivisionByZero { access } => vec![("divides", access)],
             Finding::Deadlock { access, .. } => vec![("waits", access)],
@@ -229,6 +242,9 @@ impl Finding {
             Finding::OutOfBounds { .. } => "a condition around the access keeps the last threads out",
             Finding::DivergentBarrier { .. } => {
                 "a barrier is for all threads of a block: let them all decide alike, or move it outside"
+            }
+            Finding::Misaligned { .. } => {
+                "begin it at a multiple of its size, with padding where rows are odd, or access fewer elements at once"
             }
             Finding::DivisionByZero { .. } => {
                 "keep zero out: by `max(…, 1i32)` from a value of memory, by a condition from one of loops and threads"

@@ -59,6 +59,7 @@ impl Flights {
 impl<'p> Machine<'p, '_, '_> {
     /// Starts copies of some lanes.
     pub(crate) fn copy(&mut self, site: u32, place: &'p Place, code: &'p CopyCode, mask: Mask) {
+        self.expect_aligned(site, place, mask);
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
         self.count(place, &offsets, mask);
@@ -70,6 +71,7 @@ impl<'p> Machine<'p, '_, '_> {
                     let reading = self.holds(cond, mask);
                     self.index(&source.index, &mut sources);
                     if part == 0 {
+                        self.expect_aligned(site, source, reading);
                         self.count(source, &sources, reading);
                     }
                     let part = if source.lanes > 1 { i64::from(part) } else { 0 };

@@ -17,6 +17,9 @@
 //! is a finding whenever the copy lands. The orders are there for what the rules do not see: numbers that come out
 //! differently.
 //!
+//! Vectors, copies and rows of matrix loads that begin at no multiple of their size are findings, too: the hardware traps.
+//! A shared buffer begins where it was put; other memory begins at a multiple of every size.
+//!
 //! # Counters
 //!
 //! What it counts is what a GPU would have to do, not how long that takes; [`Counters`] has the rules.
@@ -24,6 +27,7 @@
 //! It takes CPU kernels, too: as one block of one thread.
 
 mod access;
+mod align;
 mod compile;
 mod counters;
 mod estimate;

@@ -53,6 +53,9 @@ pub(crate) struct Buffer {
     pub(crate) dtype: DType,
     pub(crate) len: usize,
     pub(crate) space: Space,
+    /// Where it starts in the shared memory of the block, in bytes; 0 for other memory, which starts at a multiple of
+    /// every alignment.
+    pub(crate) start: i64,
     /// Which of the module's arguments it is, and whether the kernel writes it.
     pub(crate) arg: Option<(usize, bool)>,
     /// Other buffers that have bytes in common with it, and by how many bytes they start later.
@@ -127,6 +130,8 @@ pub(crate) struct Place {
     pub(crate) buffer: usize,
     pub(crate) index: IndexCode,
     pub(crate) lanes: u32,
+    /// What its first byte must be at a multiple of: a power of two, 1 where nothing is asked.
+    pub(crate) align: i64,
     /// Its number among the accesses that are counted; `u32::MAX` for local memory.
     pub(crate) counted: u32,
 }

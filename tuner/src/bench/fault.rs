@@ -65,8 +65,12 @@ fn kind_of(err: &DeviceError, stage: Stage) -> ErrorKind {
         DeviceError::Hang { .. } if compiling => ErrorKind::CompileTimeout,
         DeviceError::Hang { .. } => ErrorKind::Hang,
         DeviceError::Compile { .. } => ErrorKind::Compile,
-        DeviceError::Missing { .. } | DeviceError::Unsupported(_) if compiling => ErrorKind::Compile,
-        DeviceError::Missing { .. } => ErrorKind::DeviceLost,
+        DeviceError::Missing { .. } | DeviceError::Broken { .. } | DeviceError::Unsupported(_)
+            if compiling =>
+        {
+            ErrorKind::Compile
+        }
+        DeviceError::Missing { .. } | DeviceError::Broken { .. } => ErrorKind::DeviceLost,
         // A launch that cannot be is refused before the driver sees it.
         DeviceError::Unsupported(_) => ErrorKind::Resource,
         DeviceError::Call { call, reason } => {

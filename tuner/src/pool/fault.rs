@@ -164,8 +164,8 @@ pub(super) fn with_last_words(message: String, last_words: &str) -> String {
 
 const SIGXCPU: i32 = 24;
 
-/// How a process ended.
-fn status_words(status: ExitStatus) -> String {
+/// How a process that owed an answer ended: `was killed by SIGSEGV (it touched memory that is not its own)`.
+pub fn status_words(status: ExitStatus) -> String {
     let Some(signal) = status.signal() else {
         return match status.code() {
             Some(0) => "ended without an answer".into(),

@@ -13,6 +13,7 @@
 //!   parent is killed, workers see the end of their input and kill their groups themselves.
 
 mod fault;
+mod guard;
 mod once;
 mod process;
 mod ring;
@@ -27,6 +28,8 @@ use std::{
 
 use codegen::device::MachineInfo;
 
+pub use fault::status_words;
+pub use guard::{Left, guarded};
 pub use once::{Once, OnceError, once};
 
 use self::{

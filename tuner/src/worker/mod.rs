@@ -10,5 +10,5 @@ mod process;
 mod serve;
 
 pub use maker::{Device, Maker};
-pub use process::{IN_POOL, Limits, claim_output, prepare};
+pub use process::{IN_POOL, Limits, claim_output, leave, prepare};
 pub use serve::{Hands, ServeError, serve};

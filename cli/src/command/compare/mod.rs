@@ -79,6 +79,7 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        self.how.watch();
         let words = [&self.a].into_iter().chain(&self.others);
         let dims: Vec<(Name, i64)> = self.dims.clone();
         let entrants =

@@ -22,7 +22,7 @@ pub(crate) fn sweep(
     let module = lowered(&plan, arch, shell)?;
     let machine = format!("virtual GPU as {}", words::arch(&plan, arch));
     if !shell.json {
-        writeln!(shell.out, "workload   {} {}", plan.script.workload.value, plan.sizes())?;
+        writeln!(shell.out, "workload   {}", plan.headline())?;
         writeln!(shell.out, "machine    {machine}; it has no clock, so no GFLOPS")?;
     }
     let mut summary = Summary::default();

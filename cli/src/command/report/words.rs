@@ -17,15 +17,7 @@ pub(super) fn gflops(it: f64) -> String {
     }
 }
 
-/// Seconds with a fitting unit: `333.42 µs`.
-pub(super) fn seconds(it: f64) -> String {
-    match it {
-        it if it >= 1.0 => format!("{it:.3} s"),
-        it if it >= 1e-3 => format!("{:.3} ms", it * 1e3),
-        it if it >= 1e-6 => format!("{:.2} µs", it * 1e6),
-        it => format!("{:.2} ns", it * 1e9),
-    }
-}
+pub(super) use crate::command::measure::time_words as seconds;
 
 /// A longer time: `3 min 20 s`.
 pub(super) fn duration(seconds: f64) -> String {

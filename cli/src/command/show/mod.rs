@@ -127,6 +127,11 @@ impl Emit {
 }
 
 impl Show {
+    /// Whether a compiler has a part in it.
+    pub(crate) fn is_compiled(&self) -> bool {
+        self.html.is_some() || self.emit.is_compiled()
+    }
+
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if self.svg.is_some() && self.emit != Emit::Pipeline {
             return Err(Diagnostic::usage(Trouble::Options, "only `--emit pipeline` draws an SVG"));

@@ -15,7 +15,7 @@ use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{Regime, log};
 
 use crate::{
-    command::measure::parse_regime,
+    command::measure::{parse_regime, parse_threads, parse_time},
     diagnostic::Diagnostic,
     plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
@@ -63,7 +63,7 @@ pub(crate) struct Tune {
     #[arg(long, default_value = "cool", value_parser = parse_regime)]
     regime: Regime,
     /// CPU threads that candidates use, 0 for all
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_threads)]
     threads: usize,
     /// How many of the best meet in the finals
     #[arg(long, default_value_t = 8)]
@@ -161,14 +161,4 @@ fn incumbent(path: &Path, plan: &Plan) -> Result<Plan, Diagnostic> {
 fn default_log(script: &Path) -> PathBuf {
     let stem = script.file_stem().unwrap_or(script.as_os_str());
     PathBuf::from(stem).with_extension("twlog")
-}
-
-/// `90s`, `10m`, `2h`.
-fn parse_time(word: &str) -> Result<f64, String> {
-    let units = [('s', 1.0), ('m', 60.0), ('h', 3600.0)];
-    let found = units.iter().find_map(|(unit, seconds)| Some((word.strip_suffix(*unit)?, seconds)));
-    let seconds = found.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
-    seconds
-        .filter(|it| it.is_finite() && *it > 0.0)
-        .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
 }

@@ -74,6 +74,7 @@ struct Part {
 
 impl Tutorial {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        self.measure.watch();
         if self.ladder == "list" {
             return list::list(shell);
         }
