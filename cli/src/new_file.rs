@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -22,8 +22,14 @@ pub(crate) fn taken(out: &Path, why: &str) -> Diagnostic {
         .help("name another file, or say --force".to_owned())
 }
 
-/// Writes a file, in the place of another or not, as a whole or not at all: a reader sees the old one or the new one.
+/// Writes a file, in the place of another or not, as a whole or not at all: a reader sees the old one or the new one. Only
+/// files give way: not folders, and no devices.
 pub(crate) fn replace(out: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    match tuner::regular::open(out) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound || out.is_file() => {}
+        Err(err) => return Err(Diagnostic::io(out, &err)),
+        Ok(_) => {}
+    }
     let temporary = beside(out)?;
     let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;

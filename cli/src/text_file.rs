@@ -15,18 +15,12 @@ const PROGRAM: u64 = 16 << 20;
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let most = if path.extension().is_some_and(|it| it == "tw") { PROGRAM } else { TEXT };
     let about = fs::metadata(path)?;
-    if about.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    if !about.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    if about.len() == 0 {
+    if about.is_file() && about.len() == 0 {
         return Ok(String::new());
     }
     let mut text = String::new();
     // The file may have grown meanwhile.
-    fs::File::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|err| match err.kind() {
+    tuner::regular::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|err| match err.kind() {
         io::ErrorKind::InvalidData if about.len() > most => too_long(most),
         _ => err,
     })?;

@@ -57,6 +57,8 @@ pub enum Trouble {
     FailOn,
     /// A comparison leaves open what `--fail-on` asks.
     CannotTell,
+    /// The finals of a run could not be held.
+    Finals,
     /// There is no such exercise.
     Exercise,
     /// A folder has no exercises.
@@ -111,6 +113,7 @@ ir::codes!(Trouble {
     Unfit = 5025,
     FailOn = 5026,
     CannotTell = 5027,
+    Finals = 5028,
     Exercise = 5031,
     NoExercises = 5032,
     Progress = 5033,

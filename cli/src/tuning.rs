@@ -9,6 +9,7 @@ use std::{
     thread,
 };
 
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::script::ScriptTarget;
@@ -32,8 +33,8 @@ use crate::{
 /// The processes that compile and measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Workers {
-    /// How many processes compile, by default one for each core
-    #[arg(long = "workers", value_name = "NUMBER")]
+    /// How many processes compile, by default one for each core; at most 256
+    #[arg(long = "workers", value_name = "NUMBER", value_parser = compilers())]
     pub compilers: Option<usize>,
     /// The GPUs to measure on
     #[arg(long, value_name = "NUMBER", default_value = "0", value_delimiter = ',')]
@@ -78,9 +79,16 @@ impl Workers {
 
     fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Diagnostic> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let count = self.compilers.unwrap_or(cores).max(1);
+        let count = self.compilers.unwrap_or(cores).clamp(1, MOST_COMPILERS);
         (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
     }
+}
+
+/// How many processes compile at most: beyond the cores of a machine they only wait for each other.
+const MOST_COMPILERS: usize = 256;
+
+fn compilers() -> impl TypedValueParser<Value = usize> {
+    RangedU64ValueParser::<usize>::new().range(1..=MOST_COMPILERS as u64)
 }
 
 /// This program itself as a worker.

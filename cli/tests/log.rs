@@ -137,6 +137,9 @@ fn other_tools() {
         "log export a --to csv",
         "log export two --to t4",
         "log export two --to t4 --run b --out t4.json",
+        "log export two --to t4 --run b --out t4.json",
+        "log export two --to t4 --run b --out t4.json --force",
+        "log export two --to csv --run b --force",
         "log export a --to csv --run c",
         "log export a --to xml",
         "log export a --to csv --out nothing/a.csv",
@@ -191,4 +194,78 @@ fn control_characters_are_shown() {
         assert_eq!(bad, None, "{line}: {told:?}");
         assert!(!told.contains("exit code 101"), "{told}");
     }
+}
+
+fn pipe(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// Every reader goes on with the others, and says what it leaves out.
+#[test]
+fn one_segment_that_is_not_read() {
+    let folder = folder();
+    let log = folder.path().join("a");
+    fs::create_dir(log.join("run-a.jsonl")).unwrap();
+    pipe(&log.join("run-b.jsonl"));
+    fs::write(log.join("run-c.jsonl"), "a,b\n").unwrap();
+    fs::write(log.join("run-d.jsonl"), "{\"k\":\"run\",\"v\":2}\n").unwrap();
+    fs::create_dir(folder.path().join("none")).unwrap();
+    pipe(&folder.path().join("none/run-b.jsonl"));
+    let lines = [
+        "log verify a",
+        "log verify a --json",
+        "top a -k 1",
+        "top a/run-20261121T191300Z-00000001.jsonl a/run-b.jsonl -k 1",
+        "log cat a --kind finals --n 77",
+        "log export a --to t4 --out a.json",
+        "report a",
+        "replay a --run b",
+        "resume a --run c",
+        "resume a --run d",
+        "log verify none",
+        "top none",
+        "log cat none",
+        "log export none --to csv",
+        "report none",
+        "replay none",
+        "resume none",
+    ];
+    insta::assert_snapshot!(session(folder.path(), &lines));
+    assert!(
+        fs::read_to_string(folder.path().join("a/report.html"))
+            .unwrap()
+            .contains("run-b.jsonl: the segment is not read")
+    );
+    assert!(!folder.path().join("none/report.html").exists());
+}
+
+/// None of these waits, or reads on and on.
+#[test]
+fn what_is_no_file_is_no_log() {
+    let folder = folder();
+    pipe(&folder.path().join("pipe"));
+    pipe(&folder.path().join("pipe.jsonl"));
+    pipe(&folder.path().join("pipe.html"));
+    pipe(&folder.path().join("pipe.tw"));
+    let sparse = fs::File::create(folder.path().join("sparse.jsonl")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    let lines = [
+        "top pipe",
+        "log verify /dev/zero",
+        "log cat /dev/zero",
+        "replay pipe",
+        "resume pipe",
+        "report sparse.jsonl",
+        "log merge all pipe a sparse.jsonl",
+        "log pack sparse.jsonl",
+        "report a --out pipe.html",
+        "report a --out pipe.html --force",
+        "log export a --to csv --out pipe",
+        "log export a --to csv --out pipe --force",
+        "log export a --to csv --out /dev/null --force",
+        "compare pipe.jsonl sparse.jsonl",
+        "show pipe.tw",
+    ];
+    insta::assert_snapshot!(session(folder.path(), &lines));
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }

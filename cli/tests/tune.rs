@@ -181,3 +181,137 @@ fn a_knob_can_be_fixed() {
     let (code, out, _) = run(folder.path(), &["replay", "space.twlog"]);
     assert_eq!((code, out.contains("4 of 4 identical")), (Some(0), true), "{out}");
 }
+
+/// A worker that does all but the finals: it says in a pipe that they have begun, and then does something else the first time.
+fn without_finals(folder: &Path, instead: &str) -> String {
+    let pipe = folder.join("finals");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let script = format!(
+        "while read -r line; do
+    case $line in *'\"mode\":\"finals\"'*) if mkdir begun; then echo now > finals; {instead}; fi;; esac
+    printf '%s\\n' \"$line\"
+done | '{}' worker --device cpu
+",
+        env!("CARGO_BIN_EXE_tilewright")
+    );
+    fs::write(folder.join("worker.sh"), script).unwrap();
+    "sh worker.sh".to_owned()
+}
+
+/// What the lines of the one segment of a log are, each with what happened where it is an event.
+fn kinds(log: &Path) -> Vec<String> {
+    let segment = fs::read_dir(log).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(segment).unwrap();
+    let entries = text.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    entries.map(|it| it["what"].as_str().or(it["k"].as_str()).unwrap().to_owned()).collect()
+}
+
+/// Starts a run whose finals begin and do not end, does something then, and lets it end.
+fn in_the_finals(folder: &Path, instead: &str, then: impl FnOnce(u32)) -> (Option<i32>, String, String) {
+    let worker = without_finals(folder, instead);
+    let args =
+        ["tune", "space.ron", "--trials", "4", "--finalists", "2", "--rounds", "3", "--worker-cmd", &worker];
+    let child = command(folder, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Opening the pipe waits for its other end.
+    assert_eq!(fs::read_to_string(folder.join("finals")).unwrap(), "now\n");
+    then(child.id());
+    let out = child.wait_with_output().unwrap();
+    let text = |it: &[u8]| String::from_utf8(it.to_vec()).unwrap();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+#[test]
+fn finals_that_were_interrupted_are_held_by_resume() {
+    let folder = folder();
+    let interrupt = |id: u32| {
+        assert!(Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap().success());
+    };
+    let (code, out, err) = in_the_finals(folder.path(), "sleep 1000", interrupt);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        !out.contains("winner") && out.contains("in the search so far; the finals were not held"),
+        "{out}"
+    );
+    assert!(
+        err.contains("stopped by the user in the finals; go on with: tilewright resume space.twlog"),
+        "{err}"
+    );
+    let log = folder.path().join("space.twlog");
+    assert_eq!(kinds(&log).last().unwrap(), "stopped");
+    let (code, out, err) = run(folder.path(), &["resume", "space.twlog", "--json"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(told(&out), [], "no trial is repeated");
+    assert!(out.contains(r#""k":"finals""#) && out.contains(r#""winner":{"#), "{out}");
+    assert_eq!(kinds(&log)[kinds(&log).len() - 2..], ["finals", "finished"]);
+}
+
+#[test]
+fn finals_that_fail_are_an_error_and_no_end() {
+    let folder = folder();
+    let (code, out, err) = in_the_finals(folder.path(), "kill -9 0", |_| {});
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(!out.contains("winner") && out.contains("the finals were not held"), "{out}");
+    assert!(err.contains("error[TW5028]: the finals failed: worker_died"), "{err}");
+    assert_eq!(kinds(&folder.path().join("space.twlog")).last().unwrap(), "stopped");
+    let (code, out, err) = run(folder.path(), &["resume", "space.twlog"]);
+    assert_eq!((code, out.contains("winner     trial")), (Some(0), true), "{out}{err}");
+}
+
+#[test]
+fn a_log_that_is_taken_away_is_an_error() {
+    for what in ["the folder", "the lines"] {
+        let folder = folder();
+        let log = folder.path().join("space.twlog");
+        let (code, out, err) = in_the_finals(folder.path(), "sleep 1000", |_| {
+            let segment = fs::read_dir(&log).unwrap().next().unwrap().unwrap().path();
+            match what {
+                "the folder" => fs::remove_dir_all(&log).unwrap(),
+                _ => fs::File::create(segment).unwrap().set_len(0).unwrap(),
+            }
+        });
+        assert_eq!((code, out.is_empty()), (Some(2), true), "{what}: {out}{err}");
+        assert!(err.contains("error[TW4013]: space.twlog/run-"), "{what}: {err}");
+        assert!(err.contains("while it was written"), "{what}: {err}");
+    }
+}
+
+#[test]
+fn steps_that_are_missing_are_measured_by_resume() {
+    let folder = folder();
+    let (code, out, err) =
+        run(folder.path(), &["tune", "space.ron", "--trials", "1", "--finalists", "0", "--per-step"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let log = folder.path().join("space.twlog");
+    let segment = fs::read_dir(&log).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&segment).unwrap();
+    let all = kinds(&log).iter().filter(|it| *it == "step").count();
+    assert!(all > 3);
+    // As of a run that was interrupted after two of them.
+    let second = text.match_indices("{\"k\":\"step\"").nth(2).unwrap().0;
+    fs::write(&segment, &text[..second]).unwrap();
+    let (code, out, err) = run(folder.path(), &["resume", "space.twlog"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(kinds(&log).iter().filter(|it| *it == "step").count(), all);
+    assert!(out.contains("(none: the workload as it is)"), "{out}");
+}
+
+#[test]
+fn a_run_without_a_result_says_what_to_do() {
+    let folder = folder();
+    fs::write(folder.path().join("none.ron"), SPACE.replace("ii * ji < 192", "ii * ji < 2")).unwrap();
+    let help = |args: &[&str]| {
+        let (code, out, err) =
+            run(folder.path(), &[&["tune", "--finalists", "0", "--log", "log"], args].concat());
+        assert_eq!(code, Some(1), "{out}{err}");
+        assert!(err.contains("error[TW5019]"), "{err}");
+        err.lines().find(|it| it.starts_with("help: ")).unwrap_or_default().to_owned()
+    };
+    insta::assert_snapshot!(
+        [
+            help(&["space.ron", "--trials", "0"]),
+            help(&["none.ron"]),
+            help(&["space.ron", "--time", "0.000000001s"]),
+        ]
+        .join("\n")
+    );
+}

@@ -64,3 +64,23 @@ fn jobs_that_cannot_be_understood() {
     let (lines, code) = talk("hello?\n", 1);
     assert_eq!((lines.len(), code), (1, Some(1)));
 }
+
+/// The lock of a device is advice: whatever stands in its place costs a warning and no time.
+#[test]
+fn something_else_in_the_place_of_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("tilewright-device-cpu.lock");
+    let hello = || {
+        let temporary = folder.path().to_str().unwrap();
+        let told = common::run(folder.path(), &["worker", "--device", "cpu"], &[("TMPDIR", temporary)]);
+        let start = told.find("\"warnings\":").unwrap();
+        told[start..].lines().next().unwrap().replace(temporary, "TMP")
+    };
+    assert_eq!(hello(), "\"warnings\":[]}");
+    std::fs::remove_file(&lock).unwrap();
+    assert!(Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    insta::assert_snapshot!(hello(), @r#""warnings":["TMP/tilewright-device-cpu.lock: it is a pipe, no regular file; whether another tilewright measures on the same device (cpu) cannot be told"]}"#);
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    insta::assert_snapshot!(hello(), @r#""warnings":["TMP/tilewright-device-cpu.lock: it is a folder; whether another tilewright measures on the same device (cpu) cannot be told"]}"#);
+}

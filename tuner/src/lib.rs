@@ -17,6 +17,7 @@ mod memory;
 pub mod pool;
 pub mod protocol;
 mod record;
+pub mod regular;
 pub mod replay;
 mod report;
 pub mod search;

@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Case, Comparison, Measured, Ratio, Roofline, Settings, Stats, Verification};
+use crate::{Case, Comparison, Measured, Ratio, Roofline, Settings, Stats, Verification, regular};
+
+/// The largest log that is read or written, in bytes: a record has a few kilobytes.
+const LARGEST: u64 = 1 << 30;
 
 /// What was measured, how, on what, and what came out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -196,7 +199,8 @@ pub struct Append {
 /// # Errors
 /// Where the file cannot be opened or written.
 pub fn append(path: &Path, records: &[Record], durable: bool) -> io::Result<Append> {
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut file = regular::open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
+    regular::expect_at_most(file.metadata()?.len(), LARGEST)?;
     let cut = cut_torn_tail(&mut file)?;
     let mut lines = Vec::new();
     for record in records {
@@ -268,7 +272,7 @@ pub enum LogError {
 
 /// Reads a log from a file.
 pub fn read_log(path: &Path) -> Result<ReadLog, LogError> {
-    let bytes = std::fs::read(path)?;
+    let bytes = regular::read(path, LARGEST)?;
     parse_log(&bytes)
 }
 

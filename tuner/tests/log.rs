@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
+#[path = "log/others.rs"]
+mod others;
 #[path = "log/sample.rs"]
 mod sample;
 

@@ -244,3 +244,51 @@ fn the_best_are_ranked_once_each() {
     let best: Vec<_> = groups.iter().map(|it| it.best.iter().map(|it| it.n).collect::<Vec<_>>()).collect();
     assert_eq!(best, [vec![2, 0, 0, 1, 1], vec![1]]);
 }
+
+/// A script in which `lanes` decides something only where `wide` is 1.
+const SCRIPT: &str = r#"schedule(
+    workload: "elementwise",
+    params: {"n": 64},
+    knobs: {"ii": [8, 16, 32], "lanes": [2, 4], "wide": boolean},
+    constraints: ["ii != 32 || lanes == 2"],
+    steps: [
+        split(loop: "i", into: {"io": None, "ii": "ii"}),
+        choose(knob: "wide", one_of: [[], [split(loop: "ii", into: {"it": None, "iv": "lanes"}), vectorize(loop: "iv")]]),
+    ],
+)"#;
+
+#[test]
+fn decisions_are_those_of_a_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut head = sample::head("a");
+    head.script.text = SCRIPT.to_owned();
+    head.script.params = serde_json::from_str(r#"{"n": 64}"#).unwrap();
+    head.script.knobs =
+        serde_json::from_str(r#"{"ii": [8, 16, 32], "lanes": [2, 4], "wide": [0, 1]}"#).unwrap();
+    let mut writer = Writer::create(folder.path(), &head).unwrap();
+    let all = [
+        r#"{"ii": 8, "wide": 0}"#,
+        r#"{"ii": 16, "lanes": 4, "wide": 1}"#,
+        r#"{"wide": 1, "lanes": 2, "ii": 32}"#,
+        r#"{"ii": 8}"#,
+        r#"{"ii": 8, "wide": 1}"#,
+        r#"{"ii": 8, "lanes": 2, "wide": 0}"#,
+        r#"{"ii": 64, "wide": 0}"#,
+        r#"{"ii": 8, "wide": 0, "depth": 1}"#,
+        r#"{"ii": 32, "lanes": 4, "wide": 1}"#,
+        "{}",
+    ];
+    for (n, decisions) in (0..).zip(all) {
+        let mut trial = sample::trial("a", n, 10.0);
+        trial.decisions = serde_json::from_str(decisions).unwrap();
+        writer.append(&Entry::Trial(trial)).unwrap();
+    }
+    let told: Vec<_> = complaints(folder.path())
+        .into_iter()
+        .map(|it| {
+            let (line, words) = it.split_once(": ").unwrap();
+            format!("{}\n    {words}", all[line.parse::<usize>().unwrap() - 2])
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

@@ -1,7 +1,6 @@
 //! `tilewright log`.
 
 use std::{
-    fs,
     io::{self, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -15,6 +14,7 @@ use tuner::log::{self, ExportError, Line, LogError, Merged, Packed, Raw, Table, 
 use crate::{
     command::top::Noted,
     diagnostic::Diagnostic,
+    new_file,
     term::shell::{Shell, visible},
     trouble::Trouble,
 };
@@ -77,6 +77,9 @@ struct Export {
     /// The file to write, instead of standard output
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Overwrite the file if there is one
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Only this run
     #[arg(long)]
     run: Option<String>,
@@ -109,8 +112,9 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let mut res = Ok(());
     let sum = log::verify(path, &mut |it| {
         let told = if shell.json {
+            let line = Some(it.line).filter(|it| *it > 0);
             shell.json(
-                &json!({"ok": false, "segment": it.segment, "line": it.line, "error": it.reason.to_string()}),
+                &json!({"ok": false, "segment": it.segment, "line": line, "error": it.reason.to_string()}),
             )
         } else {
             writeln!(shell.out, "{}", visible(it.to_string())).map_err(Diagnostic::from)
@@ -123,8 +127,9 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if shell.json {
         let torn = sum.torn.iter().map(|it| json!({"segment": it.segment, "bytes": it.bytes}));
         shell.json(&json!({
-            "ok": sum.damaged == 0, "segments": sum.segments, "records": sum.records, "trials": sum.trials,
-            "unknown": sum.unknown, "damaged": sum.damaged, "torn": torn.collect::<Vec<_>>(),
+            "ok": sum.damaged + sum.unread == 0, "segments": sum.segments, "records": sum.records,
+            "trials": sum.trials, "unknown": sum.unknown, "damaged": sum.damaged, "unread": sum.unread,
+            "torn": torn.collect::<Vec<_>>(),
         }))?;
     } else {
         let (records, trials) = (counted(sum.records, "record"), counted(sum.trials, "trial"));
@@ -138,22 +143,24 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
             shell.note(&visible(format!("{it}; the next resume cuts them off")));
         }
     }
-    match sum.damaged {
-        0 => Ok(()),
-        n => Err(Diagnostic::failed(
-            Trouble::Damage,
-            format!("{}: {} damaged", path.display(), counted(n, "line")),
-        )),
+    let damaged = (sum.damaged > 0).then(|| format!("{} damaged", counted(sum.damaged, "line")));
+    let unread = (sum.unread > 0).then(|| format!("{} not read", counted(sum.unread, "segment")));
+    let faults: Vec<_> = [damaged, unread].into_iter().flatten().collect();
+    if faults.is_empty() {
+        return Ok(());
     }
+    Err(Diagnostic::failed(Trouble::Damage, format!("{}: {}", path.display(), faults.join(", "))))
 }
 
 impl Merge {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let mut found: Vec<(PathBuf, Result<Merged, LogError>)> = vec![];
-        for log in &self.logs {
-            log::merge(&self.out, log, &mut |segment, merged| found.push((segment.to_owned(), merged)))?;
-        }
         let mut failed = vec![];
+        for log in &self.logs {
+            let merged =
+                log::merge(&self.out, log, &mut |segment, merged| found.push((segment.to_owned(), merged)));
+            failed.extend(merged.err().map(|err| Diagnostic::log(&err)));
+        }
         for (segment, merged) in found {
             match merged {
                 Ok(merged) => {
@@ -219,20 +226,23 @@ struct About {
 impl Cat {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let mut noted = Noted::default();
-        let mut res = Ok(());
+        let (mut res, mut records) = (Ok(()), 0);
         log::scan(&self.log, &mut |line| {
             let Line::Record { raw, .. } = line else {
                 noted.line(&line);
                 return ControlFlow::Continue(());
             };
+            records += 1;
             if self.wants(raw) {
                 res = print(shell.out, raw);
             }
             if res.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         res?;
-        noted.tell(&self.log, shell);
-        Ok(())
+        match noted.tell(&self.log, shell) {
+            Some(err) if records == 0 => Err(Diagnostic::log(&err)),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn wants(&self, raw: Raw<'_>) -> bool {
@@ -250,18 +260,18 @@ fn print(out: &mut dyn Write, raw: Raw<'_>) -> io::Result<()> {
 impl Export {
     fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let log = log::read(&self.log)?;
-        let mut noted = Noted::default();
-        log.damage.into_iter().for_each(|it| noted.line(&Line::Damage(it)));
-        noted.tell(&self.log, shell);
-        let log = log::Log { damage: vec![], ..log };
+        if let Some(err) = log.unread(None) {
+            return Err(Diagnostic::log(&err));
+        }
         let text = self.text(&log).map_err(|err| match err {
             ExportError::Log(err) => Diagnostic::log(&err),
             ExportError::NoRun | ExportError::Several { .. } | ExportError::Unknown { .. } => {
                 Diagnostic::usage(&err, format!("{}: {err}", self.log.display())).help(err.help())
             }
         })?;
+        Noted::of(&log).tell(&self.log, shell);
         let Some(path) = &self.out else { return Ok(shell.out.write_all(text.as_bytes())?) };
-        fs::write(path, text).map_err(|err| Diagnostic::io(path, &err))?;
+        new_file::write(path, text.as_bytes(), self.force)?;
         if shell.json {
             let format = self.to.to_possible_value().map(|it| it.get_name().to_owned());
             return shell.json(&json!({"ok": true, "out": path, "format": format}));

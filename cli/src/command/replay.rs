@@ -11,8 +11,12 @@ use tuner::{
 };
 
 use crate::{
-    command::figures::interval_words, diagnostic::Diagnostic, term::shell::Shell, term::table::Table,
-    trouble::Trouble, tuning::Workers,
+    command::{figures::interval_words, top::Noted},
+    diagnostic::Diagnostic,
+    term::shell::Shell,
+    term::table::Table,
+    trouble::Trouble,
+    tuning::Workers,
 };
 
 /// Make the trials of a log again and compare
@@ -66,9 +70,7 @@ struct Replayed {
 impl Replay {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let log = tuner::log::read(&self.log).map_err(|err| Diagnostic::log(&err))?;
-        for damage in &log.damage {
-            shell.note(&damage.to_string());
-        }
+        Noted::of(&log).tell(&self.log, shell);
         let wanted = |name: &String| self.run.as_ref().is_none_or(|it| it == name);
         let runs: Vec<_> = log.runs.iter().filter(|it| wanted(it.0)).map(|it| it.1).collect();
         if runs.is_empty() {
@@ -76,18 +78,32 @@ impl Replay {
             return Err(Diagnostic::no_run(&log, &self.log, run));
         }
         let mut different = 0;
+        // A run that cannot be replayed is no reason to leave out the others.
+        let mut failed = vec![];
         for it in runs {
-            let head = it.head().map_err(|err| Diagnostic::log(&err))?;
-            let replayed = self.replay(head, it, shell)?;
-            shell.done();
-            different += replayed.differences.len();
-            print(head, it, &replayed, shell)?;
+            let head = match it.head() {
+                Ok(head) => head,
+                Err(err) => {
+                    failed.push(Diagnostic::log(&err));
+                    continue;
+                }
+            };
+            match self.replay(head, it, shell) {
+                Ok(replayed) => {
+                    shell.done();
+                    different += replayed.differences.len();
+                    print(head, it, &replayed, shell)?;
+                }
+                Err(err) => failed.push(err),
+            }
         }
-        match different {
-            0 => Ok(()),
-            1 => Err(Diagnostic::failed(Trouble::Differs, "one trial is not as the log says")),
-            it => Err(Diagnostic::failed(Trouble::Differs, format!("{it} trials are not as the log says"))),
-        }
+        let differs = |words: String| Diagnostic::failed(Trouble::Differs, words);
+        failed.extend(match different {
+            0 => None,
+            1 => Some(differs("one trial is not as the log says".to_owned())),
+            it => Some(differs(format!("{it} trials are not as the log says"))),
+        });
+        Diagnostic::all(failed).map_or(Ok(()), Err)
     }
 
     fn replay(&self, head: &Run, log: &RunLog, shell: &mut Shell<'_>) -> Result<Replayed, Diagnostic> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tuner::log::{Best, Line, Origin, Placed, Ranked, Ranking};
+use tuner::log::{Best, Damage, Line, Log, LogError, Origin, Placed, Ranked, Ranking};
 
 use crate::{
     command::measure::{gflops_words, time_words},
@@ -26,56 +26,90 @@ pub(crate) struct Top {
 impl Top {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let mut ranking = Ranking::new(self.k as usize);
+        // One log that cannot be read is no reason to say nothing of the others.
+        let (mut failed, mut unread) = (vec![], None);
         for log in &self.logs {
             let mut noted = Noted::default();
-            ranking.add(log, &mut |line| noted.line(&line))?;
-            noted.tell(log, shell);
+            match ranking.add(log, &mut |line| noted.line(&line)) {
+                Ok(()) => unread = unread.or(noted.tell(log, shell)),
+                Err(err) => failed.push(Diagnostic::log(&err)),
+            }
         }
         let groups = ranking.finish();
+        if groups.is_empty() && failed.is_empty() {
+            failed.extend(unread.map(|it| Diagnostic::log(&it)));
+        }
         if shell.json {
-            return groups.iter().try_for_each(|it| shell.json(&data(it)));
-        }
-        if groups.is_empty() {
-            shell.note("the log has no trials");
-        }
-        for (n, group) in groups.iter().enumerate() {
-            if n > 0 {
-                writeln!(shell.out)?;
+            groups.iter().try_for_each(|it| shell.json(&data(it)))?;
+        } else {
+            for (n, group) in groups.iter().enumerate() {
+                if n > 0 {
+                    writeln!(shell.out)?;
+                }
+                print(group, shell)?;
             }
-            print(group, shell)?;
+            if groups.is_empty() && failed.is_empty() {
+                shell.note("the log has no trials");
+            }
         }
-        Ok(())
+        Diagnostic::all(failed).map_or(Ok(()), Err)
     }
 }
 
-/// What a reader of a log passes over, told in one line and not in one for each.
+/// What a reader of a log passes over: segments that are not read and torn ends one by one, damaged lines in one line.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     damaged: u64,
     first: Option<String>,
-    torn: Vec<String>,
+    others: Vec<String>,
+    unread: Option<LogError>,
 }
 
+/// How many segments are named that are not read, or have torn ends.
+const NAMED: usize = 8;
+
 impl Noted {
+    /// Of a log that was read as a whole.
+    pub(crate) fn of(log: &Log) -> Noted {
+        let mut it = Noted::default();
+        log.damage.iter().for_each(|damage| it.damage(damage));
+        log.torn.iter().for_each(|torn| it.others.push(torn.to_string()));
+        it
+    }
+
     /// Takes note of a line that is no record.
     pub(crate) fn line(&mut self, line: &Line<'_>) {
         match line {
             Line::Record { .. } => {}
-            Line::Damage(it) => {
-                self.damaged += 1;
-                self.first.get_or_insert_with(|| it.to_string());
-            }
-            Line::Torn(it) => self.torn.push(it.to_string()),
+            Line::Damage(it) => self.damage(it),
+            Line::Torn(it) => self.others.push(it.to_string()),
         }
     }
 
-    /// Says so.
-    pub(crate) fn tell(self, log: &Path, shell: &mut Shell<'_>) {
-        self.torn.into_iter().for_each(|it| shell.note(&visible(it)));
-        let Some(first) = self.first else { return };
-        let more = if self.damaged > 1 { format!(" ({} such lines)", self.damaged) } else { String::new() };
-        let log = log.display();
-        shell.note(&visible(format!("{first}{more}; `tilewright log verify {log}` tells all")));
+    fn damage(&mut self, it: &Damage) {
+        if let Some(err) = it.unread() {
+            self.others.push(it.to_string());
+            self.unread.get_or_insert(err);
+        } else {
+            self.damaged += 1;
+            self.first.get_or_insert_with(|| it.to_string());
+        }
+    }
+
+    /// Says so. Comes back with why a segment is not read, if there is one.
+    pub(crate) fn tell(self, log: &Path, shell: &mut Shell<'_>) -> Option<LogError> {
+        let rest = self.others.len().saturating_sub(NAMED);
+        self.others.into_iter().take(NAMED).for_each(|it| shell.note(&visible(it)));
+        let all = format!("`tilewright log verify {}` tells all", log.display());
+        if rest > 0 {
+            shell.note(&visible(format!("and {rest} more; {all}")));
+        }
+        if let Some(first) = self.first {
+            let more =
+                if self.damaged > 1 { format!(" ({} such lines)", self.damaged) } else { String::new() };
+            shell.note(&visible(format!("{first}{more}; {all}")));
+        }
+        self.unread
     }
 }
 

@@ -59,18 +59,22 @@ impl Diagnostic {
             | LogError::NoHead(_)
             | LogError::Packed(_)
             | LogError::Empty(_)
-            | LogError::Foreign(_) => Diagnostic::usage(err, err.to_string()),
+            | LogError::Foreign(_)
+            | LogError::Lost { .. } => Diagnostic::usage(err, err.to_string()),
         };
         report.help(err.help())
     }
 
     /// A run that was asked for and that a log does not have.
     pub(crate) fn no_run(log: &Log, path: &Path, wanted: Option<&str>) -> Diagnostic {
-        if let Some(err) = log.unread() {
+        if let Some(err) = log.unread(wanted) {
             return Diagnostic::log(&err);
         }
         let known: Vec<_> = log.runs.keys().map(|it| visible(it.clone())).collect();
         let help = wanted.and_then(|it| schedule::suggestion(it, known.iter().map(String::as_str)));
+        let damaged =
+            || format!("lines of it are damaged: `tilewright log verify {}` tells which", path.display());
+        let help = help.or_else(|| (known.is_empty() && !log.damage.is_empty()).then(damaged));
         let what = wanted.map_or("no run".to_owned(), |it| format!("no run `{}`", visible(it.to_owned())));
         Diagnostic::usage(Trouble::NoRun, format!("{} has {what}", path.display())).help(help)
     }

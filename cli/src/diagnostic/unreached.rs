@@ -9,7 +9,12 @@ use std::{
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
 use ir::{Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
 use schedule::{BlockError, ScheduleError};
-use tuner::{CaseError, Failure, log::LogError, pool::PoolError};
+use tuner::{
+    CaseError, Failure,
+    log::{ErrorKind, LogError, Stage, TrialError},
+    pool::PoolError,
+    tune::Stopped,
+};
 
 use super::Diagnostic;
 use crate::{
@@ -145,6 +150,7 @@ fn by_machines() -> Vec<Diagnostic> {
         LogError::Entry(words("it is of an unknown kind")),
         LogError::Locked("matmul.twlog/run-20261121T191300Z-1f3a9c2b.jsonl".into()),
         LogError::Exists("matmul.twlog/run-a.jsonl".into()),
+        LogError::Lost { path: "matmul.twlog/run-a.jsonl".into(), what: words("was taken away") },
     ];
     let wrong = ": 3 of 4096 compared elements of `C` differ; C[7, 0] is 1.5 and should be 0.75";
     let pool = PoolError::NoWorkers;
@@ -156,6 +162,7 @@ fn by_machines() -> Vec<Diagnostic> {
         Diagnostic::usage(&pool, pool.to_string())
             .help(words("`tilewright doctor` tells what this machine has")),
         unfit(&["c-compiler"]),
+        no_finals(),
         guard::crashed(ExitStatus::from_raw(11), Some("run: verifying matmul.ron")),
         guard::too_late(What::Compiler, 300.0, Some("compiling")),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
@@ -165,6 +172,16 @@ fn by_machines() -> Vec<Diagnostic> {
         ),
     ]);
     out
+}
+
+/// Finals whose worker died.
+fn no_finals() -> Diagnostic {
+    let message =
+        "worker `m0` was killed by SIGKILL (by another process, or by the system for want of memory)";
+    let (stage, kind) = (Stage::Run, ErrorKind::WorkerDied);
+    let died = TrialError { stage, kind, message: message.to_owned(), sticky: true };
+    Diagnostic::failed(Trouble::Finals, Stopped::Finals(died).to_string())
+        .help("try again with: tilewright resume matmul.twlog".to_owned())
 }
 
 fn pages() -> impl Iterator<Item = (String, String)> {

@@ -6,4 +6,5 @@ pub(crate) mod markup;
 pub(crate) mod page;
 pub(crate) mod shell;
 pub(crate) mod table;
+pub(crate) mod width;
 pub(crate) mod wrap;

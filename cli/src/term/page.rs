@@ -4,7 +4,6 @@
 //! head forbids whatever would get past the escaping of [`super::markup`].
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -67,7 +66,7 @@ impl Sort {
 
     /// Whether a file may be replaced: there is none, or it is one of these pages.
     fn is_ours(self, path: &Path) -> io::Result<bool> {
-        let file = match File::open(path) {
+        let file = match tuner::regular::open(path) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other?,
         };

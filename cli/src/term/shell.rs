@@ -10,6 +10,7 @@ use tuner::log::{escape_controls, is_control};
 
 use super::{
     code::{self, Lang},
+    width,
     wrap::{error_width, folded, wrapped},
 };
 use crate::{command::globals::Globals, diagnostic::Diagnostic, guard};
@@ -26,7 +27,8 @@ pub(crate) struct Shell<'a> {
     quiet: bool,
     verbose: bool,
     progress: bool,
-    shown: bool,
+    /// How many columns the progress line has that is shown.
+    shown: Option<usize>,
     /// When the last line of [`Shell::status`] was printed.
     told: Option<Instant>,
     /// What is being done, and since when, for [`Shell::phase`].
@@ -63,7 +65,7 @@ impl<'a> Shell<'a> {
             quiet,
             verbose,
             progress: !quiet && io::stderr().is_terminal(),
-            shown: false,
+            shown: None,
             told: None,
             phase: None,
         }
@@ -134,15 +136,25 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Replaces the progress line.
+    /// How many columns a progress line may take; none where there is no terminal to show one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        // The last column stays free: behind it some terminals begin a new line.
+        self.progress.then(|| width::columns().saturating_sub(1))
+    }
+
+    /// Replaces the progress line. What is wider than the terminal is cut off.
     pub(crate) fn progress(&mut self, text: &str) {
         if guard::doing(text) {
             let _ = self.out.flush();
         }
-        if self.progress {
-            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+        if let Some(columns) = self.columns() {
+            self.done();
+            let text = width::cut(&visible(text.to_owned()), columns);
+            // The cursor stays at the beginning: where a terminal that becomes narrower breaks the line in two, all of it
+            // is behind the cursor.
+            let _ = write!(io::stderr(), "{text}\r");
             let _ = io::stderr().flush();
-            self.shown = true;
+            self.shown = Some(width::width(&text));
         }
     }
 
@@ -159,10 +171,10 @@ impl<'a> Shell<'a> {
 
     /// Takes the progress line away.
     pub(crate) fn done(&mut self) {
-        if self.shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-            self.shown = false;
-        }
+        let Some(shown) = self.shown.take() else { return };
+        // Clearing the rest of the screen is for a line that was broken: some terminals keep what they clear from the top.
+        let rest = if shown > width::columns() { 'J' } else { 'K' };
+        let _ = write!(io::stderr(), "\r\x1b[{rest}");
     }
 
     /// The end of a command.

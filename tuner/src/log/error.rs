@@ -63,6 +63,14 @@ pub enum LogError {
     /// A file that is no log at all.
     #[error("{}: this is no tuning log", .0.display())]
     Foreign(PathBuf),
+    /// The segment is no longer what was written: somebody else changed it, or took it away.
+    #[error("{}: the log {what} while it was written", path.display())]
+    Lost {
+        /// The segment.
+        path: PathBuf,
+        /// What became of it, after "the log".
+        what: String,
+    },
 }
 
 ir::codes!(LogError {
@@ -78,6 +86,7 @@ ir::codes!(LogError {
     Empty = 4010,
     Different = 4011,
     Foreign = 4012,
+    Lost = 4013,
 });
 
 impl LogError {
@@ -111,6 +120,9 @@ impl LogError {
             LogError::Empty(_) => "a log is a folder of files `run-….jsonl`, or one of them",
             LogError::NoHead(_) => "start a new run; `tilewright log cat` prints what is left of this one",
             LogError::Foreign(_) => "its lines are objects that begin with `{\"k\":` and end with a checksum",
+            LogError::Lost { .. } => {
+                "nothing more was written to it; start a run of its own, and leave its folder alone until it ends"
+            }
             LogError::Different { .. } => "neither was changed; keep them in two folders",
             LogError::Entry(_) | LogError::Exists(_) | LogError::Name(_) => return None,
         };

@@ -1,8 +1,8 @@
 //! Bringing segments together by copying them. Doing it twice does nothing the second time.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, BufRead, Write},
+    fs::{self, OpenOptions},
+    io::{self, BufRead, Read, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -10,9 +10,10 @@ use std::{
 use super::{
     Line, LogError, Run,
     names::{is_packed, segment_name, segments},
-    scan::{self, scan},
-    writer::{lock, sync_folders},
+    scan::{self, LARGEST, LineEnd, read_line, scan},
+    writer::{open_again, sync_folders},
 };
+use crate::regular;
 
 /// What merging did with a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,8 +59,7 @@ fn merge_segment(into: &Path, segment: &Path) -> Result<Merged, LogError> {
         Order::Differ => Err(LogError::Different { ours: present.clone(), theirs: segment.to_owned() }),
         Order::SecondLonger => {
             // Not under the hands of a run that goes on there.
-            let file = OpenOptions::new().append(true).open(present).map_err(LogError::io(present))?;
-            lock(&file, present)?;
+            let _held = open_again(present)?;
             copy(segment, &target, true)?;
             if *present == other {
                 fs::remove_file(&other).map_err(LogError::io(&other))?;
@@ -104,7 +104,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 fn copy(from: &Path, to: &Path, replace: bool) -> Result<(), LogError> {
     let part = with_suffix(to, &format!(".part-{}", std::process::id()));
     let write = || {
-        let mut input = File::open(from)?;
+        let mut input = regular::open(from)?;
         let mut output = OpenOptions::new().write(true).create_new(true).open(&part)?;
         io::copy(&mut input, &mut output)?;
         output.flush()?;
@@ -141,12 +141,12 @@ enum Order {
 
 /// Compares the whole lines of two segments, compressed or not. A torn end counts for nothing.
 fn compare(first: &Path, second: &Path) -> Result<Order, LogError> {
-    let mut a = scan::open(first).map_err(LogError::io(first))?;
-    let mut b = scan::open(second).map_err(LogError::io(second))?;
+    let mut a = scan::open(first).map_err(LogError::io(first))?.take(LARGEST);
+    let mut b = scan::open(second).map_err(LogError::io(second))?.take(LARGEST);
     let (mut line_a, mut line_b) = (vec![], vec![]);
     loop {
-        let more_a = whole_line(&mut *a, &mut line_a).map_err(LogError::io(first))?;
-        let more_b = whole_line(&mut *b, &mut line_b).map_err(LogError::io(second))?;
+        let more_a = whole_line(&mut a, &mut line_a).map_err(LogError::io(first))?;
+        let more_b = whole_line(&mut b, &mut line_b).map_err(LogError::io(second))?;
         match (more_a, more_b) {
             (false, false) => return Ok(Order::Same),
             (true, false) => return Ok(Order::FirstLonger),
@@ -157,8 +157,11 @@ fn compare(first: &Path, second: &Path) -> Result<Order, LogError> {
     }
 }
 
+/// Reads a line that ends; whether there is one. Of a line that is longer than any record its pieces are compared.
 fn whole_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
-    input.read_until(b'\n', line)?;
-    Ok(line.ends_with(b"\n"))
+    Ok(match read_line(input, line)? {
+        LineEnd::Newline | LineEnd::Longer => true,
+        LineEnd::File => false,
+    })
 }

@@ -14,7 +14,7 @@ use super::{
     merge::with_suffix,
     names::{is_packed, segments},
     scan::scan,
-    writer::{lock, sync_folders},
+    writer::{open_again, sync_folders},
 };
 
 /// What packing did with a segment.
@@ -47,8 +47,7 @@ fn pack_segment(segment: &Path) -> Result<Packed, LogError> {
     if is_packed(segment) {
         return Ok(Packed::Already);
     }
-    let file = OpenOptions::new().read(true).append(true).open(segment).map_err(LogError::io(segment))?;
-    lock(&file, segment)?;
+    let file = open_again(segment)?;
     if !is_finished(segment)? {
         return Ok(Packed::Unfinished);
     }

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path, path::PathBuf};
 use indexmap::IndexMap;
 
 use super::{
-    Damage, Entry, Event, Finals, Line, LogError, Place, Raw, Reason, Run, StepResult, Torn, Trial, scan,
+    Damage, Entry, Event, Finals, Line, LogError, Place, Raw, Reason, Run, StepResult, Torn, Trial,
+    names::segment_name, scan,
 };
 
 /// A log as read.
@@ -41,7 +42,8 @@ pub struct RunLog {
 /// Reads a log, a folder or one segment, compressed or not.
 ///
 /// # Errors
-/// Where there is no log, or a file of it cannot be read. Damage is no error: the rest of the log is there.
+/// Where there is no log, or the one segment that was asked for cannot be read. Damage is no error: the rest of the log is
+/// there.
 pub fn read(path: &Path) -> Result<Log, LogError> {
     let mut log = Log::default();
     scan(path, &mut |line| {
@@ -56,18 +58,16 @@ pub fn read(path: &Path) -> Result<Log, LogError> {
 }
 
 impl Log {
-    /// The error of whoever looks for a run and does not find it: where a newer tilewright wrote a segment, that is why.
-    pub fn unread(&self) -> Option<LogError> {
-        self.damage.iter().find_map(|it| match it.reason {
-            Reason::Newer(version) => Some(LogError::Newer { segment: it.segment.clone(), version }),
-            Reason::Checksum { .. }
-            | Reason::NoChecksum
-            | Reason::Joined(_)
-            | Reason::TooLong(_)
-            | Reason::Entry(_)
-            | Reason::Wrong(_)
-            | Reason::Packed(_) => None,
-        })
+    /// The error of whoever looks for a run and does not find it: where its segment is not read, or no segment is, that is
+    /// why.
+    pub fn unread(&self, run: Option<&str>) -> Option<LogError> {
+        let name = run.and_then(|it| segment_name(it).ok());
+        let is_of_run = |it: &&Damage| {
+            let file = it.segment.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+            self.runs.is_empty()
+                || name.as_ref().is_some_and(|name| file.strip_suffix(".gz").unwrap_or(file) == name)
+        };
+        self.damage.iter().filter(is_of_run).find_map(Damage::unread)
     }
 
     fn record(&mut self, place: Place<'_>, raw: Raw<'_>) {

@@ -5,7 +5,6 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{self, BufRead, BufReader, Read},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -15,9 +14,14 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 
 use super::{LOG_VERSION, LogError, Raw, frame, names::segments};
+use crate::regular;
 
 /// The longest line that is read. A longer one is damage, and is not kept in memory.
-const LONGEST: usize = 64 << 20;
+pub(super) const LONGEST: usize = 64 << 20;
+
+/// The largest segment that is read, in bytes, unpacked: a million trials are six gibibytes. A file may say that it has any
+/// length, and a small one may unpack to any.
+pub(super) const LARGEST: u64 = 16 << 30;
 
 /// What stands in a log.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,13 +48,13 @@ pub struct Place<'a> {
     pub line: u64,
 }
 
-/// A line that is not what was written.
+/// A line that is not what was written, or a whole segment that is not read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}:{line}: {reason}", segment.display())]
+#[error("{}{}: {reason}", segment.display(), if *line == 0 { String::new() } else { format!(":{line}") })]
 pub struct Damage {
     /// The file.
     pub segment: PathBuf,
-    /// The line, from 1.
+    /// The line, from 1; 0 where it is about the segment.
     pub line: u64,
     /// What is wrong with it.
     pub reason: Reason,
@@ -80,6 +84,10 @@ pub enum Reason {
     Newer(u32),
     /// The rest of the segment cannot be uncompressed.
     Packed(String),
+    /// The system does not hand out the segment, or not all of it.
+    Unreadable(io::ErrorKind, String),
+    /// The segment is no tuning log at all.
+    Foreign,
 }
 
 /// A last line that does not end.
@@ -107,6 +115,19 @@ impl fmt::Display for Reason {
                 "the segment has format version {version}, and this build reads up to {LOG_VERSION}: it is not read"
             ),
             Reason::Packed(reason) => write!(f, "the rest cannot be uncompressed: {reason}"),
+            Reason::Unreadable(_, words) => write!(f, "the segment is not read: {words}"),
+            Reason::Foreign => write!(f, "the segment is not read: it is no tuning log"),
+        }
+    }
+}
+
+impl Reason {
+    /// Why a segment of a folder is not read.
+    fn of(err: LogError) -> Reason {
+        match err {
+            LogError::Foreign(_) => Reason::Foreign,
+            LogError::Io { source, .. } => Reason::Unreadable(source.kind(), source.to_string()),
+            other => Reason::Unreadable(io::ErrorKind::Other, other.to_string()),
         }
     }
 }
@@ -123,13 +144,21 @@ impl fmt::Display for Torn {
 }
 
 /// Tells every line of a log, a folder or one segment, until `found` breaks. Segments come in the order of their
-/// names, lines as they stand there. A segment of a newer version is told as damage, and the next one is read.
+/// names, lines as they stand there. A segment of a folder that cannot be read, or that is of a newer version, is told as
+/// damage, and the next one is read.
 ///
 /// # Errors
-/// Where there is no log, or a file of it cannot be read.
+/// Where there is no log, or the one file that was asked for cannot be read.
 pub fn scan(log: &Path, found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>) -> Result<(), LogError> {
     for segment in segments(log)? {
-        if scan_segment(&segment, found)?.is_break() {
+        let flow = scan_segment(&segment, found).or_else(|err| {
+            if segment == log {
+                return Err(err);
+            }
+            let reason = Reason::of(err);
+            Ok(found(Line::Damage(Damage { segment: segment.clone(), line: 0, reason })))
+        });
+        if flow?.is_break() {
             break;
         }
     }
@@ -140,7 +169,7 @@ fn scan_segment(
     path: &Path,
     found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, LogError> {
-    let mut input = open(path).map_err(LogError::io(path))?;
+    let mut input = open(path).map_err(LogError::io(path))?.take(LARGEST + 1);
     let mut segment = Segment { path, line: 0, found };
     let mut bytes = Vec::new();
     loop {
@@ -149,7 +178,12 @@ fn scan_segment(
         let ended = match read_line(&mut input, &mut bytes) {
             Ok(LineEnd::Newline) => true,
             Ok(LineEnd::File) => false,
-            Ok(LineEnd::Longer(length)) => {
+            // No run begins like that.
+            Ok(LineEnd::Longer) if segment.line == 1 => return Err(LogError::Foreign(path.to_owned())),
+            Ok(LineEnd::Longer) => {
+                let rest = skip_line(&mut input).map_err(LogError::io(path))?;
+                let length = bytes.len() as u64 + rest;
+                bytes = Vec::new();
                 if segment.damage(Reason::TooLong(length)).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -166,6 +200,9 @@ fn scan_segment(
             }
             Err(err) => return Err(LogError::io(path)(err)),
         };
+        if input.limit() == 0 {
+            regular::expect_at_most(LARGEST + 1, LARGEST).map_err(LogError::io(path))?;
+        }
         if !ended && bytes.is_empty() {
             return Ok(ControlFlow::Continue(()));
         }
@@ -184,7 +221,9 @@ fn scan_segment(
 
 /// Opens a segment, compressed or not.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let mut input = BufReader::with_capacity(1 << 18, File::open(path)?);
+    let file = regular::open(path)?;
+    regular::expect_at_most(file.metadata()?.len(), LARGEST)?;
+    let mut input = BufReader::with_capacity(1 << 18, file);
     if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(input))));
     }
@@ -199,24 +238,27 @@ fn is_of_packing(err: &io::Error) -> bool {
     )
 }
 
-enum LineEnd {
+/// How the reading of a line ended.
+pub(super) enum LineEnd {
     Newline,
     File,
-    /// It had so many bytes, and they are gone.
-    Longer(u64),
+    /// It is longer than [`LONGEST`], and its rest is still to be read.
+    Longer,
 }
 
-fn read_line(input: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
+/// Reads a line without its end.
+pub(super) fn read_line(input: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
     input.take(LONGEST as u64 + 1).read_until(b'\n', bytes)?;
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
         return Ok(LineEnd::Newline);
     }
-    if bytes.len() <= LONGEST {
-        return Ok(LineEnd::File);
-    }
-    let mut length = bytes.len() as u64;
-    bytes.clear();
+    Ok(if bytes.len() <= LONGEST { LineEnd::File } else { LineEnd::Longer })
+}
+
+/// Reads past the end of a line, and tells how many bytes that were.
+fn skip_line(input: &mut dyn BufRead) -> io::Result<u64> {
+    let mut length = 0;
     loop {
         let part = input.fill_buf()?;
         let (used, ended) = match part.iter().position(|it| *it == b'\n') {
@@ -226,7 +268,7 @@ fn read_line(input: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<LineEnd
         input.consume(used);
         length += used as u64;
         if ended {
-            return Ok(LineEnd::Longer(length));
+            return Ok(length);
         }
     }
 }
@@ -302,5 +344,26 @@ impl Place<'_> {
     /// Damage here.
     pub fn damage(self, reason: Reason) -> Damage {
         Damage { segment: self.segment.to_owned(), line: self.line, reason }
+    }
+}
+
+impl Damage {
+    /// As the error of whoever needs the segment, where it is not read.
+    pub fn unread(&self) -> Option<LogError> {
+        let segment = self.segment.clone();
+        match &self.reason {
+            Reason::Newer(version) => Some(LogError::Newer { segment, version: *version }),
+            Reason::Foreign => Some(LogError::Foreign(segment)),
+            Reason::Unreadable(kind, words) => {
+                Some(LogError::io(segment)(io::Error::new(*kind, words.clone())))
+            }
+            Reason::Checksum { .. }
+            | Reason::NoChecksum
+            | Reason::Joined(_)
+            | Reason::TooLong(_)
+            | Reason::Entry(_)
+            | Reason::Wrong(_)
+            | Reason::Packed(_) => None,
+        }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::{ops::ControlFlow, path::Path, path::PathBuf};
 
+use schedule::Decisions;
+
 use super::{
     Damage, Entry, Finals, Line, LogError, Measurement, Origin, Place, Raw, Reason, Run, StepResult, Torn,
     Trial, numbers::Numbers, scan,
 };
-use crate::{Stats, sha256};
+use crate::{Space, Stats, sha256};
 
 /// What a log holds that was looked at line by line.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -19,8 +21,10 @@ pub struct Verified {
     pub trials: u64,
     /// How many are of kinds that this version does not know.
     pub unknown: u64,
-    /// How many complaints there were.
+    /// How many complaints there were about lines.
     pub damaged: u64,
+    /// How many segments are not read, or not to their ends.
+    pub unread: u64,
     /// Last lines that do not end, as of runs that were killed or go on. No damage.
     pub torn: Vec<Torn>,
 }
@@ -54,6 +58,8 @@ struct Check<'a> {
 struct Segment {
     path: PathBuf,
     head: Option<Run>,
+    /// What the script of the head spans, if this build can tell.
+    space: Option<Space>,
     seen: Numbers,
     /// The last line looked at.
     line: u64,
@@ -65,7 +71,10 @@ struct Segment {
 
 impl Check<'_> {
     fn tell(&mut self, damage: Damage) {
-        self.sum.damaged += 1;
+        match damage.unread() {
+            Some(_) => self.sum.unread += 1,
+            None => self.sum.damaged += 1,
+        }
         (self.found)(damage);
     }
 
@@ -76,6 +85,7 @@ impl Check<'_> {
             self.segment = Some(Segment {
                 path: place.segment.to_owned(),
                 head: None,
+                space: None,
                 seen: Numbers::default(),
                 line: 0,
                 records: 0,
@@ -170,6 +180,7 @@ impl Segment {
             return Err("the head of a run stands where none should be".to_owned());
         }
         self.head = Some(head.clone());
+        self.space = head.space().ok();
         let id = sha256(&head.workload.program);
         if id != head.workload.id {
             return Err(format!("the program of the workload has SHA-256 {id}, and not the one named"));
@@ -196,19 +207,33 @@ impl Segment {
         if let Some(parent) = parents.iter().find(|it| **it >= trial.n) {
             return Err(format!("trial {} is made of trial {parent}, which comes later", trial.n));
         }
-        let knobs = self.head.iter().flat_map(|_| &trial.decisions);
-        for (knob, choice) in knobs {
-            let choices = self.head.as_ref().and_then(|it| it.script.knobs.get(knob));
-            if !choices.is_some_and(|it| it.contains(choice)) {
-                return Err(format!("the script has no knob `{knob}` with the choice {choice}"));
-            }
-        }
+        self.decisions(&trial.decisions)?;
         match (&trial.result, &trial.error) {
             (Some(result), None) => self.measurement(result),
             (None, Some(_)) => Ok(()),
             (Some(_), Some(_)) => Err("it has a result and an error".to_owned()),
             (None, None) => Err("it has neither a result nor an error".to_owned()),
         }
+    }
+
+    /// Whether these are the decisions of a point of the space: a choice for each knob that its steps use, and no other.
+    fn decisions(&self, decisions: &Decisions) -> Result<(), String> {
+        let Some(head) = &self.head else { return Ok(()) };
+        for (knob, choice) in decisions {
+            if !head.script.knobs.get(knob).is_some_and(|it| it.contains(choice)) {
+                return Err(format!("the script has no knob `{knob}` with the choice {choice}"));
+            }
+        }
+        let Some(space) = &self.space else { return Ok(()) };
+        let Some(index) = space.index_of(decisions) else { return Ok(()) };
+        let used = space.decisions(index);
+        if let Some(knob) = used.keys().find(|it| !decisions.contains_key(*it)) {
+            return Err(format!("it has no choice for the knob `{knob}`"));
+        }
+        if let Some(knob) = decisions.keys().find(|it| !used.contains_key(*it)) {
+            return Err(format!("it has a choice for the knob `{knob}`, which decides nothing there"));
+        }
+        space.admits(index).map_err(|it| space.words(&it))
     }
 
     fn step(&self, step: &StepResult) -> Result<(), String> {

@@ -3,10 +3,15 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
-use super::{Entry, Event, Happening, LOG_VERSION, LogError, Raw, Run, frame, names};
+use super::{
+    Entry, Event, Happening, LOG_VERSION, LogError, Raw, Run, frame, names,
+    scan::{LARGEST, LONGEST},
+};
+use crate::regular;
 
 /// After how many entries [`Durability::Batch`] waits for the disk.
 const BATCH: u32 = 16;
@@ -82,8 +87,7 @@ impl Writer {
         if names::is_packed(segment) {
             return Err(LogError::Packed(segment.to_owned()));
         }
-        let file = OpenOptions::new().read(true).append(true).open(segment).map_err(LogError::io(segment))?;
-        lock(&file, segment)?;
+        let file = open_again(segment)?;
         let run = head_of(&file, segment)?;
         let path = segment.to_owned();
         let mut writer =
@@ -119,10 +123,40 @@ impl Writer {
     ///
     /// # Errors
     /// Where it cannot be written, as on a full disk. The log is then as it was before, and the entry may be tried
-    /// again.
+    /// again. [`LogError::Lost`] where the log is no longer there, or no longer what was written.
     pub fn append(&mut self, entry: &Entry) -> Result<(), LogError> {
         let line = sealed(entry)?;
-        self.write(&line).map_err(LogError::write(&self.path))
+        // What others left of it is not added to.
+        self.expect_whole()?;
+        self.write(&line).map_err(LogError::write(&self.path))?;
+        self.expect_whole()
+    }
+
+    /// Makes sure that the segment is where it was, and as long as what was written: a line that nobody will find is not on
+    /// the disk, whatever the system says of it.
+    ///
+    /// # Errors
+    /// [`LogError::Lost`] otherwise.
+    pub fn expect_whole(&self) -> Result<(), LogError> {
+        let lost = |what: String| Err(LogError::Lost { path: self.path.clone(), what });
+        let ours = self.file.metadata().map_err(LogError::io(&self.path))?;
+        let there = match fs::metadata(&self.path) {
+            Ok(it) => it,
+            Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return lost("was taken away".to_owned());
+            }
+            Err(err) => return Err(LogError::io(&self.path)(err)),
+        };
+        if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+            return lost("was replaced by another file".to_owned());
+        }
+        match ours.len() {
+            // Of a line that failed there may be a part, which the next one cuts off.
+            len if len < self.end || (len > self.end && !self.dirty) => {
+                lost(format!("was changed from {} to {len} bytes by somebody else", self.end))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Waits until the disk has all entries.
@@ -164,12 +198,13 @@ impl Writer {
         let start = end_of_lines(&mut self.file, length)?;
         let mut tail = vec![];
         self.file.seek(SeekFrom::Start(start))?;
-        self.file.read_to_end(&mut tail)?;
+        // What is longer than a line may be is none.
+        (&self.file).take(LONGEST as u64).read_to_end(&mut tail)?;
         let whole = match Raw::of(&tail) {
             Some(_) => tail.len(),
             None => frame::salvage(&tail).last().map_or(0, |it| it.end),
         };
-        let recovered = Recovered { cut: (tail.len() - whole) as u64, completed: whole > 0 };
+        let recovered = Recovered { cut: length - start - whole as u64, completed: whole > 0 };
         self.end = start + whole as u64;
         if recovered.cut > 0 {
             self.cut_back()?;
@@ -201,8 +236,18 @@ fn sealed(entry: &Entry) -> Result<Vec<u8>, LogError> {
     Ok(line)
 }
 
+/// Opens a segment to go on with it, and keeps other writers out.
+pub(super) fn open_again(segment: &Path) -> Result<File, LogError> {
+    let file = regular::open_with(segment, OpenOptions::new().read(true).append(true));
+    let file = file.map_err(LogError::io(segment))?;
+    let length = file.metadata().map_err(LogError::io(segment))?.len();
+    regular::expect_at_most(length, LARGEST).map_err(LogError::io(segment))?;
+    lock(&file, segment)?;
+    Ok(file)
+}
+
 /// Keeps other writers out as long as the process lives.
-pub(super) fn lock(file: &File, path: &Path) -> Result<(), LogError> {
+fn lock(file: &File, path: &Path) -> Result<(), LogError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(LogError::Locked(path.to_owned())),
@@ -220,7 +265,8 @@ fn head_of(file: &File, path: &Path) -> Result<String, LogError> {
         run: String,
     }
     let mut line = vec![];
-    BufReader::new(file).read_until(b'\n', &mut line).map_err(LogError::io(path))?;
+    let first = BufReader::new(file.take(LONGEST as u64)).read_until(b'\n', &mut line);
+    first.map_err(LogError::io(path))?;
     let line = line.strip_suffix(b"\n").unwrap_or(&line);
     let range = frame::salvage(line).into_iter().next().ok_or_else(|| LogError::NoHead(path.to_owned()))?;
     let raw = Raw::of(&line[range]).filter(|it| it.kind() == "run");

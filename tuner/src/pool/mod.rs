@@ -208,8 +208,9 @@ impl Pool {
             dead: vec![],
             looked: Instant::now(),
         };
-        (0..pool.slots.len()).for_each(|at| pool.start_process(at));
+        pool.start_all();
         loop {
+            pool.look();
             let mut missing = false;
             for role in [Role::Compile, Role::Measure] {
                 missing |= !pool.has_come_up(role)?;
@@ -217,7 +218,8 @@ impl Pool {
             if !missing {
                 return Ok(pool);
             }
-            pool.step(LOOK);
+            // Whatever events there are already: the caller gets them later, and nothing here waits for them.
+            pool.rest(LOOK);
         }
     }
 
@@ -294,16 +296,18 @@ impl Pool {
                 return Some(event);
             }
             let left = end.saturating_duration_since(Instant::now());
-            self.step(left);
+            self.look();
+            if self.events.is_empty() {
+                self.rest(left);
+            }
             if left.is_zero() {
                 return self.events.pop_front();
             }
         }
     }
 
-    /// Looks at what was said meanwhile, at the deadlines and at the processes; then, unless there is an event, waits
-    /// for the next word or deadline, but not longer than told.
-    fn step(&mut self, most: Duration) {
+    /// Looks at what was said meanwhile, at the deadlines and at the processes.
+    fn look(&mut self) {
         // Words before deadlines: an answer that lay here while the caller did something else is in time.
         while let Ok(it) = self.heard.try_recv() {
             self.hear(it);
@@ -311,9 +315,11 @@ impl Pool {
         let now = Instant::now();
         self.watch(now);
         self.dispatch(now);
-        if !self.events.is_empty() {
-            return;
-        }
+    }
+
+    /// Waits for the next word, deadline or look at the processes, but not longer than told.
+    fn rest(&mut self, most: Duration) {
+        let now = Instant::now();
         let ending = self.slots.iter().any(|it| matches!(it.life, Life::Ending(_)));
         let next = self.slots.iter().filter_map(|it| it.next_deadline(self.deadlines.hello)).min();
         let next = next.map_or(LOOK, |it| it.saturating_duration_since(now));

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 
 use super::ring::Ring;
 use crate::{protocol::MAX_LINE, worker::IN_POOL};
@@ -36,7 +39,9 @@ pub(super) enum Said {
 
 /// Starts processes on a thread that lives as long as the pool. Workers ask the system to end them when their parent
 /// ends, and to Linux the parent is the thread that started them.
-pub(super) struct Starter(Sender<Order>);
+///
+/// Where there is no such thread, an error says at each start why.
+pub(super) struct Starter(Result<Sender<Order>, String>);
 
 /// A command to start, and where to put the process.
 type Order = (Command, Sender<io::Result<Child>>);
@@ -44,7 +49,7 @@ type Order = (Command, Sender<io::Result<Child>>);
 impl Starter {
     pub(super) fn new() -> Starter {
         let (sender, orders) = mpsc::channel::<Order>();
-        thread::spawn(move || {
+        let started = spawn(move || {
             for (mut command, answer) in orders {
                 // A pool that no longer waits has no use for the process, but dropping a child does not end it.
                 if let Err(mpsc::SendError(Ok(mut child))) = answer.send(command.spawn()) {
@@ -53,13 +58,14 @@ impl Starter {
                 }
             }
         });
-        Starter(sender)
+        Starter(started.map(|()| sender).map_err(|err| format!("there is no room for a thread: {err}")))
     }
 
     fn start(&self, command: Command) -> io::Result<Child> {
         let gone = || io::Error::other("the thread that starts processes is gone");
         let (answer, started) = mpsc::channel();
-        self.0.send((command, answer)).map_err(|_| gone())?;
+        let orders = self.0.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        orders.send((command, answer)).map_err(|_| gone())?;
         started.recv().map_err(|_| gone())?
     }
 }
@@ -97,6 +103,7 @@ impl Process {
             io::ErrorKind::PermissionDenied => {
                 io::Error::other(format!("`{program}` is no program that may be run"))
             }
+            _ if is_no_room(&err) => err,
             _ => io::Error::other(format!("`{program}`: {err}")),
         })?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -104,14 +111,11 @@ impl Process {
             return Err(io::Error::other("a stream is missing"));
         };
         let (jobs, lines) = mpsc::channel();
-        let (to, said) = (heard.clone(), heard.clone());
-        thread::spawn(move || write_jobs(stdin, &lines, &|| tell(&to, slot, generation, Said::Deaf)));
-        thread::spawn(move || read_lines(stdout, &|it| tell(&said, slot, generation, it)));
-        let ring = Ring::new(stderr_cap);
-        let filled = ring.clone();
-        thread::spawn(move || filled.fill(stderr));
         let group = Pid::from_child(&child);
-        Ok(Process {
+        let ring = Ring::new(stderr_cap);
+        let (to, said, filled) = (heard.clone(), heard.clone(), ring.clone());
+        // From here on dropping it ends the process, as where there is no room for its threads.
+        let process = Process {
             child,
             group,
             jobs,
@@ -120,7 +124,11 @@ impl Process {
             silent: false,
             exited: None,
             reaped: None,
-        })
+        };
+        spawn(move || write_jobs(stdin, &lines, &|| tell(&to, slot, generation, Said::Deaf)))?;
+        spawn(move || read_lines(stdout, &|it| tell(&said, slot, generation, it)))?;
+        spawn(move || filled.fill(stderr))?;
+        Ok(process)
     }
 
     /// Sends a line, some time. That nobody reads it shows in other ways.
@@ -176,6 +184,17 @@ impl Drop for Process {
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Starts a thread that nobody waits for; [`thread::spawn`] would panic where there is no room for one.
+pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().spawn(work).map(drop)
+}
+
+/// Whether a start failed because the system has no more processes, threads, files or memory for us.
+pub(super) fn is_no_room(err: &io::Error) -> bool {
+    let full = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    Errno::from_io_error(err).is_some_and(|it| full.contains(&it))
 }
 
 fn tell(to: &SyncSender<Heard>, slot: usize, generation: u64, said: Said) -> bool {

@@ -1,13 +1,13 @@
 //! What a pool does when a worker says something, says nothing, or is gone.
 
-use std::time::Instant;
+use std::{io, time::Instant};
 
 use codegen::device::MachineInfo;
 
 use super::{
     LOOK, Pool, PoolEvent, Role,
     fault::{Fault, with_last_words},
-    process::{Heard, Process, Said},
+    process::{Heard, Process, Said, is_no_room},
     ring::excerpt,
     slot::{Ending, Flight, Life, Number, PATIENCE},
 };
@@ -19,22 +19,65 @@ use crate::{
 /// How many of the last bytes of standard error go into a message.
 const LAST_WORDS: usize = 1200;
 
+/// How many workers make room where not all can be started.
+const SPARE: usize = 2;
+
 impl Pool {
+    /// Starts a process for each worker. Where there is no room for all, a role makes do with those that it has.
+    pub(super) fn start_all(&mut self) {
+        for role in [Role::Measure, Role::Compile] {
+            let all: Vec<usize> =
+                (0..self.slots.len()).filter(|it| self.slots[*it].spec.role == role).collect();
+            for (count, at) in all.iter().enumerate() {
+                let Err(err) = self.try_start(*at) else { continue };
+                if count > 0 && is_no_room(&err) {
+                    self.make_do(role, &all, count, &err);
+                    break;
+                }
+                self.cannot_start(*at, &err);
+            }
+        }
+    }
+
+    /// Leaves out the workers of a role from the one on that could not be started, and a few before it: the others, their
+    /// compilers and this process itself need files and threads, too.
+    fn make_do(&mut self, role: Role, all: &[usize], count: usize, err: &io::Error) {
+        let kept = count.saturating_sub(SPARE).max(1);
+        for at in &all[kept..] {
+            self.slots[*at].life = Life::Out;
+        }
+        let what = match role {
+            Role::Compile => "compile",
+            Role::Measure => "measure",
+        };
+        let all = all.len();
+        let detail =
+            format!("of {all} workers to {what} {kept} were started: there is no room for more: {err}");
+        self.happened(Happening::Warning, detail);
+    }
+
     /// Starts the process of a worker that has none.
     pub(super) fn start_process(&mut self, at: usize) {
+        if let Err(err) = self.try_start(at) {
+            self.cannot_start(at, &err);
+        }
+    }
+
+    fn try_start(&mut self, at: usize) -> io::Result<()> {
         let slot = &mut self.slots[at];
         slot.generation += 1;
         slot.answered.clear();
         slot.strays = 0;
         let (argv, cap) = (&slot.spec.argv, self.deadlines.stderr_cap);
-        match Process::start(argv, at, slot.generation, &self.said, &self.starter, cap) {
-            Ok(process) => slot.life = Life::Starting(process, Instant::now()),
-            Err(err) => {
-                slot.life = Life::Down;
-                let words = Fault::Start(err.to_string()).words();
-                self.failed(at, &words);
-            }
-        }
+        let process = Process::start(argv, at, slot.generation, &self.said, &self.starter, cap)?;
+        slot.life = Life::Starting(process, Instant::now());
+        Ok(())
+    }
+
+    fn cannot_start(&mut self, at: usize, err: &io::Error) {
+        self.slots[at].life = Life::Down;
+        let words = Fault::Start(err.to_string()).words();
+        self.failed(at, &words);
     }
 
     /// Gives waiting jobs to workers that take some, and starts processes for the rest.

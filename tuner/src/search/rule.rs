@@ -97,13 +97,19 @@ fn estimates(
     };
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let part = batch.len().div_ceil(workers).max(1);
+    let all = |part: &[u128]| part.iter().map(one).collect::<Vec<_>>();
     thread::scope(|scope| {
-        let parts: Vec<_> = batch
-            .chunks(part)
-            .map(|part| (part.len(), scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
-            .collect();
-        // A fault in one of them loses the points of its part and not the search.
-        parts.into_iter().flat_map(|(len, it)| it.join().unwrap_or_else(|_| vec![None; len])).collect()
+        let start = |part| (part, thread::Builder::new().spawn_scoped(scope, move || all(part)));
+        let parts: Vec<_> = batch.chunks(part).map(start).collect();
+        parts
+            .into_iter()
+            .flat_map(|(part, started)| match started {
+                // A fault in one of them loses the points of its part and not the search.
+                Ok(it) => it.join().unwrap_or_else(|_| vec![None; part.len()]),
+                // Where there is no room for another thread, this one does it.
+                Err(_) => all(part),
+            })
+            .collect()
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
-use super::{Seen, Summary, TuneError, Tuning};
+use super::{Part, Seen, Stopped, Summary, TuneError, Tuning, stopped::Halt};
 use crate::{
     log::{ErrorKind, Happening, Stage, TrialError},
     pool::{Pool, PoolEvent, Role},
@@ -51,26 +51,28 @@ pub(crate) fn ask<E>(
 }
 
 impl Tuning<'_> {
-    /// As [`ask`], with what happens in the log and on the progress line; a run that is to end asks no more.
+    /// As [`ask`], with what happens in the log and on the progress line; a run that is to end asks no more, and stops in
+    /// this part of it.
     pub(super) fn ask(
         &mut self,
         role: Role,
         tasks: Vec<(Task, Duration)>,
-        what: &str,
+        (part, what): (Part, &str),
         summary: &Summary,
-    ) -> Result<Option<Vec<Answered>>, TuneError> {
+    ) -> Result<Vec<Answered>, Halt> {
         // The pool is lent out, so what happens is kept until it is back.
         let mut happened = vec![];
-        let (stop, seen) = (self.stop, &mut *self.seen);
+        let (stop, seen, writer) = (self.stop, &mut *self.seen, &*self.writer);
         let answers = ask::<TuneError>(&mut self.pool, role, tasks, &mut |event| {
             happened.extend(event);
+            writer.expect_whole()?;
             seen(Seen::Doing(what, summary));
             Ok(!stop.load(Ordering::Relaxed))
         })?;
         for (what, detail) in happened {
             self.happened(what, detail, summary)?;
         }
-        Ok(answers)
+        answers.ok_or(Halt::Stopped(Stopped::User(part)))
     }
 }
 

@@ -7,10 +7,11 @@ use std::{
 };
 
 use super::{
-    Ended, Seen, Summary, TuneError, Tuning,
+    Ended, Exhausted, Part, Seen, Stopped, Summary, TuneError, Tuning,
     candidates::{Candidates, Compiled},
     feed::{Candidate, Fed, Feed},
     history::History,
+    stopped::Halt,
 };
 use crate::{
     filter,
@@ -38,11 +39,11 @@ struct Search<'a, 'b> {
     ready: VecDeque<Compiled>,
     /// The candidates on a device, by job.
     measuring: HashMap<u64, Compiled>,
-    /// Whether the strategy has nothing more.
-    exhausted: bool,
+    /// What there is nothing more of, besides trials that were asked for.
+    exhausted: Option<Exhausted>,
     began: Instant,
     /// Why the search ends early.
-    stopped: Option<String>,
+    stopped: Option<Stopped>,
 }
 
 impl Tuning<'_> {
@@ -53,30 +54,48 @@ impl Tuning<'_> {
     /// All other failures are entries of the log.
     pub fn run(mut self) -> Result<Ended, TuneError> {
         self.incumbents()?;
-        let (summary, stopped) = self.search()?;
-        let finals = match (&stopped, self.log.finals.last()) {
-            (Some(_), _) => None,
-            (None, Some(held)) => Some(held.clone()),
-            (None, None) => self.finals(&summary)?,
-        };
-        let best = summary.best.as_ref().map(|it| it.n);
-        let winner = finals.as_ref().map_or(best, |it| it.finalists.first().and_then(|it| it.n));
-        if self.plan.per_step && stopped.is_none() && self.log.steps.is_empty() {
-            // Where the incumbent stays ahead, the best trial is still worth a look.
-            if let Some(n) = winner.or(best) {
-                self.per_step(n, &summary)?;
+        let mut it = self.search()?;
+        if it.stopped.is_none() {
+            match self.after_search(&it.summary) {
+                Ok(()) => {}
+                Err(Halt::Stopped(why)) => it.stopped = Some(why),
+                Err(Halt::Error(err)) => return Err(err),
             }
         }
-        let (what, detail) = match &stopped {
-            Some(why) => (Happening::Stopped, why.clone()),
-            None => (Happening::Finished, format!("{} trials", summary.trials)),
+        let (what, detail) = match &it.stopped {
+            Some(why) => (Happening::Stopped, why.to_string()),
+            None => (Happening::Finished, format!("{} trials", it.summary.trials)),
         };
-        self.happened(what, detail, &summary)?;
-        let winner = winner.and_then(|n| self.log.trials.remove(&n));
-        Ok(Ended { summary, stopped, finals, winner, steps: self.log.steps })
+        self.happened(what, detail, &it.summary)?;
+        it.finals = self.log.finals.pop();
+        let winner = match (&it.finals, &it.stopped) {
+            (Some(finals), _) => finals.finalists.first().and_then(|it| it.n),
+            (None, None) => it.summary.best.as_ref().map(|it| it.n),
+            (None, Some(_)) => None,
+        };
+        it.winner = winner.and_then(|n| self.log.trials.remove(&n));
+        let of = self.log.steps.last().map(|it| it.n);
+        it.steps = self.log.steps.into_iter().filter(|it| Some(it.n) == of).collect();
+        Ok(it)
     }
 
-    fn search(&mut self) -> Result<(Summary, Option<String>), TuneError> {
+    /// The finals, unless the log has them, and the steps of the winner, those that the log lacks.
+    fn after_search(&mut self, summary: &Summary) -> Result<(), Halt> {
+        if self.log.finals.is_empty() {
+            let finals = self.finals(summary)?;
+            self.log.finals.extend(finals);
+        }
+        if self.plan.per_step {
+            let first = self.log.finals.last().and_then(|it| it.finalists.first()?.n);
+            // Where the incumbent stays ahead, the best trial is still worth a look.
+            if let Some(n) = first.or(summary.best.as_ref().map(|it| it.n)) {
+                self.per_step(n, summary)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn search(&mut self) -> Result<Ended, TuneError> {
         let strategy = search::strategy(self.head, self.problem, self.space);
         let mut summary = Summary::default();
         self.log.trials.values().for_each(|it| summary.add(it));
@@ -88,13 +107,15 @@ impl Tuning<'_> {
             compiling: HashMap::new(),
             ready: VecDeque::new(),
             measuring: HashMap::new(),
-            exhausted: false,
+            exhausted: None,
             began: Instant::now(),
             stopped: None,
             tuning: self,
         };
         search.run()?;
-        Ok((search.summary, search.stopped))
+        let Search { summary, exhausted, stopped, .. } = search;
+        let exhausted = exhausted.unwrap_or_default();
+        Ok(Ended { summary, exhausted, stopped, finals: None, winner: None, steps: vec![] })
     }
 
     /// Writes an entry, and tells of it once it is on the disk.
@@ -138,6 +159,8 @@ impl Search<'_, '_> {
                 event = self.tuning.pool.wait(Duration::ZERO);
             }
             if !fed {
+                // Hours of a search that nobody will find in a log are not worth going on with.
+                self.tuning.writer.expect_whole()?;
                 (self.tuning.seen)(Seen::Doing("searching", &self.summary));
             }
         }
@@ -146,7 +169,7 @@ impl Search<'_, '_> {
 
     fn is_over(&self) -> bool {
         let idle = self.compiling.is_empty() && self.measuring.is_empty();
-        let nothing_more = self.exhausted || self.feed.fed() >= self.tuning.plan.trials;
+        let nothing_more = self.exhausted.is_some() || self.feed.fed() >= self.tuning.plan.trials;
         if self.stopped.is_some() {
             self.measuring.is_empty()
         } else {
@@ -159,10 +182,10 @@ impl Search<'_, '_> {
             return;
         }
         if self.tuning.stop.load(Ordering::Relaxed) {
-            self.stopped = Some("stopped by the user".to_owned());
+            self.stopped = Some(Stopped::User(Part::Search));
         } else if self.tuning.plan.seconds.is_some_and(|it| self.began.elapsed().as_secs_f64() >= it) {
             // What is under way comes to its end, so that the numbers of trials have no gaps.
-            self.exhausted = true;
+            self.exhausted.get_or_insert(Exhausted::Time);
         }
     }
 
@@ -171,7 +194,7 @@ impl Search<'_, '_> {
         let ahead = self.compiling.len() + self.ready.len();
         let busy = self.tuning.plan.exclusive && !self.measuring.is_empty();
         let is_full = self.tuning.pool.idle(Role::Compile) == 0 || ahead >= self.most_ahead();
-        if self.stopped.is_some() || self.exhausted || busy || is_full {
+        if self.stopped.is_some() || self.exhausted.is_some() || busy || is_full {
             return Ok(false);
         }
         if self.feed.fed() >= self.tuning.plan.trials {
@@ -182,7 +205,7 @@ impl Search<'_, '_> {
             Fed::Known | Fed::Rejected => return Ok(true),
             Fed::Wait => return Ok(false),
             Fed::Done => {
-                self.exhausted = true;
+                self.exhausted = Some(Exhausted::Space);
                 return Ok(false);
             }
         };
@@ -228,7 +251,7 @@ impl Search<'_, '_> {
             }
             PoolEvent::Happened { what, detail } => self.tuning.happened(what, detail, &self.summary),
             PoolEvent::Dead { role } => {
-                self.stopped = Some(format!("no worker {} is left", role.words()));
+                self.stopped = Some(Stopped::NoWorker(role));
                 self.compiling.clear();
                 self.measuring.clear();
                 Ok(())

@@ -2,14 +2,15 @@
 //! other in one process. The search itself times candidates minutes apart, which is worth a few per cent of error.
 
 use super::{
-    Summary, TuneError, Tuning,
-    candidates::{Candidates, Compiled},
+    Part, Stopped, Summary, TuneError, Tuning,
+    candidates::{Candidates, Compiled, stray},
     feed::Candidate,
+    stopped::Halt,
 };
 use crate::{
     bench,
     build::generate,
-    log::{Entry, ErrorKind, Finals, Incumbent, Origin, Stage, Trial, TrialError},
+    log::{Entry, ErrorKind, Finals, Happening, Incumbent, Origin, Stage, Trial, TrialError},
     pool::Role,
     protocol::{Final, Outcome, ProblemText, Task},
     sha256,
@@ -17,17 +18,14 @@ use crate::{
 
 impl Tuning<'_> {
     /// Holds the finals, unless there is nobody to take part.
-    pub(super) fn finals(&mut self, summary: &Summary) -> Result<Option<Finals>, TuneError> {
+    pub(super) fn finals(&mut self, summary: &Summary) -> Result<Option<Finals>, Halt> {
         let mut candidates = self.best_trials();
         candidates.extend(self.incumbents()?);
         if candidates.is_empty() || self.plan.finalists == 0 {
             return Ok(None);
         }
         let text = ProblemText::of(self.problem);
-        let Some(compiled) = self.compile_finalists(&text, candidates, summary)? else { return Ok(None) };
-        if compiled.is_empty() {
-            return Ok(None);
-        }
+        let compiled = self.compile_finalists(&text, candidates, summary)?;
         let slowest = self.log.trials.values().filter_map(Trial::seconds).fold(0.001, f64::max);
         let how = Final {
             regime: self.plan.regime,
@@ -39,17 +37,12 @@ impl Tuning<'_> {
         let task = Task::Finals { problem: text, programs, how };
         let samples = (self.plan.rounds * (compiled.len() + 2)) as f64;
         let patience = self.patience(slowest.min(5.0) + 0.3, 2.0 * samples);
-        let Some(mut answers) = self.ask(Role::Measure, vec![(task, patience)], "finals", summary)? else {
-            return Ok(None);
-        };
+        let mut answers =
+            self.ask(Role::Measure, vec![(task, patience)], (Part::Finals, "finals"), summary)?;
         match answers.pop().map(|it| it.0) {
-            Some(Ok(Outcome::Finals(finals))) => self.conclude(finals, &compiled, summary).map(Some),
-            Some(Ok(Outcome::Program { .. } | Outcome::Measured(_))) | None => Ok(None),
-            Some(Err(error)) => {
-                let words = format!("the finals failed: {error}");
-                self.happened(crate::log::Happening::Other, words, summary)?;
-                Ok(None)
-            }
+            Some(Ok(Outcome::Finals(finals))) => Ok(Some(self.conclude(finals, &compiled, summary)?)),
+            Some(Ok(Outcome::Program { .. } | Outcome::Measured(_))) | None => Err(failed(stray(Stage::Run))),
+            Some(Err(error)) => Err(failed(error)),
         }
     }
 
@@ -125,26 +118,50 @@ impl Tuning<'_> {
         })
     }
 
-    /// Compiles candidates again; the log has no machine code. Nothing if the run is to end before.
+    /// Compiles candidates again; the log has no machine code. At least one comes back.
     fn compile_finalists(
         &mut self,
         text: &ProblemText,
         candidates: Vec<Candidate>,
         summary: &Summary,
-    ) -> Result<Option<Vec<Compiled>>, TuneError> {
+    ) -> Result<Vec<Compiled>, Halt> {
         let task = |it: &Candidate| Task::Compile {
             problem: text.clone(),
             steps: it.steps.clone(),
             source_sha256: it.source.clone(),
         };
         let tasks = candidates.iter().map(|it| (task(it), super::drive::COMPILE)).collect();
-        let Some(answers) = self.ask(Role::Compile, tasks, "compiling the finalists", summary)? else {
-            return Ok(None);
-        };
-        let made = candidates.into_iter().zip(answers);
-        let made = made.map(|(it, (outcome, ms))| Candidates::compiled(it, outcome, ms));
-        Ok(Some(made.filter_map(Result::ok).collect()))
+        let what = (Part::Finals, "compiling the finalists");
+        let answers = self.ask(Role::Compile, tasks, what, summary)?;
+        let (mut compiled, mut first) = (vec![], None);
+        for (candidate, (outcome, ms)) in candidates.into_iter().zip(answers) {
+            match Candidates::compiled(candidate, outcome, ms) {
+                Ok(it) => compiled.push(it),
+                Err((it, error)) => {
+                    let name = self.name_of(it.candidate.n);
+                    let words =
+                        format!("{name} is not in the finals, because it did not compile again: {error}");
+                    self.happened(Happening::Other, words, summary)?;
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            Some(error) if compiled.is_empty() => Err(failed(error)),
+            Some(_) | None => Ok(compiled),
+        }
     }
+
+    /// What a finalist is called.
+    fn name_of(&self, number: u64) -> String {
+        let incumbents = (INCUMBENTS..).zip(&self.plan.incumbents);
+        let name = incumbents.filter(|it| it.0 == number).map(|it| it.1.name.clone()).next();
+        name.unwrap_or_else(|| format!("trial {number}"))
+    }
+}
+
+fn failed(error: TrialError) -> Halt {
+    Halt::Stopped(Stopped::Finals(error))
 }
 
 /// The numbers of finalists that are no trials begin here.

@@ -16,6 +16,7 @@ mod feed;
 mod finals;
 mod history;
 mod steps;
+mod stopped;
 mod summary;
 
 use std::sync::atomic::AtomicBool;
@@ -28,6 +29,7 @@ use crate::{
 };
 
 pub(crate) use ask::ask;
+pub use stopped::{Part, Stopped};
 pub use summary::{Best, Rejected, Summary};
 
 /// All that a run needs.
@@ -63,16 +65,31 @@ pub enum Seen<'a> {
     Doing(&'a str, &'a Summary),
 }
 
+/// What a search came to the end of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Exhausted {
+    /// Nothing but the trials that were asked for.
+    #[default]
+    Trials,
+    /// The candidates of the space.
+    Space,
+    /// The time.
+    Time,
+}
+
 /// How a run ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ended {
     /// Where it stands.
     pub summary: Summary,
-    /// Why it ended before all was done, if it did: words to go before `resume`.
-    pub stopped: Option<String>,
+    /// What the search came to the end of.
+    pub exhausted: Exhausted,
+    /// Why it ended before all was done, if it did.
+    pub stopped: Option<Stopped>,
     /// The finals, if there were any.
     pub finals: Option<Finals>,
-    /// The winner: by the finals, or by the search where there were none. None if that is the incumbent.
+    /// The winner: by the finals, or by the search where none were wanted. None if that is the incumbent, and where the run
+    /// was stopped before its finals.
     pub winner: Option<Trial>,
     /// The winner step by step, if that was asked for.
     pub steps: Vec<StepResult>,

@@ -7,13 +7,14 @@ use codegen::device::Launch;
 use schedule::Step;
 
 use super::{
-    Summary, TuneError, Tuning,
-    candidates::{Candidates, Compiled},
+    Part, Summary, Tuning,
+    candidates::{Candidates, Compiled, stray},
     feed::{Candidate, checked},
     finals::too_slow,
+    stopped::Halt,
 };
 use crate::{
-    log::{Entry, Measurement, Origin, StepResult, TrialError},
+    log::{Entry, Measurement, Origin, Stage, StepResult, TrialError},
     pool::Role,
     protocol::{ProblemText, Screen, Task},
     sha256,
@@ -26,17 +27,16 @@ const CALL: f64 = 5.0;
 const OPERATIONS_PER_SECOND: f64 = 4e9;
 
 impl Tuning<'_> {
-    /// Measures every prefix of the schedule of a trial.
-    pub(super) fn per_step(&mut self, n: u64, summary: &Summary) -> Result<(), TuneError> {
+    /// Measures every prefix of the schedule of a trial that the log does not have.
+    pub(super) fn per_step(&mut self, n: u64, summary: &Summary) -> Result<(), Halt> {
         let trial = self.log.trials.get(&n);
         let Some(candidate) = trial.and_then(|it| self.candidate_of(it)) else { return Ok(()) };
         let text = ProblemText::of(self.problem);
-        let mut before: Option<StepResult> = None;
-        for count in 0..=candidate.steps.len() {
+        let mut before = self.log.steps.iter().rfind(|it| it.n == n).cloned();
+        let first = before.as_ref().map_or(0, |it| it.steps + 1);
+        for count in first..=candidate.steps.len() {
             let steps = &candidate.steps[..count];
-            let Some(it) = self.step(&text, &candidate, steps, before.as_ref(), summary)? else {
-                return Ok(());
-            };
+            let it = self.step(&text, &candidate, steps, before.as_ref(), summary)?;
             self.write(&Entry::Step(it.clone()), summary)?;
             self.log.steps.push(it.clone());
             before = Some(it);
@@ -44,7 +44,7 @@ impl Tuning<'_> {
         Ok(())
     }
 
-    /// Measures one prefix; nothing if the run is to end before.
+    /// Measures one prefix.
     fn step(
         &mut self,
         text: &ProblemText,
@@ -52,7 +52,7 @@ impl Tuning<'_> {
         steps: &[Step],
         before: Option<&StepResult>,
         summary: &Summary,
-    ) -> Result<Option<StepResult>, TuneError> {
+    ) -> Result<StepResult, Halt> {
         let mut it = StepResult {
             run: self.head.run.clone(),
             n: candidate.n,
@@ -66,17 +66,17 @@ impl Tuning<'_> {
         };
         let made = match checked(self.problem, steps) {
             Ok(it) => it,
-            Err((error, _)) => return Ok(Some(StepResult { error: Some(error), ..it })),
+            Err((error, _)) => return Ok(StepResult { error: Some(error), ..it }),
         };
         it.src = sha256(&made.source);
         if let Some(before) = before.filter(|before| before.src == it.src) {
             let (result, error) = (before.result.clone(), before.error.clone());
-            return Ok(Some(StepResult { result, error, no_effect: true, ..it }));
+            return Ok(StepResult { result, error, no_effect: true, ..it });
         }
         let least = self.least_seconds(&made.program.launches);
         if least > CALL {
             let words = format!("its threads would take {least:.0} s or more for one call");
-            return Ok(Some(StepResult { error: Some(too_slow(words)), ..it }));
+            return Ok(StepResult { error: Some(too_slow(words)), ..it });
         }
         let prefix = Candidate {
             steps: steps.to_vec(),
@@ -84,21 +84,20 @@ impl Tuning<'_> {
             origin: Origin::Default,
             ..candidate.clone()
         };
-        let Some(outcome) = self.measure_one(text, prefix, summary)? else { return Ok(None) };
-        match outcome {
+        match self.measure_one(text, prefix, summary)? {
             Ok(result) => it.result = Some(result),
             Err(error) => it.error = Some(error),
         }
-        Ok(Some(it))
+        Ok(it)
     }
 
-    /// Compiles and screens one candidate; nothing if the run is to end before.
+    /// Compiles and screens one candidate.
     fn measure_one(
         &mut self,
         text: &ProblemText,
         candidate: Candidate,
         summary: &Summary,
-    ) -> Result<Option<Result<Measurement, TrialError>>, TuneError> {
+    ) -> Result<Result<Measurement, TrialError>, Halt> {
         let what = format!("step {}", candidate.steps.len());
         let task = Task::Compile {
             problem: text.clone(),
@@ -106,18 +105,16 @@ impl Tuning<'_> {
             source_sha256: candidate.source.clone(),
         };
         let deadline = super::drive::COMPILE;
-        let Some((outcome, ms)) = self.ask_one(Role::Compile, task, deadline, &what, summary)? else {
-            return Ok(None);
-        };
+        let (outcome, ms) = self.ask_one(Role::Compile, task, deadline, &what, summary)?;
         let program = match Candidates::compiled(candidate, outcome, ms) {
             Ok(Compiled { program, .. }) => program,
-            Err((_, error)) => return Ok(Some(Err(error))),
+            Err((_, error)) => return Ok(Err(error)),
         };
         let how = Screen { best: None, deadline: CALL, threads: self.plan.threads };
         let task = Task::Screen { problem: text.clone(), program, how };
         let patience = self.patience(CALL, 4.0);
-        let answer = self.ask_one(Role::Measure, task, patience, &what, summary)?;
-        Ok(answer.map(|(outcome, _)| outcome.and_then(Candidates::measurement)))
+        let (outcome, _) = self.ask_one(Role::Measure, task, patience, &what, summary)?;
+        Ok(outcome.and_then(Candidates::measurement))
     }
 
     fn ask_one(
@@ -127,9 +124,9 @@ impl Tuning<'_> {
         deadline: Duration,
         what: &str,
         summary: &Summary,
-    ) -> Result<Option<super::ask::Answered>, TuneError> {
-        let answers = self.ask(role, vec![(task, deadline)], what, summary)?;
-        Ok(answers.and_then(|mut it| it.pop()))
+    ) -> Result<super::ask::Answered, Halt> {
+        let mut answers = self.ask(role, vec![(task, deadline)], (Part::Steps, what), summary)?;
+        Ok(answers.pop().unwrap_or_else(|| (Err(stray(Stage::Run)), 0.0)))
     }
 
     /// A time that a call cannot beat, whatever the kernel: a GPU may not be stopped, so a kernel of one thread is

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io, thread,
     time::{Duration, Instant},
 };
@@ -14,6 +14,8 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 use signal_hook::{consts::SIGTERM, iterator::Signals};
+
+use crate::regular;
 
 /// The variable that says to a worker that its process group is that of its pool's making, and holds nobody else.
 pub const IN_POOL: &str = "TILEWRIGHT_IN_POOL";
@@ -43,7 +45,8 @@ pub fn prepare(limits: Limits) {
     }
     // A handler instead of death on the spot: compilers that this process started have to go as well.
     if let Ok(mut signals) = Signals::new([SIGTERM]) {
-        thread::spawn(move || signals.forever().next().map(|_| leave()));
+        // Without it the process ends with its input, which is as good as ever.
+        let _ = thread::Builder::new().spawn(move || signals.forever().next().map(|_| leave()));
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
     }
@@ -78,13 +81,24 @@ pub fn leave() -> ! {
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// A lock on a device among all users of this machine, as long as it lives. It is advice: an error says that another
-/// process has it, `None` that locks do not work here.
+/// process has it, or that something else stands in its place; `None` that locks do not work here.
 pub(super) fn lock_device(word: &str) -> Result<Option<File>, String> {
     let path = env::temp_dir().join(format!("tilewright-device-{word}.lock"));
     // Reading is enough for a lock, and another user's file cannot be written.
-    let file =
-        File::open(&path).or_else(|_| OpenOptions::new().read(true).append(true).create(true).open(&path));
-    let Ok(file) = file else { return Ok(None) };
+    let file = regular::open(&path).or_else(|err| match err.kind() {
+        io::ErrorKind::NotFound => OpenOptions::new().read(true).append(true).create(true).open(&path),
+        _ => Err(err),
+    });
+    let file = match file {
+        Ok(file) => file,
+        Err(err) if fs::metadata(&path).is_ok_and(|it| !it.is_file()) => {
+            return Err(format!(
+                "{}: {err}; whether another tilewright measures on the same device ({word}) cannot be told",
+                path.display()
+            ));
+        }
+        Err(_) => return Ok(None),
+    };
     let until = Instant::now() + LEAVING;
     loop {
         match file.try_lock() {

@@ -44,6 +44,9 @@ pub enum ServeError {
     /// Nobody takes the answers, or they cannot be written down.
     #[error("an answer cannot be written: {0}")]
     Output(#[from] io::Error),
+    /// The system has no room for the thread that reads jobs.
+    #[error("no thread can be started: {0}")]
+    NoThread(io::Error),
 }
 
 /// The number in a line whose task is of no known kind.
@@ -79,7 +82,7 @@ pub fn serve(
     let busy = Arc::new(AtomicUsize::new(0));
     let (sender, orders) = mpsc::channel();
     let seen = Arc::clone(&busy);
-    thread::spawn(move || {
+    let reader = move || {
         // What is wrong with a line is worth a word before the end.
         let has_ended = read(input, &sender, &seen);
         if has_ended && seen.load(Ordering::SeqCst) > 0 {
@@ -88,7 +91,8 @@ pub fn serve(
         drop(sender);
         thread::sleep(FAREWELL);
         leave();
-    });
+    };
+    thread::Builder::new().spawn(reader).map_err(ServeError::NoThread)?;
     let hello = hands.hello();
     say(output, &FromWorker::Hello(hello))?;
     for order in orders {

@@ -229,3 +229,69 @@ fn nothing_is_left_of_a_pool() {
     });
     assert!(gone);
 }
+
+/// The processor time that this thread has had.
+fn thread_time() -> Duration {
+    let it = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(it.tv_sec.try_into().unwrap(), it.tv_nsec.try_into().unwrap())
+}
+
+/// What waits uses a processor that somebody measures on.
+#[test]
+fn waiting_for_a_start_takes_no_processor() {
+    let state = tempfile::tempdir().unwrap();
+    let deadlines = Deadlines { hello: Duration::from_secs(2), ..deadlines() };
+    // The event that the first has come up is there all the time that the second does not.
+    let ready = spec("ready", Role::Compile, state.path(), "hello; serve");
+    let silent = spec("silent", Role::Measure, state.path(), "sleep 60");
+    let before = thread_time();
+    let pool = Pool::start(vec![ready, silent], deadlines);
+    let took = thread_time() - before;
+    assert_eq!(
+        failure(pool),
+        "no worker that measures came up: worker `silent` did not say hello within 2.0 s"
+    );
+    // Two starts and a look five times a second are a few milliseconds.
+    assert!(took < Duration::from_millis(200), "{took:?} of processor time");
+}
+
+/// Starts more workers than there is room for. Run by the test below in a process of its own.
+#[test]
+fn crowded_child() {
+    let Some(state) = std::env::var_os("TILEWRIGHT_TEST_CROWDED").map(std::path::PathBuf::from) else {
+        return;
+    };
+    let measure = spec("measure", Role::Measure, &state, "hello; serve");
+    let crowd = (0..100).map(|it| spec(&format!("c{it}"), Role::Compile, &state, "hello; serve"));
+    let mut pool = Pool::start([measure].into_iter().chain(crowd).collect(), deadlines()).unwrap();
+    let heard = run(&mut pool, Role::Compile, &compile(), 3, LONG);
+    assert!((0..3).all(|it| heard.word(it) == "ok"), "{:?}", heard.done);
+    let warnings: Vec<_> = heard.happened.iter().filter(|it| it.0 == Happening::Warning).collect();
+    let [(_, words)] = &*warnings else { panic!("{:?}", heard.happened) };
+    let left = pool.size(Role::Compile);
+    assert!(
+        words.starts_with(&format!("of 100 workers to compile {left} were started: there is no room")),
+        "{words}"
+    );
+    assert!((1..100).contains(&left), "{left}");
+    // There is room for what this process does besides.
+    fs::write(state.join("done"), "").unwrap();
+    // Where there is room for no worker at all, that is said.
+    let files: Vec<_> = (0..).map_while(|_| fs::File::open("/dev/null").ok()).collect();
+    let err = failure(pool_of(spec("w", Role::Compile, &state, "hello; serve")));
+    drop(files);
+    assert!(err.contains("cannot be started"), "{err}");
+}
+
+#[test]
+fn where_there_is_no_room_fewer_workers_do() {
+    let state = tempfile::tempdir().unwrap();
+    let out = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 100; exec \"$0\" --exact life::crowded_child --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .env("TILEWRIGHT_TEST_CROWDED", state.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(state.path().join("done").exists());
+}

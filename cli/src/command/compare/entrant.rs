@@ -127,7 +127,7 @@ fn kind(path: &Path) -> Result<Kind, Diagnostic> {
         Some(_) | None => return Ok(Kind::Script),
     }
     let mut first = vec![];
-    let file = fs::File::open(path).map_err(|err| io(&err))?;
+    let file = tuner::regular::open(path).map_err(|err| io(&err))?;
     BufReader::new(file.take(64)).read_until(b'\n', &mut first).map_err(|err| io(&err))?;
     let tuning = first.starts_with(b"{\"k\":");
     Ok(if tuning { Kind::Tuning } else { Kind::Records })
@@ -234,7 +234,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let log = tuner::log::read(path).map_err(|err| Diagnostic::log(&err))?;
     let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
     let (run, trial) = chosen(&log.runs, number)
-        .map_err(|words| log.unread().map_or_else(|| fail(words), |err| Diagnostic::log(&err)))?;
+        .map_err(|words| log.unread(None).map_or_else(|| fail(words), |err| Diagnostic::log(&err)))?;
     let head = run.head().map_err(|err| Diagnostic::log(&err))?;
     let name = format!("{}:{}", path.display(), trial.n);
     let damaged = |err: replay::HeadError| Diagnostic::failed(&err, format!("{name}: {err}"));

@@ -38,7 +38,7 @@ use tuner::{
     log::{Log, RunLog, read},
 };
 
-use crate::{diagnostic::Diagnostic, term::markup, term::shell::Shell};
+use crate::{command::top::Noted, diagnostic::Diagnostic, term::markup, term::shell::Shell};
 use view::View;
 
 /// Draw a tuning log: one HTML page that needs no network and runs no script
@@ -61,6 +61,7 @@ impl Report {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let log = read(&self.log)?;
         let runs = self.choose(&log)?;
+        Noted::of(&log).tell(&self.log, shell);
         let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
         page::REPORT.write(&out, &page::page(&views, &trouble(&log)), self.force)?;
@@ -77,10 +78,10 @@ impl Report {
     /// The runs to draw.
     fn choose<'a>(&self, log: &'a Log) -> Result<Vec<(&'a str, &'a RunLog)>, Diagnostic> {
         let all: Vec<_> = log.runs.iter().map(|(name, it)| (&**name, it)).collect();
-        let Some(wanted) = &self.run else { return Ok(all) };
-        let found: Vec<_> = all.iter().copied().filter(|it| it.0 == wanted).collect();
+        let wanted = self.run.as_deref();
+        let found: Vec<_> = all.into_iter().filter(|it| wanted.is_none_or(|wanted| it.0 == wanted)).collect();
         if found.is_empty() {
-            return Err(Diagnostic::no_run(log, &self.log, Some(wanted)));
+            return Err(Diagnostic::no_run(log, &self.log, wanted));
         }
         Ok(found)
     }
@@ -95,8 +96,9 @@ fn default_out(log: &Path) -> PathBuf {
 /// What of a log could not be read, without the folders, which are of no use to another reader of the page.
 fn trouble(log: &Log) -> Vec<String> {
     let file = |path: &Path| path.file_name().map_or(String::new(), |it| it.to_string_lossy().into_owned());
+    let place = |line: u64| if line == 0 { String::new() } else { format!(", line {line}") };
     let damage =
-        log.damage.iter().map(|it| format!("{}, line {}: {}", file(&it.segment), it.line, it.reason));
+        log.damage.iter().map(|it| format!("{}{}: {}", file(&it.segment), place(it.line), it.reason));
     let torn = log.torn.iter().map(|it| {
         format!(
             "{}: the last line is torn, as of a run that was killed; {} bytes of it are not read",

@@ -115,7 +115,7 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
         part(&mut out, "The finals", &body);
     }
     if !view.steps.is_empty() {
-        part(&mut out, "The winner step by step", &format!("<p>{STEPS}</p>\n{}", steps::table(view.steps)));
+        part(&mut out, "The winner step by step", &format!("<p>{STEPS}</p>\n{}", steps::table(&view.steps)));
     }
     if !view.points().is_empty() {
         part(&mut out, "The best of the search", &format!("<p>{TOP}</p>\n{}", top::table(view)));

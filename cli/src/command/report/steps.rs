@@ -10,9 +10,9 @@ use super::{
 };
 use crate::term::markup::{escaped, shortened};
 
-pub(super) fn table(steps: &[StepResult]) -> String {
+pub(super) fn table(steps: &[&StepResult]) -> String {
     let value = |it: &StepResult| it.result.as_ref().map(|it| it.gflops).filter(|it| *it > 0.0 && *it < 1e13);
-    let most = steps.iter().filter_map(value).fold(0.0, f64::max);
+    let most = steps.iter().filter_map(|it| value(it)).fold(0.0, f64::max);
     let mut out = "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th class=\"n\"></th><th>step</th><th class=\"n\">GFLOPS\
         </th><th class=\"n\">×</th><th class=\"bars wide-bars\"></th></tr></thead><tbody>\n"
         .to_owned();

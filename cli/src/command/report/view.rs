@@ -13,7 +13,8 @@ pub(super) struct View<'a> {
     pub(super) head: Option<&'a Run>,
     /// Its trials, in the order of their numbers.
     pub(super) trials: Vec<&'a Trial>,
-    pub(super) steps: &'a [StepResult],
+    /// The winner step by step: of several winners, as of a run that was made longer, the last.
+    pub(super) steps: Vec<&'a StepResult>,
     /// The last finals.
     pub(super) finals: Option<&'a Finals>,
     pub(super) events: &'a [Event],
@@ -45,11 +46,12 @@ const MOST: f64 = 1e13;
 impl<'a> View<'a> {
     /// A run of a log.
     pub(super) fn of((name, it): (&'a str, &'a RunLog)) -> View<'a> {
+        let of = it.steps.last().map(|it| it.n);
         View {
             name,
             head: it.head.as_ref(),
             trials: it.trials.values().collect(),
-            steps: &it.steps,
+            steps: it.steps.iter().filter(|it| Some(it.n) == of).collect(),
             finals: it.finals.last(),
             events: &it.events,
         }

@@ -1,6 +1,6 @@
 //! `tilewright show` of a lowered kernel in the text form.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{io::Read, path::Path};
 
 use super::Emit;
 use crate::{
@@ -16,7 +16,7 @@ pub(super) fn is_module(path: &Path) -> Result<bool, Diagnostic> {
         return Ok(false);
     }
     let mut start = vec![];
-    let opened = File::open(path).and_then(|it| it.take(1 << 16).read_to_end(&mut start));
+    let opened = tuner::regular::open(path).and_then(|it| it.take(1 << 16).read_to_end(&mut start));
     opened.map_err(|err| Diagnostic::io(path, &err))?;
     let start = String::from_utf8_lossy(&start);
     let mut lines = start.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with("//"));

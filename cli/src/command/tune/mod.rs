@@ -1,5 +1,6 @@
 //! `tilewright tune`.
 
+mod line;
 mod progress;
 mod resume;
 mod show;

@@ -1,5 +1,5 @@
-//! What a run shows while it goes on: on a terminal a bar that replaces itself, elsewhere a line every ten seconds; with
-//! `--json` each entry of the log on standard output, once it is on the disk.
+//! What a run shows while it goes on: on a terminal a line that replaces itself and fits, elsewhere one every ten seconds;
+//! with `--json` each entry of the log on standard output, once it is on the disk.
 
 use std::{
     io,
@@ -11,7 +11,11 @@ use tuner::{
     tune::{Seen, Summary},
 };
 
+use super::line::Line;
 use crate::{command::measure::gflops_words, diagnostic::Diagnostic, term::shell::Shell};
+
+/// What the search itself says that it does.
+const SEARCHING: &str = "searching";
 
 /// The progress of one run.
 pub(super) struct Progress<'a, 'b> {
@@ -20,30 +24,50 @@ pub(super) struct Progress<'a, 'b> {
     began: Instant,
     /// How many trials the log had before.
     before: Option<u64>,
+    /// The GFLOPS of the best so far, after each trial.
+    curve: Vec<f64>,
     /// Why standard output cannot be written.
     broken: Option<io::Error>,
 }
 
 impl<'a, 'b> Progress<'a, 'b> {
     pub(super) fn new(run: &'a Run, shell: &'a mut Shell<'b>) -> Progress<'a, 'b> {
-        Progress { run, shell, began: Instant::now(), before: None, broken: None }
+        Progress { run, shell, began: Instant::now(), before: None, curve: vec![], broken: None }
     }
 
     pub(super) fn seen(&mut self, it: Seen<'_>) {
         match it {
             Seen::Entry(entry, summary) => {
                 self.entry(entry);
-                self.shell.status(&self.line("searching", summary));
+                if let (Entry::Trial(_), Some(best)) = (entry, &summary.best) {
+                    self.curve.push(best.gflops);
+                }
+                self.show(SEARCHING, summary);
             }
             Seen::Doing(what, summary) => {
                 self.before.get_or_insert(summary.trials);
-                self.shell.status(&self.line(what, summary));
+                self.show(what, summary);
             }
         }
     }
 
+    fn show(&mut self, what: &str, summary: &Summary) {
+        let Some(columns) = self.shell.columns() else { return self.shell.status(&self.line(what, summary)) };
+        let line = Line {
+            what: Some(what).filter(|it| *it != SEARCHING),
+            trials: self.run.plan.trials,
+            summary,
+            part: summary.best.as_ref().and_then(|it| self.run.roofline.part(it.seconds)),
+            curve: &self.curve,
+            elapsed: self.began.elapsed(),
+            left: self.left(summary),
+        };
+        self.shell.progress(&line.fitted(columns));
+    }
+
     fn entry(&mut self, entry: &Entry) {
         if self.shell.json {
+            self.shell.done();
             let line = serde_json::to_string(entry).map_err(io::Error::from);
             let written = line.and_then(|it| {
                 writeln!(self.shell.out, "{it}")?;
@@ -71,6 +95,7 @@ impl<'a, 'b> Progress<'a, 'b> {
         }
     }
 
+    /// The line where there is no terminal, all of it:
     /// `[#####-----] 100/200 searching: best 1234 GFLOPS (61.2 % of the roofline, trial 37); 3 failed, 12 refused; 0:31, 0:30 left`
     fn line(&self, what: &str, it: &Summary) -> String {
         let of = self.run.plan.trials;
@@ -114,14 +139,14 @@ impl<'a, 'b> Progress<'a, 'b> {
 }
 
 /// Twenty characters, full from the left.
-fn bar(part: f64) -> String {
+pub(super) fn bar(part: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 20")]
     let full = (part * 20.0) as usize;
     format!("[{}{}]", "#".repeat(full), "-".repeat(20 - full))
 }
 
 /// `1:05`, `2:00:09`.
-fn clock(it: Duration) -> String {
+pub(super) fn clock(it: Duration) -> String {
     let seconds = it.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }

@@ -11,6 +11,7 @@ use tuner::{
 use super::ended;
 use crate::{
     clock::now,
+    command::top::Noted,
     diagnostic::Diagnostic,
     term::shell::Shell,
     trouble::Trouble,
@@ -42,6 +43,7 @@ impl Resume {
             shell.note(&format!("{} bytes of a line that was never finished were cut off", recovered.cut));
         }
         let mut read = self.read()?;
+        Noted::of(&read).tell(&self.log, shell);
         let log = read.runs.swap_remove(&name);
         let mut log = log.ok_or_else(|| Diagnostic::no_run(&read, &self.log, Some(&name)))?;
         let mut head = log.head().map_err(|err| Diagnostic::log(&err))?.clone();
@@ -79,10 +81,13 @@ impl Resume {
     fn pick(&self) -> Result<(String, PathBuf), Diagnostic> {
         let log = self.read()?;
         let runs = &log.runs;
-        let is_open = |it: &RunLog| it.events.last().is_none_or(|it| it.what != Happening::Finished);
+        let is_finished =
+            |it: &RunLog| it.events.iter().rev().find_map(|it| it.what.completes()) == Some(true);
+        // Where one has lost its head another may go on.
+        let whole = || runs.iter().rev().filter(|it| it.1.head.is_some());
         let found = match &self.run {
             Some(name) => runs.get_key_value(name),
-            None => runs.iter().rev().find(|it| is_open(it.1)).or(runs.iter().next_back()),
+            None => whole().find(|it| !is_finished(it.1)).or(whole().next()).or(runs.iter().next_back()),
         };
         found
             .map(|(name, it)| (name.clone(), it.segment.clone()))

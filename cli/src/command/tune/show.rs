@@ -8,7 +8,7 @@ use tuner::{
     bench::tied,
     bootstrap::LEAST_VALUES,
     log::{Finalist, Finals, Interval, Run, StepResult},
-    tune::{Ended, Summary},
+    tune::{Ended, Exhausted, Stopped, Summary},
 };
 
 use crate::{
@@ -32,7 +32,7 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
             "trials": it.summary.trials,
             "best": best.map(|it| json!({"n": it.n, "gflops": it.gflops, "decisions": it.decisions})),
             "winner": it.winner.as_ref().map(|it| json!({"n": it.n, "id": it.id, "decisions": it.decisions})),
-            "stopped": it.stopped,
+            "stopped": it.stopped.as_ref().map(ToString::to_string),
             "resume": it.stopped.as_ref().map(|_| &resume),
         }))?;
     } else {
@@ -45,25 +45,53 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
         print_steps(&it.steps, out)?;
     }
     if let Some(why) = &it.stopped {
-        shell.note(&format!("{why}; go on with: {resume}"));
-        // Where nobody is left to measure, the run did not do what it was asked to.
-        if why.starts_with("no worker") {
-            return Err(Diagnostic::failed(Trouble::NoCandidate, why.clone()).help(resume));
-        }
-        return Ok(());
+        // Where there is nobody to measure, or the finals fail, the run did not do what it was asked to.
+        let trouble = match why {
+            Stopped::User(_) => {
+                shell.note(&format!("{why}; go on with: {resume}"));
+                return Ok(());
+            }
+            Stopped::NoWorker(_) => Trouble::NoCandidate,
+            Stopped::Finals(_) => Trouble::Finals,
+        };
+        return Err(Diagnostic::failed(trouble, why.to_string()).help(format!("try again with: {resume}")));
     }
     if it.summary.best.is_some() {
         return Ok(());
     }
-    // Those that a step refuses are counted and not written down: there may be millions.
-    let help = match it.summary.trials {
-        0 => {
+    Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result")
+        .help(no_result(head, folder, it)))
+}
+
+/// What to do about a run without a result.
+fn no_result(head: &Run, folder: &Path, it: &Ended) -> String {
+    let folder = shell_word(folder);
+    match &it.summary {
+        _ if head.plan.trials == 0 => "no trials were asked for: give `--trials` one or more".to_owned(),
+        Summary { trials: 0, rejected, .. } if rejected.is_empty() => match it.exhausted {
+            Exhausted::Space => {
+                let script = shell_word(Path::new(&head.script.name));
+                format!(
+                    "the constraints admit none of the {} points of the space: `tilewright show {script} --emit space` \
+                     says what each refuses",
+                    head.script.size
+                )
+            }
+            Exhausted::Time | Exhausted::Trials => {
+                "the time was over before the first candidate was ready: give `--time` more".to_owned()
+            }
+        },
+        // Those that a step refuses are counted and not written down: there may be millions.
+        Summary { trials: 0, .. } => {
             "each was refused before it was compiled: `tilewright check` of the script says why the first is"
                 .to_owned()
         }
-        _ => format!("`tilewright log cat {}` shows why each failed", shell_word(folder)),
-    };
-    Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result").help(help))
+        Summary { ok: 0, .. } => format!("`tilewright log cat {folder}` shows why each failed"),
+        Summary { .. } => format!(
+            "each result is faster than this machine can be, and none is believed: `tilewright log cat {folder}` shows \
+             them"
+        ),
+    }
 }
 
 fn summary(head: &Run, folder: &Path, it: &Summary, out: &mut dyn Write) -> Result<(), Diagnostic> {
@@ -130,6 +158,9 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
 fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagnostic> {
     let first = it.finals.as_ref().and_then(|it| it.finalists.first());
     let Some(winner) = &it.winner else {
+        if it.stopped.is_some() && first.is_none() {
+            return print_best(head, it, out);
+        }
         if first.is_some_and(|it| it.n.is_none()) {
             writeln!(out, "winner     an incumbent: no trial was faster")?;
         }
@@ -137,15 +168,33 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagn
     };
     let result = first.and_then(|it| it.result.as_ref()).or(winner.result.as_ref());
     let Some(result) = result else { return Ok(()) };
-    let part = head.roofline.part(result.stats.median);
-    let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
-    let (gflops, time) = (gflops_words(result.gflops), time_words(result.stats.median));
-    writeln!(out, "winner     trial {}: {gflops} GFLOPS, {time}{part}", winner.n)?;
-    if !winner.decisions.is_empty() {
-        writeln!(out, "           {}", decision_words(&winner.decisions))?;
-    }
+    let speed = speed_words(head, result.gflops, result.stats.median);
+    writeln!(out, "winner     trial {}: {speed}", winner.n)?;
+    print_decisions(&winner.decisions, out)?;
     if let Some(words) = it.finals.as_ref().and_then(tied_words) {
         writeln!(out, "           {words}")?;
+    }
+    Ok(())
+}
+
+/// The best so far of a run that names no winner.
+fn print_best(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    let Some(best) = &it.summary.best else { return Ok(()) };
+    let speed = speed_words(head, best.gflops, best.seconds);
+    let finals = if head.plan.finalists == 0 { "" } else { "; the finals were not held" };
+    writeln!(out, "best       trial {}: {speed}, in the search so far{finals}", best.n)?;
+    print_decisions(&best.decisions, out)
+}
+
+fn speed_words(head: &Run, gflops: f64, seconds: f64) -> String {
+    let part = head.roofline.part(seconds);
+    let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
+    format!("{} GFLOPS, {}{part}", gflops_words(gflops), time_words(seconds))
+}
+
+fn print_decisions(it: &Decisions, out: &mut dyn Write) -> Result<(), Diagnostic> {
+    if !it.is_empty() {
+        writeln!(out, "           {}", decision_words(it))?;
     }
     Ok(())
 }

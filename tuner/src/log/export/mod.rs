@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
             return Err(ExportError::Several { runs });
         }
         let (head, trials) =
-            spaces.pop().ok_or_else(|| log.unread().map_or(ExportError::NoRun, ExportError::Log))?;
+            spaces.pop().ok_or_else(|| log.unread(run).map_or(ExportError::NoRun, ExportError::Log))?;
         let mut table = Table { head, rows: IndexMap::new() };
         for trial in trials.into_iter().filter(|it| said(it) != Said::Nothing) {
             let row = table.rows.entry(point(head, trial)).or_insert(trial);
@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
 /// Refuses a name that is none of the log's.
 fn known(log: &Log, run: Option<&str>) -> Result<(), ExportError> {
     let Some(name) = run.filter(|it| !log.runs.contains_key(*it)) else { return Ok(()) };
-    if let Some(err) = log.unread() {
+    if let Some(err) = log.unread(run) {
         return Err(ExportError::Log(err));
     }
     let runs = log.runs.keys().cloned().collect();

@@ -11,7 +11,7 @@ fn view(it: &Fixture) -> View<'_> {
         name: &it.head.run,
         head: Some(&it.head),
         trials: it.trials.iter().collect(),
-        steps: &it.steps,
+        steps: it.steps.iter().collect(),
         finals: it.finals.as_ref(),
         events: &it.events,
     }
