@@ -131,6 +131,12 @@ fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
     }
 }
 
+/// The file that a script means by the name of its workload; none if it is one that ships.
+pub(crate) fn workload_file(script: &Path, name: &str) -> Option<PathBuf> {
+    let is_file = name.starts_with(['.', '/']) || Path::new(name).extension().is_some();
+    is_file.then(|| script.parent().unwrap_or(Path::new("")).join(name))
+}
+
 /// The file and the text of the workload that a script names.
 pub(crate) fn find_workload(
     path: &Path,
@@ -141,8 +147,7 @@ pub(crate) fn find_workload(
     let fail = |title: String| {
         Diagnostic::failed(Trouble::Workload, title).at(path, text, script.workload.span.clone())
     };
-    if name.starts_with(['.', '/']) || Path::new(name).extension().is_some() {
-        let file = path.parent().unwrap_or(Path::new("")).join(name);
+    if let Some(file) = workload_file(path, name) {
         if !text_file::is_workload(&file) {
             let title = format!("the workload `{name}` is no file that ends with .ron or .tw");
             return Err(

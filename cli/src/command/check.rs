@@ -1,6 +1,6 @@
 //! `tilewright check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schedule::{script::ScriptTarget, workload::Param};
 use serde_json::json;
@@ -24,9 +24,17 @@ pub(crate) struct Check {
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
+    /// Run again whenever the script or its workload changes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
 }
 
 impl Check {
+    /// The files to watch, if that is wanted.
+    pub(crate) fn watched(&self) -> Option<Vec<&Path>> {
+        self.watch.then(|| vec![self.script.as_path()])
+    }
+
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         shell.phase("reading the script");
         let plan = Plan::load(&self.script, &self.params)?;

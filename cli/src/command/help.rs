@@ -57,6 +57,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "check",
         &[
             ("check mine.ron", "is every step legal?"),
+            ("check mine.ron --watch", "and again whenever it is saved"),
             ("check mine.ron --target cuda:sm_90a", "for another target"),
             ("check mine.ron --param bk=16 --json", "with a knob decided, as JSON"),
         ],

@@ -32,11 +32,13 @@ mod timeline;
 mod top;
 mod tune;
 mod tutorial;
+mod watch;
 mod worker;
 
 use std::{
     env,
     io::{self, IsTerminal, Write},
+    path::Path,
     process::ExitCode,
 };
 
@@ -120,16 +122,18 @@ pub fn main() -> ExitCode {
     let stdout = io::stdout().lock();
     let mut out = io::BufWriter::new(stdout);
     let mut shell = Shell::new(&mut out, &cli.globals);
-    let work = if cli.command.is_risky() { guard::work() } else { Work::Here };
+    let watched = cli.command.watched();
+    let work = if cli.command.is_risky() && watched.is_none() { guard::work() } else { Work::Here };
     if let Work::Here = work {
         shell.detail(|| {
             format!("tilewright {} on {} {}", env!("CARGO_PKG_VERSION"), env::consts::OS, env::consts::ARCH)
         });
     }
-    let res = match work {
-        Work::Here => cli.command.run(&mut shell),
-        Work::Done(Ok(code)) => return code,
-        Work::Done(Err(report)) => Err(report),
+    let res = match (work, watched) {
+        (Work::Here, None) => cli.command.run(&mut shell),
+        (Work::Here, Some(files)) => watch::watch(&files, &mut shell),
+        (Work::Done(Ok(code)), _) => return code,
+        (Work::Done(Err(report)), _) => Err(report),
     };
     shell.end();
     let res = res.and_then(|()| out.flush().map_err(Diagnostic::from));
@@ -193,6 +197,31 @@ impl Command {
             | Command::Man(_)
             | Command::Schema(_)
             | Command::Worker(_) => false,
+        }
+    }
+
+    /// The files that the user named, if the command is to run again whenever they change.
+    fn watched(&self) -> Option<Vec<&Path>> {
+        match self {
+            Command::Run(it) => it.watched(),
+            Command::Check(it) => it.watched(),
+            Command::Show(it) => it.watched(),
+            Command::Tutorial(_)
+            | Command::Learn(_)
+            | Command::Doctor(_)
+            | Command::Explain(_)
+            | Command::Export(_)
+            | Command::Tune(_)
+            | Command::Resume(_)
+            | Command::Replay(_)
+            | Command::Top(_)
+            | Command::Compare(_)
+            | Command::Log(_)
+            | Command::Report(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Schema(_)
+            | Command::Worker(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! `tilewright run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codegen::device::MachineInfo;
 use indexmap::IndexMap;
@@ -49,6 +49,9 @@ pub(crate) struct Run {
     reference: Option<PathBuf>,
     #[command(flatten)]
     measure: Measure,
+    /// Run again whenever the script or its workload changes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
 }
 
 impl Run {
@@ -60,6 +63,17 @@ impl Run {
     /// Whether it is a kernel in its text form.
     fn is_kernel(&self) -> bool {
         self.script.extension().is_some_and(|it| it == "tw")
+    }
+
+    /// The files to watch, if that is wanted.
+    pub(crate) fn watched(&self) -> Option<Vec<&Path>> {
+        self.watch.then(|| {
+            [Some(&self.script), self.reference.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(PathBuf::as_path)
+                .collect()
+        })
     }
 
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {

@@ -1,6 +1,7 @@
 //! Text on a terminal or on a page: where it goes, its colours, tables, and what is made harmless in it.
 
 pub(crate) mod code;
+pub(crate) mod keys;
 pub(crate) mod markdown;
 pub(crate) mod markup;
 pub(crate) mod page;

@@ -47,9 +47,19 @@ impl Learner {
         all: &'a [Exercise],
         shell: &mut Shell<'_>,
     ) -> Result<Option<&'a Exercise>, Diagnostic> {
-        for it in all {
-            if !self.is_solved(it, shell)? {
-                return Ok(Some(it));
+        Ok(self.next_from(0, all, shell)?.map(|it| &all[it]))
+    }
+
+    /// The first exercise that is not solved, of those from one on and then of those before it.
+    pub(super) fn next_from(
+        &mut self,
+        from: usize,
+        all: &[Exercise],
+        shell: &mut Shell<'_>,
+    ) -> Result<Option<usize>, Diagnostic> {
+        for at in (from..all.len()).chain(0..from) {
+            if !self.is_solved(&all[at], shell)? {
+                return Ok(Some(at));
             }
         }
         Ok(None)

@@ -122,36 +122,30 @@ impl What {
     /// What it is, in words.
     pub(super) fn words(&self) -> String {
         match self {
-            What::Stride { block, buffer } => {
-                format!(
-                    "elements of `{buffer}` from one turn of the innermost loop around `{block}` to the next"
-                )
+            What::Stride { block: _, buffer } => format!("stride of `{buffer}` in the innermost loop"),
+            What::Reuse { block: _, buffer } => {
+                format!("bytes of `{buffer}` read before an element is used again")
             }
-            What::Reuse { block, buffer } => {
-                format!("bytes of `{buffer}` that `{block}` reads between two uses of one element")
-            }
-            What::Intensity { block } => {
-                format!("multiply-adds of `{block}` for each number that it reads, in one turn of its sum")
-            }
+            What::Intensity { block: _ } => "multiply-adds for each number read".to_owned(),
             What::Conditions => "conditions in the program".to_owned(),
-            What::Lanes { buffer } => format!("lanes of the vectors that write `{buffer}`"),
+            What::Lanes { buffer } => format!("elements of `{buffer}` written at once"),
             What::Copies { buffer, scope } => format!("copies of tiles of `{buffer}` in {scope} memory"),
-            What::Sums { scope } => format!("blocks that sum up in {scope} memory"),
+            What::Sums { scope } => format!("sums kept in {scope} memory"),
             What::Temporary { scope } => format!("bytes of temporaries in {scope} memory"),
             What::Temporaries => "temporary matrices in global memory".to_owned(),
-            What::Parallel { block } => format!("iterations around `{block}` that threads can share"),
+            What::Parallel { block: _ } => "iterations that threads can share".to_owned(),
             What::Threads => "threads in a block".to_owned(),
             What::Blocks => "blocks in the grid".to_owned(),
             What::Stages => "stages of the pipeline".to_owned(),
-            What::InFlight => "groups of copies under way while one is waited for".to_owned(),
+            What::InFlight => "groups of copies under way at a wait".to_owned(),
             What::AsyncCopies => "asynchronous copies in the source".to_owned(),
             What::Instructions { of } => format!("instructions `{of}…` in the source"),
             What::SharedBytes => "bytes of shared memory for a block".to_owned(),
             What::Requests => "requests to memory".to_owned(),
             What::Reads { buffer } => format!("requests that read `{buffer}`"),
             What::Writes { buffer } => format!("requests that write `{buffer}`"),
-            What::SharedRatio => "wavefronts of shared memory for each that would do".to_owned(),
-            What::GlobalRatio => "sectors of global memory for each that would do".to_owned(),
+            What::SharedRatio => "wavefronts of shared memory, as a multiple of the fewest".to_owned(),
+            What::GlobalRatio => "sectors of global memory, as a multiple of the fewest".to_owned(),
             What::Sectors => "sectors of global memory".to_owned(),
             What::Barriers => "barriers passed by blocks".to_owned(),
         }

@@ -29,7 +29,11 @@ use course::{Exercise, exercises, find};
 use learner::Learner;
 use place::{FOLDER, Place};
 
-use crate::{diagnostic::Diagnostic, term::shell::Shell, trouble::Trouble};
+use crate::{
+    diagnostic::Diagnostic,
+    term::{keys::Keys, shell::Shell},
+    trouble::Trouble,
+};
 
 /// Learn by exercises: fill the holes in schedules. Without a verb, watch the current one and check it when it changes
 #[derive(Debug, clap::Args)]
@@ -140,7 +144,9 @@ fn watched(learner: &mut Learner, all: &[Exercise], shell: &mut Shell<'_>) -> Re
         return Err(Diagnostic::usage(Trouble::Terminal, title)
             .help("`tilewright learn check` checks the current one once".to_owned()));
     }
-    watch::watch(learner, all, &mut watch::poll, shell)
+    let keys = Keys::new()?;
+    let mut wait = |path: &Path, text: &str| watch::poll(keys.as_ref(), path, text);
+    watch::watch(learner, all, keys.is_some(), &mut wait, shell)
 }
 
 fn init(folder: &Path, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {

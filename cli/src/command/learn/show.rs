@@ -59,12 +59,12 @@ fn goal_words(goal: &Goal, found: Found) -> String {
     let what = goal.what.words();
     match (found.holds, found.value) {
         (true, Some(value)) => format!("✓ {what}: {}", number(value)),
-        (_, Some(value)) => format!("✗ {what}: {}, and {} is wanted", number(value), goal.words()),
-        (_, None) => format!("✗ {what}: there are none, and {} is wanted", goal.words()),
+        (_, Some(value)) => format!("✗ {what}: {}, want {}", number(value), goal.words()),
+        (_, None) => format!("✗ {what}: none, want {}", goal.words()),
     }
 }
 
-/// `elements of `B` from one turn …: 512 -> 1`.
+/// `stride of `B` in the innermost loop: 512 -> 1`.
 fn gained_words(goal: &Goal, found: Found, start: Option<f64>) -> String {
     let word = |it: Option<f64>| it.map_or("—".to_owned(), number);
     format!("{}: {} -> {}", goal.what.words(), word(start), word(found.value))

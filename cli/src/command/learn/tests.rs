@@ -7,7 +7,7 @@ use super::{
     check::check,
     course::{Exercise, exercises, find},
     place::Place,
-    watch::watch,
+    watch::{Heard, watch},
 };
 use crate::{command::globals::Globals, term::shell::Shell};
 
@@ -140,9 +140,11 @@ fn watching_goes_on_to_the_next_exercise() {
     let mut seen = vec![];
     let mut wait = |path: &Path, text: &str| {
         seen.push((path.file_stem().unwrap().to_str().unwrap().to_owned(), text.to_owned()));
-        texts.next().is_some_and(|it| fs::write(path, it).is_ok())
+        let Some(it) = texts.next() else { return Ok(Heard::Quit) };
+        fs::write(path, it).unwrap();
+        Ok(Heard::Changed)
     };
-    watch(&mut learner, &all, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
+    watch(&mut learner, &all, false, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
     let names: Vec<&str> = seen.iter().map(|it| it.0.as_str()).collect();
     assert_eq!(names, ["01_loop_order", "01_loop_order", "02_zero_once"]);
     assert_eq!(seen[2].1, all[1].start);
@@ -156,6 +158,34 @@ fn watching_ends_where_nothing_changes_any_more() {
     let all: Vec<Exercise> = exercises().into_iter().take(1).collect();
     let mut learner = Learner::new(Place::init(&folder.path().join("x"), &all).unwrap());
     let mut out = vec![];
-    watch(&mut learner, &all, &mut |_, _| false, &mut Shell::new(&mut out, &Globals::default())).unwrap();
+    let mut wait = |_: &Path, _: &str| Ok(Heard::Quit);
+    watch(&mut learner, &all, false, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("waiting for"));
+}
+
+#[test]
+fn keys_give_hints_and_go_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let all: Vec<Exercise> = exercises().into_iter().take(2).collect();
+    let mut learner = Learner::new(Place::init(&folder.path().join("exercises"), &all).unwrap());
+    let solve = |path: &Path| {
+        let mine = all.iter().find(|it| path.ends_with(format!("{}.ron", it.name))).unwrap();
+        fs::write(path, &mine.solution).unwrap();
+        Heard::Changed
+    };
+    // Two hints, on to the second exercise, which is solved, back to the first one, which is the only one now.
+    let mut said =
+        [Some(Heard::Hint), Some(Heard::Hint), Some(Heard::Next), None, Some(Heard::Next), None].into_iter();
+    let mut wait = |path: &Path, _: &str| Ok(said.next().unwrap().unwrap_or_else(|| solve(path)));
+    let mut out = vec![];
+    watch(&mut learner, &all, true, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let told: Vec<&str> =
+        text.lines().filter(|it| it.starts_with(['[', '✓', 'a']) || it.contains(" of 3")).collect();
+    let name = |at: usize| all[at].name.as_str();
+    let is = |n: usize, words: &[&str]| words.iter().all(|it| told[n].contains(it));
+    assert!(is(0, &["[0/2]", name(0)]) && is(1, &["1 of 3"]) && is(2, &["2 of 3"]), "{text}");
+    assert!(is(3, &["[0/2]", name(1)]) && is(4, &["✓", name(1)]), "{text}");
+    assert!(is(5, &["[1/2]", name(0)]) && is(6, &["[1/2]", name(0)]) && is(7, &["✓", name(0)]), "{text}");
+    assert!(is(8, &["all 2 exercises are solved"]) && told.len() == 9, "{text}");
 }

@@ -10,7 +10,7 @@ mod resources;
 mod sass;
 mod steps;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ir::{Arch, Func, Name, Target};
 use schedule::{script::ScriptTarget, workload::Param};
@@ -61,6 +61,9 @@ pub(crate) struct Show {
     /// A parameter of the workload or a knob, instead of the script's: m=512
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Param)>,
+    /// Run again whenever the script or its workload changes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -130,6 +133,11 @@ impl Show {
     /// Whether a compiler has a part in it.
     pub(crate) fn is_compiled(&self) -> bool {
         self.html.is_some() || self.emit.is_compiled()
+    }
+
+    /// The files to watch, if that is wanted.
+    pub(crate) fn watched(&self) -> Option<Vec<&Path>> {
+        self.watch.then(|| vec![self.script.as_path()])
     }
 
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
