@@ -14,7 +14,13 @@ pub(crate) fn covers(
     is_fixed: &dyn Fn(&Name) -> bool,
 ) -> bool {
     covers_box(func, write, read, is_fixed)
-        || solve::covers(&func.dims, &write.place(), &read.place(), is_fixed)
+        || solve::covers(
+            &func.dims,
+            &func.buffers[read.buffer].shape,
+            &write.place(),
+            &read.place(),
+            is_fixed,
+        )
 }
 
 fn covers_box(func: &Func, write: &Site<'_>, read: &Site<'_>, is_fixed: &dyn Fn(&Name) -> bool) -> bool {

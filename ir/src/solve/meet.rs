@@ -53,8 +53,8 @@ impl Meeting<'_> {
 
     /// Whether they never meet where these conditions hold as well.
     ///
-    /// Products and divisors that are no constants are hard on the solver: where it gives up, it is asked again without
-    /// them, with the sums instead that quotients and remainders make together.
+    /// Quotients and remainders cost the solver variables, and products and divisors that are no constants are hard on it.
+    /// It is asked without them first, with the sums that they make together.
     fn refuted(&self, more: &[Less]) -> bool {
         let with = |name: &Name| Some(Index::var(&self.second(name)));
         let there = self.b.indices.iter().map(|it| it.subst(&with));
@@ -65,22 +65,16 @@ impl Meeting<'_> {
         let mut vars = self.a.vars.clone();
         vars.extend(self.b.vars.iter().map(|(name, extent)| (self.second(name), extent.subst(&with))));
 
-        match self.solve(&vars, &equal, &conditions) {
-            Answer::Never => true,
-            Answer::Point(_) => false,
-            Answer::Unknown => {
-                let mut bounds = Bounds::default();
-                self.dims.iter().for_each(|it| bounds.insert_dim(it));
-                vars.iter().for_each(|(name, extent)| bounds.insert(name, extent));
-                let mut equal = all_recombined(equal, &bounds, &|_| true);
-                equal.retain(|(a, b)| is_linear(a) && is_linear(b));
-                conditions.retain(|it| is_linear(&it.lhs) && is_linear(&it.rhs));
-                for (_, extent) in vars.iter_mut().filter(|it| !is_linear(&it.1)) {
-                    *extent = Index::int(LARGEST);
-                }
-                self.solve(&vars, &equal, &conditions).is_never()
-            }
-        }
+        let mut bounds = Bounds::default();
+        self.dims.iter().for_each(|it| bounds.insert_dim(it));
+        vars.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+        let mut sums = all_recombined(equal.clone(), &bounds, &|_| true);
+        sums.retain(|(a, b)| is_linear(a) && is_linear(b));
+        let linear: Vec<_> =
+            conditions.iter().filter(|it| is_linear(&it.lhs) && is_linear(&it.rhs)).cloned().collect();
+        let most = |extent: &Index| if is_linear(extent) { extent.clone() } else { Index::int(LARGEST) };
+        let wider: Vec<_> = vars.iter().map(|(name, extent)| (name.clone(), most(extent))).collect();
+        self.solve(&wider, &sums, &linear).is_never() || self.solve(&vars, &equal, &conditions).is_never()
     }
 
     fn solve(&self, vars: &[(Name, Index)], equal: &[(Index, Index)], conditions: &[Less]) -> Answer {
@@ -116,16 +110,18 @@ pub fn all_recombined(
     equal
 }
 
-/// Whether products and quotients have a constant among the two.
+/// Whether this is a sum of multiples of variables.
 fn is_linear(index: &Index) -> bool {
     match index.kind() {
         IndexKind::Int(_) | IndexKind::Var(_) => true,
         IndexKind::Mul(a, b) => {
             (a.as_int().is_some() || b.as_int().is_some()) && is_linear(a) && is_linear(b)
         }
-        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => b.as_int().is_some() && is_linear(a),
-        IndexKind::Add(a, b) | IndexKind::Min(a, b) | IndexKind::Max(a, b) | IndexKind::Xor(a, b) => {
-            is_linear(a) && is_linear(b)
-        }
+        IndexKind::Add(a, b) => is_linear(a) && is_linear(b),
+        IndexKind::FloorDiv(..)
+        | IndexKind::FloorMod(..)
+        | IndexKind::Min(..)
+        | IndexKind::Max(..)
+        | IndexKind::Xor(..) => false,
     }
 }

@@ -45,9 +45,17 @@ impl Writes {
     }
 }
 
-/// Whether each element that `read` touches is one that `write` touches too, while the common variables have the same
-/// values for both and all others of `write` run through theirs. `false` means not proved.
-pub fn covers(dims: &[Name], write: &Place, read: &Place, is_common: &dyn Fn(&Name) -> bool) -> bool {
+/// Whether each element of a buffer of that shape that `read` touches is one that `write` touches too, while the common
+/// variables have the same values for both and all others of `write` run through theirs. `false` means not proved.
+///
+/// What is outside the shape is no element: a condition that is not among those of the place keeps it from being read.
+pub fn covers(
+    dims: &[Name],
+    shape: &[Index],
+    write: &Place,
+    read: &Place,
+    is_common: &dyn Fn(&Name) -> bool,
+) -> bool {
     let own = write.vars.iter().filter(|it| !dims.contains(&it.0) && !is_common(&it.0));
     let own: Vec<_> = own.map(|(name, extent)| (name, Name::new(format!("{name}'")), extent)).collect();
     let with = |name: &Name| own.iter().find(|it| it.0 == name).map(|it| Index::var(&it.1));
@@ -65,6 +73,10 @@ pub fn covers(dims: &[Name], write: &Place, read: &Place, is_common: &dyn Fn(&Na
     dims.iter().for_each(|dim| points.dim(dim));
     read.vars.iter().for_each(|(name, extent)| points.index(name, extent));
     read.conditions.iter().for_each(|it| points.less(it));
+    for (index, size) in read.indices.iter().zip(shape) {
+        points.less(&Less::new(Index::int(-1), index.clone()));
+        points.less(&Less::new(index.clone(), size.clone()));
+    }
     never_missed(&points, &[writes.misses(&read.indices)])
 }
 

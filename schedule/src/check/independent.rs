@@ -277,7 +277,9 @@ fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name
     let shared = &first.loops[..first.shared_loops(then)];
     let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
     let writes = first.places(buffer, Way::Write);
-    let is_written = |place: &Place| writes.iter().any(|it| solve::covers(&func.dims, it, place, &is_common));
+    let shape = &func.buffers[buffer].shape;
+    let is_written =
+        |place: &Place| writes.iter().any(|it| solve::covers(&func.dims, shape, it, place, &is_common));
     [Way::Read, Way::Write].into_iter().all(|way| then.places(buffer, way).iter().all(is_written))
 }
 
