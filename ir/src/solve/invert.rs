@@ -26,7 +26,9 @@ pub(super) fn point_of(
     wanted: &[Index],
 ) -> BTreeMap<Name, Index> {
     let mut bounds = Bounds::default();
-    loops.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+    for (name, extent) in loops {
+        bounds.insert(name, extent);
+    }
     let mut point = Point { loops, bounds, values: BTreeMap::new() };
     let mut equations: Vec<_> = indices.iter().cloned().zip(wanted.iter().cloned()).collect();
     loop {

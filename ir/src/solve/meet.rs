@@ -67,7 +67,9 @@ impl Meeting<'_> {
 
         let mut bounds = Bounds::default();
         self.dims.iter().for_each(|it| bounds.insert_dim(it));
-        vars.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+        for (name, extent) in &vars {
+            bounds.insert(name, extent);
+        }
         let mut sums = all_recombined(equal.clone(), &bounds, &|_| true);
         sums.retain(|(a, b)| is_linear(a) && is_linear(b));
         let linear: Vec<_> =
@@ -80,9 +82,15 @@ impl Meeting<'_> {
     fn solve(&self, vars: &[(Name, Index)], equal: &[(Index, Index)], conditions: &[Less]) -> Answer {
         let mut problem = Problem::new();
         self.dims.iter().for_each(|dim| problem.dim(dim));
-        vars.iter().for_each(|(name, extent)| problem.index(name, extent));
-        equal.iter().for_each(|(a, b)| problem.equal(a, b));
-        conditions.iter().for_each(|it| problem.less(it));
+        for (name, extent) in vars {
+            problem.index(name, extent);
+        }
+        for (a, b) in equal {
+            problem.equal(a, b);
+        }
+        for it in conditions {
+            problem.less(it);
+        }
         problem.solve()
     }
 }

@@ -70,7 +70,9 @@ pub fn covers(
     let narrower = common.map(|(name, extent)| Less::new(Index::var(name), extent.clone()));
     let writes = Writes { conditions: writes.conditions.iter().cloned().chain(narrower).collect(), ..writes };
     let mut points = Problem::new();
-    dims.iter().for_each(|dim| points.dim(dim));
+    for dim in dims {
+        points.dim(dim);
+    }
     read.vars.iter().for_each(|(name, extent)| points.index(name, extent));
     read.conditions.iter().for_each(|it| points.less(it));
     for (index, size) in read.indices.iter().zip(shape) {

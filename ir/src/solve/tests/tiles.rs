@@ -28,7 +28,9 @@ impl Fill {
             (Name::new("t"), Index::int(threads)),
         ];
         let mut bounds = Bounds::default();
-        loops.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+        for (name, extent) in &loops {
+            bounds.insert(name, extent);
+        }
         let fused = format!("(o*{threads} + t)");
         let indices = digits.iter().map(|it| bounds.simplify(&read(&it.replace('f', &fused)))).collect();
         let guard = bounds.simplify_less(&Less::new(read(&fused), Index::int(all)));
