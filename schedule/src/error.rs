@@ -253,7 +253,8 @@ impl ScheduleError {
             | E::AlreadyAligned { name }
             | E::TooDeep { name, .. }
             | E::Annotated { name, .. }
-            | E::AnnotationValue { name, .. } => vec![name],
+            | E::AnnotationValue { name, .. }
+            | E::Reversed { name } => vec![name],
             E::TwoInferred { first, second } | E::NotAChain { first, second } => vec![second, first],
             E::NotAround { outer, inner } => vec![outer, inner],
             E::NotNested { outer, inner } | E::AxisTaken { outer, inner, .. } => vec![inner, outer],
@@ -262,7 +263,6 @@ impl ScheduleError {
             | E::StartsInside { name, block }
             | E::NotAffine { name, block } => vec![name, block],
             E::Overwrites { block, buffer, name } => vec![name, block, buffer],
-            E::Reversed { name } => vec![name],
             E::NotAReduction { block, buffer } => vec![block, buffer],
             E::Carried { name, first, second, buffer } => vec![name, second, first, buffer],
             E::TooFewLoops { .. } | E::AnnotateWhat | E::Unsound { .. } => vec![],
@@ -272,14 +272,22 @@ impl ScheduleError {
     /// What to try instead, if there is one thing to say.
     pub fn help(&self) -> Option<String> {
         use ScheduleError as E;
+        match self {
+            E::Block(it) => it.help(),
+            E::Layout(it) => it.help(),
+            E::Pipeline(it) => it.help(),
+            E::CrossBlock(it) => Some(it.help().to_owned()),
+            E::Tile(it) => it.help(),
+            E::NoSuch { name, known, thing } => Some(candidates(name, known, *thing)),
+            _ => self.own_help().map(str::to_owned),
+        }
+    }
+
+    /// The same of the errors that have no more to say than what they are.
+    fn own_help(&self) -> Option<&'static str> {
+        use ScheduleError as E;
         let help = match self {
-            E::Block(it) => return it.help(),
-            E::Layout(it) => return it.help(),
-            E::Pipeline(it) => return it.help(),
-            E::CrossBlock(it) => it.help(),
-            E::Tile(it) => return it.help(),
             E::AxisRange { .. } => "axes are counted from 0, or from the last, which is -1",
-            E::NoSuch { name, known, thing } => return Some(candidates(name, known, *thing)),
             E::FactorsTooSmall { .. } => "leave one factor `None` to have it inferred",
             E::FactorNotPositive { .. } => "give a whole number from 1; in split one factor may be `None`",
             E::TwoInferred { .. } => "give all factors but one",
@@ -317,22 +325,9 @@ impl ScheduleError {
             E::NamedTwice { .. } => "name each once",
             E::TooDeep { .. } => "fuse loops that are run as one",
             E::AnnotateWhat => "write `loop: \"k\"` or `block: \"C\"`",
-            E::Reserved { .. }
-            | E::WrongThing { .. }
-            | E::NotAName { .. }
-            | E::UnresolvedKnob { .. }
-            | E::TooFewLoops { .. }
-            | E::FactorsTooLarge { .. }
-            | E::NotAChain { .. }
-            | E::DependentExtent { .. }
-            | E::NotAReduction { .. }
-            | E::NotAPermutation { .. }
-            | E::NotAround { .. }
-            | E::Annotated { .. }
-            | E::AnnotationValue { .. }
-            | E::Unsound { .. } => return None,
+            _ => return None,
         };
-        Some(help.to_owned())
+        Some(help)
     }
 }
 

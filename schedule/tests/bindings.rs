@@ -147,7 +147,9 @@ fn nest(out: &mut String, name: &str, iters: &[(&str, bool, i64)], lines: &[Stri
     }
     let guards = if guards.is_empty() { String::new() } else { format!(" if {}", guards.join(" && ")) };
     writeln!(out, "{indent}block {name}({}){guards}", heads.join(", ")).unwrap();
-    lines.iter().for_each(|it| writeln!(out, "{indent}  {it}").unwrap());
+    for it in lines {
+        writeln!(out, "{indent}  {it}").unwrap();
+    }
 }
 
 fn lines(init: Option<&str>, body: &str) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! Random programs: temporaries that some nests fill and others read, under loops that are bound at random.
 
+use std::fmt::Write as _;
+
 use super::Made;
 
 /// Random numbers: splitmix64.
@@ -65,9 +67,9 @@ impl Generator<'_> {
     fn line(&mut self, depth: usize, text: &str, axis: Option<&str>) {
         let start = "  ".repeat(depth + 1);
         let end = axis.map(|it| format!(" @{it}")).unwrap_or_default();
-        self.bound += &format!("{start}{text}{end}\n");
-        self.serial +=
-            &format!("{start}{text}{}\n", if text.starts_with("for z") { " @threadIdx.x" } else { "" });
+        let in_turn = if text.starts_with("for z") { " @threadIdx.x" } else { "" };
+        writeln!(self.bound, "{start}{text}{end}").unwrap();
+        writeln!(self.serial, "{start}{text}{in_turn}").unwrap();
     }
 
     fn program(&mut self) {
@@ -79,8 +81,8 @@ impl Generator<'_> {
             outer: all.iter().copied().filter(|_| self.random.chance(50)).collect(),
             turned: self.random.chance(30),
         });
-        self.bound = "func random\n".to_owned();
-        self.serial = self.bound.clone();
+        self.bound.push_str("func random\n");
+        self.serial.push_str("func random\n");
         let scopes = [0, 1].map(|_| self.random.pick(&["global", "shared", "shared", "local"]));
         let two = self.random.chance(50);
         for (keyword, buffer) in [("in", &a), ("out", &c)] {
@@ -135,7 +137,7 @@ impl Generator<'_> {
         let mut free: Vec<&str> =
             AXES.into_iter().filter(|it| self.outer.iter().all(|outer| outer.1 != Some(*it))).collect();
         free.retain(|it| it.starts_with("thread") || self.random.chance(15));
-        let mut axis = |random: &mut Random| {
+        let mut drawn = |random: &mut Random| {
             let at = random.below(free.len());
             random.chance(60).then(|| free.remove(at))
         };
@@ -145,19 +147,19 @@ impl Generator<'_> {
         };
         match self.random.below(4) {
             0 | 1 => {
-                let axes = [axis(self.random), axis(self.random)];
+                let axes = [drawn(self.random), drawn(self.random)];
                 add(self, "a", rows, axes[0]);
                 add(self, "b", columns, axes[1]);
                 (format!("a{n}"), format!("b{n}"), String::new())
             }
             2 => {
-                let axis = axis(self.random);
+                let axis = drawn(self.random);
                 add(self, "f", rows * columns, axis);
                 (format!("f{n} floordiv {columns}"), format!("f{n} mod {columns}"), String::new())
             }
             _ => {
                 let threads = self.random.pick(&[4, 5, 8, 32]);
-                let axes = [axis(self.random).filter(|_| self.random.chance(30)), axis(self.random)];
+                let axes = [drawn(self.random).filter(|_| self.random.chance(30)), drawn(self.random)];
                 add(self, "p", (rows * columns).div_ceil(threads), axes[0]);
                 add(self, "t", threads, axes[1]);
                 let fused = format!("(p{n}*{threads} + t{n})");
