@@ -27,11 +27,16 @@
 //! walk: four of its standard deviations. (Measured kernels stay below a quarter of that; a product forgotten of
 //! a row of 4096 is a hundred times it in f32.)
 
+mod types;
+
+pub use types::unit_roundoff;
+
 use crate::{
     BinaryOp, DType, UnaryOp,
     interp::domain::{Domain, Running},
     number,
 };
+use types::{holds, largest, least};
 
 /// A number, and where a machine's may be: anywhere in `value - below ..= value + above`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -330,81 +335,5 @@ impl Running for Sum {
         self.terms += terms;
         self.squares += squares;
         self.peak = peak;
-    }
-}
-
-/// Whether a type has a number.
-#[expect(clippy::float_cmp, reason = "a number that rounds to itself is one of the type")]
-fn holds(dtype: DType, x: f64) -> bool {
-    number::round(dtype, x) == x
-}
-
-/// The unit roundoff of a floating-point type: the largest relative error of rounding to it. Zero for integers.
-pub fn unit_roundoff(dtype: DType) -> f64 {
-    const fn part(bits: u64) -> f64 {
-        f64::from_bits((1023 - bits) << 52)
-    }
-    match dtype {
-        DType::F8e5m2 => part(3),
-        DType::F8e4m3 => part(4),
-        DType::Bf16 => part(8),
-        DType::F16 | DType::Tf32 => part(11),
-        DType::F32 => part(24),
-        // Twice its own: the reference is computed in f64 as well.
-        DType::F64 => part(52),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32 => 0.0,
-    }
-}
-
-/// The least positive number of a floating-point type.
-fn least(dtype: DType) -> f64 {
-    const fn power(exponent: u64) -> f64 {
-        f64::from_bits((1023 - exponent) << 52)
-    }
-    match dtype {
-        DType::F8e5m2 => power(16),
-        DType::F8e4m3 => power(9),
-        DType::F16 => power(24),
-        DType::Bf16 => power(133),
-        DType::Tf32 => power(136),
-        DType::F32 => power(149),
-        DType::F64 => f64::from_bits(1),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32 => 0.0,
-    }
-}
-
-/// The largest finite number of a floating-point type.
-fn largest(dtype: DType) -> f64 {
-    match dtype {
-        DType::F8e5m2 => 57344.0,
-        DType::F8e4m3 => 448.0,
-        DType::F16 => 65504.0,
-        // (2 - 2^-7) * 2^127 and (2 - 2^-10) * 2^127
-        DType::Bf16 => f64::from_bits(0x47ef_e000_0000_0000),
-        DType::Tf32 => f64::from_bits(0x47ef_fc00_0000_0000),
-        DType::F32 => f64::from(f32::MAX),
-        DType::F64
-        | DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32 => f64::MAX,
     }
 }
