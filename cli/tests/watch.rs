@@ -17,7 +17,7 @@ use std::{
 use common::tilewright;
 
 /// Longer than anything here takes on a machine that is busy.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_mins(4);
 
 /// A process that goes on, and what it has printed.
 struct Session {
@@ -71,7 +71,7 @@ impl Session {
             }
             match self.parts.recv_timeout(LONGEST) {
                 Ok(part) => self.text += &String::from_utf8_lossy(&part),
-                Err(_) => panic!("`{words}` does not come after {:?}", self.text),
+                Err(err) => panic!("`{words}` does not come after {:?}: {err}", self.text),
             }
         }
     }

@@ -1,13 +1,15 @@
 //! What must hold when a block moves: the checks that `compute_at` and `reverse_compute_at` share.
 
+use std::collections::BTreeSet;
+
 use ir::{
-    Block, Func, Index, Less, LoopKind, Name,
+    Block, Func, Index, IterKind, Less, LoopKind, Name, Stmt,
     deps::{self, DepKind},
-    region::{self, Nest, Way},
+    region::{self, Nest, Range, Way},
     solve::Problem,
 };
 
-use crate::BlockError;
+use crate::{BlockError, ScheduleError};
 
 /// The loop is not yet around the block, and the loops that the move leaves empty carry no marks.
 pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result<(), BlockError> {
@@ -21,6 +23,56 @@ pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result
         None => Ok(()),
         Some(it) => Err(BlockError::MarkedLoop { block: block.clone(), loop_name: it.var.clone() }),
     }
+}
+
+/// A block that is to run for the whole domain of an iterator, as no range says otherwise, computes the same for all of it:
+/// its values do not speak of the iterator unless its places do, and what it reads is not computed anew in a loop that
+/// gave the iterator its value and stays around it.
+pub(crate) fn expect_same_values(
+    func: &Func,
+    block: &Block,
+    ranges: &[Option<Range>],
+    target: &Name,
+) -> Result<(), ScheduleError> {
+    let (mut spoken, mut shown) = (BTreeSet::new(), BTreeSet::new());
+    block.body.each_store(&mut |store| {
+        store.value.each_index(&mut |index| spoken.extend(index.vars()));
+        shown.extend(store.place.indices.iter().filter_map(Index::as_var).cloned());
+    });
+    let whole = block.iters.iter().zip(ranges).filter(|(iter, range)| {
+        range.is_none() && iter.kind == IterKind::Spatial && iter.extent.as_int() != Some(1)
+    });
+    let around = func.loops_of(&block.name).unwrap_or_default();
+    let stays = |var: &Name| func.find_loop(var).is_some_and(|it| contains(&it.body, target));
+    for (iter, _) in whole {
+        let writes = || block.writes().first().map_or_else(|| block.name.clone(), |it| it.buffer.clone());
+        if spoken.contains(&iter.var) && !shown.contains(&iter.var) {
+            let (block, buffer, name) = (block.name.clone(), writes(), target.clone());
+            return Err(ScheduleError::Overwrites { block, buffer, name });
+        }
+        let moves = |var: &Name| iter.binding.any_var(&|it| it == var) && stays(var);
+        for it in around.iter().filter(|it| moves(&it.var)) {
+            let inside = it.body.blocks();
+            for read in block.reads() {
+                let writes = |other: &&&Block| {
+                    other.name != block.name && other.writes().iter().any(|it| it.buffer == read.buffer)
+                };
+                if let Some(first) = inside.iter().find(writes) {
+                    let (first, second) = (first.name.clone(), block.name.clone());
+                    let (name, buffer) = (it.var.clone(), read.buffer.clone());
+                    return Err(ScheduleError::Carried { name, first, second, buffer });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a loop of that name is inside a statement.
+fn contains(stmt: &Stmt, var: &Name) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |it| found |= matches!(it, Stmt::Loop(it) if it.var == *var));
+    found
 }
 
 /// Every block that depends on the moved one, or on which it depends, is still on the same side of it.

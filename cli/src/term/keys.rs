@@ -25,6 +25,7 @@ pub(crate) struct Keys {
 /// Keys are heard until this is dropped.
 pub(crate) struct Listening<'a> {
     keys: &'a Keys,
+    input: io::Stdin,
     before: Termios,
 }
 
@@ -51,7 +52,7 @@ impl Keys {
         modes.special_codes[SpecialCodeIndex::VMIN] = 0;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         self.is_plain.store(false, Ordering::SeqCst);
-        let listening = Listening { keys: self, before };
+        let listening = Listening { keys: self, input: io::stdin(), before };
         tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
         Ok(listening)
     }
@@ -66,7 +67,7 @@ impl Listening<'_> {
     /// The key that was pressed, if one was since the last time.
     pub(crate) fn pressed(&self) -> Option<u8> {
         let mut key = [0];
-        matches!(io::stdin().read(&mut key), Ok(1)).then_some(key[0])
+        matches!((&self.input).read(&mut key), Ok(1)).then_some(key[0])
     }
 }
 

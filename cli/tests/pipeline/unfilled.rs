@@ -56,11 +56,11 @@ impl Random {
                 self.first_fill(&mut out, buffer);
             }
         }
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..=self.below(3) {
             let buffer = self.buffer_of(&out);
             self.fill(&mut out, buffer);
         }
-        for _ in 0..1 + self.below(2) {
+        for _ in 0..=self.below(2) {
             let buffer = self.buffer_of(&out);
             self.read(&mut out, buffer);
             if self.chance(1, 4) {
@@ -117,9 +117,9 @@ impl Random {
             let place = place.replace("$e", e);
             let mut iters = format!("vi: {trips} = {var}, v: {SIZE} = {place}, w: {SIZE} = {f}");
             if reduces {
-                let reduced = factor.replace("$k", if count == 2 { f } else { e });
+                let term_of = factor.replace("$k", if count == 2 { f } else { e });
                 let place = if count == 1 { "0" } else { place.as_str() };
-                iters = format!("vi: {trips} = {var}, v: {SIZE} = {place}, w: reduce 9 = {reduced}");
+                iters = format!("vi: {trips} = {var}, v: {SIZE} = {place}, w: reduce 9 = {term_of}");
             }
             (iters, guard.replace("$e", e))
         };

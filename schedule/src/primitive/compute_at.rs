@@ -59,6 +59,7 @@ impl Primitive for ComputeAt {
         let fixed = region::bounds_of(func, &nest::path(func, Some(&self.target)));
         let needed = needed(func, &readers, &buffer, &self.target);
         let ranges = iterator_ranges(&block, &buffer, &needed, &fixed)?;
+        moved::expect_same_values(func, &block, &ranges, &self.target)?;
 
         let mut new = func.clone();
         new.replace_block(&self.block, |_| Stmt::Seq(vec![]));

@@ -59,6 +59,7 @@ impl Primitive for ReverseComputeAt {
         self.expect_whole_results(func, &producers)?;
 
         let ranges = iterator_ranges(func, &block, &block.reads(), &producers, &self.target);
+        moved::expect_same_values(func, &block, &ranges, &self.target)?;
         let mut new = func.clone();
         new.replace_block(&self.block, |_| Stmt::Seq(vec![]));
         let bounds = region::bounds_of(&new, &nest::path(&new, Some(&self.target)));
