@@ -58,13 +58,16 @@ impl Inverse {
     /// As [`Inverse::of`] the subscripts of an access, each place of which must belong to one iteration at most.
     pub(crate) fn unique(func: &Func, block: &Block, access: &Access) -> Result<Inverse, BlockError> {
         let inverse = Inverse::of(func, block, &access.indices);
-        let is_free = |name: &Name| inverse.free.iter().any(|it| it.name == *name);
-        let solved =
-            |var: &Name| inverse.iters.iter().any(|(it, index)| it == var && !index.any_var(&is_free));
-        if block.iters.iter().all(|it| solved(&it.var)) {
+        if block.iters.iter().all(|it| inverse.tells(&it.var)) {
             return Ok(inverse);
         }
         Err(BlockError::NotElementwise { block: block.name.clone(), buffer: access.buffer.clone() })
+    }
+
+    /// Whether the subscripts determine an iterator.
+    pub(crate) fn tells(&self, iter: &Name) -> bool {
+        let is_free = |name: &Name| self.free.iter().any(|it| it.name == *name);
+        self.iters.iter().any(|(it, index)| it == iter && !index.any_var(&is_free))
     }
 
     /// The value of an iterator at a place, over the free digits as well; `None` if the subscripts do not tell.

@@ -9,7 +9,7 @@ use ir::{
     solve::Problem,
 };
 
-use crate::{BlockError, ScheduleError};
+use crate::{BlockError, ScheduleError, inverse::Inverse};
 
 /// The loop is not yet around the block, and the loops that the move leaves empty carry no marks.
 pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result<(), BlockError> {
@@ -34,10 +34,12 @@ pub(crate) fn expect_same_values(
     ranges: &[Option<Range>],
     target: &Name,
 ) -> Result<(), ScheduleError> {
-    let (mut spoken, mut shown) = (BTreeSet::new(), BTreeSet::new());
+    let mut hidden: BTreeSet<Name> = BTreeSet::new();
     block.body.each_store(&mut |store| {
-        store.value.each_index(&mut |index| spoken.extend(index.vars()));
-        shown.extend(store.place.indices.iter().filter_map(Index::as_var).cloned());
+        let place = Inverse::of(func, block, &store.place.indices);
+        store.value.each_index(&mut |index| {
+            hidden.extend(index.vars().into_iter().filter(|it| !place.tells(it)));
+        });
     });
     let whole = block.iters.iter().zip(ranges).filter(|(iter, range)| {
         range.is_none() && iter.kind == IterKind::Spatial && iter.extent.as_int() != Some(1)
@@ -46,7 +48,7 @@ pub(crate) fn expect_same_values(
     let stays = |var: &Name| func.find_loop(var).is_some_and(|it| contains(&it.body, target));
     for (iter, _) in whole {
         let writes = || block.writes().first().map_or_else(|| block.name.clone(), |it| it.buffer.clone());
-        if spoken.contains(&iter.var) && !shown.contains(&iter.var) {
+        if hidden.contains(&iter.var) {
             let (block, buffer, name) = (block.name.clone(), writes(), target.clone());
             return Err(ScheduleError::Overwrites { block, buffer, name });
         }

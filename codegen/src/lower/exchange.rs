@@ -15,6 +15,7 @@ use super::{
     Context, LowerError,
     across::{self, Meetings},
     kernels,
+    parallel::parallel,
     place_allocs::is_fresh,
     separate::Pair,
     sites::{Site, sites},
@@ -181,7 +182,7 @@ impl Check<'_> {
     }
 
     /// Whether two accesses are by the same iteration of a variable wherever they meet.
-    fn has_same(&self, a: &Site<'_>, b: &Site<'_>, var: &Name) -> bool {
+    pub(crate) fn has_same(&self, a: &Site<'_>, b: &Site<'_>, var: &Name) -> bool {
         has_same(self.func, a, b, var, &|_| false)
     }
 
@@ -368,35 +369,4 @@ pub(crate) fn has_same(
 ) -> bool {
     let (x, y) = (a.place(), b.place());
     Meeting { a: &x, b: &y, dims: &func.dims, is_common }.has_same(var)
-}
-
-/// Refuses parallel loops of a CPU whose iterations may meet in a buffer that they share.
-pub(crate) fn parallel(func: &Func, users: &[&Site<'_>]) -> Result<(), LowerError> {
-    for write in users.iter().filter(|it| it.write) {
-        for other in users {
-            let shared = &write.loops[..write.shared_loops(other)];
-            let shared = shared.iter().filter(|it| it.kind == LoopKind::Parallel);
-            for around in shared.filter(|it| it.extent.as_int() != Some(1)) {
-                if !parallel_apart(func, write, other, around) {
-                    let (var, buffer) = (around.var.clone(), write.buffer.clone());
-                    return Err(LowerError::ParallelRace { var, buffer });
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn parallel_apart(func: &Func, a: &Site<'_>, b: &Site<'_>, around: &Loop) -> bool {
-    let bounds = pair_bounds(func, a, b);
-    let outer: Vec<_> = a.loops.iter().take_while(|it| it.var != around.var).map(|it| &it.var).collect();
-    let pair = Pair {
-        a: &a.indices,
-        b: &b.indices,
-        bounds: &bounds,
-        is_common: &|name| func.dims.contains(name) || outer.contains(&name),
-    };
-    pair.disjoint()
-        || pair.separated().contains(&around.var)
-        || has_same(func, a, b, &around.var, &|name| outer.contains(&name))
 }

@@ -31,6 +31,7 @@ mod mechanism;
 mod merge_shared;
 mod names;
 pub(crate) mod note;
+mod parallel;
 mod place_allocs;
 mod plan;
 mod register_staged;

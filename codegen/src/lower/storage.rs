@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use ir::{Func, LoopKind, Name, Role, Scope, Stmt, Target};
 
 use super::{
-    Context, Homes, LowerError, exchange, kernels,
+    Context, Homes, LowerError, kernels,
     lower_blocks::Places,
+    parallel::parallel,
     sites::{Site, sites},
 };
 
@@ -44,7 +45,7 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
                 {
                     places.insert(name.clone(), home);
                 } else {
-                    exchange::parallel(func, &users)?;
+                    parallel(func, &users)?;
                 }
             }
         }
