@@ -6,9 +6,8 @@
 
 use indexmap::IndexSet;
 use ir::{
-    Block, Func, Index, IndexKind, Iter, IterKind, Less, Loop, Name,
+    Block, Index, IndexKind, Iter, IterKind, Name,
     arith::Bounds,
-    region::bounds_of,
     solve::{Meeting, Place},
 };
 
@@ -69,22 +68,6 @@ pub(crate) fn tells_apart(
         }
     }
     covers(&digits, bounds.extent(var), bounds)
-}
-
-/// Whether a block without guards runs for every value that its iterators have an extent for: the loops that move them are
-/// told apart, and have as many iterations together as the iterators have values. `false` means not proved.
-pub(crate) fn runs_through_domain(func: &Func, block: &Block) -> bool {
-    let loops = func.loops_of(&block.name).unwrap_or_default();
-    let bounds = bounds_of(func, &loops);
-    let moves = |it: &&Loop| block.iters.iter().any(|iter| iter.binding.any_var(&|var| *var == it.var));
-    let (moving, others): (Vec<&Loop>, Vec<&Loop>) = loops.into_iter().partition(moves);
-    let product = |all: &mut dyn Iterator<Item = &Index>| all.fold(Index::int(1), |all, it| &all * it);
-    let iterations = product(&mut moving.iter().map(|it| &it.extent));
-    let values = product(&mut block.iters.iter().map(|it| &it.extent));
-    let runs = |it: &&Loop| bounds.prove(&Less::new(Index::int(0), it.extent.clone())) == Some(true);
-    bounds.equal(&iterations, &values)
-        && moving.iter().all(|it| tells_apart(block, &it.var, &bounds, &|_| true))
-        && others.iter().all(runs)
 }
 
 /// Whether digits of one variable make up all of it.

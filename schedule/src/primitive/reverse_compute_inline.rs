@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::compute_inline::{expect_elementwise, expect_only_writer, only_store};
 use crate::{
-    BlockError, Primitive, ScheduleError, ScheduleState, check::affine, inverse::Inverse, moved, nest,
+    BlockError, Primitive, ScheduleError, ScheduleState, check::once::expect_all_points, inverse::Inverse,
+    moved, nest,
 };
 
 /// Merges a consumer that uses each element once at most into its only producer.
@@ -48,7 +49,7 @@ impl Primitive for ReverseComputeInline {
         let inverse = Inverse::unique(func, &block, &read)?;
         // Which of two stores to one element comes last could change.
         Inverse::unique(func, &block, &consumer.place)?;
-        expect_whole_domain(func, &block)?;
+        expect_all_points(func, &block)?;
         if let Some(other) = func.readers(&buffer).iter().find(|it| it.name != block.name) {
             let other = other.name.clone();
             return Err(BlockError::OtherReader { block: block.name, buffer, other }.into());
@@ -100,14 +101,6 @@ fn only_read(block: &Block, buffer: &Name) -> Result<Access, BlockError> {
         return Ok(reads[0].clone());
     }
     Err(BlockError::NotElementwise { block: block.name.clone(), buffer: buffer.clone() })
-}
-
-/// The consumer runs in every iteration that its iterators stand for, so that none is added to it.
-fn expect_whole_domain(func: &Func, block: &Block) -> Result<(), BlockError> {
-    if affine::runs_through_domain(func, block) {
-        return Ok(());
-    }
-    Err(BlockError::PartOfDomain { block: block.name.clone() })
 }
 
 /// The producer computes each element that the consumer reads.
