@@ -117,7 +117,7 @@ fn names(step: &Step) -> BTreeSet<Name> {
 fn nests(words: &BTreeSet<Name>, func: &Func) -> BTreeSet<Name> {
     let outermost = match &func.body {
         Stmt::Seq(stmts) => stmts.as_slice(),
-        it @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => std::slice::from_ref(it),
+        it @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_)) => std::slice::from_ref(it),
     };
     let all = outermost.iter().map(|stmt| {
         let mut all = BTreeSet::new();
@@ -127,7 +127,7 @@ fn nests(words: &BTreeSet<Name>, func: &Func) -> BTreeSet<Name> {
                 let touched = it.reads().into_iter().chain(it.writes());
                 all.extend(touched.map(|it| it.buffer.clone()).chain([it.name.clone()]));
             }
-            Stmt::Seq(_) | Stmt::Store(_) => {}
+            Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
         });
         all
     });

@@ -118,6 +118,34 @@ fn unsafe_code_lives_in_the_device_modules() {
     assert!(lints.contains("unsafe_code = \"deny\""));
 }
 
+/// The files that say what each instruction is: its definition, its texts, its source, its step on the virtual GPU.
+const OF_INSTRUCTIONS: [&str; 4] =
+    ["ir/src/instr.rs", "ir/src/text/instr.rs", "codegen/src/cfamily/stmt.rs", "codegen/src/vgpu/compile.rs"];
+
+#[test]
+fn passes_ask_what_instructions_do_and_not_which_they_are() {
+    let definition = fs::read_to_string(root().join("ir/src/instr.rs")).unwrap();
+    let (_, rest) = definition.split_once("pub enum Instr {").unwrap();
+    let (body, _) = rest.split_once("\n}").unwrap();
+    let variant = |line: &str| {
+        let word: String =
+            line.strip_prefix("    ")?.chars().take_while(char::is_ascii_alphanumeric).collect();
+        (!word.is_empty()).then(|| format!("Instr::{word}"))
+    };
+    let variants: Vec<_> = body.lines().filter_map(variant).collect();
+    assert!(variants.len() >= 10, "{variants:?}");
+    for path in sources() {
+        let name = relative(&path);
+        if OF_INSTRUCTIONS.contains(&&*name) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let named: Vec<_> = variants.iter().filter(|it| text.contains(it.as_str())).collect();
+        let few = named.len() <= variants.len() / 2;
+        assert!(few, "{name} tells {named:?} apart: ask for their effects");
+    }
+}
+
 #[test]
 fn files_are_short() {
     let long: BTreeMap<_, _> = LONG.iter().copied().collect();

@@ -90,14 +90,7 @@ fn stack_bytes(ops: &[Op]) -> i64 {
             Op::Alloc(it) => own = own.saturating_add(bytes_of(it)),
             Op::For(it) => inner = stack_bytes(&it.body).max(inner),
             Op::If(_, body) => inner = stack_bytes(body).max(inner),
-            Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => {}
+            Op::Instr(_) => {}
         }
     }
     own.saturating_add(inner)
@@ -125,18 +118,15 @@ fn check_buffers<'a>(ops: &'a [Op], known: &mut Vec<&'a Name>) -> Result<(), Nam
             Op::Alloc(it) => known.push(&it.name),
             Op::For(it) => check_buffers(&it.body, known)?,
             Op::If(_, body) => check_buffers(body, known)?,
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
+            Op::Instr(it) => {
                 let mut unknown = None;
-                let mut check = |access: &ir::Access| {
+                it.each_access(&mut |access, _| {
                     if !known.contains(&&access.buffer) {
-                        unknown = Some(access.buffer.clone());
+                        unknown.get_or_insert(access.buffer.clone());
                     }
-                };
-                check(place);
-                value.each_load(&mut check);
+                });
                 unknown.map_or(Ok(()), Err)?;
             }
-            Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
         }
     }
     known.truncate(outside);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ir::{Arch, For, Func, Module, Name, Op, Role, Target, interp};
+use ir::{Arch, For, Func, Instr, Module, Name, Op, Role, Target, interp};
 use tilewright_codegen::{
     compile_module,
     vgpu::{self, Order, Settings},
@@ -88,19 +88,11 @@ fn agree(
 
 /// The statements without their barriers, to see that those are needed.
 fn without_barriers(ops: &[Op]) -> Vec<Op> {
-    let kept = ops.iter().filter(|op| !matches!(op, Op::Barrier));
+    let kept = ops.iter().filter(|op| !matches!(op, Op::Instr(Instr::Barrier)));
     let kept = kept.map(|op| match op {
         Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
         Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
-        Op::Alloc(_)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::AtomicAdd(..)
-        | Op::Commit
-        | Op::Wait(_)
-        | Op::Barrier
-        | Op::Turn(_)
-        | Op::Comment(_) => op.clone(),
+        Op::Alloc(_) | Op::Instr(_) => op.clone(),
     });
     kept.collect()
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use ir::{Arch, Kernel, Op, Target};
+use ir::{Arch, Instr, Kernel, Op, Target};
 use tilewright_codegen::{
     lower::{lower_explained, no_effect},
     timeline::{Held, Moment, Part, Sync, Timeline, consequences, timelines, without_pipelines},
@@ -76,7 +76,7 @@ fn no_barrier_is_lost() {
 fn barriers(kernel: &Kernel) -> usize {
     let mut count = 0;
     for op in &kernel.body {
-        op.walk(&mut |op| count += usize::from(matches!(op, Op::Barrier)));
+        op.walk(&mut |op| count += usize::from(matches!(op, Op::Instr(Instr::Barrier))));
     }
     count
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
-use ir::{Arch, Module, Name, Op, Role, Target};
+use ir::{Arch, Module, Name, Role, Target};
 use proptest::prelude::*;
 use tilewright_codegen::{
     lower::lower,
@@ -112,7 +112,7 @@ impl Tiles {
 fn vectors(module: &Module) -> usize {
     let mut count = 0;
     for op in module.kernels.iter().flat_map(|it| &it.body) {
-        op.walk(&mut |it: &Op| count += usize::from(it.assignment().is_some_and(|it| it.0.lanes > 1)));
+        op.each_access(&mut |it, mode| count += usize::from(mode.writes() && it.lanes > 1));
     }
     count
 }

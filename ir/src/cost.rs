@@ -36,6 +36,8 @@ pub fn symbolic_flops(func: &Func) -> Option<Index> {
             Stmt::Block(it) => count(&it.body, dims),
             Stmt::Seq(stmts) => stmts.iter().try_fold(Index::int(0), |sum, it| Some(sum + count(it, dims)?)),
             Stmt::Store(it) => Some(Index::int(operations(&it.value))),
+            // Programs are counted before lowering puts instructions in.
+            Stmt::Instr(_) => None,
         }
     }
     count(&func.body, &func.dims)
@@ -90,6 +92,7 @@ impl<'a> Count<'a> {
             Stmt::Block(it) => self.stmt(&it.body),
             Stmt::Seq(stmts) => stmts.iter().try_fold(0, |sum: i64, it| sum.checked_add(self.stmt(it)?)),
             Stmt::Store(it) => Some(operations(&it.value)),
+            Stmt::Instr(_) => None,
         }
     }
 
@@ -115,8 +118,7 @@ fn sizes_depend(stmt: &Stmt, var: &Name) -> bool {
 
 fn operations(value: &Value) -> i64 {
     match value {
-        // A tensor intrinsic stands in kernels only, and programs are counted before.
-        Value::Const(_) | Value::Load(_) | Value::Index(..) | Value::Tensor(..) => 0,
+        Value::Const(_) | Value::Load(_) | Value::Index(..) => 0,
         Value::Cast(_, a) => operations(a),
         Value::Unary(_, a) => 1 + operations(a),
         Value::Binary(_, a, b) => 1 + operations(a) + operations(b),

@@ -225,7 +225,7 @@ impl Func {
         self.body.walk(&mut |stmt| match stmt {
             Stmt::Loop(it) => taken |= it.var == *name,
             Stmt::Block(it) => taken |= it.name == *name || it.find_iter(name).is_some(),
-            Stmt::Seq(_) | Stmt::Store(_) => {}
+            Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
         });
         taken
     }
@@ -308,6 +308,6 @@ fn replaced(stmt: &Stmt, f: &mut dyn FnMut(&Stmt) -> Option<Stmt>) -> Option<Stm
             let body = replaced(&it.body, f)?;
             Some(Stmt::Block(Arc::new(Block { body, ..Block::clone(it) })))
         }
-        Stmt::Store(_) => None,
+        Stmt::Store(_) | Stmt::Instr(_) => None,
     }
 }

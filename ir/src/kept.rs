@@ -57,7 +57,7 @@ impl<'a> Nests<'a> {
             }
             Stmt::Block(it) => self.blocks.push((it, around)),
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.collect(it, around)),
-            Stmt::Store(_) => {}
+            Stmt::Store(_) | Stmt::Instr(_) => {}
         }
     }
 }

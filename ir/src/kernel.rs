@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
-use crate::{Access, DType, Index, Less, Name, Role, Scope, ThreadAxis, Value};
+use crate::{Access, DType, Index, Instr, Less, Mode, Name, Role, Scope, ThreadAxis};
 
 /// A program ready to print: its kernels run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ pub struct Kernel {
     pub body: Vec<Op>,
 }
 
-/// A statement of a kernel. Thread axes are variables with the names of [`axis_var`].
+/// A statement of a kernel: structure, or an instruction. Thread axes are variables with the names of [`axis_var`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Memory that exists for the rest of the list it stands in (`Shared`: one for the block, at the top).
@@ -60,61 +60,8 @@ pub enum Op {
     For(Arc<For>),
     /// A list of statements under conditions that must all hold.
     If(Vec<Less>, Vec<Op>),
-    /// An assignment to `place.lanes` adjacent elements.
-    Store(Access, Value),
-    /// An assignment that may happen at any time from here to the [`Op::Wait`] that it is waited for with: a copy
-    /// from global to shared memory without a detour through registers. The value is a load of the same type, or a
-    /// [`Value::Select`] between one and zero; until the wait nobody, this thread included, may touch the place.
-    Copy(Access, Value),
-    /// Closes the group of copies that this thread started since its last commit; the group may be empty.
-    Commit,
-    /// This thread waits for its own copies.
-    Wait(Wait),
-    /// All threads of the block wait for each other; shared and global writes before it are visible after it.
-    Barrier,
-    /// Adds the value to the place in one step that no other thread comes between, as
-    /// `place.lanes` additions of their own. The place is in global memory.
-    AtomicAdd(Access, Value),
-    /// The block waits for its turn among blocks that come one after the other, or ends it. All threads of the block
-    /// wait for each other, too, as at a [`Op::Barrier`].
-    Turn(Turn),
-    /// A sentence for the reader of the emitted source.
-    Comment(String),
-}
-
-/// Waits until all but the last `in_flight` committed groups of the thread's copies have landed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
-    /// How many groups, the youngest, may still be under way.
-    pub in_flight: u32,
-    /// The buffers that it is there for: what of them earlier groups copied is in its place afterwards.
-    pub buffers: Vec<Name>,
-}
-
-/// The turn of a block among those that share a counter.
-///
-/// What a block did before the end of its turn, and what it knew of the blocks before it, is visible to the next one
-/// from the beginning of its turn on. A block waits only for blocks that the hardware starts before it: those with a
-/// smaller index on one axis, and the same on all others.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// Whether it begins or ends.
-    pub kind: TurnKind,
-    /// Whose turn it is: an `i32` in workspace, zero before and after the kernel.
-    pub counter: Access,
-    /// Which turn the block has, from zero.
-    pub turn: Index,
-    /// How many turns there are.
-    pub count: Index,
-}
-
-/// What a block does at a [`Turn`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TurnKind {
-    /// Waits until the counter says that it is its turn.
-    Acquire,
-    /// Sets the counter to the next turn; after the last one to zero.
-    Release,
+    /// What a thread does.
+    Instr(Instr),
 }
 
 /// Memory of a kernel.
@@ -185,23 +132,52 @@ impl Module {
     }
 }
 
+impl From<Instr> for Op {
+    fn from(it: Instr) -> Op {
+        Op::Instr(it)
+    }
+}
+
 impl Op {
+    /// A sentence for the reader of the emitted source.
+    pub fn comment(text: impl Into<String>) -> Op {
+        Op::Instr(Instr::Comment(text.into()))
+    }
+
+    /// The instruction that it is, if it is one.
+    pub const fn instr(&self) -> Option<&Instr> {
+        match self {
+            Op::Instr(it) => Some(it),
+            Op::Alloc(_) | Op::For(_) | Op::If(..) => None,
+        }
+    }
+
+    /// The statements directly inside.
+    pub fn children(&self) -> &[Op] {
+        match self {
+            Op::For(it) => &it.body,
+            Op::If(_, body) => body,
+            Op::Alloc(_) | Op::Instr(_) => &[],
+        }
+    }
+
+    /// The statement with the list inside it replaced by what `f` makes of it; one without a list as it is.
+    #[must_use]
+    pub fn map_children(self, f: &mut dyn FnMut(Vec<Op>) -> Vec<Op>) -> Op {
+        match self {
+            Op::For(it) => {
+                let For { var, extent, kind, body } = Arc::unwrap_or_clone(it);
+                Op::For(Arc::new(For { var, extent, kind, body: f(body) }))
+            }
+            Op::If(conditions, body) => Op::If(conditions, f(body)),
+            Op::Alloc(_) | Op::Instr(_) => self,
+        }
+    }
+
     /// Calls `f` with this statement and each one below it, outer before inner, in program order.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Op)) {
         f(self);
-        match self {
-            Op::For(it) => it.body.iter().for_each(|op| op.walk(f)),
-            Op::If(_, body) => body.iter().for_each(|op| op.walk(f)),
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::AtomicAdd(..)
-            | Op::Turn(_)
-            | Op::Comment(_) => {}
-        }
+        self.children().iter().for_each(|op| op.walk(f));
     }
 
     /// The statement without the statements below it.
@@ -213,50 +189,31 @@ impl Op {
                 Op::For(Arc::new(For { var: var.clone(), extent: extent.clone(), kind: *kind, body: vec![] }))
             }
             Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::AtomicAdd(..)
-            | Op::Turn(_)
-            | Op::Comment(_) => self.clone(),
+            Op::Alloc(_) | Op::Instr(_) => self.clone(),
         }
     }
 
-    /// What a store or a copy assigns or an atomic addition adds, and where.
-    pub const fn assignment(&self) -> Option<(&Access, &Value)> {
-        match self {
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-                Some((place, value))
-            }
-            Op::Alloc(_)
-            | Op::For(_)
-            | Op::If(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => None,
-        }
+    /// Calls `f` with each instruction in or below, in program order.
+    pub fn each_instr<'a>(&'a self, f: &mut dyn FnMut(&'a Instr)) {
+        self.walk(&mut |op| op.instr().into_iter().for_each(&mut *f));
     }
 
-    /// The assignment with another place and value; other statements are left as they are.
+    /// Calls `f` with each access to memory in or below, in program order.
+    pub fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Access, Mode)) {
+        self.each_instr(&mut |it| it.each_access(f));
+    }
+
+    /// The statement with every access in it rewritten by `f`.
     #[must_use]
-    pub fn with_assignment(&self, place: Access, value: Value) -> Op {
+    pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Op {
         match self {
-            Op::Store(..) => Op::Store(place, value),
-            Op::Copy(..) => Op::Copy(place, value),
-            Op::AtomicAdd(..) => Op::AtomicAdd(place, value),
-            Op::Alloc(_)
-            | Op::For(_)
-            | Op::If(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => self.clone(),
+            Op::Instr(it) => Op::Instr(it.map_accesses(f)),
+            Op::Alloc(_) => self.clone(),
+            Op::For(it) => {
+                let body = it.body.iter().map(|op| op.map_accesses(f)).collect();
+                Op::For(Arc::new(For { body, ..For::clone(it) }))
+            }
+            Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| op.map_accesses(f)).collect()),
         }
     }
 
@@ -264,7 +221,8 @@ impl Op {
     #[must_use]
     pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Op {
         match self {
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => self.clone(),
+            Op::Instr(it) => Op::Instr(it.map_indices(f)),
+            Op::Alloc(_) => self.clone(),
             Op::For(it) => Op::For(Arc::new(For {
                 extent: f(&it.extent),
                 body: it.body.iter().map(|op| op.map_indices(f)).collect(),
@@ -274,15 +232,6 @@ impl Op {
                 cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
                 body.iter().map(|op| op.map_indices(f)).collect(),
             ),
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-                let indices = place.indices.iter().map(&mut *f).collect();
-                self.with_assignment(Access { indices, ..place.clone() }, value.map_indices(f))
-            }
-            Op::Turn(it) => {
-                let indices = it.counter.indices.iter().map(&mut *f).collect();
-                let counter = Access { indices, ..it.counter.clone() };
-                Op::Turn(Turn { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
-            }
         }
     }
 

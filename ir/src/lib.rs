@@ -58,8 +58,9 @@
 //! [`Kernel`] has.
 //!
 //! A [`Module`] prints in the same taste: `kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`, `barrier`,
-//! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Turn`], `C[i] += x` for an atomic addition.
-//! [`text::parse_module`] reads it.
+//! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Turn`], `C[i] += x` for an atomic addition,
+//! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. [`text::parse_module`] reads it as it was printed,
+//! comments among statements included.
 
 pub mod arith;
 mod code;
@@ -69,6 +70,7 @@ pub mod deps;
 mod dtype;
 mod func;
 mod index;
+mod instr;
 pub mod interp;
 pub mod intrin;
 mod kept;
@@ -94,9 +96,13 @@ pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
 pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
+pub use instr::{
+    Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, SyncKind, TensorOp, Turn, TurnKind,
+    Wait,
+};
 pub use interp::{InterpError, Site, Tensor};
 pub use kept::kept;
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, Turn, TurnKind, Wait, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use serpentine::SERPENTINE;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Access, Index, Less, Name, Value};
+use crate::{Access, Index, Instr, Less, Mode, Name, Value};
 
 /// A statement. Nodes are shared: cloning a tree is cheap, and changing one copies its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,9 @@ pub enum Stmt {
     Seq(Vec<Stmt>),
     /// An assignment to one element.
     Store(Arc<Store>),
+    /// An instruction of a kernel, the whole body of a block. Only lowering makes these, and [`verify`](crate::verify())
+    /// accepts none.
+    Instr(Arc<Instr>),
 }
 
 /// `for var in 0..extent`. Loops start at zero; every other range is a guard.
@@ -172,7 +175,7 @@ impl Stmt {
         for stmt in stmts {
             match stmt {
                 Stmt::Seq(inner) => out.extend(inner),
-                other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => out.push(other),
+                other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_)) => out.push(other),
             }
         }
         if out.len() == 1 { out.remove(0) } else { Stmt::Seq(out) }
@@ -200,7 +203,7 @@ impl Stmt {
             Stmt::Loop(it) => vec![&it.body],
             Stmt::Block(it) => it.init.iter().chain([&it.body]).collect(),
             Stmt::Seq(stmts) => stmts.iter().collect(),
-            Stmt::Store(_) => vec![],
+            Stmt::Store(_) | Stmt::Instr(_) => vec![],
         }
     }
 
@@ -214,7 +217,7 @@ impl Stmt {
                 it.body.walk(f);
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| it.walk(f)),
-            Stmt::Store(_) => {}
+            Stmt::Store(_) | Stmt::Instr(_) => {}
         }
     }
 
@@ -232,7 +235,7 @@ impl Stmt {
                 block.body.walk_mut(f);
             }
             Stmt::Seq(stmts) => stmts.iter_mut().for_each(|it| it.walk_mut(f)),
-            Stmt::Store(_) => {}
+            Stmt::Store(_) | Stmt::Instr(_) => {}
         }
     }
 
@@ -248,9 +251,10 @@ impl Stmt {
             Stmt::Block(it) => Stmt::Block(Arc::new(it.map_indices(f))),
             Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| it.map_indices(f)).collect()),
             Stmt::Store(it) => {
-                let indices = it.place.indices.iter().map(&mut *f).collect();
-                Stmt::store(Access { indices, ..it.place.clone() }, it.value.map_indices(f))
+                let place = it.place.map_indices(f);
+                Stmt::store(place, it.value.map_indices(f))
             }
+            Stmt::Instr(it) => Stmt::Instr(Arc::new(it.map_indices(f))),
         }
     }
 
@@ -274,6 +278,7 @@ impl Stmt {
                 let value = it.value.map_loads(&mut |load| Value::Load(f(load)));
                 Stmt::store(f(&it.place), value)
             }
+            Stmt::Instr(it) => Stmt::Instr(Arc::new(it.map_accesses(f))),
         }
     }
 
@@ -283,6 +288,18 @@ impl Stmt {
             if let Stmt::Store(store) = stmt {
                 f(store);
             }
+        });
+    }
+
+    /// Calls `f` with each access in or below, in program order: what is read, then what is written.
+    pub fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Access, Mode)) {
+        self.walk(&mut |stmt| match stmt {
+            Stmt::Store(it) => {
+                it.value.each_load(&mut |access| f(access, Mode::Read));
+                f(&it.place, Mode::Write);
+            }
+            Stmt::Instr(it) => it.each_access(f),
+            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) => {}
         });
     }
 
@@ -325,7 +342,7 @@ impl Block {
     pub fn reads(&self) -> Vec<&Access> {
         let mut out = Vec::new();
         for stmt in self.init.iter().chain([&self.body]) {
-            stmt.each_store(&mut |store| store.value.each_load(&mut |access| out.push(access)));
+            stmt.each_access(&mut |access, mode| out.extend((mode == Mode::Read).then_some(access)));
         }
         out
     }
@@ -334,7 +351,7 @@ impl Block {
     pub fn writes(&self) -> Vec<&Access> {
         let mut out = Vec::new();
         for stmt in self.init.iter().chain([&self.body]) {
-            stmt.each_store(&mut |store| out.push(&store.place));
+            stmt.each_access(&mut |access, mode| out.extend(mode.writes().then_some(access)));
         }
         out
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{DType, Index, Less, Name, intrin::Intrinsic};
+use crate::{DType, Index, Less, Name};
 
 /// An expression over elements, evaluated in the type of its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,9 +21,6 @@ pub enum Value {
     Binary(BinaryOp, Arc<Value>, Arc<Value>),
     /// The first value where all conditions hold, else the second; only the chosen one is evaluated.
     Select(Vec<Less>, Arc<Value>, Arc<Value>),
-    /// What a tensor intrinsic makes of its operands, all lanes of a warp together; the accumulator comes first. Only
-    /// in a `Kernel`, and only as the whole value of a store.
-    Tensor(&'static Intrinsic, Vec<Value>),
 }
 
 /// A place in a buffer.
@@ -192,10 +189,16 @@ impl Access {
         Access { buffer: buffer.clone(), indices, lanes: 1 }
     }
 
+    /// The access with each subscript rewritten by `f`.
+    #[must_use]
+    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Access {
+        Access { indices: self.indices.iter().map(f).collect(), ..self.clone() }
+    }
+
     /// The access with the variables of its subscripts replaced where `with` answers.
     #[must_use]
     pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Access {
-        Access { indices: self.indices.iter().map(|it| it.subst(with)).collect(), ..self.clone() }
+        self.map_indices(&mut |it| it.subst(with))
     }
 }
 
@@ -222,9 +225,6 @@ impl Value {
             Value::Select(cond, a, b) => {
                 Value::Select(cond.clone(), Arc::new(a.map_loads(f)), Arc::new(b.map_loads(f)))
             }
-            Value::Tensor(it, operands) => {
-                Value::Tensor(it, operands.iter().map(|it| it.map_loads(f)).collect())
-            }
         }
     }
 
@@ -234,18 +234,13 @@ impl Value {
         match self {
             Value::Const(_) => self.clone(),
             Value::Index(dtype, index) => Value::Index(*dtype, f(index)),
-            Value::Load(access) => {
-                Value::Load(Access { indices: access.indices.iter().map(f).collect(), ..access.clone() })
-            }
+            Value::Load(access) => Value::Load(access.map_indices(f)),
             Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(a.map_indices(f))),
             Value::Unary(op, a) => Value::Unary(*op, Arc::new(a.map_indices(f))),
             Value::Binary(op, a, b) => Value::binary(*op, a.map_indices(f), b.map_indices(f)),
             Value::Select(cond, a, b) => {
                 let cond = cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect();
                 Value::Select(cond, Arc::new(a.map_indices(f)), Arc::new(b.map_indices(f)))
-            }
-            Value::Tensor(it, operands) => {
-                Value::Tensor(it, operands.iter().map(|it| it.map_indices(f)).collect())
             }
         }
     }
@@ -266,7 +261,6 @@ impl Value {
                 a.each_load(f);
                 b.each_load(f);
             }
-            Value::Tensor(_, operands) => operands.iter().for_each(|it| it.each_load(f)),
         }
     }
 
@@ -289,7 +283,6 @@ impl Value {
                 a.each_index(f);
                 b.each_index(f);
             }
-            Value::Tensor(_, operands) => operands.iter().for_each(|it| it.each_index(f)),
         }
     }
 
@@ -300,7 +293,6 @@ impl Value {
             Value::Load(access) => buffer(&access.buffer),
             Value::Index(dtype, _) | Value::Cast(dtype, _) => Some(*dtype),
             Value::Unary(_, a) | Value::Binary(_, a, _) | Value::Select(_, a, _) => a.dtype(buffer),
-            Value::Tensor(_, operands) => operands.first()?.dtype(buffer),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Access, Alloc, Arg, DType, For, ForKind, Index, Kernel, Less, Module, Name, Op, Role, Scope, ThreadAxis,
-    Value, text, verify,
+    Access, Alloc, Arg, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Role, Scope,
+    ThreadAxis, Value, text, verify,
 };
 
 const MATMUL: &str = r#"
@@ -139,9 +139,9 @@ fn lowered_programs_print_in_the_same_taste() {
         align: Alloc::ALIGN,
     };
     let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
-    let copy = Op::Store(access("A_shared", "threadIdx_x*4", 4), load);
+    let copy = Op::Instr(Instr::Store(access("A_shared", "threadIdx_x*4", 4), load));
     let sum = "C[blockIdx_x] + A_shared[k]".parse().unwrap();
-    let add = Op::Store(access("C", "blockIdx_x", 1), sum);
+    let add = Op::Instr(Instr::Store(access("C", "blockIdx_x", 1), sum));
     let k = Op::For(Arc::new(For {
         var: Name::from("k"),
         extent: index("512"),
@@ -153,7 +153,7 @@ fn lowered_programs_print_in_the_same_taste() {
         args: [(Name::from("A"), false), (Name::from("C"), true)].into(),
         launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
         blocks_per_sm: Some(3),
-        body: vec![Op::Alloc(alloc), Op::Comment("A_shared".to_owned()), copy, Op::Barrier, k],
+        body: vec![Op::Alloc(alloc), Op::comment("A_shared"), copy, Op::Instr(Instr::Barrier), k],
     };
     let plain = Kernel {
         name: Name::from("sum_1"),

@@ -104,12 +104,9 @@ fn factors(term: &Value, iter: &Name) -> Result<(), &'static str> {
         Value::Load(_) => Err("a factor does not depend on it, and zero times infinity is no number"),
         Value::Cast(_, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => factors(a, iter),
         Value::Binary(BinaryOp::Mul, a, b) => factors(a, iter).and_then(|()| factors(b, iter)),
-        Value::Const(_)
-        | Value::Index(..)
-        | Value::Unary(..)
-        | Value::Binary(..)
-        | Value::Select(..)
-        | Value::Tensor(..) => Err("what it adds up is not a product of loads"),
+        Value::Const(_) | Value::Index(..) | Value::Unary(..) | Value::Binary(..) | Value::Select(..) => {
+            Err("what it adds up is not a product of loads")
+        }
     }
 }
 
@@ -130,7 +127,6 @@ fn any(value: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
     is(value)
         || match value {
             Value::Const(_) | Value::Load(_) | Value::Index(..) => false,
-            Value::Tensor(_, all) => all.iter().any(|it| any(it, is)),
             Value::Cast(_, a) | Value::Unary(_, a) => any(a, is),
             Value::Binary(_, a, b) | Value::Select(_, a, b) => any(a, is) || any(b, is),
         }

@@ -155,7 +155,7 @@ pub(crate) fn between(func: &Func, writers: &[Name], readers: &[Name]) -> Result
         };
         match children[last] {
             Stmt::Loop(it) if last_writer == Some((last, last)) => within = Some(it.var.clone()),
-            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) => {
+            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {
                 return Err((block_of(children[first], readers), block_of(children[last], writers)));
             }
         }
@@ -173,7 +173,7 @@ pub(crate) fn insert(func: &mut Func, spot: &Spot, stmt: Stmt) {
     let spliced = |body: Stmt| {
         let mut stmts = match body {
             Stmt::Seq(stmts) => stmts,
-            other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => vec![other],
+            other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_)) => vec![other],
         };
         stmts.insert(spot.at.min(stmts.len()), stmt);
         Stmt::seq(stmts)

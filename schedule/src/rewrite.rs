@@ -20,7 +20,7 @@ pub(crate) fn subst_loops(stmt: &mut Stmt, with: &dyn Fn(&Name) -> Option<Index>
             false
         }
         Stmt::Seq(_) => true,
-        Stmt::Store(_) => false,
+        Stmt::Store(_) | Stmt::Instr(_) => false,
     });
 }
 
@@ -60,7 +60,7 @@ fn simplify(stmt: &mut Stmt, bounds: &mut Bounds) {
             }
         }
         Stmt::Seq(stmts) => stmts.iter_mut().for_each(|it| simplify(it, bounds)),
-        Stmt::Store(_) => {}
+        Stmt::Store(_) | Stmt::Instr(_) => {}
     }
 }
 

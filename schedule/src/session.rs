@@ -100,6 +100,6 @@ fn deepest(stmt: &Stmt, around: usize) -> Option<(usize, &Name)> {
             let all = stmts.iter().filter_map(|it| deepest(it, around));
             all.reduce(|a, b| if b.0 > a.0 { b } else { a })
         }
-        Stmt::Block(_) | Stmt::Store(_) => None,
+        Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => None,
     }
 }

@@ -58,7 +58,7 @@ fn chain(outer: &Loop) -> Result<(Vec<&Loop>, &Block), TileError> {
                 stmt = &it.body;
             }
             Stmt::Block(it) => return Ok((loops, it)),
-            Stmt::Seq(_) | Stmt::Store(_) => {
+            Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {
                 let loop_name = loops[loops.len() - 1].var.clone();
                 return Err(TileError::NotOneBlock { loop_name });
             }

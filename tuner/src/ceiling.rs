@@ -13,7 +13,9 @@ use crate::{Case, baseline::product_of};
 pub(crate) fn least_seconds(case: &Case, info: &MachineInfo, share: f64) -> Option<f64> {
     let parts = match &case.func.body {
         Stmt::Seq(parts) => parts.as_slice(),
-        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) => std::slice::from_ref(&case.func.body),
+        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => {
+            std::slice::from_ref(&case.func.body)
+        }
     };
     let (mut lanes, mut units) = (0.0, 0.0);
     for part in parts {
@@ -73,7 +75,5 @@ fn is_plain_value(value: &Value, dtype: &dyn Fn(&Name) -> Option<DType>) -> bool
         Value::Unary(_, a) => here() && is_plain_value(a, dtype),
         Value::Binary(_, a, b) => here() && is_plain_value(a, dtype) && is_plain_value(b, dtype),
         Value::Select(_, a, b) => is_plain_value(a, dtype) && is_plain_value(b, dtype),
-        // Only kernels have these.
-        Value::Tensor(..) => false,
     }
 }

@@ -336,7 +336,7 @@ mod tests {
             Lang::Ir,
             "func mine(n)\n  temp A_shared: f32[n, 64] @shared align(0, 32, 4)\n\n  for io in 0..n floordiv 8 @blockIdx.x\n    \
              for k in 0..64 #{stage: {A: 0}, note: \"a \\\" b\"}\n      block C(vk: reduce 64 = k) if io*8 < n // why\n        \
-             C[vi] = C[vi] + 1.5e-3f32 * f32(A[vk])\n    wait 1 // A_shared\n    A[0 +: 4] <- B[0 +: 4]",
+             C[vi] = C[vi] + 1.5e-3f32 * f32(A[vk])\n    wait 1 for A_shared\n    A[0 +: 4] <- B[0 +: 4]",
         ),
         (Lang::Ron, "split(loop: \"i\", into: {\"io\": None, \"ii\": 32}),"),
         (

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{For, Kernel, Module, Op, Wait};
+use ir::{For, Instr, Kernel, Module, Op, Wait};
 
 /// What is missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -68,13 +68,13 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
             before.iter().cloned().chain(new).chain(after.iter().cloned()).collect::<Vec<_>>()
         };
         match op {
-            Op::Barrier => out.push((What::Barrier, with(None))),
-            Op::Turn(_) => out.push((What::Turn, with(None))),
-            Op::Commit => out.push((What::Commit, with(None))),
-            Op::Wait(it) => {
+            Op::Instr(Instr::Barrier) => out.push((What::Barrier, with(None))),
+            Op::Instr(Instr::Turn(_)) => out.push((What::Turn, with(None))),
+            Op::Instr(Instr::Commit) => out.push((What::Commit, with(None))),
+            Op::Instr(Instr::Wait(it)) => {
                 out.push((What::Wait, with(None)));
                 let weaker = Wait { in_flight: it.in_flight + 1, ..it.clone() };
-                out.push((What::Weakened, with(Some(Op::Wait(weaker)))));
+                out.push((What::Weakened, with(Some(Op::Instr(Instr::Wait(weaker))))));
             }
             Op::For(it) => out.extend(lists(&it.body).into_iter().map(|(what, body)| {
                 let new = Op::For(Arc::new(For { body, ..For::clone(it) }));
@@ -84,34 +84,8 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
                 let inner = lists(body).into_iter();
                 out.extend(inner.map(|(what, body)| (what, with(Some(Op::If(cond.clone(), body))))));
             }
-            Op::Alloc(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => {}
+            Op::Alloc(_) | Op::Instr(_) => {}
         }
-    }
-    out
-}
-
-/// The module without comments and what is printed as one.
-pub(crate) fn without_comments(module: &Module) -> Module {
-    fn list(ops: &[Op]) -> Vec<Op> {
-        let op = |op: &Op| match op {
-            Op::Comment(_) => None,
-            Op::Wait(it) => Some(Op::Wait(Wait { buffers: vec![], ..it.clone() })),
-            Op::For(it) => Some(Op::For(Arc::new(For { body: list(&it.body), ..For::clone(it) }))),
-            Op::If(cond, body) => Some(Op::If(cond.clone(), list(body))),
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Barrier
-            | Op::Turn(_) => Some(op.clone()),
-        };
-        ops.iter().filter_map(op).collect()
-    }
-    let mut out = module.clone();
-    for kernel in &mut out.kernels {
-        kernel.body = list(&kernel.body);
-        kernel.blocks_per_sm = None;
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use ir::{Func, Name, Op};
+use ir::{Func, Instr, Name, Op};
 
 use crate::{corpus::Case, run::Lowered};
 
@@ -21,7 +21,7 @@ pub(crate) fn check(case: &Case, after: &Func, lowered: &Lowered) -> Result<(), 
         rate("barriers in the steady loop", &is_barrier, want)?;
     }
     if let Some(want) = header.copies {
-        rate("copies in the steady loop", &|it| matches!(it, Op::Copy(..)), want)?;
+        rate("copies in the steady loop", &|it| matches!(it, Op::Instr(Instr::AsyncCopy(..))), want)?;
     }
     if let Some(want) = header.all_barriers {
         let all = lowered.module.kernels.iter().map(|it| count(&it.body, &is_barrier, false)).sum();
@@ -108,7 +108,7 @@ pub(crate) fn pipelines(func: &Func) -> Vec<Name> {
 }
 
 pub(crate) fn is_barrier(op: &Op) -> bool {
-    matches!(op, Op::Barrier)
+    matches!(op, Op::Instr(Instr::Barrier))
 }
 
 /// The operations of a kind, those in loops as often as they run if asked for.

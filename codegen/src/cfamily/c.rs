@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ir::{Alloc, For, Kernel, Name, Op};
 
-use super::{Printer, frame::each_access, helper::Helper, names::identifier};
+use super::{Printer, helper::Helper, names::identifier};
 
 impl Printer<'_> {
     /// A kernel with the interface that [`crate::device::CPU_ABI_HEADER`] describes.
@@ -118,7 +118,9 @@ impl Used {
     fn by(ops: &[Op]) -> Used {
         let mut used = Used { buffers: BTreeSet::new(), vars: BTreeSet::new() };
         for op in ops {
-            op.walk(&mut |op| used.add(op));
+            op.each_access(&mut |access, _| {
+                used.buffers.insert(access.buffer.clone());
+            });
             // The rewriting is the identity; it is here for its visits of extents and conditions.
             let _ = op.map_indices(&mut |index| {
                 used.vars.extend(index.vars());
@@ -126,11 +128,5 @@ impl Used {
             });
         }
         used
-    }
-
-    fn add(&mut self, op: &Op) {
-        each_access(op, &mut |access| {
-            self.buffers.insert(access.buffer.clone());
-        });
     }
 }

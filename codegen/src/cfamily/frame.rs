@@ -67,14 +67,6 @@ impl Frame {
     }
 }
 
-/// Calls `f` with each access of a statement itself, the store's place first.
-pub(crate) fn each_access<'a>(op: &'a Op, f: &mut dyn FnMut(&'a Access)) {
-    if let Some((place, value)) = op.assignment() {
-        f(place);
-        value.each_load(f);
-    }
-}
-
 /// Finds the allocations that can be variables.
 struct Uses {
     dialect: Dialect,
@@ -103,10 +95,7 @@ impl Uses {
                 }
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.collect(body, is_parallel),
-                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
-                    each_access(op, &mut |access| self.access(access, is_parallel));
-                }
-                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
             }
         }
         for name in declared {
@@ -139,17 +128,16 @@ impl Use {
 /// Whether every index of the statements, and every part of it, is proved to fit 32 bits.
 fn fit_32_bits(ops: &[Op], bounds: &mut Bounds) -> bool {
     ops.iter().all(|op| match op {
-        Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => true,
-        Op::Turn(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).all(|it| fits(it, bounds)),
+        Op::Alloc(_) => true,
         Op::For(it) => {
             let fits = fits(&it.extent, bounds);
             bounds.insert(&it.var, &it.extent);
             fits && fit_32_bits(&it.body, bounds)
         }
         Op::If(cond, body) => cond.iter().all(|it| less_fits(it, bounds)) && fit_32_bits(body, bounds),
-        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-            let mut all = place.indices.iter().all(|it| fits(it, bounds));
-            value.each_index(&mut |it| all &= fits(it, bounds));
+        Op::Instr(it) => {
+            let mut all = true;
+            it.each_index(&mut |it| all &= fits(it, bounds));
             all
         }
     })

@@ -27,8 +27,6 @@ mod value;
 
 pub use names::symbol;
 
-pub(crate) use frame::each_access;
-
 use frame::Frame;
 use helper::Helper;
 

@@ -1,8 +1,8 @@
 //! Statements.
 
-use ir::{Access, Alloc, For, ForKind, Op, Value};
+use ir::{Access, Alloc, For, ForKind, Instr, Op, Value};
 
-use super::{Dialect, Printer, frame::each_access, names::identifier, slots, types};
+use super::{Dialect, Printer, names::identifier, slots, types};
 
 /// The request to write all iterations of a loop out.
 const UNROLL: &str = "#pragma unroll";
@@ -37,17 +37,25 @@ impl Printer<'_> {
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
-            Op::Store(place, value) => self.store(place, value),
-            Op::Copy(place, value) => self.copy(place, value),
-            Op::Commit => self.commit(),
-            Op::Wait(it) => self.wait(it),
-            Op::Barrier if self.dialect.is_c() => {
+            Op::Instr(it) => self.instr(it),
+        }
+    }
+
+    fn instr(&mut self, it: &Instr) {
+        match it {
+            Instr::Store(place, value) => self.store(place, value),
+            Instr::AsyncCopy(place, value) => self.copy(place, value),
+            Instr::AtomicAdd(place, value) => self.atomic_add(place, value),
+            Instr::Tensor(it) => self.tensor(it),
+            Instr::Commit => self.commit(),
+            Instr::Wait(it) => self.wait(it),
+            Instr::Barrier if self.dialect.is_c() => {
                 self.line("// One thread runs this: there is nobody to wait for.");
             }
-            Op::Barrier => self.line("__syncthreads();"),
-            Op::AtomicAdd(place, value) => self.atomic_add(place, value),
-            Op::Turn(it) => self.turn(it),
-            Op::Comment(text) => text.lines().for_each(|it| {
+            Instr::Barrier => self.line("__syncthreads();"),
+            Instr::Turn(it) => self.turn(it),
+            Instr::Mark(_) => {}
+            Instr::Comment(text) => text.lines().for_each(|it| {
                 // A backslash at the end would carry the comment on into the next line.
                 self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));
             }),
@@ -55,10 +63,6 @@ impl Printer<'_> {
     }
 
     pub(super) fn store(&mut self, place: &Access, value: &Value) {
-        if let Value::Tensor(intrinsic, operands) = value {
-            self.tensor(place, intrinsic, operands);
-            return;
-        }
         let (place, value) = (self.place(place), self.value(value, place.lanes));
         self.line(&format!("{place} = {value};"));
     }
@@ -141,12 +145,9 @@ impl Printer<'_> {
     fn indexes_locals(&self, it: &For) -> bool {
         let mut found = false;
         for op in &it.body {
-            op.walk(&mut |op| {
-                each_access(op, &mut |access| {
-                    let is_local = self.frame.locals.contains(&access.buffer);
-                    found |=
-                        is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
-                });
+            op.each_access(&mut |access, _| {
+                let is_local = self.frame.locals.contains(&access.buffer);
+                found |= is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
             });
         }
         found

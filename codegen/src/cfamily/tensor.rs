@@ -1,7 +1,7 @@
 //! Tensor intrinsics: inline PTX on the registers of a lane.
 
 use ir::{
-    Access, DType, Value,
+    Access, DType, TensorOp,
     intrin::{Instruction, Intrinsic, LaneMap},
 };
 
@@ -9,14 +9,12 @@ use super::{Printer, helper::Helper, names::identifier, types};
 
 impl Printer<'_> {
     /// A store of what an intrinsic computes: a call of a function that holds the instruction.
-    pub(super) fn tensor(&mut self, place: &Access, intrinsic: &'static Intrinsic, operands: &[Value]) {
+    pub(super) fn tensor(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
         let dtype = |it: &Access| self.frame.types.get(&it.buffer).copied().unwrap_or(DType::F32);
-        let loads = operands.iter().filter_map(|it| if let Value::Load(it) = it { Some(it) } else { None });
-        let loads: Vec<&Access> = loads.collect();
-        let of = loads.last().map_or(DType::F32, |it| dtype(it));
+        let of = operands.last().map_or(DType::F32, dtype);
         let name = self.require(Helper::Tensor(intrinsic.name, of));
         let mut parameters = vec![self.element_address(place)];
-        for it in &loads {
+        for it in operands {
             let shared = matches!(intrinsic.instruction, Instruction::Ldmatrix { .. });
             parameters.push(if shared { self.address(it) } else { self.element_address(it) });
         }

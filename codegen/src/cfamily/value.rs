@@ -68,8 +68,6 @@ impl Printer<'_> {
                     (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
                 (format!("{cond} ? {a} : {b}"), Binds::Choice)
             }
-            // A store of it is a call with the place as a parameter; nothing else has it.
-            Value::Tensor(it, _) => (it.name.to_owned(), Binds::Atom),
         }
     }
 

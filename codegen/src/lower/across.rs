@@ -12,8 +12,8 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Buffer, CrossBlock, DType, Index, IterKind, Less, Loop, LoopKind, Name, Op, Scope, Stmt,
-    ThreadAxis, Turn, TurnKind, Value, axis_var,
+    Access, Block, Buffer, CrossBlock, DType, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op, Scope,
+    Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
 };
 
 use super::sites::Site;
@@ -121,12 +121,7 @@ pub(crate) fn in_turn(
 ) -> Vec<Op> {
     let touches = |op: &Op| {
         let mut found = false;
-        op.walk(&mut |op| {
-            if let Some((place, value)) = op.assignment() {
-                found |= buffers.contains(&place.buffer);
-                value.each_load(&mut |it| found |= buffers.contains(&it.buffer));
-            }
-        });
+        op.each_access(&mut |access, _| found |= buffers.contains(&access.buffer));
         found
     };
     let (Some(first), Some(last)) = (body.iter().position(touches), body.iter().rposition(touches)) else {
@@ -136,7 +131,7 @@ pub(crate) fn in_turn(
     let counter = Access::new(counter, indices);
     let turn = |kind| {
         let (counter, turn, count) = (counter.clone(), Index::var(&axis_var(axis)), count.clone());
-        Op::Turn(Turn { kind, counter, turn, count })
+        Op::Instr(Instr::Turn(Turn { kind, counter, turn, count }))
     };
     body.insert(last + 1, turn(TurnKind::Release));
     body.insert(first, turn(TurnKind::Acquire));
@@ -151,13 +146,14 @@ pub(crate) fn in_turn(
 ///
 /// The first block then stores what it has, without a round through memory.
 pub(crate) fn started(ops: Vec<Op>) -> Vec<Op> {
-    if let [Op::If(first, init), Op::Store(place, Value::Binary(op, sum, term))] = ops.as_slice()
-        && let [Op::Store(start, value)] = init.as_slice()
+    if let [Op::If(first, init), Op::Instr(Instr::Store(place, Value::Binary(op, sum, term)))] =
+        ops.as_slice()
+        && let [Op::Instr(Instr::Store(start, value))] = init.as_slice()
         && start == place
         && **sum == Value::Load(place.clone())
     {
         let sum = Value::Select(first.clone(), Arc::new(value.clone()), sum.clone());
-        return vec![Op::Store(place.clone(), Value::binary(*op, sum, Value::clone(term)))];
+        return vec![Instr::Store(place.clone(), Value::binary(*op, sum, Value::clone(term))).into()];
     }
     ops
 }

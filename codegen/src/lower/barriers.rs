@@ -2,7 +2,9 @@
 
 use std::{cell::Cell, sync::Arc};
 
-use ir::{For, ForKind, Index, Kernel, Less, Module, Name, Op, axis_var};
+use ir::{
+    Completion, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Participants, SyncKind, axis_var,
+};
 
 use super::{
     Context, LowerError,
@@ -154,22 +156,9 @@ impl Inserter<'_> {
 
     /// Puts barriers into a statement. `None` if some would stand where not all threads come by.
     fn item(&self, op: &Op, around: &[Op]) -> Result<Option<(Item, Option<Dependence>)>, LowerError> {
-        let walk = &self.deps.walk;
         let flow = match op {
-            Op::Alloc(_) | Op::Commit | Op::Comment(_) => Flow::default(),
-            Op::Barrier | Op::Turn(_) => Flow::barrier(),
-            // The copies have happened by now; before, nobody may count on them.
-            Op::Wait(_) => {
-                let number = self.waits.replace(self.waits.get() + 1);
-                let after = self.landings.get(number).cloned().unwrap_or_default();
-                Flow { after, ..Flow::default() }
-            }
-            Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => {
-                let before = walk.touches(op, around);
-                let later = matches!(op, Op::Copy(..)) && walk.is_waited_for(&place.buffer);
-                let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
-                Flow { before, after, meets: false }
-            }
+            Op::Alloc(_) => Flow::default(),
+            Op::Instr(it) => self.instr(it, op, around),
             Op::If(conditions, body) => {
                 let inside = [around, &[op.head()]].concat();
                 let List { ops, flow, dependence } = self.list(body.clone(), &inside, false)?;
@@ -183,6 +172,27 @@ impl Inserter<'_> {
             Op::For(it) => return self.for_loop(it, around).map(Some),
         };
         Ok(Some((Item { op: op.clone(), flow }, None)))
+    }
+
+    fn instr(&self, it: &Instr, op: &Op, around: &[Op]) -> Flow {
+        let walk = &self.deps.walk;
+        let effects = it.effects();
+        match effects.sync {
+            Some(SyncKind::Barrier) => return Flow::barrier(),
+            // The copies have happened by now; before, nobody may count on them.
+            Some(SyncKind::Wait(_)) => {
+                let number = self.waits.replace(self.waits.get() + 1);
+                let after = self.landings.get(number).cloned().unwrap_or_default();
+                return Flow { after, ..Flow::default() };
+            }
+            Some(SyncKind::Commit) | None => {}
+        }
+        let before = walk.touches(op, around);
+        let mut writes = effects.accesses.iter().filter(|it| it.mode.writes());
+        let later = effects.completion == Completion::WithGroup
+            && writes.any(|it| walk.is_waited_for(&it.access.buffer));
+        let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
+        Flow { before, after, meets: false }
     }
 
     fn for_loop(&self, it: &Arc<For>, around: &[Op]) -> Result<(Item, Option<Dependence>), LowerError> {
@@ -213,16 +223,7 @@ impl Inserter<'_> {
     fn divided(&self, op: Op) -> Vec<Op> {
         match op {
             Op::If(cond, body) => body.into_iter().map(|op| self.under(&cond, op)).collect(),
-            other @ (Op::Alloc(_)
-            | Op::For(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_)) => vec![other],
+            other @ (Op::Alloc(_) | Op::For(_) | Op::Instr(_)) => vec![other],
         }
     }
 
@@ -236,14 +237,19 @@ impl Inserter<'_> {
                 let all = cond.iter().chain(inner.iter().filter(|it| !cond.contains(it))).cloned().collect();
                 Op::If(all, body)
             }
-            Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => Op::If(cond.to_vec(), vec![op]),
-            // All threads of a block take its turn, but not all blocks need have one.
-            Op::Turn(_) => {
+            Op::Alloc(_) => op,
+            Op::Instr(ref it) => {
+                let effects = it.effects();
                 let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
-                let cond: Vec<_> = cond.iter().filter(|it| !is_divergent(it)).cloned().collect();
-                if cond.is_empty() { op } else { Op::If(cond, vec![op]) }
+                let conditions: Vec<_> = match effects.participants {
+                    // What only orders may be done by all.
+                    _ if effects.accesses.is_empty() => return op,
+                    // All threads of a block take its turn, but not all blocks need have one.
+                    Participants::Block => cond.iter().filter(|it| !is_divergent(it)).cloned().collect(),
+                    Participants::Thread | Participants::Warp => cond.to_vec(),
+                };
+                if conditions.is_empty() { op } else { Op::If(conditions, vec![op]) }
             }
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op,
         }
     }
 }
@@ -251,7 +257,7 @@ impl Inserter<'_> {
 fn has_barrier(ops: &[Op]) -> bool {
     let mut found = false;
     for op in ops {
-        op.walk(&mut |op| found |= matches!(op, Op::Barrier | Op::Turn(_)));
+        op.each_instr(&mut |it| found |= it.sync() == Some(SyncKind::Barrier));
     }
     found
 }

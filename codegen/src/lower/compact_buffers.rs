@@ -169,6 +169,7 @@ impl Rewrite<'_> {
                 let value = value.map_loads(&mut |access| ir::Value::Load(self.access(access, at)));
                 Stmt::store(self.access(place, at), value)
             }
+            Stmt::Instr(it) => Stmt::Instr(Arc::new(it.map_accesses(&mut |access| self.access(access, at)))),
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn pure_copy<'a>(
             _ => return Err("it chooses between two computed values".to_owned()),
         },
         Value::Const(_) | Value::Index(..) => return Err("it copies nothing".to_owned()),
-        Value::Cast(..) | Value::Unary(..) | Value::Binary(..) | Value::Tensor(..) => {
+        Value::Cast(..) | Value::Unary(..) | Value::Binary(..) => {
             return Err("it computes with what it loads".to_owned());
         }
     };
@@ -179,7 +179,7 @@ pub(crate) fn mark(func: &mut Func, var: &Name, component: &Name) -> Option<Name
                 Arc::make_mut(it).annotations.insert(marks::COPY.to_owned(), Annotation::Int(1));
                 false
             }
-            Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => true,
+            Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,
         });
         stmt
     });
@@ -203,7 +203,7 @@ impl<'a> Nests<'a> {
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.collect(it)),
             Stmt::Block(it) => self.out.push((self.loops.clone(), it)),
-            Stmt::Store(_) => {}
+            Stmt::Store(_) | Stmt::Instr(_) => {}
         }
     }
 }

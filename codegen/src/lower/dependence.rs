@@ -132,16 +132,7 @@ impl Situation<'_> {
     fn carried(&self) -> Option<&Name> {
         let mut loops = self.around.iter().rev().filter_map(|op| match op {
             Op::For(it) => Some(&it.var),
-            Op::Alloc(_)
-            | Op::If(..)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => None,
+            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
         });
         loops.next().filter(|_| self.when != When::Same)
     }

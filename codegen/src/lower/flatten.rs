@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use ir::{Access, Alloc, Buffer, Index, Module, Op, Role, Swizzle, Value};
+use ir::{Access, Alloc, Buffer, Index, Module, Op, Role, Swizzle};
 
 use super::{Context, LowerError};
 
@@ -56,10 +56,11 @@ pub(crate) fn flatten(module: Module, context: &Context) -> Result<Module, Lower
     };
     let told = |op: Op| {
         let text = if let Op::Alloc(it) = &op { context.swizzles.get(&it.name) } else { None };
-        text.map(|it| Op::Comment(it.clone())).into_iter().chain([op])
+        text.map(|it| Op::comment(it.clone())).into_iter().chain([op])
     };
-    let module = module
-        .map_bodies(&mut |_, body| body.iter().map(|op| map_accesses(op, &flat)).flat_map(told).collect());
+    let module = module.map_bodies(&mut |_, body| {
+        body.iter().map(|op| op.map_accesses(&mut |it| flat(it))).flat_map(told).collect()
+    });
     cut.into_inner().map_or(Ok(module), Err)
 }
 
@@ -80,20 +81,5 @@ fn swizzled(buffer: &Buffer, offset: Index) -> Index {
         Some(Swizzle::Xor(it)) => it.element(&offset, buffer.dtype.bytes_i64()),
         // `settle_swizzles` leaves none open.
         Some(Swizzle::Auto) | None => offset,
-    }
-}
-
-fn map_accesses(op: &Op, f: &dyn Fn(&Access) -> Access) -> Op {
-    match op {
-        Op::Turn(it) => Op::Turn(ir::Turn { counter: f(&it.counter), ..it.clone() }),
-        Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => op.clone(),
-        Op::For(it) => {
-            let body = it.body.iter().map(|op| map_accesses(op, f)).collect();
-            Op::For(std::sync::Arc::new(ir::For { body, ..ir::For::clone(it) }))
-        }
-        Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| map_accesses(op, f)).collect()),
-        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-            op.with_assignment(f(place), value.map_loads(&mut |access| Value::Load(f(access))))
-        }
     }
 }

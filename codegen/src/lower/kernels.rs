@@ -12,14 +12,17 @@ use super::{LowerError, marks};
 pub(crate) fn kernels<'a>(func: &'a Func, target: &Target) -> Vec<(Name, &'a Stmt)> {
     let stmts = match (&func.body, target) {
         (Stmt::Seq(stmts), Target::Cuda(_)) => stmts.iter().collect(),
-        (Stmt::Seq(_) | Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_), Target::Cuda(_) | Target::Cpu) => {
+        (
+            Stmt::Seq(_) | Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_),
+            Target::Cuda(_) | Target::Cpu,
+        ) => {
             vec![&func.body]
         }
     };
     let mut out: Vec<(Name, &Stmt)> = Vec::new();
-    // A mark is no statement: it names no kernel, and is none.
-    let last = |stmt: &'a Stmt| stmt.blocks().into_iter().rev().find(|it| marks::marked(it).is_none());
-    let is_note = |stmt: &Stmt| matches!(stmt, Stmt::Block(it) if marks::is_note(it));
+    // What computes nothing names no kernel, and a remark is none.
+    let last = |stmt: &'a Stmt| stmt.blocks().into_iter().rev().find(|it| !marks::is_sync(it));
+    let is_note = |stmt: &Stmt| matches!(stmt, Stmt::Block(it) if marks::is_remark(it));
     let stmts: Vec<&Stmt> = stmts.into_iter().filter(|it| !is_note(it)).collect();
     let single = stmts.len() == 1;
     for stmt in stmts {

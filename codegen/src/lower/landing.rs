@@ -1,6 +1,6 @@
 //! Which copies a wait is the first to find landed.
 
-use ir::{Index, Less, Name, Op, Wait};
+use ir::{Completion, Index, Instr, Less, Name, Op, SyncKind, Wait};
 
 use super::touch::{Touch, Walk};
 
@@ -57,50 +57,43 @@ impl<'a> Scan<'a> {
         for (number, op) in ops.iter().enumerate() {
             at.path.push(number);
             match op {
-                Op::Copy(place, _) => {
-                    let (buffer, touches) = (place.buffer.clone(), self.walk.touches(op, &at.around));
-                    let (path, lists) = (at.path.clone(), at.lists.clone());
-                    let dims = &self.walk.dims;
-                    self.copies.push(Copied { buffer, path, lists, touches, dims });
-                }
-                Op::Wait(it) => self.waits.push((at.path.clone(), it)),
+                Op::Instr(it) => self.instr(it, op, at),
                 Op::For(_) | Op::If(..) => {
                     at.around.push(op.head());
-                    self.list(below(op), at);
+                    self.list(op.children(), at);
                     at.around.pop();
                 }
-                Op::Alloc(_)
-                | Op::Store(..)
-                | Op::AtomicAdd(..)
-                | Op::Commit
-                | Op::Barrier
-                | Op::Turn(_)
-                | Op::Comment(_) => {}
+                Op::Alloc(_) => {}
             }
             at.path.pop();
         }
         at.lists.pop();
     }
-}
 
-fn below(op: &Op) -> &[Op] {
-    match op {
-        Op::For(it) => &it.body,
-        Op::If(_, body) => body,
-        Op::Alloc(_)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::AtomicAdd(..)
-        | Op::Commit
-        | Op::Wait(_)
-        | Op::Barrier
-        | Op::Turn(_)
-        | Op::Comment(_) => &[],
+    fn instr(&mut self, it: &'a Instr, op: &Op, at: &Place<'a>) {
+        let effects = it.effects();
+        if let Some(SyncKind::Wait(it)) = effects.sync {
+            self.waits.push((at.path.clone(), it));
+        }
+        if effects.completion == Completion::WithGroup {
+            let touches = self.walk.touches(op, &at.around);
+            for written in effects.accesses.iter().filter(|it| it.mode.writes()) {
+                let (path, lists) = (at.path.clone(), at.lists.clone());
+                let (buffer, touches, dims) =
+                    (written.access.buffer.clone(), touches.clone(), &self.walk.dims[..]);
+                self.copies.push(Copied { buffer, path, lists, touches, dims });
+            }
+        }
     }
 }
 
+/// What a statement itself orders.
+fn sync(op: &Op) -> Option<SyncKind<'_>> {
+    op.instr().and_then(Instr::sync)
+}
+
 fn commits(ops: &[Op]) -> u32 {
-    ops.iter().map(|it| u32::from(*it == Op::Commit)).sum()
+    ops.iter().map(|it| u32::from(sync(it) == Some(SyncKind::Commit))).sum()
 }
 
 impl Copied<'_> {
@@ -147,24 +140,20 @@ impl Copied<'_> {
     /// Whether a wait in a statement surely covers it, where so many groups have been closed since; counts on.
     fn lands_in(&self, op: &Op, closed: &mut u32) -> bool {
         match op {
-            Op::Commit => {
-                *closed += 1;
-                false
-            }
-            Op::Wait(it) => *closed > it.in_flight && it.buffers.contains(&self.buffer),
+            Op::Instr(it) => match it.sync() {
+                Some(SyncKind::Commit) => {
+                    *closed += 1;
+                    false
+                }
+                Some(SyncKind::Wait(it)) => *closed > it.in_flight && it.buffers.contains(&self.buffer),
+                Some(SyncKind::Barrier) | None => false,
+            },
             Op::For(it) => {
                 let trips = it.extent.as_int().unwrap_or_else(|| i64::from(self.is_dim(&it.extent)));
                 let runs = 0..trips.min(MOST_TRIPS);
                 runs.into_iter().any(|_| it.body.iter().any(|op| self.lands_in(op, closed)))
             }
-            Op::Alloc(_)
-            | Op::If(..)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => false,
+            Op::Alloc(_) | Op::If(..) => false,
         }
     }
 
@@ -179,23 +168,13 @@ impl Copied<'_> {
         let rests = self.lists.iter().zip(&self.path).skip(depth);
         let after: u32 = rests.map(|(list, own)| commits(&list[own + 1..])).sum();
         let each = commits(body);
-        let later = body.iter().enumerate().filter_map(|(at, op)| match op {
-            Op::Wait(it) if it.buffers.contains(&self.buffer) => {
+        let later = body.iter().enumerate().filter_map(|(at, op)| match sync(op) {
+            Some(SyncKind::Wait(it)) if it.buffers.contains(&self.buffer) => {
                 let missing = (it.in_flight + 1).saturating_sub(after + commits(&body[..at]));
                 let more = if missing == 0 { 0 } else { missing.div_ceil(Some(each).filter(|it| *it > 0)?) };
                 Some(i64::from(more) + 1)
             }
-            Op::Alloc(_)
-            | Op::For(_)
-            | Op::If(..)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => None,
+            Some(_) | None => None,
         });
         later.min()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{Access, For, ForKind, Index, Less, Name, Op, Value, arith::Bounds};
+use ir::{Access, For, ForKind, Index, Instr, Less, Name, Op, Participants, Value, arith::Bounds};
 
 /// A width to try on the statements of a loop whose variable has been replaced by a place plus the lane.
 pub(super) struct Lanes {
@@ -23,13 +23,7 @@ impl Lanes {
     pub(super) fn op(&mut self, op: &Op) -> Result<Vec<Op>, String> {
         match op {
             Op::Alloc(it) => Err(format!("`{}` is private to each iteration", it.name)),
-            Op::Barrier | Op::Turn(_) => Err("threads wait for each other in it".to_owned()),
-            Op::Comment(_) => Ok(vec![op.clone()]),
-            Op::Commit | Op::Wait(_) => Err("copies are waited for in it".to_owned()),
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-                let place = self.place(place)?;
-                Ok(vec![op.with_assignment(place, self.value(value)?)])
-            }
+            Op::Instr(it) => Ok(vec![self.instr(it)?.into()]),
             Op::If(cond, body) => self.guarded(cond, body),
             Op::For(it) => {
                 let inner = &it.var;
@@ -46,6 +40,20 @@ impl Lanes {
                 self.bounds = outside;
                 Ok(vec![Op::For(Arc::new(For { extent, body: body?, ..For::clone(it) }))])
             }
+        }
+    }
+
+    fn instr(&self, it: &Instr) -> Result<Instr, String> {
+        let effects = it.effects();
+        match effects.participants {
+            Participants::Block => return Err("threads wait for each other in it".to_owned()),
+            Participants::Warp => return Err(format!("a warp does `{}` in it together", it.word())),
+            Participants::Thread => {}
+        }
+        match it.assignment() {
+            Some((place, value)) => Ok(it.with_assignment(self.place(place)?, self.value(value)?)),
+            None if it.is_remark() => Ok(it.clone()),
+            None => Err("copies are waited for in it".to_owned()),
         }
     }
 
@@ -112,7 +120,6 @@ impl Lanes {
                     cond.iter().map(|it| self.condition(it).ok_or_else(why)).collect::<Result<_, _>>()?;
                 Value::Select(cond, Arc::new(self.value(a)?), Arc::new(self.value(b)?))
             }
-            Value::Tensor(it, _) => return Err(format!("a warp does `{}` in it together", it.name)),
         })
     }
 

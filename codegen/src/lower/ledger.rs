@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    Name, Wait,
+    Instr, Name, Wait,
     pipeline::{Emission, Marks, Place, Plan, Section, Step},
 };
 
@@ -47,13 +47,13 @@ pub(crate) fn marks(
     }
     let mut out = Marks::new();
     for (place, count) in ledger.commits() {
-        let commits = (0..count).map(|_| marks::commit(Name::new("async_commit")));
+        let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit));
         out.entry(place).or_default().extend(commits);
     }
     for (place, (in_flight, buffers)) in waits {
         let in_flight = u32::try_from(in_flight.max(0)).unwrap_or(0);
         let wait = Wait { in_flight, buffers: buffers.into_iter().collect() };
-        out.entry(place).or_default().push(marks::wait(Name::new("async_wait"), &wait));
+        out.entry(place).or_default().push(marks::instruction("async_wait", Instr::Wait(wait)));
     }
     out
 }

@@ -1,6 +1,6 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Index, Kernel, Module, Op, Scope, Target, ThreadAxis, Value, intrin::WARP};
+use ir::{Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
 
 use super::{Context, LowerError};
 use crate::launch::{axis_limit, shared_layout};
@@ -50,9 +50,9 @@ pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Modu
 fn check_lanes(kernel: &Kernel) -> Result<(), LowerError> {
     let mut used = None;
     for op in &kernel.body {
-        op.walk(&mut |op| {
-            if let Some((_, Value::Tensor(it, _))) = op.assignment() {
-                used = used.or(Some(it.name));
+        op.each_instr(&mut |it| {
+            if it.effects().participants == Participants::Warp {
+                used = used.or(Some(it.word()));
             }
         });
     }

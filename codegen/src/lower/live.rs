@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use ir::{Alloc, ForKind, Index, Kernel, Name, Op, Scope, Wait, axis_var};
+use ir::{
+    Alloc, Completion, Effect, ForKind, Index, Instr, Kernel, Name, Op, Scope, SyncKind, Wait, axis_var,
+};
 
 use super::Homes;
-use crate::cfamily::each_access;
 
 /// The life of a shared buffer. Statements count from the top of the kernel, outer before inner.
 #[derive(Debug)]
@@ -99,10 +100,7 @@ impl Scan {
                     self.block(at, scope, Some(it.var.clone()), apart, &it.body);
                 }
                 Op::If(_, body) => self.block(at, scope, None, false, body),
-                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => self.assignment(at, scope, op),
-                Op::Commit => self.events.push(Event { at, scope, what: What::Commit }),
-                Op::Wait(it) => self.events.push(Event { at, scope, what: What::Wait(it.clone()) }),
-                Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+                Op::Instr(it) => self.instr(at, scope, it),
             }
         }
     }
@@ -114,14 +112,21 @@ impl Scan {
         self.scopes[at].last = self.count - 1;
     }
 
-    fn assignment(&mut self, at: usize, scope: Option<usize>, op: &Op) {
-        each_access(op, &mut |access| {
-            let what = What::Touch(access.buffer.clone());
-            self.events.push(Event { at, scope, what });
-        });
-        if let Op::Copy(place, _) = op {
-            self.events.push(Event { at, scope, what: What::Copy(place.buffer.clone()) });
+    fn instr(&mut self, at: usize, scope: Option<usize>, it: &Instr) {
+        let effects = it.effects();
+        for Effect { access, mode, .. } in &effects.accesses {
+            let mut add = |what| self.events.push(Event { at, scope, what });
+            add(What::Touch(access.buffer.clone()));
+            if mode.writes() && effects.completion == Completion::WithGroup {
+                add(What::Copy(access.buffer.clone()));
+            }
         }
+        let what = match effects.sync {
+            Some(SyncKind::Commit) => What::Commit,
+            Some(SyncKind::Wait(it)) => What::Wait(it.clone()),
+            Some(SyncKind::Barrier) | None => return,
+        };
+        self.events.push(Event { at, scope, what });
     }
 
     fn is_divergent(&self, index: &Index) -> bool {

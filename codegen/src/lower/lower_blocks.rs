@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, IterKind, Kernel, Less, Loop, LoopKind, Module,
-    Name, Op, Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
+    Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
+    Module, Name, Op, Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{Context, LowerError, across, kernels, marks, storage};
@@ -24,9 +24,8 @@ use super::{Context, LowerError, across, kernels, marks, storage};
 /// launch is guarded. A statement that writes shared or global memory under fewer axes than the launch has runs
 /// once: in the first thread of each missing axis. Subscripts stay one a dimension, for `flatten`.
 ///
-/// Stores of blocks marked `async_copy` become copies, and marker blocks ([`marks`]) become commits and waits. Groups
-/// of copies belong to a thread: a marker is under no condition but its own guards, and a thread that copies nothing
-/// closes an empty group.
+/// Stores of blocks marked `async_copy` become copies. Groups of copies belong to a thread: a block that holds a commit
+/// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
 pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, LowerError> {
     kernels::check_axes(&func, &context.target)?;
     let homes = storage::places(&func, context)?;
@@ -81,16 +80,8 @@ fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
 fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
     let mut written = BTreeMap::new();
     for op in body {
-        op.walk(&mut |op| {
-            if let Some((place, value)) = op.assignment() {
-                value.each_load(&mut |it| {
-                    written.entry(it.buffer.clone()).or_insert(false);
-                });
-                written.insert(place.buffer.clone(), true);
-            }
-            if let Op::Turn(it) = op {
-                written.insert(it.counter.buffer.clone(), true);
-            }
+        op.each_access(&mut |access, mode| {
+            *written.entry(access.buffer.clone()).or_insert(false) |= mode.writes();
         });
     }
     args.keys().filter_map(|name| Some((name.clone(), *written.get(name)?))).collect()
@@ -148,14 +139,15 @@ impl Door<'_> {
             Stmt::Block(it) => self.block(it, at),
             Stmt::Seq(stmts) => self.sequence(stmts, at),
             Stmt::Store(it) => {
-                let indices = it.place.indices.iter().map(|index| at.resolve(index)).collect();
-                let place = ir::Access { indices, ..it.place.clone() };
+                let place = it.place.map_indices(&mut |it| at.resolve(it));
                 if let Some(term) = ir::added(it).filter(|_| at.adds) {
-                    return vec![Op::AtomicAdd(place, at.value(term))];
+                    return vec![Instr::AtomicAdd(place, at.value(term)).into()];
                 }
                 let value = at.value(&it.value);
-                vec![if at.is_async { Op::Copy(place, value) } else { Op::Store(place, value) }]
+                let it = if at.is_async { Instr::AsyncCopy } else { Instr::Store };
+                vec![it(place, value).into()]
             }
+            Stmt::Instr(it) => vec![it.map_indices(&mut |it| at.resolve(it)).into()],
         }
     }
 
@@ -201,9 +193,8 @@ impl Door<'_> {
     }
 
     fn block(&self, block: &Block, at: &Scoped) -> Vec<Op> {
-        let marked = marks::marked(block);
-        if let Some(comment @ Op::Comment(_)) = marked {
-            return vec![comment];
+        if marks::is_remark(block) {
+            return self.stmt(&block.body, at);
         }
         let mut inner = at.clone();
         for guard in &block.guards {
@@ -215,7 +206,7 @@ impl Door<'_> {
         inner.adds = self.meets(block, CrossBlock::Atomic);
         inner.is_async |= block.annotations.contains_key(marks::COPY);
 
-        let mut ops = Vec::from_iter(marked);
+        let mut ops = Vec::new();
         if let Some(init) = &block.init {
             let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
             let first =
@@ -244,9 +235,9 @@ impl Door<'_> {
     /// The conditions under which one thread of those that would all do the same writes what others can see.
     fn missing_axes(&self, op: &Op, at: &Scoped) -> Vec<Less> {
         let mut scope = Scope::Local;
-        op.walk(&mut |op| {
-            if let Some((place, _)) = op.assignment() {
-                scope = scope.min(self.func.buffers[&place.buffer].scope);
+        op.each_access(&mut |access, mode| {
+            if mode.writes() {
+                scope = scope.min(self.func.buffers[&access.buffer].scope);
             }
         });
         let missing = self.launch.keys().filter(|axis| !at.under.contains(axis));

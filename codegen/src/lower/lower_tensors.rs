@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Func, Index, LoopKind, Name, Scope, Stmt, Store, Target, ThreadAxis, Value,
+    Access, Block, Func, Index, Instr, LoopKind, Name, Scope, Stmt, Store, Target, TensorOp, ThreadAxis,
+    Value,
     arith::Bounds,
     axis_var,
     intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
@@ -80,6 +81,10 @@ fn lane() -> Index {
     Index::var(&axis_var(ThreadAxis::ThreadX))
 }
 
+fn instruction(it: TensorOp) -> Stmt {
+    Stmt::Instr(Arc::new(Instr::Tensor(it)))
+}
+
 impl Tensors<'_> {
     fn stmt(&self, stmt: &Stmt, at: &At) -> Result<Stmt, LowerError> {
         Ok(match stmt {
@@ -98,7 +103,7 @@ impl Tensors<'_> {
                 Stmt::Seq(stmts.iter().map(|it| self.stmt(it, at)).collect::<Result<_, _>>()?)
             }
             Stmt::Block(it) => Stmt::Block(Arc::new(self.block(it, at)?)),
-            Stmt::Store(_) => stmt.clone(),
+            Stmt::Store(_) | Stmt::Instr(_) => stmt.clone(),
         })
     }
 
@@ -141,9 +146,7 @@ impl Tensors<'_> {
     ) -> Result<Stmt, LowerError> {
         let operands = found.operands.iter().map(|it| self.registers(it, block, at));
         let operands = operands.collect::<Result<Vec<_>, _>>()?;
-        let place = operands[0].clone();
-        let operands = operands.into_iter().map(Value::Load).collect();
-        Ok(Stmt::store(place, Value::Tensor(intrinsic, operands)))
+        Ok(instruction(TensorOp { intrinsic, place: operands[0].clone(), operands }))
     }
 
     fn matrix_load(
@@ -196,7 +199,7 @@ impl Tensors<'_> {
         }
         let lanes = u32::try_from(width).unwrap_or(1);
         let rows = Access { buffer: from.buffer.clone(), indices, lanes };
-        Ok(Stmt::store(place, Value::Tensor(intrinsic, vec![Value::Load(rows)])))
+        Ok(instruction(TensorOp { intrinsic, place, operands: vec![rows] }))
     }
 
     /// The registers of a lane that a tile of a fragment is in.
@@ -240,7 +243,7 @@ impl Tensors<'_> {
             Stmt::Seq(stmts) => {
                 Stmt::Seq(stmts.iter().map(|it| self.rewritten(it, block, at, failed)).collect())
             }
-            Stmt::Block(_) => stmt.clone(),
+            Stmt::Block(_) | Stmt::Instr(_) => stmt.clone(),
             Stmt::Store(it) => {
                 let Store { place, value } = &**it;
                 let mut place_of = |access: &Access| self.in_lane(access, block, at, failed);

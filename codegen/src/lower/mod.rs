@@ -26,11 +26,11 @@ mod limits;
 mod live;
 mod lower_blocks;
 mod lower_tensors;
-pub(crate) mod marks;
+mod marks;
 mod mechanism;
 mod merge_shared;
 mod names;
-pub(crate) mod note;
+mod note;
 mod parallel;
 mod place_allocs;
 mod plan;
@@ -117,7 +117,7 @@ pub(crate) struct Context {
     pub(crate) swizzles: IndexMap<Name, String>,
     /// What became of each pipeline, inner ones first.
     pub(crate) pipelines: Vec<PipelineReport>,
-    /// Whether pipelines are lowered with a [`note`] before each of their statements.
+    /// Whether pipelines are lowered with an [`Instr::Mark`](ir::Instr) before each of their statements.
     pub(crate) notes: bool,
 }
 
@@ -263,7 +263,7 @@ pub fn swizzles(func: &Func, target: &Target) -> Result<Vec<String>, LowerError>
     Ok(context.swizzles.into_values().collect())
 }
 
-/// The same with notes that tell where the statements of pipelines are.
+/// The same with marks that tell where the statements of pipelines are.
 pub(crate) fn lower_noted(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
     run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {}).map(explained)
 }

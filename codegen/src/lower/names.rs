@@ -15,13 +15,10 @@ pub(super) fn taken(dims: &[Name], ops: &[Op]) -> BTreeSet<Name> {
             Op::For(it) => {
                 out.insert(it.var.clone());
             }
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-                out.insert(place.buffer.clone());
-                value.each_load(&mut |access| {
-                    out.insert(access.buffer.clone());
-                });
-            }
-            Op::If(..) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+            Op::Instr(it) => it.each_access(&mut |access, _| {
+                out.insert(access.buffer.clone());
+            }),
+            Op::If(..) => {}
         });
     }
     out

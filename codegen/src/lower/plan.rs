@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Name, Op, Wait};
+use ir::{Instr, Name, Op, SyncKind, Wait};
 
 use super::{
     barriers::{Flow, Item},
@@ -50,20 +50,11 @@ impl Plan {
         let (order, waits) = chosen;
         let var = around.iter().rev().find_map(|op| match op {
             Op::For(it) => Some(it.var.clone()),
-            Op::Alloc(_)
-            | Op::If(..)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => None,
+            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
         });
         let mut ordered: Vec<Item> = order.into_iter().map(|at| items[at].clone()).collect();
         for (item, wait) in ordered.iter_mut().zip(waits) {
-            item.op = Op::Wait(wait);
+            item.op = Instr::Wait(wait).into();
         }
         Plan { items: ordered, barriers, var }
     }
@@ -79,8 +70,8 @@ impl Plan {
         let mut barriers = self.barriers.into_iter().peekable();
         for (at, item) in self.items.into_iter().enumerate() {
             if let Some((_, served)) = barriers.next_if(|it| it.0 == at) {
-                ops.push(Op::Comment(sentence(&served, self.var.as_ref())));
-                ops.push(Op::Barrier);
+                ops.push(Op::comment(sentence(&served, self.var.as_ref())));
+                ops.push(Instr::Barrier.into());
                 flow.then(&Flow::barrier());
             }
             flow.then(&item.flow);
@@ -186,22 +177,15 @@ fn hoisted(items: &[Item]) -> Option<(Vec<usize>, Vec<Wait>)> {
     let mut commits = 0;
     let mut countable = true;
     for (at, item) in items.iter().enumerate() {
-        match &item.op {
-            Op::Wait(wait) if countable && wait.in_flight >= commits => {
+        match item.op.instr().and_then(Instr::sync) {
+            Some(SyncKind::Wait(wait)) if countable && wait.in_flight >= commits => {
                 front.push(at);
                 waits.push(Wait { in_flight: wait.in_flight - commits, ..wait.clone() });
                 continue;
             }
-            Op::Commit => commits += 1,
-            Op::For(_) | Op::If(..) => item.op.walk(&mut |op| countable &= !matches!(op, Op::Commit)),
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => {}
+            Some(SyncKind::Commit) => commits += 1,
+            Some(SyncKind::Wait(_) | SyncKind::Barrier) => {}
+            None => item.op.each_instr(&mut |it| countable &= it.sync() != Some(SyncKind::Commit)),
         }
         rest.push(at);
     }

@@ -95,7 +95,7 @@ fn staged(value: &Value) -> &Value {
         found
     };
     match value {
-        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Tensor(..) => value,
+        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) => value,
         Value::Cast(_, a) | Value::Unary(_, a) => staged(a),
         Value::Binary(_, a, b) => staged(if has_load(a) { a } else { b }),
     }
@@ -112,9 +112,7 @@ fn with_staged(value: &Value, new: &Value) -> Value {
         if found { with_staged(value, new) } else { value.clone() }
     };
     match value {
-        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Tensor(..) => {
-            new.clone()
-        }
+        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) => new.clone(),
         Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(inner(a))),
         Value::Unary(op, a) => Value::Unary(*op, Arc::new(inner(a))),
         Value::Binary(op, a, b) => Value::binary(*op, inner(a), inner(b)),
@@ -203,7 +201,7 @@ fn with_block(nest: &Stmt, block: &Block) -> Stmt {
             *it = Arc::new(block.clone());
             false
         }
-        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => true,
+        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,
     });
     nest
 }
@@ -219,7 +217,7 @@ fn renamed(nest: &Stmt, func: &Func, taken: &mut Vec<Name>) -> Stmt {
             Stmt::Loop(Arc::new(Loop { var, body, ..Loop::clone(it) }))
         }
         Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| renamed(it, func, taken)).collect()),
-        Stmt::Block(_) | Stmt::Store(_) => nest.clone(),
+        Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => nest.clone(),
     }
 }
 

@@ -5,10 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use ir::{Access, Alloc, For, ForKind, Index, Module, Name, Op, Scope, Target, Value};
+use ir::{Access, Alloc, For, ForKind, Index, Module, Name, Op, Scope, Target};
 
 use super::names;
-use crate::cfamily::each_access;
 
 /// On a CPU, replaces each local array whose every subscript is constant by one allocation for each group of lanes
 /// that is accessed as one, which the printer makes a variable.
@@ -65,10 +64,8 @@ impl Survey {
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.ops(body, is_parallel),
-                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
-                    each_access(op, &mut |access| self.access(access, is_parallel));
-                }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
+                Op::Alloc(_) => {}
             }
         }
     }
@@ -133,11 +130,7 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
         Op::If(cond, body) => {
             vec![Op::If(cond.clone(), body.iter().flat_map(|op| rewrite(op, groups)).collect())]
         }
-        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-            let value = value.map_loads(&mut |it| Value::Load(moved(it, groups)));
-            vec![op.with_assignment(moved(place, groups), value)]
-        }
-        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => vec![op.clone()],
+        Op::Instr(it) => vec![it.map_accesses(&mut |it| moved(it, groups)).into()],
     }
 }
 

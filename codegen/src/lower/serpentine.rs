@@ -38,7 +38,7 @@ fn turned(stmt: &Stmt, around: &mut Vec<Arc<Loop>>) -> Stmt {
             Stmt::Loop(Arc::new(new))
         }
         Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| turned(it, around)).collect()),
-        Stmt::Block(_) | Stmt::Store(_) => stmt.clone(),
+        Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => stmt.clone(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, DType, For, Kernel, Mechanism, Module, Name, Op, Scope, Target, Value, Wait, arith::Bounds,
-    pipeline::PipelineError,
+    Access, DType, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value, Wait,
+    arith::Bounds, pipeline::PipelineError,
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 /// ```text
 /// A_shared[t] <- A[t]        // `A_shared` is copied at once: a thread copies 2 adjacent bytes at a time, …
 /// commit                ->   A_shared[t] = A[t]
-/// wait 0 // A_shared         barrier
+/// wait 0 for A_shared        barrier
 /// barrier
 /// ```
 ///
@@ -95,8 +95,8 @@ fn allocs(kernel: &Kernel) -> Vec<(Name, (DType, Scope))> {
 fn waited(kernel: &Kernel) -> BTreeSet<Name> {
     let mut out = BTreeSet::new();
     for op in &kernel.body {
-        op.walk(&mut |op| {
-            if let Op::Wait(it) = op {
+        op.each_instr(&mut |it| {
+            if let Some(SyncKind::Wait(it)) = it.sync() {
                 out.extend(it.buffers.iter().cloned());
             }
         });
@@ -117,7 +117,7 @@ impl Settler<'_> {
         let mut out: Vec<Op> = Vec::new();
         for op in ops {
             match op {
-                Op::Copy(place, value) => match self.judge(place, value) {
+                Op::Instr(Instr::AsyncCopy(place, value)) => match self.judge(place, value) {
                     Ok(()) => {
                         self.settled.copied.insert(place.buffer.clone());
                         out.push(op.clone());
@@ -125,9 +125,9 @@ impl Settler<'_> {
                     Err(reason) => {
                         if *self.target != Target::Cpu {
                             let text = format!("`{}` is copied at once: {reason}.", place.buffer);
-                            out.push(Op::Comment(text));
+                            out.push(Op::comment(text));
                         }
-                        out.push(Op::Store(place.clone(), value.clone()));
+                        out.push(Instr::Store(place.clone(), value.clone()).into());
                         self.settled.refused.entry(place.buffer.clone()).or_insert(reason);
                     }
                 },
@@ -139,16 +139,7 @@ impl Settler<'_> {
                     out.push(Op::For(Arc::new(For { body, ..For::clone(it) })));
                 }
                 Op::If(cond, body) => out.push(Op::If(cond.clone(), self.ops(body))),
-                Op::Alloc(_)
-                | Op::Store(..)
-                | Op::AtomicAdd(..)
-                | Op::Commit
-                | Op::Wait(_)
-                | Op::Barrier
-                | Op::Turn(_)
-                | Op::Comment(_) => {
-                    out.push(op.clone());
-                }
+                Op::Alloc(_) | Op::Instr(_) => out.push(op.clone()),
             }
         }
         out
@@ -179,35 +170,23 @@ impl Settler<'_> {
 /// The statements with waits for what is still copied only, and with no commits if nothing is.
 fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
     let op = |op: Op| match op {
-        Op::Commit => (!copied.is_empty()).then_some(op),
-        Op::Wait(it) => {
+        Op::Instr(Instr::Commit) => (!copied.is_empty()).then_some(op),
+        Op::Instr(Instr::Wait(it)) => {
             let buffers: Vec<_> = it.buffers.into_iter().filter(|it| copied.contains(it)).collect();
-            (!buffers.is_empty()).then_some(Op::Wait(Wait { buffers, ..it }))
+            (!buffers.is_empty()).then_some(Instr::Wait(Wait { buffers, ..it }).into())
         }
-        Op::For(it) => {
-            let it = Arc::unwrap_or_clone(it);
-            let was_empty = it.body.is_empty();
-            let body = with_waits(it.body, copied);
-            (was_empty || !body.is_empty()).then(|| Op::For(Arc::new(For { body, ..it })))
+        Op::For(_) | Op::If(..) => {
+            let was_empty = op.children().is_empty();
+            let op = op.map_children(&mut |body| with_waits(body, copied));
+            (was_empty || !op.children().is_empty()).then_some(op)
         }
-        Op::If(cond, body) => {
-            let was_empty = body.is_empty();
-            let body = with_waits(body, copied);
-            (was_empty || !body.is_empty()).then_some(Op::If(cond, body))
-        }
-        Op::Alloc(_)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::AtomicAdd(..)
-        | Op::Barrier
-        | Op::Turn(_)
-        | Op::Comment(_) => Some(op),
+        Op::Alloc(_) | Op::Instr(_) => Some(op),
     };
     let mut out: Vec<Op> = Vec::new();
     for op in ops.into_iter().filter_map(op) {
         match (out.last_mut(), op) {
             // Nothing happens between the two: the one for more groups is enough.
-            (Some(Op::Wait(last)), Op::Wait(it)) => {
+            (Some(Op::Instr(Instr::Wait(last))), Op::Instr(Instr::Wait(it))) => {
                 last.in_flight = last.in_flight.min(it.in_flight);
                 let new: Vec<_> = it.buffers.into_iter().filter(|it| !last.buffers.contains(it)).collect();
                 last.buffers.extend(new);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ir::{Access, For, Index, Less, Module, Op, Target, Turn, Value};
+use ir::{Access, For, Index, Instr, Less, Module, Op, Target, Value};
 use ir::{arith::Bounds, arith::cheapest};
 
 use super::kernel_bounds;
@@ -70,17 +70,15 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
-            Op::Store(ref place, ref value)
-            | Op::Copy(ref place, ref value)
-            | Op::AtomicAdd(ref place, ref value) => {
-                let (place, value) = (self.access(place), self.value(value));
-                vec![op.with_assignment(place, value)]
-            }
-            Op::Turn(it) => {
-                let (turn, count) = (self.index(&it.turn), self.index(&it.count));
-                vec![Op::Turn(Turn { counter: self.access(&it.counter), turn, count, ..it })]
-            }
-            leaf @ (Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_)) => vec![leaf],
+            Op::Instr(it) => vec![self.instr(&it).into()],
+            Op::Alloc(_) => vec![op],
+        }
+    }
+
+    fn instr(&mut self, it: &Instr) -> Instr {
+        match it.assignment() {
+            Some((place, value)) => it.with_assignment(self.access(place), self.value(value)),
+            None => it.map_indices(&mut |it| self.index(it)),
         }
     }
 
@@ -114,7 +112,7 @@ impl Simplifier {
     }
 
     fn access(&mut self, access: &Access) -> Access {
-        Access { indices: access.indices.iter().map(|it| self.index(it)).collect(), ..access.clone() }
+        access.map_indices(&mut |it| self.index(it))
     }
 
     fn value(&mut self, value: &Value) -> Value {
@@ -126,9 +124,6 @@ impl Simplifier {
             Value::Unary(op, a) => Value::Unary(*op, Arc::new(self.value(a))),
             Value::Binary(op, a, b) => Value::binary(*op, self.value(a), self.value(b)),
             Value::Select(cond, a, b) => self.select(cond, a, b),
-            Value::Tensor(it, operands) => {
-                Value::Tensor(it, operands.iter().map(|it| self.value(it)).collect())
-            }
         }
     }
 

@@ -154,23 +154,39 @@ impl<'a> Walk<'a> {
             Stmt::Block(it) => self.block(it),
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it)),
             Stmt::Store(it) => {
-                let mut mentions = BTreeSet::new();
-                let mut loads = Vec::new();
-                let indices = &mut |index: &Index| {
-                    self.resolve(index).each_var(&mut |name| {
-                        mentions.insert(name.clone());
-                    });
-                };
-                it.place.indices.iter().for_each(&mut *indices);
-                it.value.each_index(indices);
-                let around = self.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]).chain(&self.reduces);
-                around.for_each(|it| mentions.extend(it.vars()));
-                it.value.each_load(&mut |access| loads.push(&access.buffer));
-                let assignment = Assignment { mentions, loads, into: &it.place.buffer };
-                it.value.each_load(&mut |access| self.site(access, false, &assignment));
-                self.site(&it.place, true, &assignment);
+                let mut indices: Vec<_> = it.place.indices.iter().collect();
+                it.value.each_index(&mut |it| indices.push(it));
+                self.accesses(stmt, indices);
+            }
+            Stmt::Instr(it) => {
+                let mut indices = vec![];
+                it.each_index(&mut |it| indices.push(it));
+                self.accesses(stmt, indices);
             }
         }
+    }
+
+    /// The accesses of a store or an instruction with these index expressions.
+    fn accesses(&mut self, stmt: &'a Stmt, indices: Vec<&Index>) {
+        let mut mentions = BTreeSet::new();
+        for index in indices {
+            self.resolve(index).each_var(&mut |name| {
+                mentions.insert(name.clone());
+            });
+        }
+        let around = self.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]).chain(&self.reduces);
+        around.for_each(|it| mentions.extend(it.vars()));
+        let (mut loads, mut into) = (Vec::new(), None);
+        stmt.each_access(&mut |access, mode| {
+            if mode.writes() {
+                into = Some(&access.buffer);
+            } else {
+                loads.push(&access.buffer);
+            }
+        });
+        let Some(into) = into else { return };
+        let assignment = Assignment { mentions, loads, into };
+        stmt.each_access(&mut |access, mode| self.site(access, mode.writes(), &assignment));
     }
 
     fn block(&mut self, block: &'a Block) {

@@ -104,11 +104,8 @@ fn one_kernel(func: &Func, target: &Target, buffer: &Name, scope: Scope) -> Resu
 /// The buffers that a statement touches.
 pub(crate) fn buffers_of(stmt: &Stmt) -> BTreeSet<Name> {
     let mut out = BTreeSet::new();
-    stmt.each_store(&mut |store| {
-        out.insert(store.place.buffer.clone());
-        store.value.each_load(&mut |it| {
-            out.insert(it.buffer.clone());
-        });
+    stmt.each_access(&mut |access, _| {
+        out.insert(access.buffer.clone());
     });
     out
 }

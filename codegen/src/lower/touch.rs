@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, arith::Bounds, axis_var};
+use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, SyncKind, arith::Bounds, axis_var};
 
 use super::flatten::strides;
 
@@ -73,8 +73,8 @@ impl<'a> Walk<'a> {
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
         let mut waited = BTreeSet::new();
         for op in &kernel.body {
-            op.walk(&mut |op| {
-                if let Op::Wait(it) = op {
+            op.each_instr(&mut |it| {
+                if let Some(SyncKind::Wait(it)) = it.sync() {
                     waited.extend(it.buffers.iter().cloned());
                 }
             });
@@ -113,9 +113,9 @@ impl<'a> Walk<'a> {
         bounds
     }
 
-    /// The touches of a store under the given loops and conditions: what it reads, then what it writes.
+    /// The touches of an instruction under the given loops and conditions: what it reads, then what it writes.
     pub(crate) fn touches(&self, op: &Op, around: &[Op]) -> Vec<Touch> {
-        let Some((place, value)) = op.assignment() else { return vec![] };
+        let Op::Instr(it) = op else { return vec![] };
         let mut vars = IndexMap::new();
         let mut conditions: Vec<Less> = Vec::new();
         let mut limits = Limits::new();
@@ -125,15 +125,7 @@ impl<'a> Walk<'a> {
                     vars.insert(it.var.clone(), it.extent.clone());
                 }
                 Op::If(all, _) => conditions.extend(all.iter().cloned()),
-                Op::Alloc(_)
-                | Op::Store(..)
-                | Op::Copy(..)
-                | Op::AtomicAdd(..)
-                | Op::Commit
-                | Op::Wait(_)
-                | Op::Barrier
-                | Op::Turn(_)
-                | Op::Comment(_) => {}
+                Op::Alloc(_) | Op::Instr(_) => {}
             }
         }
         for less in &conditions {
@@ -143,13 +135,13 @@ impl<'a> Walk<'a> {
             }
         }
         let mut out: Vec<Touch> = Vec::new();
-        let mut touch = |access: &Access, write| {
+        it.each_access(&mut |access, mode| {
             if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
                 let touch = Touch {
                     buffer: access.buffer.clone(),
                     indices: access.indices.clone(),
                     lanes: access.lanes,
-                    write,
+                    write: mode.writes(),
                     vars: vars.clone(),
                     conditions: conditions.clone(),
                     limits: limits.clone(),
@@ -158,9 +150,7 @@ impl<'a> Walk<'a> {
                     out.push(touch);
                 }
             }
-        };
-        value.each_load(&mut |access| touch(access, false));
-        touch(place, true);
+        });
         out
     }
 

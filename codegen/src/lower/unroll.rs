@@ -5,10 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use ir::{Alloc, For, ForKind, Index, Module, Name, Op, Scope, Target, Value};
+use ir::{Alloc, For, ForKind, Index, Module, Name, Op, Scope, Target};
 
 use super::names;
-use crate::cfamily::each_access;
 
 /// The most statements that a kernel may have when loops are written out.
 const MAX_STATEMENTS: i64 = 4096;
@@ -70,10 +69,8 @@ impl Survey {
                     self.loops.pop();
                 }
                 Op::If(_, body) => self.ops(body),
-                Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => {
-                    each_access(op, &mut |access| self.access(access));
-                }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access)),
+                Op::Alloc(_) => {}
             }
         }
     }
@@ -117,15 +114,7 @@ fn size(ops: &[Op], chosen: &BTreeSet<Name>) -> i64 {
         }
         Op::For(it) => size(&it.body, chosen).saturating_add(1),
         Op::If(_, body) => size(body, chosen).saturating_add(1),
-        Op::Alloc(_)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::AtomicAdd(..)
-        | Op::Commit
-        | Op::Wait(_)
-        | Op::Barrier
-        | Op::Turn(_)
-        | Op::Comment(_) => 1,
+        Op::Alloc(_) | Op::Instr(_) => 1,
     });
     sizes.fold(0, i64::saturating_add)
 }
@@ -151,15 +140,7 @@ impl Writer {
                 }
             }
             Op::If(cond, body) => vec![Op::If(cond, self.ops(body))],
-            leaf @ (Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_) | Op::Instr(_)) => vec![leaf],
         }
     }
 
@@ -171,15 +152,7 @@ impl Writer {
                 op.walk(&mut |op| match op {
                     Op::Alloc(ir::Alloc { name, .. }) => self.rename(name, &mut renamed),
                     Op::For(it) => self.rename(&it.var, &mut renamed),
-                    Op::If(..)
-                    | Op::Store(..)
-                    | Op::Copy(..)
-                    | Op::AtomicAdd(..)
-                    | Op::Commit
-                    | Op::Wait(_)
-                    | Op::Barrier
-                    | Op::Turn(_)
-                    | Op::Comment(_) => {}
+                    Op::If(..) | Op::Instr(_) => {}
                 });
             }
         }
@@ -209,9 +182,6 @@ fn rename(op: &Op, with: &BTreeMap<Name, Name>) -> Op {
             Op::For(Arc::new(For { var: new(&it.var), body, ..For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| rename(op, with)).collect()),
-        Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-            op.with_assignment(access(place), value.map_loads(&mut |it| Value::Load(access(it))))
-        }
-        Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => op.clone(),
+        Op::Instr(it) => it.map_accesses(&mut |it| access(it)).into(),
     }
 }

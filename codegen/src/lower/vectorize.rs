@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use ir::{DType, For, ForKind, Index, Module, Name, Op, Target, Value, arith::Bounds};
+use ir::{DType, For, ForKind, Index, Instr, Module, Name, Op, Target, Value, arith::Bounds};
 
 use super::{kernel_bounds, lanes::Lanes, names};
 
@@ -88,15 +88,7 @@ impl Vectorizer<'_> {
                 self.bounds = outside;
                 vec![Op::If(cond, body)]
             }
-            leaf @ (Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_) | Op::Instr(_)) => vec![leaf],
         }
     }
 
@@ -122,7 +114,7 @@ impl Vectorizer<'_> {
         let is_short = it.extent.as_int().is_some_and(|it| it <= MAX_WRITTEN_OUT);
         let kind = if is_short { ForKind::Unrolled } else { ForKind::Serial };
         vec![
-            Op::Comment(format!("`{}` does not become lanes: {reason}.", it.var)),
+            Op::comment(format!("`{}` does not become lanes: {reason}.", it.var)),
             self.inside(For { kind, ..it }),
         ]
     }
@@ -159,16 +151,16 @@ impl Vectorizer<'_> {
     fn widths(&self, it: &For) -> Vec<u32> {
         let mut bytes = 1;
         for op in &it.body {
-            op.walk(&mut |op| bytes = bytes.max(self.lane_bytes(op)));
+            op.each_instr(&mut |it| bytes = bytes.max(self.lane_bytes(it)));
         }
         let most = u32::try_from(vector_bytes(self.target) / bytes).unwrap_or(1);
         let widths = (1..=6).rev().map(|power| 1u32 << power).filter(|it| *it <= most);
         widths.filter(|width| self.bounds.divides(i64::from(*width), &it.extent)).collect()
     }
 
-    /// The size of the widest element that a statement moves, or on a CPU computes with.
-    fn lane_bytes(&self, op: &Op) -> usize {
-        let Some((place, value)) = op.assignment() else { return 1 };
+    /// The size of the widest element that an instruction moves, or on a CPU computes with.
+    fn lane_bytes(&self, it: &Instr) -> usize {
+        let Some((place, value)) = it.assignment() else { return 1 };
         let of = |name: &Name| self.types.get(name).map_or(4, |it| it.bytes());
         let mut bytes = of(&place.buffer);
         match self.target {
@@ -181,7 +173,7 @@ impl Vectorizer<'_> {
     fn computed_bytes(&self, value: &Value) -> usize {
         let own = value.dtype(&|name| self.types.get(name).copied()).map_or(4, DType::bytes);
         match value {
-            Value::Const(_) | Value::Load(_) | Value::Index(..) | Value::Tensor(..) => own,
+            Value::Const(_) | Value::Load(_) | Value::Index(..) => own,
             Value::Cast(_, a) => own.max(self.computed_bytes(a)),
             // The narrow floats compute in f32.
             Value::Unary(_, a) => own.max(4).max(self.computed_bytes(a)),

@@ -1,11 +1,10 @@
-//! Finds the statements of a pipeline in the lowered kernel by the notes there, and what stands between them.
+//! Finds the statements of a pipeline in the lowered kernel by the marks there, and what stands between them.
 
 use std::collections::BTreeMap;
 
-use ir::{Kernel, Name, Op, pipeline::Section};
+use ir::{Instr, Kernel, Mark, Name, Op, pipeline::Section};
 
 use super::{Barrier, Part, Sync, clock::Clock};
-use crate::lower::note::Note;
 
 /// A pipeline in a kernel.
 pub(super) struct Found<'a> {
@@ -88,7 +87,7 @@ struct Marked {
 
 /// Where a scan of a list stands.
 enum At {
-    /// Before the first note.
+    /// Before the first mark.
     Nowhere,
     /// In a statement of a step.
     In((Section, usize), usize),
@@ -114,23 +113,12 @@ impl<'a> Scan<'a, '_> {
             }
         }
         for op in ops {
-            match op {
-                Op::For(it) => {
-                    around.push(it.var.clone());
-                    self.list(&it.body, around);
-                    around.pop();
-                }
-                Op::If(_, body) => self.list(body, around),
-                Op::Alloc(_)
-                | Op::Store(..)
-                | Op::Copy(..)
-                | Op::AtomicAdd(..)
-                | Op::Commit
-                | Op::Wait(_)
-                | Op::Barrier
-                | Op::Turn(_)
-                | Op::Comment(_) => {}
+            let outside = around.len();
+            if let Op::For(it) = op {
+                around.push(it.var.clone());
             }
+            self.list(op.children(), around);
+            around.truncate(outside);
         }
     }
 
@@ -139,26 +127,20 @@ impl<'a> Scan<'a, '_> {
         let count = self.clock.components.len();
         for op in ops {
             let over = proof.take();
-            if let Op::Comment(text) = op {
-                match Note::parse(text) {
-                    Some(note) if note.var == self.clock.var => {
-                        let key = (note.section, note.step);
-                        let rank = note.component.map_or(count, |it| self.clock.rank(it));
-                        let new = || Seen {
-                            around: around.to_vec(),
-                            syncs: (0..=count).map(|_| vec![]).collect(),
-                            ops: vec![vec![]; count],
-                        };
-                        out.entry(key).or_insert_with(new).syncs[rank].append(&mut pending);
-                        at = if rank < count { At::In(key, rank) } else { At::After(key) };
-                    }
+            if let Op::Instr(Instr::Comment(text)) = op {
+                proof = Some(text.clone());
+                continue;
+            }
+            if let Op::Instr(Instr::Mark(mark)) = op {
+                if mark.var == self.clock.var {
+                    let rank = mark.component.map_or(count, |it| self.clock.rank(it));
+                    self.step(mark, around, out).syncs[rank].append(&mut pending);
+                    let key = (mark.section, mark.step);
+                    at = if rank < count { At::In(key, rank) } else { At::After(key) };
+                } else if !matches!(at, At::In(..)) {
                     // What stands before a statement of another pipeline is told there.
-                    Some(_) if !matches!(at, At::In(..)) => {
-                        pending.clear();
-                        at = At::Nowhere;
-                    }
-                    Some(_) => {}
-                    None => proof = Some(text.clone()),
+                    pending.clear();
+                    at = At::Nowhere;
                 }
                 continue;
             }
@@ -187,6 +169,21 @@ impl<'a> Scan<'a, '_> {
         }
     }
 
+    /// The step that a mark is in.
+    fn step<'o>(
+        &self,
+        mark: &Mark,
+        around: &[Name],
+        out: &'o mut BTreeMap<(Section, usize), Seen<'a>>,
+    ) -> &'o mut Seen<'a> {
+        let count = self.clock.components.len();
+        out.entry((mark.section, mark.step)).or_insert_with(|| Seen {
+            around: around.to_vec(),
+            syncs: (0..=count).map(|_| vec![]).collect(),
+            ops: vec![vec![]; count],
+        })
+    }
+
     /// What follows a step without a statement in between belongs to its end.
     fn finish(
         &self,
@@ -210,41 +207,40 @@ impl Marked {
     }
 }
 
-/// The commit, wait or barrier that a statement is, also under a condition.
+/// What a statement orders and does nothing else, also under a condition.
 fn syncs(op: &Op, over: Option<&String>) -> Vec<Marked> {
-    let one = |sync| vec![Marked { sync, proof: over.cloned().into_iter().collect() }];
     match op {
-        Op::Commit => one(Sync::Commit),
-        Op::Wait(it) => one(Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }),
-        Op::Barrier | Op::Turn(_) => one(Sync::Barrier { at: 0, inside: false }),
+        Op::Instr(it) => {
+            let sync = match it.sync() {
+                Some(ir::SyncKind::Commit) => Sync::Commit,
+                Some(ir::SyncKind::Wait(it)) => {
+                    Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }
+                }
+                Some(ir::SyncKind::Barrier) => Sync::Barrier { at: 0, inside: false },
+                None => return vec![],
+            };
+            vec![Marked { sync, proof: over.cloned().into_iter().collect() }]
+        }
         Op::If(_, body) => {
             let all: Vec<_> = body.iter().map(|op| syncs(op, None)).collect();
             if all.iter().any(Vec::is_empty) { vec![] } else { all.into_iter().flatten().collect() }
         }
-        Op::Alloc(_) | Op::For(_) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) | Op::Comment(_) => {
-            vec![]
-        }
+        Op::Alloc(_) | Op::For(_) => vec![],
     }
 }
 
 /// The barriers inside a statement, with the comments over them.
 fn inner(op: &Op) -> Vec<Marked> {
     let (mut out, mut proof) = (Vec::new(), None);
-    op.walk(&mut |op| match op {
-        Op::Comment(text) => proof = Note::parse(text).is_none().then(|| text.clone()),
-        Op::Barrier | Op::Turn(_) => {
-            let sync = Sync::Barrier { at: 0, inside: true };
-            out.push(Marked { sync, proof: proof.take().into_iter().collect() });
-        }
-        Op::Alloc(_)
-        | Op::For(_)
-        | Op::If(..)
-        | Op::Store(..)
-        | Op::Copy(..)
-        | Op::AtomicAdd(..)
-        | Op::Commit
-        | Op::Wait(_) => {
-            proof = None;
+    op.walk(&mut |op| {
+        let over = proof.take();
+        match op {
+            Op::Instr(Instr::Comment(text)) => proof = Some(text.clone()),
+            Op::Instr(it) if it.sync() == Some(ir::SyncKind::Barrier) => {
+                let sync = Sync::Barrier { at: 0, inside: true };
+                out.push(Marked { sync, proof: over.into_iter().collect() });
+            }
+            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {}
         }
     });
     out

@@ -10,12 +10,12 @@ mod moved;
 mod occupancy;
 mod ring;
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use ir::{For, Func, Kernel, Module, Name, Op, Scope, Target};
+use ir::{Func, Instr, Kernel, Module, Name, Op, Scope, Target};
 use serde::{Serialize, Serializer};
 
-use crate::lower::{LowerError, PipelineReport, lower_noted, note::Note};
+use crate::lower::{LowerError, PipelineReport, lower_noted};
 use clock::Clock;
 use find::Found;
 pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
@@ -214,53 +214,32 @@ pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>)
     let mut order: Vec<_> = (0..out.len()).map(|at| (depth(&out, &out[at]), at)).collect();
     order.sort_unstable();
     for kernel in &mut module.kernels {
-        kernel.body = without_notes(std::mem::take(&mut kernel.body));
+        kernel.body = without_marks(std::mem::take(&mut kernel.body));
     }
     Ok((module, order.into_iter().map(|(_, at)| out[at].clone()).collect()))
 }
 
-/// The statements as they are without notes: what stands under the same conditions on both sides of one stands together.
-fn without_notes(ops: Vec<Op>) -> Vec<Op> {
+/// The statements as they are without marks: what stands under the same conditions on both sides of one stands together.
+fn without_marks(ops: Vec<Op>) -> Vec<Op> {
     let mut out: Vec<Op> = Vec::new();
-    let mut after_note = false;
+    let mut after_mark = false;
     for op in ops {
-        let op = match op {
-            Op::Comment(text) if Note::parse(&text).is_some() => {
-                after_note = true;
-                continue;
-            }
-            Op::For(it) => {
-                let it = Arc::unwrap_or_clone(it);
-                let body = without_notes(it.body);
-                if body.is_empty() {
-                    continue;
-                }
-                Op::For(Arc::new(For { body, ..it }))
-            }
-            Op::If(conditions, body) => {
-                let body = without_notes(body);
-                if body.is_empty() {
-                    continue;
-                }
-                Op::If(conditions, body)
-            }
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Barrier
-            | Op::Turn(_)
-            | Op::Comment(_) => op,
-        };
+        if matches!(op, Op::Instr(Instr::Mark(_))) {
+            after_mark = true;
+            continue;
+        }
+        let is_leaf = op.children().is_empty();
+        let op = op.map_children(&mut without_marks);
+        if !is_leaf && op.children().is_empty() {
+            continue;
+        }
         match (out.last_mut(), op) {
-            (Some(Op::If(known, body)), Op::If(conditions, more)) if after_note && *known == conditions => {
+            (Some(Op::If(known, body)), Op::If(conditions, more)) if after_mark && *known == conditions => {
                 body.extend(more);
             }
             (_, op) => out.push(op),
         }
-        after_note = false;
+        after_mark = false;
     }
     out
 }

@@ -60,11 +60,11 @@ impl Traffic<'_> {
                 it.body.iter().for_each(|op| self.op(op, times));
             }
             Op::If(_, body) => body.iter().for_each(|op| self.op(op, times)),
-            Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
-                value.each_load(&mut |it| add(&mut self.reads, self.memory, it, times));
-                add(&mut self.writes, self.memory, place, times);
-            }
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+            Op::Instr(it) if it.sync().is_none() => it.each_access(&mut |access, mode| {
+                let to = if mode.writes() { &mut self.writes } else { &mut self.reads };
+                add(to, self.memory, access, times);
+            }),
+            Op::Alloc(_) | Op::Instr(_) => {}
         }
     }
 }

@@ -94,7 +94,7 @@ pub fn without_pipelines(func: &Func) -> Func {
             Stmt::Block(it) if KEYS.iter().any(|key| it.annotations.contains_key(*key)) => {
                 Arc::make_mut(it).annotations.retain(|key, _| !KEYS.contains(&key.as_str()));
             }
-            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) => {}
+            Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
         }
         true
     });

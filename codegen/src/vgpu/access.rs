@@ -140,10 +140,6 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// An assignment of some lanes: first all values, then all side effects.
     pub(crate) fn store(&mut self, site: u32, place: &'p Place, value: &'p ValueCode, mask: Mask) {
-        if let ValueCode::Tensor(it) = value {
-            self.tensor(site, place, it, mask);
-            return;
-        }
         if place.lanes == 1 {
             let mut values = [0.0; WARP];
             self.value(site, value, 0, mask, &mut values);

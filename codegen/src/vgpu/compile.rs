@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Kernel, Less, Literal, Module, Name, Op, Scope as Space, ThreadAxis, Turn, Value,
-    axis_var,
-    intrin::{Instruction, Intrinsic},
-    number,
+    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Scope as Space, TensorOp,
+    ThreadAxis, Turn, Value, axis_var, intrin::Instruction, number,
 };
 
 use super::{
@@ -147,18 +145,22 @@ impl Compiler<'_> {
         let mut out = Vec::new();
         for op in ops {
             self.line += 1;
-            match op {
-                Op::Comment(text) => self.line += text.lines().count().saturating_sub(1),
-                _ => out.push(self.op(op)?),
-            }
+            out.extend(self.op(op)?);
         }
         self.visible.truncate(outside);
         Ok(out)
     }
 
-    fn op(&mut self, op: &Op) -> Result<Code, VgpuError> {
+    /// What a statement does; nothing for remarks.
+    fn op(&mut self, op: &Op) -> Result<Option<Code>, VgpuError> {
+        if let Op::Instr(it) = op
+            && it.is_remark()
+        {
+            self.line += it.to_string().lines().count().saturating_sub(1);
+            return Ok(None);
+        }
         let site = self.site();
-        Ok(match op {
+        Ok(Some(match op {
             Op::Alloc(it) => {
                 let len = usize::try_from(it.len).unwrap_or(0);
                 // What is global here is private memory of one thread, only larger.
@@ -190,22 +192,27 @@ impl Compiler<'_> {
                 let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
                 Code::If(Box::new(IfCode { site, cond, body, meets, converges }))
             }
-            Op::Store(place, value) => {
-                let (mut place, value) = (self.place(place, true)?, self.value(value)?.0);
-                if let ValueCode::Tensor(_) = value {
-                    place.align = align::REGISTER;
-                }
-                Code::Store(site, place, value)
-            }
-            Op::Copy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
-            Op::AtomicAdd(place, value) => {
+            Op::Instr(it) => return self.instr(site, it),
+        }))
+    }
+
+    fn instr(&mut self, site: u32, it: &Instr) -> Result<Option<Code>, VgpuError> {
+        Ok(Some(match it {
+            Instr::Store(place, value) => Code::Store(site, self.place(place, true)?, self.value(value)?.0),
+            Instr::AsyncCopy(place, value) => Code::Copy(site, self.place(place, true)?, self.copy(value)?),
+            Instr::AtomicAdd(place, value) => {
                 Code::AtomicAdd(site, self.place(place, true)?, self.value(value)?.0)
             }
-            Op::Turn(it) => Code::Turn(Box::new(self.turn(site, it)?)),
-            Op::Commit => Code::Commit,
-            Op::Wait(it) => Code::Wait(it.in_flight as usize),
-            Op::Barrier | Op::Comment(_) => Code::Barrier,
-        })
+            Instr::Tensor(it) => {
+                let place = Place { align: align::REGISTER, ..self.place(&it.place, true)? };
+                Code::Tensor(site, place, Box::new(self.tensor(it)?))
+            }
+            Instr::Turn(it) => Code::Turn(Box::new(self.turn(site, it)?)),
+            Instr::Commit => Code::Commit,
+            Instr::Wait(it) => Code::Wait(it.in_flight as usize),
+            Instr::Barrier => Code::Barrier,
+            Instr::Mark(_) | Instr::Comment(_) => return Ok(None),
+        }))
     }
 
     fn copy(&mut self, value: &Value) -> Result<CopyCode, VgpuError> {
@@ -219,8 +226,7 @@ impl Compiler<'_> {
             | Value::Index(..)
             | Value::Cast(..)
             | Value::Unary(..)
-            | Value::Binary(..)
-            | Value::Tensor(..) => CopyCode::Value(self.value(value)?.0),
+            | Value::Binary(..) => CopyCode::Value(self.value(value)?.0),
         })
     }
 
@@ -275,12 +281,8 @@ impl Compiler<'_> {
         Ok(Place { buffer, index, lanes: access.lanes, align, counted })
     }
 
-    /// An intrinsic, whose operands are places.
-    fn tensor(
-        &mut self,
-        intrinsic: &'static Intrinsic,
-        operands: &[Value],
-    ) -> Result<(ValueCode, DType), VgpuError> {
+    /// An intrinsic at work.
+    fn tensor(&mut self, TensorOp { intrinsic, operands, .. }: &TensorOp) -> Result<TensorCode, VgpuError> {
         let wanted = match intrinsic.instruction {
             Instruction::Mma { .. } => 3,
             Instruction::Ldmatrix { .. } => 1,
@@ -288,23 +290,18 @@ impl Compiler<'_> {
         };
         let kernel = &self.kernel.name;
         let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: intrinsic.name };
-        let places = operands.iter().map(|it| match it {
-            Value::Load(it) => Some(it),
-            _ => None,
-        });
-        let places: Vec<&Access> = places.collect::<Option<_>>().ok_or_else(error)?;
-        if places.len() != wanted || wanted == 0 {
+        if operands.len() != wanted || wanted == 0 {
             return Err(error());
         }
         let align = align::of_operand(intrinsic.instruction);
         let operand = |it| Ok(Place { align, ..self.place(it, false)? });
-        let operands = places.into_iter().map(operand).collect::<Result<Vec<_>, _>>()?;
+        let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
         let dtype = self.buffers[operands[0].buffer].dtype;
         // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.
         if !intrinsic.types.is_empty() && !intrinsic.types.contains(&dtype) {
             return Err(VgpuError::Tensor { kernel: self.kernel.name.clone(), intrinsic: intrinsic.name });
         }
-        Ok((ValueCode::Tensor(TensorCode::new(intrinsic, operands, dtype)), dtype))
+        Ok(TensorCode::new(intrinsic, operands, dtype))
     }
 
     fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {
@@ -333,7 +330,6 @@ impl Compiler<'_> {
                 let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
                 (ValueCode::Select(cond, Box::new([a, b])), dtype)
             }
-            Value::Tensor(intrinsic, operands) => self.tensor(intrinsic, operands)?,
         })
     }
 }
@@ -350,15 +346,15 @@ mod tests {
     /// Sites must count lines as the printer prints them.
     #[test]
     fn sites_know_their_lines() {
-        let store = Op::Store(
+        let store = Op::Instr(Instr::Store(
             Access::new(&"X".into(), vec![Index::int(0)]),
             Value::load(&"X".into(), vec![Index::int(1)]),
-        );
+        ));
         let inner = Op::For(Arc::new(For {
             var: "i".into(),
             extent: Index::int(4),
             kind: ForKind::Serial,
-            body: vec![Op::Comment("two\nlines".to_owned()), store.clone(), Op::Barrier],
+            body: vec![Op::comment("two\nlines"), store.clone(), Op::Instr(Instr::Barrier)],
         }));
         let kernel = Kernel {
             name: "k".into(),
@@ -375,8 +371,8 @@ mod tests {
                     align: ir::Alloc::ALIGN,
                 }),
                 inner,
-                Op::Comment("one".to_owned()),
-                Op::If(vec![], vec![Op::Commit]),
+                Op::comment("one"),
+                Op::If(vec![], vec![Op::Instr(Instr::Commit)]),
                 store,
             ],
         };

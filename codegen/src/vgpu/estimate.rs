@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use ir::{Module, Name, Op};
+use ir::{Instr, Module, Name, Op};
 
 /// About how many assignments a program makes, each thread and each element counted: what the time of a run depends
 /// on. Conditions count as true, and extents that depend on other loops as in the first iteration of those.
@@ -26,6 +26,13 @@ fn size(extent: &ir::Index, known: &HashMap<Name, i64>) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
+/// How many elements an instruction assigns.
+fn written(it: &Instr) -> u64 {
+    let mut lanes = 0;
+    it.each_access(&mut |access, mode| lanes += if mode.writes() { u64::from(access.lanes) } else { 0 });
+    lanes
+}
+
 fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
     let mut total: u64 = 0;
     for op in ops {
@@ -36,8 +43,8 @@ fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
                 trips.saturating_mul(steps(&it.body, known))
             }
             Op::If(_, body) => steps(body, known),
-            Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => u64::from(place.lanes),
-            Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => 0,
+            Op::Instr(it) => written(it),
+            Op::Alloc(_) => 0,
         });
     }
     total

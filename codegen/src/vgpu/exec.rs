@@ -191,6 +191,7 @@ impl<'p> Machine<'p, '_, '_> {
                 | Code::Store(..)
                 | Code::Copy(..)
                 | Code::AtomicAdd(..)
+                | Code::Tensor(..)
                 | Code::Commit
                 | Code::Wait(_) => unreachable!("no barrier is inside"),
             }
@@ -290,6 +291,7 @@ impl<'p> Machine<'p, '_, '_> {
     /// Runs a list for some lanes of a warp.
     fn list(&mut self, code: &'p [Code], mask: Mask) {
         for it in code {
+            self.tally.steps += it.assigned() * u64::from(mask.count_ones());
             match it {
                 Code::Alloc(buffer) => self.forget(*buffer, mask),
                 Code::For(it) => self.for_alone(it, mask, &mut Self::list),
@@ -299,18 +301,10 @@ impl<'p> Machine<'p, '_, '_> {
                         self.list(&it.body, mask);
                     }
                 }
-                Code::Store(site, place, value) => {
-                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
-                    self.store(*site, place, value, mask);
-                }
-                Code::Copy(site, place, value) => {
-                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
-                    self.copy(*site, place, value, mask);
-                }
-                Code::AtomicAdd(site, place, value) => {
-                    self.tally.steps += u64::from(mask.count_ones() * place.lanes);
-                    self.atomic_add(*site, place, value, mask);
-                }
+                Code::Store(site, place, value) => self.store(*site, place, value, mask),
+                Code::Tensor(site, place, it) => self.tensor(*site, place, it, mask),
+                Code::Copy(site, place, value) => self.copy(*site, place, value, mask),
+                Code::AtomicAdd(site, place, value) => self.atomic_add(*site, place, value, mask),
                 Code::Commit => self.commit(mask),
                 Code::Wait(in_flight) => {
                     self.tally.waits += 1;

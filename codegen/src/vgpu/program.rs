@@ -74,6 +74,7 @@ pub(crate) enum Code {
     Barrier,
     AtomicAdd(u32, Place, ValueCode),
     Turn(Box<TurnCode>),
+    Tensor(u32, Place, Box<TensorCode>),
 }
 
 /// The beginning or the end of a block's turn. All indices are the same for all threads.
@@ -145,7 +146,6 @@ pub(crate) enum ValueCode {
     Unary(UnaryOp, DType, Box<ValueCode>),
     Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
     Select(Vec<LessCode>, Box<[ValueCode; 2]>),
-    Tensor(TensorCode),
 }
 
 impl Program {
@@ -166,18 +166,37 @@ impl Code {
             | Code::Store(..)
             | Code::Copy(..)
             | Code::AtomicAdd(..)
+            | Code::Tensor(..)
             | Code::Commit
             | Code::Wait(_) => false,
+        }
+    }
+
+    /// How many elements each thread assigns by itself.
+    pub(crate) fn assigned(&self) -> u64 {
+        match self {
+            Code::Store(_, place, _)
+            | Code::Copy(_, place, _)
+            | Code::AtomicAdd(_, place, _)
+            | Code::Tensor(_, place, _) => place.lanes.into(),
+            Code::Alloc(_)
+            | Code::For(_)
+            | Code::If(_)
+            | Code::Commit
+            | Code::Wait(_)
+            | Code::Barrier
+            | Code::Turn(_) => 0,
         }
     }
 
     /// Whether there is something in it that a warp does together.
     pub(crate) fn converges(&self) -> bool {
         match self {
-            Code::Store(_, _, value) => value.converges(),
+            Code::Tensor(..) => true,
             Code::For(it) => it.converges,
             Code::If(it) => it.converges,
             Code::Alloc(_)
+            | Code::Store(..)
             | Code::Copy(..)
             | Code::AtomicAdd(..)
             | Code::Commit

@@ -10,7 +10,7 @@ use super::{
     access::PARTIAL,
     exec::{Machine, Mask},
     index::WARP,
-    program::{Place, ValueCode},
+    program::Place,
     value::Lanes,
 };
 
@@ -153,11 +153,4 @@ impl Tile {
 
 fn size(it: i64) -> usize {
     usize::try_from(it).unwrap_or(0)
-}
-
-impl ValueCode {
-    /// Whether all lanes of a warp must come together for it.
-    pub(crate) fn converges(&self) -> bool {
-        matches!(self, ValueCode::Tensor(_))
-    }
 }

@@ -51,6 +51,7 @@ fn first_turn(code: &[Code]) -> Option<&TurnCode> {
         | Code::Store(..)
         | Code::Copy(..)
         | Code::AtomicAdd(..)
+        | Code::Tensor(..)
         | Code::Commit
         | Code::Wait(_)
         | Code::Barrier => None,

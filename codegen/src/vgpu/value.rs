@@ -42,8 +42,6 @@ impl<'p> Machine<'p, '_, '_> {
                     self.division_by_zero(site, lane);
                 }
             }
-            // It is the whole value of a store, which asks `tensor` for it.
-            ValueCode::Tensor(_) => out.fill(f64::NAN),
             ValueCode::Select(cond, operands) => {
                 let chosen = self.holds(cond, mask);
                 if chosen != 0 {

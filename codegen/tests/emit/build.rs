@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Alloc, Arch, Arg, BinaryOp, DType, For, ForKind, Index, Kernel, Less, Literal, Module, Name, Op,
-    Role, Scope, Target, ThreadAxis, Value,
+    Access, Alloc, Arch, Arg, BinaryOp, DType, For, ForKind, Index, Instr, Kernel, Less, Literal, Module,
+    Name, Op, Role, Scope, Target, ThreadAxis, Value,
 };
 use tilewright_codegen::lower;
 
@@ -26,7 +26,7 @@ pub(crate) fn load(buffer: &str, index: impl Into<Index>) -> Value {
 }
 
 pub(crate) fn store(buffer: &str, index: impl Into<Index>, value: Value) -> Op {
-    Op::Store(at(buffer, index), value)
+    Op::Instr(Instr::Store(at(buffer, index), value))
 }
 
 pub(crate) fn constant(dtype: DType, value: f64) -> Value {

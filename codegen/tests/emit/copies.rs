@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use ir::{DType, Module, Op, Scope, ThreadAxis, Value, Wait};
+use ir::{DType, Instr, Module, Op, Scope, ThreadAxis, Value, Wait};
 use tilewright_codegen::{
     device::{DeviceError, nvrtc},
     emit::emit,
@@ -29,27 +29,27 @@ fn async_pipeline(dtype: DType, lanes: i64, rows: Option<i64>) -> Module {
             None => value,
         };
         let place = at("A_shared", slot(step) + v("threadIdx_x") * lanes + v("l"));
-        vectorized("l", lanes, vec![Op::Copy(place, value)])
+        vectorized("l", lanes, vec![Op::Instr(Instr::AsyncCopy(place, value))])
     };
-    let wait = |in_flight| Op::Wait(Wait { in_flight, buffers: vec![n("A_shared")] });
+    let wait = |in_flight| Op::Instr(Instr::Wait(Wait { in_flight, buffers: vec![n("A_shared")] }));
     let read = |thread: ir::Index| load("A_shared", slot(v("k")) + thread * lanes + v("l"));
     let sum = add(read(v("threadIdx_x")), read((v("threadIdx_x") + 1).floor_mod(&32.into())));
     let out =
         vectorized("l", lanes, vec![store("C", (v("k") * 32 + v("threadIdx_x")) * lanes + v("l"), sum)]);
     let steady = vec![
         Op::If(vec![less(v("k"), 6)], vec![copy(v("k") + 2)]),
-        Op::Commit,
+        Op::Instr(Instr::Commit),
         wait(2),
-        Op::Barrier,
+        Op::Instr(Instr::Barrier),
         out,
-        Op::Barrier,
+        Op::Instr(Instr::Barrier),
     ];
     let body = vec![
         alloc("A_shared", dtype, 3 * 32 * lanes, Scope::Shared),
         copy(0.into()),
-        Op::Commit,
+        Op::Instr(Instr::Commit),
         copy(1.into()),
-        Op::Commit,
+        Op::Instr(Instr::Commit),
         serial("k", 8, steady),
         wait(0),
     ];
@@ -72,14 +72,15 @@ fn copies_where_nothing_is_write_zeros() {
 fn copies_of_a_written_out_loop_differ_by_constants() {
     let place = at("A_shared", v("r") * 32 + v("threadIdx_x") + (v("k").floor_mod(&2.into())) * 128);
     let value = load("A", v("k") * 128 + v("threadIdx_x") * 4 + v("r"));
-    let steady = vec![unrolled("r", 4, vec![Op::Copy(place, value)]), Op::Commit];
-    let wait = Op::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] });
+    let steady =
+        vec![unrolled("r", 4, vec![Op::Instr(Instr::AsyncCopy(place, value))]), Op::Instr(Instr::Commit)];
+    let wait = Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] }));
     let out = store("C", v("threadIdx_x"), load("A_shared", v("threadIdx_x")));
     let body = vec![
         alloc("A_shared", DType::F32, 256, Scope::Shared),
         serial("k", 8, steady),
         wait,
-        Op::Barrier,
+        Op::Instr(Instr::Barrier),
         out,
     ];
     let args = [("A", DType::F32, 1024.into()), ("C+", DType::F32, 32.into())];
@@ -149,7 +150,11 @@ fn copies(buffers: &[(&str, DType)], copy: &dyn Fn(&str, DType) -> Op, wait: &[&
         .collect();
     body.extend(buffers.iter().map(|(name, dtype)| copy(name, *dtype)));
     let buffers_waited = wait.iter().map(|it| n(it)).collect();
-    body.extend([Op::Commit, Op::Wait(Wait { in_flight: 0, buffers: buffers_waited }), Op::Barrier]);
+    body.extend([
+        Op::Instr(Instr::Commit),
+        Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: buffers_waited })),
+        Op::Instr(Instr::Barrier),
+    ]);
     let outputs: Vec<_> = buffers.iter().map(|(name, _)| format!("{name}_out+")).collect();
     body.extend(buffers.iter().map(|(name, _)| {
         store(
@@ -164,7 +169,7 @@ fn copies(buffers: &[(&str, DType)], copy: &dyn Fn(&str, DType) -> Op, wait: &[&
 }
 
 fn copy(name: &str, index: ir::Index) -> Op {
-    Op::Copy(at(&format!("{name}_shared"), index.clone()), load(name, index))
+    Op::Instr(Instr::AsyncCopy(at(&format!("{name}_shared"), index.clone()), load(name, index)))
 }
 
 fn settled(module: Module) -> String {
@@ -213,7 +218,7 @@ fn copies_that_are_no_instruction_are_stores() {
         (at("A_shared", t()), constant(DType::F32, 0.0)),
     ];
     let found = cases.map(|(place, value)| {
-        let copy = Op::Copy(place, value);
+        let copy = Op::Instr(Instr::AsyncCopy(place, value));
         let text = settled(copies(&[("A", DType::F32)], &|_, _| copy.clone(), &["A_shared"]));
         let line = text.lines().find(|it| it.contains("//")).expect("a comment says why").trim().to_owned();
         assert!(!text.contains("<-") && !text.contains("wait"), "{text}");

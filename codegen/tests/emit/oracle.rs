@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Access, DType, Index, Less, Module, Name, Op, Target, Value, number};
+use ir::{Access, DType, Index, Instr, Less, Module, Name, Op, Target, Value, number};
 
 /// The elements of every buffer, and the values of the variables.
 pub(crate) struct Memory {
@@ -61,14 +61,15 @@ impl Memory {
                         self.ops(body);
                     }
                 }
-                Op::Store(place, value) | Op::Copy(place, value) => {
+                Op::Instr(Instr::Store(place, value) | Instr::AsyncCopy(place, value)) => {
                     let values: Vec<_> = (0..place.lanes).map(|lane| self.value(value, lane).1).collect();
                     let at = self.offset(place);
                     let buffer = &mut self.buffers.get_mut(&place.buffer).unwrap().1;
                     buffer[at..at + values.len()].copy_from_slice(&values);
                 }
-                Op::AtomicAdd(..) | Op::Turn(_) => unreachable!("one thread runs these programs"),
-                Op::Commit | Op::Wait(_) | Op::Barrier | Op::Comment(_) => {}
+                Op::Instr(it) => {
+                    assert!(it.effects().accesses.is_empty(), "one thread runs these programs");
+                }
             }
         }
     }
@@ -113,7 +114,6 @@ impl Memory {
             Value::Select(cond, a, b) => {
                 self.value(if cond.iter().all(|it| self.holds(it)) { a } else { b }, lane)
             }
-            Value::Tensor(it, _) => unreachable!("`{}` is no program's of these tests", it.name),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Lowered programs as the passes before `flatten` leave them.
 
-use ir::{BinaryOp, DType, ForKind, Module, Op, Scope, ThreadAxis, UnaryOp, Value};
+use ir::{BinaryOp, DType, ForKind, Instr, Module, Op, Scope, ThreadAxis, UnaryOp, Value};
 use std::sync::Arc;
 
 use crate::build::*;
@@ -115,9 +115,9 @@ pub(crate) fn gpu_matmul(n: i64) -> Module {
     let step = store("C_local", place.clone(), add(load("C_local", place.clone()), product));
     let mut k_body = copy("A_shared", "A", a, "va");
     k_body.extend(copy("B_shared", "B", b, "vb"));
-    k_body.push(Op::Barrier);
+    k_body.push(Op::Instr(Instr::Barrier));
     k_body.push(unrolled("ki", bk, vec![unrolled("i", tm, vec![unrolled("j", tm, vec![step])])]));
-    k_body.push(Op::Barrier);
+    k_body.push(Op::Instr(Instr::Barrier));
     let init = store("C_local", v("i0") * tm + v("j0"), constant(F32, 0.0));
     let out = (v("blockIdx_y") * bm + ty * tm + v("i1")) * n + v("blockIdx_x") * bm + tx * tm + v("j1");
     let body = vec![

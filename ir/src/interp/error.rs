@@ -72,9 +72,9 @@ pub enum InterpError {
     /// An access to several adjacent elements, which only lowered programs have.
     #[error("{}: an access to {lanes} elements of `{buffer}`", place(block.as_ref()))]
     Lanes { buffer: Name, lanes: u32, block: Option<Name> },
-    /// An instruction of a warp, which only lowered programs have.
-    #[error("{}: the instruction `{intrinsic}`", place(block.as_ref()))]
-    Tensor { intrinsic: &'static str, block: Option<Name> },
+    /// An instruction of a kernel, which only lowered programs have.
+    #[error("{}: the instruction `{name}`", place(block.as_ref()))]
+    Instruction { name: &'static str, block: Option<Name> },
     /// An access outside a buffer.
     #[error("{site}: {} {buffer}{index:?}, outside its shape {shape:?}", if *write { "writes" } else { "reads" })]
     OutOfBounds { buffer: Name, index: Vec<i64>, shape: Vec<usize>, write: bool, site: Site },
@@ -116,7 +116,7 @@ crate::codes!(InterpError {
     Types = 501,
     NotFloat = 501,
     Lanes = 501,
-    Tensor = 501,
+    Instruction = 501,
     OutOfBounds = 501,
     Unwritten = 501,
     OutsideDomain = 501,

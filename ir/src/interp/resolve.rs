@@ -73,6 +73,9 @@ impl<'a> Resolver<'a> {
                 stmts.iter().map(|it| self.stmt(it)).collect::<Result<_, _>>().map(StmtCode::Seq)
             }
             Stmt::Store(it) => self.store(it).map(|(place, value)| StmtCode::Store(place, value)),
+            // One after the other, nobody has anything to wait for.
+            Stmt::Instr(it) if it.effects().accesses.is_empty() => Ok(StmtCode::Seq(vec![])),
+            Stmt::Instr(it) => Err(InterpError::Instruction { name: it.word(), block: self.block.clone() }),
         }
     }
 
@@ -179,9 +182,6 @@ impl<'a> Resolver<'a> {
                 let ((a, dtype), (b, other)) = (self.value(a)?, self.value(b)?);
                 self.expect(dtype, other)?;
                 Ok((ValueCode::Select(conditions, Box::new([a, b])), dtype))
-            }
-            Value::Tensor(it, _) => {
-                Err(InterpError::Tensor { intrinsic: it.name, block: self.block.clone() })
             }
         }
     }

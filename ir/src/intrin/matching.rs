@@ -100,7 +100,7 @@ fn nest(body: &Stmt) -> Option<(Vec<(&Name, &Index)>, &Store)> {
                 at = &it.body;
             }
             Stmt::Store(it) => return Some((loops, it)),
-            Stmt::Block(_) | Stmt::Seq(_) => return None,
+            Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => return None,
         }
     }
 }
@@ -242,8 +242,7 @@ impl Unify<'_> {
                 | Value::Cast(..)
                 | Value::Unary(..)
                 | Value::Binary(..)
-                | Value::Select(..)
-                | Value::Tensor(..),
+                | Value::Select(..),
                 _,
             ) => false,
         }

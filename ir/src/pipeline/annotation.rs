@@ -83,14 +83,14 @@ pub struct Slot<'a> {
 pub fn components<'a>(it: &'a Loop, in_parts: &dyn Fn(&Loop) -> bool) -> Vec<Slot<'a>> {
     let stmts: Vec<&Stmt> = match &it.body {
         Stmt::Seq(stmts) => stmts.iter().collect(),
-        other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_)) => vec![other],
+        other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_)) => vec![other],
     };
     let slots = stmts.into_iter().flat_map(|stmt| match stmt {
         Stmt::Loop(inner) if is_pipeline(inner) && in_parts(inner) => {
             let parts = part_names(&inner.var).into_iter().enumerate();
             parts.map(|(part, name)| Slot { stmt, part: Some(part), names: vec![name] }).collect()
         }
-        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) => {
+        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {
             let names = stmt.blocks().iter().map(|it: &&Block| it.name.clone()).collect();
             vec![Slot { stmt, part: None, names }]
         }

@@ -118,7 +118,7 @@ impl<'a> Expander<'a> {
                 let stmts = stmts.iter().map(|it| self.stmt(it, around)).collect::<Result<Vec<_>, _>>()?;
                 Ok(Stmt::seq(stmts))
             }
-            Stmt::Block(_) | Stmt::Store(_) => Ok(stmt.clone()),
+            Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => Ok(stmt.clone()),
         }
     }
 

@@ -108,7 +108,7 @@ impl Writer {
                 Stmt::Block(Arc::new(Block { name, init, body, ..Block::clone(it) }))
             }
             Stmt::Seq(stmts) => Stmt::Seq(stmts.iter().map(|it| self.renamed(it)).collect()),
-            Stmt::Store(_) => stmt.clone(),
+            Stmt::Store(_) | Stmt::Instr(_) => stmt.clone(),
         }
     }
 
@@ -150,7 +150,7 @@ fn guard(stmt: &mut Stmt, guards: &[Less]) {
             Arc::make_mut(it).guards.extend(guards.iter().cloned());
             false
         }
-        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) => true,
+        Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,
     });
 }
 

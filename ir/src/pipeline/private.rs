@@ -62,7 +62,7 @@ fn is_one_store(body: &Stmt) -> bool {
     match body {
         Stmt::Store(_) => true,
         Stmt::Loop(it) => surely_runs(it) && is_one_store(&it.body),
-        Stmt::Block(_) | Stmt::Seq(_) => false,
+        Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => false,
     }
 }
 
@@ -178,6 +178,7 @@ impl Trace<'_> {
             Stmt::Seq(stmts) => stmts.iter().all(|it| self.stmt(it)),
             Stmt::Block(_) => self.block(stmt),
             Stmt::Store(_) => true,
+            Stmt::Instr(_) => false,
         }
     }
 

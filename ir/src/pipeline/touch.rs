@@ -32,7 +32,7 @@ fn walk(stmt: &Stmt, loops: &mut Vec<(Name, Index)>, out: &mut Vec<Touch>) {
         }
         Stmt::Seq(stmts) => stmts.iter().for_each(|it| walk(it, loops, out)),
         Stmt::Block(block) => block_touches(block, loops, out),
-        Stmt::Store(_) => {}
+        Stmt::Store(_) | Stmt::Instr(_) => {}
     }
 }
 
@@ -77,7 +77,7 @@ impl<'a> Inside<'a> {
                 self.loops.pop();
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it, conditions)),
-            Stmt::Block(_) => {}
+            Stmt::Block(_) | Stmt::Instr(_) => {}
             Stmt::Store(store) => {
                 let mut found = Vec::new();
                 let mut add = |access: &Access, write: bool, chosen: &[Less]| {
@@ -119,6 +119,5 @@ fn loads(value: &Value, chosen: &mut Vec<Less>, f: &mut dyn FnMut(&Access, &[Les
             chosen.truncate(outside);
             loads(b, chosen, f);
         }
-        Value::Tensor(_, operands) => operands.iter().for_each(|it| loads(it, chosen, f)),
     }
 }

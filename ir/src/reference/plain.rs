@@ -120,7 +120,7 @@ fn add_stages<'f>(
             stages[buffer] = Some(stage);
             Ok(())
         }
-        Stmt::Store(_) => {
+        Stmt::Store(_) | Stmt::Instr(_) => {
             Err(InterpError::NotPlain { block: None, reason: "a store stands outside of blocks" })
         }
     }

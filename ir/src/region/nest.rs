@@ -224,6 +224,6 @@ fn collect<'a>(func: &'a Func, stmt: &'a Stmt, around: &mut Vec<&'a Loop>, out: 
         }
         Stmt::Block(it) => out.push(Nest::new(func, it, around.clone())),
         Stmt::Seq(stmts) => stmts.iter().for_each(|it| collect(func, it, around, out)),
-        Stmt::Store(_) => {}
+        Stmt::Store(_) | Stmt::Instr(_) => {}
     }
 }

@@ -144,11 +144,6 @@ impl Display for Value {
                 value(f, b, right)
             }
             Value::Select(cond, a, b) => write!(f, "select({}, {a}, {b})", All(cond)),
-            Value::Tensor(it, operands) => {
-                write!(f, "{}(", it.name)?;
-                separated(f, ", ", operands)?;
-                f.write_str(")")
-            }
         }
     }
 }
@@ -166,8 +161,7 @@ fn value(f: &mut Formatter<'_>, it: &Value, least: Level) -> fmt::Result {
         | Value::Cast(..)
         | Value::Unary(..)
         | Value::Binary(BinaryOp::Min | BinaryOp::Max, ..)
-        | Value::Select(..)
-        | Value::Tensor(..) => Level::Atom,
+        | Value::Select(..) => Level::Atom,
     };
     if level < least { write!(f, "({it})") } else { write!(f, "{it}") }
 }

@@ -6,7 +6,7 @@ use super::{
     expr::{All, separated},
     print::Listing,
 };
-use crate::{Alloc, ForKind, Kernel, Module, Name, Op, Turn, TurnKind};
+use crate::{Alloc, ForKind, Instr, Kernel, Module, Op};
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -57,8 +57,7 @@ impl Listing {
     fn kernel(&mut self, depth: usize, kernel: &Kernel) {
         let axes = kernel.launch.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
         let axes = axes.collect::<Vec<_>>().join(", ");
-        let resident =
-            kernel.blocks_per_sm.map(|it| format!(" // {it} blocks a multiprocessor")).unwrap_or_default();
+        let resident = kernel.blocks_per_sm.map(|it| format!(" blocks_per_sm {it}")).unwrap_or_default();
         let launch = if axes.is_empty() { axes } else { format!("<<<{axes}>>>") };
         let args = kernel.args.iter().map(|(name, written)| match written {
             true => format!("mut {name}"),
@@ -94,37 +93,13 @@ impl Listing {
                 self.line(depth, format_args!("if {}", All(cond)));
                 self.ops(depth + 1, body);
             }
-            Op::Store(place, value) => {
-                self.line(depth, format_args!("{place} = {value}"));
-            }
-            Op::Copy(place, value) => {
-                self.line(depth, format_args!("{place} <- {value}"));
-            }
-            Op::Commit => {
-                self.line(depth, format_args!("commit"));
-            }
-            Op::Wait(it) => {
-                let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
-                let buffers = if buffers.is_empty() { buffers } else { format!(" // {buffers}") };
-                self.line(depth, format_args!("wait {}{buffers}", it.in_flight));
-            }
-            Op::Barrier => {
-                self.line(depth, format_args!("barrier"));
-            }
-            Op::AtomicAdd(place, value) => {
-                self.line(depth, format_args!("{place} += {value}"));
-            }
-            Op::Turn(Turn { kind, counter, turn, count }) => {
-                let word = match kind {
-                    TurnKind::Acquire => "acquire",
-                    TurnKind::Release => "release",
-                };
-                self.line(depth, format_args!("{word} {counter} at {turn} of {count}"));
-            }
-            Op::Comment(text) => {
+            Op::Instr(Instr::Comment(text)) => {
                 for line in text.lines() {
                     self.line(depth, format_args!("// {line}"));
                 }
+            }
+            Op::Instr(it) => {
+                self.line(depth, format_args!("{it}"));
             }
         }
     }

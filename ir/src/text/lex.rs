@@ -116,6 +116,8 @@ pub(super) struct Line<'a> {
     pub(super) level: usize,
     /// The tokens, each with its first byte and the byte after it.
     pub(super) tokens: Vec<(Token<'a>, usize, usize)>,
+    /// What it says, if it is a comment and nothing else.
+    pub(super) comment: Option<&'a str>,
 }
 
 impl Line<'_> {
@@ -127,6 +129,13 @@ impl Line<'_> {
 
 /// The lines of a text that have tokens.
 pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, Failure> {
+    let mut out = lines_with_comments(text)?;
+    out.retain(|it| it.comment.is_none());
+    Ok(out)
+}
+
+/// The lines of a text that have tokens or are comments. How comments are indented is nobody's business.
+pub(super) fn lines_with_comments(text: &str) -> Result<Vec<Line<'_>>, Failure> {
     let mut out = Vec::new();
     let mut start = 0;
     for raw in text.split_inclusive('\n') {
@@ -136,7 +145,11 @@ pub(super) fn lines(text: &str) -> Result<Vec<Line<'_>>, Failure> {
             if !raw.starts_with(&" ".repeat(indent)) || indent % 2 != 0 {
                 return Err(Failure { at: start, kind: ParseErrorKind::Indentation });
             }
-            out.push(Line { level: indent / 2, tokens });
+            out.push(Line { level: indent / 2, tokens, comment: None });
+        } else if let Some(comment) = raw.trim().strip_prefix("//") {
+            let level = (raw.len() - raw.trim_start().len()) / 2;
+            let comment = Some(comment.strip_prefix(' ').unwrap_or(comment));
+            out.push(Line { level, tokens, comment });
         }
         start += raw.len();
     }

@@ -5,6 +5,7 @@
 //! of it but its comments.
 
 mod expr;
+mod instr;
 mod kernel;
 mod lex;
 mod literal;

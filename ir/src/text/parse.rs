@@ -6,11 +6,12 @@ use indexmap::{IndexMap, map::Entry};
 
 use super::{
     MAX_DEPTH,
+    instr::instr,
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
 };
 use crate::{
-    Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Less, Literal, Loop,
-    LoopKind, Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle, ThreadAxis, Value, XorSwizzle,
+    Annotation, Annotations, Block, Buffer, DType, Func, Index, Instr, Iter, IterKind, Layout, Less, Literal,
+    Loop, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Swizzle, ThreadAxis, Value, XorSwizzle,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -87,16 +88,14 @@ impl<'a> Parser<'a> {
         match (line.peek(), line.peek_second()) {
             (Some(Token::Word("for")), Some(Token::Word(_))) => self.for_loop(line, below),
             (Some(Token::Word("block")), Some(Token::Word(_))) => self.block(line, below),
-            (Some(Token::Word(_)), Some(Token::Sign("["))) => {
-                let place = line.access()?;
-                line.expect("=")?;
-                let value = line.value()?;
-                line.finish()?;
-                Ok(Stmt::Store(Arc::new(Store { place, value })))
-            }
             (Some(Token::Word("init")), None) => {
                 Err(line.expected("a statement (`init` is the first line in a block)"))
             }
+            (Some(Token::Word(_)), _) if role(&line).is_none() => match instr(&mut line)? {
+                Some(Instr::Store(place, value)) => Ok(Stmt::store(place, value)),
+                Some(it) => Ok(Stmt::Instr(Arc::new(it))),
+                None => Err(line.expected("`for`, `block` or a store")),
+            },
             _ if role(&line).is_some() => Err(line.expected("a statement (buffers come before statements)")),
             _ => Err(line.expected("`for`, `block` or a store")),
         }

@@ -6,7 +6,7 @@ use super::{
     MAX_DEPTH,
     lex::{Cursor, Failure, ParseErrorKind, Token},
 };
-use crate::{Access, BinaryOp, DType, Index, Less, Literal, UnaryOp, Value, intrin};
+use crate::{Access, BinaryOp, DType, Index, Less, Literal, UnaryOp, Value};
 
 /// A tree and its height: chains of operators grow as high as nested parentheses.
 struct Tall<T> {
@@ -239,12 +239,6 @@ impl Cursor<'_> {
 
     /// `word(…)`: a conversion, a function or a selection.
     fn call(&mut self, word: &str) -> Result<Tall<Value>, Failure> {
-        if let Some(intrinsic) = intrin::find(word) {
-            self.bump();
-            self.bump();
-            let operands = self.list(")", Cursor::value)?;
-            return self.grown(Value::Tensor(intrinsic, operands), 1);
-        }
         let binary = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
         let unary = UnaryOp::ALL.into_iter().find(|it| it.as_str() == word);
         let cast: Result<DType, ()> = word.parse();

@@ -1,6 +1,8 @@
-//! Parses the lowered form, so that tests can say what lowering would never make and people can change a kernel by
-//! hand. Comments are not read, and so neither is for which buffers a wait is there and how many blocks are wanted on
-//! a multiprocessor.
+//! Parses the lowered form, so that tests can say what lowering would never make, people can change a kernel by
+//! hand, and each pass can be started from a text.
+//!
+//! What is printed is read back as it was, comments on lines of their own among statements included. Other comments
+//! are not read.
 
 use std::sync::Arc;
 
@@ -8,17 +10,19 @@ use indexmap::IndexMap;
 
 use super::{
     MAX_DEPTH,
-    lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
+    instr::{WORDS, instr},
+    lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines_with_comments},
     parse::{dtype, role, scope},
 };
-use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis, Turn, TurnKind, Wait};
+use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis};
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
 /// mean nothing.
 pub fn parse_module(text: &str) -> Result<Module, ParseError> {
     let module = || {
-        let lines = lines(text)?;
-        let Some((first, rest)) = lines.split_first() else {
+        let lines = lines_with_comments(text)?;
+        let first = lines.iter().position(|it| it.comment.is_none()).unwrap_or(lines.len());
+        let Some((first, rest)) = lines[first..].split_first() else {
             let kind = ParseErrorKind::expected("`module`", "the end of the text".to_owned());
             return Err(Failure { at: text.len(), kind });
         };
@@ -44,6 +48,7 @@ impl<'a> Parser<'a> {
         line.finish()?;
 
         let mut args = IndexMap::new();
+        self.skip_comments();
         while let Some(line) = self.lines.first().filter(|it| it.level == 1) {
             let mut line = Cursor::new(line);
             let Some(role) = role(&line) else { break };
@@ -61,6 +66,7 @@ impl<'a> Parser<'a> {
                 return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
             }
             self.lines = &self.lines[1..];
+            self.skip_comments();
         }
         let mut kernels = vec![];
         while let Some((line, rest)) = self.lines.split_first() {
@@ -69,8 +75,15 @@ impl<'a> Parser<'a> {
             }
             self.lines = rest;
             kernels.push(self.kernel(Cursor::new(line))?);
+            self.skip_comments();
         }
         Ok(Module { name, dims, args, kernels })
+    }
+
+    /// Goes on to the next line that is more than a comment.
+    fn skip_comments(&mut self) {
+        let count = self.lines.iter().take_while(|it| it.comment.is_some()).count();
+        self.lines = &self.lines[count..];
     }
 
     fn kernel(&mut self, mut line: Cursor<'_>) -> Result<Kernel, Failure> {
@@ -93,15 +106,22 @@ impl<'a> Parser<'a> {
                 && line.eat_word("mut");
             Ok((line.name("a buffer")?, written))
         })?;
+        let resident = line.eat_word("blocks_per_sm");
+        let blocks_per_sm = if resident { Some(line.count::<u32>("how many blocks")?.into()) } else { None };
         line.finish()?;
         let args = args.into_iter().collect();
-        Ok(Kernel { name, args, launch, blocks_per_sm: None, body: self.body(2)? })
+        Ok(Kernel { name, args, launch, blocks_per_sm, body: self.body(2)? })
     }
 
     /// The statements at a level.
     fn body(&mut self, level: usize) -> Result<Vec<Op>, Failure> {
         let mut ops = Vec::new();
         while let Some(line) = self.lines.first().filter(|it| it.level >= level) {
+            if let Some(text) = line.comment {
+                ops.extend((line.level == level).then(|| Op::comment(text)));
+                self.lines = &self.lines[1..];
+                continue;
+            }
             if line.level > level {
                 return Err(Failure { at: line.start(), kind: ParseErrorKind::TooDeepLine });
             }
@@ -121,41 +141,27 @@ impl<'a> Parser<'a> {
             Some(Token::Word(word)) => *word,
             _ => return Err(line.expected("a statement")),
         };
-        if let Some(Token::Sign("[")) = line.peek_second() {
-            let place = line.access()?;
-            let (copies, adds) = (line.eat("<"), line.eat("+"));
-            line.expect(if copies { "-" } else { "=" })?;
-            let value = line.value()?;
-            line.finish()?;
-            return Ok(match (copies, adds) {
-                (true, _) => Op::Copy(place, value),
-                (false, true) => Op::AtomicAdd(place, value),
-                (false, false) => Op::Store(place, value),
-            });
-        }
         if word == "for" {
             return self.for_loop(line, below);
         }
-        let unknown = line.expected(
-            "`alloc`, `for`, `if`, `commit`, `wait`, `barrier`, `acquire`, `release`, a store or a copy",
-        );
+        if let Some(it) = instr(&mut line)? {
+            return Ok(Op::Instr(it));
+        }
+        let unknown = line.expected(&format!("`alloc`, `for`, `if`, {WORDS}, a store or a copy"));
         line.bump();
-        let op = match word {
-            "alloc" => Op::Alloc(alloc(&mut line)?),
+        match word {
+            "alloc" => {
+                let it = alloc(&mut line)?;
+                line.finish()?;
+                Ok(Op::Alloc(it))
+            }
             "if" => {
                 let cond = line.conditions()?;
                 line.finish()?;
-                return Ok(Op::If(cond, self.body(below)?));
+                Ok(Op::If(cond, self.body(below)?))
             }
-            "commit" => Op::Commit,
-            "wait" => Op::Wait(Wait { in_flight: line.count("how many may be in flight")?, buffers: vec![] }),
-            "barrier" => Op::Barrier,
-            "acquire" => Op::Turn(turn(&mut line, TurnKind::Acquire)?),
-            "release" => Op::Turn(turn(&mut line, TurnKind::Release)?),
-            _ => return Err(unknown),
-        };
-        line.finish()?;
-        Ok(op)
+            _ => Err(unknown),
+        }
     }
 
     fn for_loop(&mut self, mut line: Cursor<'_>, below: usize) -> Result<Op, Failure> {
@@ -197,15 +203,6 @@ fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let align =
         if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
     Ok(Alloc { name, dtype, len, scope, offset, align })
-}
-
-/// `turns[blockIdx_x] at blockIdx_z of 4`.
-fn turn(line: &mut Cursor<'_>, kind: TurnKind) -> Result<Turn, Failure> {
-    let counter = line.access()?;
-    line.expect_word("at")?;
-    let turn = line.index()?;
-    line.expect_word("of")?;
-    Ok(Turn { kind, counter, turn, count: line.index()? })
 }
 
 /// `blockIdx.x: 4`.

@@ -92,6 +92,9 @@ impl Listing {
             Stmt::Store(it) => {
                 self.line(depth, format_args!("{it}"));
             }
+            Stmt::Instr(it) => {
+                self.line(depth, format_args!("{it}"));
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ impl<'a> Corners<'a> {
                 }
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(it)),
-            Stmt::Store(_) => {}
+            Stmt::Store(_) | Stmt::Instr(_) => {}
         }
     }
 
@@ -190,7 +190,7 @@ impl<'a> Space<'a, '_> {
             }
             Stmt::Seq(stmts) => stmts.iter().find_map(|it| self.stmt(it, point, raised)),
             Stmt::Store(it) => self.value(&it.value, point).or_else(|| self.access(&it.place, point)),
-            Stmt::Block(_) => None,
+            Stmt::Block(_) | Stmt::Instr(_) => None,
         }
     }
 
@@ -201,7 +201,6 @@ impl<'a> Space<'a, '_> {
             Value::Cast(_, a) | Value::Unary(_, a) => self.value(a, point),
             Value::Binary(_, a, b) => self.value(a, point).or_else(|| self.value(b, point)),
             Value::Select(cond, a, b) => self.value(if holds(point, cond)? { a } else { b }, point),
-            Value::Tensor(_, operands) => operands.iter().find_map(|it| self.value(it, point)),
         }
     }
 

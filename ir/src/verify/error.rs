@@ -138,10 +138,8 @@ pub enum VerifyErrorKind {
     Rank { buffer: Name, rank: usize, subscripts: usize },
     #[error("the access to `{buffer}` has {lanes} lanes, and before lowering all have 1")]
     Lanes { buffer: Name, lanes: u32 },
-    #[error(
-        "`{intrinsic}` is an instruction of kernels: a block says what it computes in loops and has the annotation `tensorize`"
-    )]
-    Tensor { intrinsic: &'static str },
+    #[error("`{name}` is an instruction of kernels: a block says what it computes in loops and stores")]
+    Instruction { name: &'static str },
     #[error("`{literal}` is not a number of its type")]
     Literal { literal: Literal },
     #[error("an index becomes a value of an integer type, not {dtype}")]
@@ -190,7 +188,7 @@ crate::codes!(VerifyErrorKind {
     NoSuchBuffer = 423,
     Rank = 424,
     Lanes = 425,
-    Tensor = 426,
+    Instruction = 426,
     Literal = 427,
     IndexType = 428,
     OperandType = 429,

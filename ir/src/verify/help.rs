@@ -45,7 +45,9 @@ impl E {
             E::InitWithoutReduction => "leave the init out, or make one of the iterators `reduce`",
             E::InitWritesOther { .. } => "let the init write what the body writes",
             E::Lanes { .. } => "leave the lanes to `vectorize`",
-            E::Tensor { .. } => "write the loops, and the annotation `tensorize`",
+            E::Instruction { .. } => {
+                "write the loops; lowering puts instructions in, those of warps where `tensorize` asks for them"
+            }
             E::IndexType { .. } => "convert it to an integer first, and that to the wanted type",
             E::OperandTypes { .. } | E::StoreType { .. } => "convert one of them: `f32(x)`",
             E::OutOfDomain { .. } => "guard the block, or make the domain larger",

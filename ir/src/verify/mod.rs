@@ -220,6 +220,10 @@ impl<'a> Verifier<'a> {
                 let at = self.around.last().map_or(&self.func.name, |it| &it.var).clone();
                 self.report(&at, VerifyErrorKind::StoreOutsideBlock { buffer: it.place.buffer.clone() });
             }
+            Stmt::Instr(it) => {
+                let at = self.around.last().map_or(&self.func.name, |it| &it.var).clone();
+                self.report(&at, VerifyErrorKind::Instruction { name: it.word() });
+            }
         }
     }
 
@@ -326,6 +330,7 @@ impl<'a> Verifier<'a> {
                 }
             }
             Stmt::Store(it) => self.store(block, part, it, inside),
+            Stmt::Instr(it) => self.report(&block.name, VerifyErrorKind::Instruction { name: it.word() }),
         }
     }
 

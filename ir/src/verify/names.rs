@@ -29,7 +29,7 @@ fn surely_fine(func: &Func) -> bool {
             blocks.push(print(&stmt.name));
             iters.push(stmt.iters.iter().map(|it| print(&it.var)).collect::<Vec<_>>());
         }
-        Stmt::Seq(_) | Stmt::Store(_) => {}
+        Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
     });
     // A block may be called as a buffer is.
     blocks.extend(&taken);
@@ -55,7 +55,7 @@ fn judged(func: &Func) -> Vec<VerifyError> {
     func.body.walk(&mut |stmt| match stmt {
         Stmt::Loop(stmt) => it.introduce(&stmt.var, "a loop"),
         Stmt::Block(stmt) => it.block(&stmt.name),
-        Stmt::Seq(_) | Stmt::Store(_) => {}
+        Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
     });
     for block in func.body.blocks() {
         for (at, iter) in block.iters.iter().enumerate() {

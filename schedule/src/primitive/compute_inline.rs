@@ -77,7 +77,9 @@ pub(crate) fn only_store(block: &Block) -> Result<Store, BlockError> {
                 Some(it) => Err(BlockError::ReadsItself { block: name, buffer: it.buffer.clone() }),
             }
         }
-        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) => Err(BlockError::NotOneStore { block: name }),
+        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => {
+            Err(BlockError::NotOneStore { block: name })
+        }
     }
 }
 

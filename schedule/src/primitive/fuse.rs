@@ -93,6 +93,6 @@ impl Fuse {
 fn inside(stmt: Stmt) -> Stmt {
     match stmt {
         Stmt::Loop(it) => it.body.clone(),
-        other @ (Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_)) => other,
+        other @ (Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_)) => other,
     }
 }

@@ -106,6 +106,6 @@ fn guard_blocks(stmt: &mut Stmt, guard: &Less) {
             false
         }
         Stmt::Loop(_) | Stmt::Seq(_) => true,
-        Stmt::Store(_) => false,
+        Stmt::Store(_) | Stmt::Instr(_) => false,
     });
 }

@@ -275,7 +275,7 @@ impl<'a> Chain<'a> {
 fn single_store(block: &Block) -> Option<(&Access, &Value)> {
     match &block.body {
         Stmt::Store(it) => Some((&it.place, &it.value)),
-        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) => None,
+        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => None,
     }
 }
 

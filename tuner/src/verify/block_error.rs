@@ -67,6 +67,5 @@ fn cast_error(value: &Value, dtype: &dyn Fn(&Name) -> Option<DType>) -> f64 {
         }
         Value::Unary(_, a) => cast_error(a, dtype),
         Value::Binary(_, a, b) | Value::Select(_, a, b) => cast_error(a, dtype) + cast_error(b, dtype),
-        Value::Tensor(_, operands) => operands.iter().map(|it| cast_error(it, dtype)).sum(),
     }
 }

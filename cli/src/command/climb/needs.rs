@@ -4,7 +4,7 @@
 //! What only a compiler knows is `None` where there is none; nothing here is guessed.
 
 use codegen::device::{Limit, Occupancy, Resources, occupancy};
-use ir::{Arch, Kernel, Op, Scope, Target};
+use ir::{Arch, Instr, Kernel, Op, Scope, Target};
 use serde::Serialize;
 
 use crate::{build::Built, term::table::grouped};
@@ -48,20 +48,11 @@ impl Needs {
         let (mut barriers, mut private_bytes) = (0, 0);
         for op in &kernel.body {
             op.walk(&mut |op| match op {
-                Op::Barrier => barriers += 1,
+                Op::Instr(Instr::Barrier) => barriers += 1,
                 Op::Alloc(it) if it.scope == Scope::Global => {
                     private_bytes += it.len.unsigned_abs() * it.dtype.bytes() as u64;
                 }
-                Op::Alloc(_)
-                | Op::For(_)
-                | Op::If(..)
-                | Op::Store(..)
-                | Op::Copy(..)
-                | Op::Commit
-                | Op::Wait(_)
-                | Op::AtomicAdd(..)
-                | Op::Turn(_)
-                | Op::Comment(_) => {}
+                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {}
             });
         }
         let shared_bytes = dynamic + fixed;

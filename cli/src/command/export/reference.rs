@@ -63,7 +63,7 @@ fn stages(func: &Func) -> Vec<Stage<'_>> {
             let is_kept = is_read(&store.place.buffer, block);
             Some(Stage { block, store, is_kept })
         }
-        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) => None,
+        Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => None,
     });
     stages.collect()
 }

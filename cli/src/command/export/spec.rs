@@ -1,7 +1,7 @@
 //! What callers of an exported kernel need to know: parameters, sizes, launches. Derived from the lowered program.
 
 use codegen::{emit::symbol, shared_layout};
-use ir::{DType, Index, Kernel, Module, Name, Op, Role, Target, ThreadAxis};
+use ir::{DType, Index, Kernel, Module, Name, Role, Target, ThreadAxis};
 use tuner::build::target_word;
 
 use super::{common::TOOL, expr::product, subject::Subject};
@@ -167,21 +167,14 @@ fn launch(subject: &Subject, unique: &str, kernel: &Kernel) -> Launch {
 /// vectors may start at any element.
 fn alignment(module: &Module, target: &Target, name: &Name, dtype: DType) -> usize {
     let mut lanes = 1;
-    let mut see = |access: &ir::Access| {
-        if access.buffer == *name {
-            lanes = lanes.max(access.lanes as usize);
-        }
-    };
     if *target != Target::Cpu {
-        let ops = module.kernels.iter().flat_map(|it| &it.body);
-        ops.for_each(|op| {
-            op.walk(&mut |op: &Op| {
-                if let Some((place, value)) = op.assignment() {
-                    see(place);
-                    value.each_load(&mut see);
+        for op in module.kernels.iter().flat_map(|it| &it.body) {
+            op.each_access(&mut |access, _| {
+                if access.buffer == *name {
+                    lanes = lanes.max(access.lanes as usize);
                 }
             });
-        });
+        }
     }
     dtype.bytes() * lanes
 }

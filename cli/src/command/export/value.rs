@@ -37,8 +37,6 @@ impl Printer<'_> {
                 let all = if all.is_empty() { "1 == 1".to_owned() } else { all.join(" && ") };
                 (self.either(&all, &a, &b), dtype)
             }
-            // No unscheduled program has one: the reference refuses it before.
-            Value::Tensor(..) => (self.literal(Literal::zero(DType::F64)), DType::F64),
         }
     }
 

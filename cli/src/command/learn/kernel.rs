@@ -1,6 +1,6 @@
 //! Measures of lowered kernels: what stands in their source.
 
-use ir::{Module, Op, Role, Scope, Value};
+use ir::{Instr, Module, Op, Role, Scope};
 
 /// Calls `f` with each statement of all kernels, outer before inner.
 fn each<'a>(module: &'a Module, f: &mut dyn FnMut(&'a Op)) {
@@ -20,20 +20,19 @@ pub(super) fn conditions(module: &Module) -> usize {
 
 /// Asynchronous copies.
 pub(super) fn async_copies(module: &Module) -> usize {
-    count(module, &|op| matches!(op, Op::Copy(..)))
+    count(module, &|op| matches!(op, Op::Instr(Instr::AsyncCopy(..))))
 }
 
 /// Tensor instructions whose names start so.
 pub(super) fn instructions(module: &Module, of: &str) -> usize {
-    let is_one = |value: &Value| matches!(value, Value::Tensor(it, _) if it.name.starts_with(of));
-    count(module, &|op| op.assignment().is_some_and(|(_, value)| is_one(value)))
+    count(module, &|op| matches!(op, Op::Instr(Instr::Tensor(it)) if it.intrinsic.name.starts_with(of)))
 }
 
 /// The most groups of copies that any wait leaves under way.
 pub(super) fn in_flight(module: &Module) -> usize {
     let mut most = 0;
     each(module, &mut |op| {
-        if let Op::Wait(it) = op {
+        if let Op::Instr(Instr::Wait(it)) = op {
             most = most.max(it.in_flight as usize);
         }
     });

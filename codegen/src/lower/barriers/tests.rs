@@ -5,7 +5,7 @@ mod generate;
 mod random;
 
 use indexmap::IndexMap;
-use ir::{Arch, For, Module, Name, Op, Target};
+use ir::{Arch, Instr, Module, Name, Op, Target};
 
 use self::{generate::Made, random::Random};
 use super::{super::flatten, Context, insert_barriers};
@@ -93,7 +93,7 @@ fn finding(module: &Module) -> Option<String> {
 fn count(module: &Module) -> usize {
     let mut out = 0;
     for op in &module.kernels[0].body {
-        op.walk(&mut |op| out += usize::from(*op == Op::Barrier));
+        op.walk(&mut |op| out += usize::from(*op == Op::Instr(Instr::Barrier)));
     }
     out
 }
@@ -103,7 +103,7 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
     let mut out = Vec::new();
     for op in ops {
         out.push(match op {
-            Op::Barrier => {
+            Op::Instr(Instr::Barrier) => {
                 let here = all || *which == Some(0);
                 *which = which.and_then(|it| it.checked_sub(1));
                 if here {
@@ -111,16 +111,9 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
                 }
                 op.clone()
             }
-            Op::For(it) => Op::For(For { body: cut(&it.body, all, which), ..For::clone(it) }.into()),
-            Op::If(cond, body) => Op::If(cond.clone(), cut(body, all, which)),
-            Op::Alloc(_)
-            | Op::Store(..)
-            | Op::Copy(..)
-            | Op::AtomicAdd(..)
-            | Op::Commit
-            | Op::Wait(_)
-            | Op::Turn(_)
-            | Op::Comment(_) => op.clone(),
+            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {
+                op.clone().map_children(&mut |body| cut(&body, all, which))
+            }
         });
     }
     out

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use ir::{Access, BinaryOp, DType, For, ForKind, Less, Name, Op, Scope, UnaryOp, Value, intrin::Instruction};
+use ir::{
+    Access, BinaryOp, Completion, DType, Effect, Effects, For, ForKind, Instr, Less, Mode, Name, Op, Scope,
+    SyncKind, TensorOp, UnaryOp, Value, intrin::Instruction,
+};
 
 use super::{
     access::{Known, Warp, holds, offsets, touched, wavefronts},
@@ -58,18 +61,16 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Op::If(_, body) => self.find_arrays_in_memory(body, kept),
-                Op::Store(place, value) | Op::Copy(place, value) | Op::AtomicAdd(place, value) => {
+                Op::Instr(it) => {
                     let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
-                    let mut look = |access: &Access| {
+                    it.each_access(&mut |access, _| {
                         let varies = |name: &Name| kept.contains(name) || lane.contains_key(name);
                         if access.indices.iter().any(|it| it.any_var(&varies)) {
                             self.in_memory.insert(access.buffer.clone());
                         }
-                    };
-                    look(place);
-                    value.each_load(&mut look);
+                    });
                 }
-                Op::Alloc(_) | Op::Commit | Op::Wait(_) | Op::Barrier | Op::Turn(_) | Op::Comment(_) => {}
+                Op::Alloc(_) => {}
             }
         }
     }
@@ -82,17 +83,12 @@ impl<'a> Builder<'a> {
     fn is_unrolled(&self, it: &For, trips: i64) -> bool {
         let indexes_arrays = || {
             let mut found = false;
-            let mut look = |access: &Access| {
-                let is_array = self.buffers.get(&access.buffer).is_some_and(|it| it.scope == Scope::Local);
-                found |=
-                    is_array && access.indices.iter().any(|index| index.any_var(&|name| *name == it.var));
-            };
             for op in &it.body {
-                op.walk(&mut |op| {
-                    if let Some((place, value)) = op.assignment() {
-                        look(place);
-                        value.each_load(&mut look);
-                    }
+                op.each_access(&mut |access, _| {
+                    let is_array =
+                        self.buffers.get(&access.buffer).is_some_and(|it| it.scope == Scope::Local);
+                    found |=
+                        is_array && access.indices.iter().any(|index| index.any_var(&|name| *name == it.var));
                 });
             }
             found
@@ -116,19 +112,22 @@ impl<'a> Builder<'a> {
                         out.extend(self.ops(body, inside));
                     }
                 }
-                Op::Store(place, value) => out.push(Node::Work(self.work(place, value, share, false))),
-                Op::Copy(place, value) => out.push(Node::Work(self.work(place, value, share, true))),
-                Op::Commit => out.push(Node::Commit),
-                Op::Wait(it) => out.push(Node::Wait(it.in_flight as usize)),
-                Op::AtomicAdd(place, value) => {
-                    out.push(Node::Work(self.work(place, value, share, false)));
-                }
-                // What a block waits for others is not modelled.
-                Op::Barrier | Op::Turn(_) => out.push(Node::Barrier),
-                Op::Alloc(_) | Op::Comment(_) => {}
+                Op::Instr(it) => out.extend(self.instr(it, share)),
+                Op::Alloc(_) => {}
             }
         }
         out
+    }
+
+    fn instr(&self, it: &Instr, share: f64) -> Option<Node> {
+        let effects = it.effects();
+        match effects.sync {
+            Some(SyncKind::Commit) => Some(Node::Commit),
+            Some(SyncKind::Wait(it)) => Some(Node::Wait(it.in_flight as usize)),
+            // What a block waits for others is not modelled.
+            Some(SyncKind::Barrier) => Some(Node::Barrier),
+            None => self.work(it, &effects, share).map(Node::Work),
+        }
     }
 
     fn repeat(&mut self, it: &'a For, share: f64) -> Node {
@@ -156,16 +155,21 @@ impl<'a> Builder<'a> {
         self.warps.iter().filter(some).count() as f64 / self.warps.len().max(1) as f64
     }
 
-    fn work(&self, place: &Access, value: &Value, share: f64, is_copy: bool) -> Work {
+    /// What an instruction costs that writes something.
+    fn work(&self, it: &Instr, effects: &Effects<'_>, share: f64) -> Option<Work> {
+        let place = effects.accesses.iter().find(|it| it.mode.writes())?.access;
+        let is_copy = effects.completion == Completion::WithGroup;
         let mut out = Work { share, is_copy, ..Work::default() };
-        // A warp does a tensor instruction once, however many elements of its result a lane has.
-        let times = if matches!(value, Value::Tensor(..)) { 1.0 } else { f64::from(place.lanes) };
-        out.costs.arithmetic = times * arithmetic(value);
+        out.costs.arithmetic = match it {
+            // A warp does it once, however many elements of its result a lane has.
+            Instr::Tensor(it) => tensor(it),
+            _ => it.assignment().map_or(0.0, |(place, value)| f64::from(place.lanes) * arithmetic(value)),
+        };
         out.is_move = out.costs.arithmetic <= 0.0;
-        value.each_load(&mut |load| {
-            let accumulates = load == place && self.is_parallel(place);
-            self.load(load, accumulates, &mut out);
-        });
+        for load in effects.accesses.iter().filter(|it| it.mode == Mode::Read) {
+            let accumulates = load.access == place && self.is_parallel(place);
+            self.load(load.access, accumulates, &mut out);
+        }
         if let Some(buffer) = self.buffers.get(&place.buffer) {
             out.writes = buffer.number;
             out.is_shared_store = buffer.scope == Scope::Shared;
@@ -176,7 +180,7 @@ impl<'a> Builder<'a> {
             }
         }
         out.costs.issue += out.costs.arithmetic;
-        out
+        Some(out)
     }
 
     /// Whether a loop that is written out goes over elements of a place, so that none has to wait for another.
@@ -304,18 +308,17 @@ impl<'a> Builder<'a> {
 fn changes(ops: &[Op], buffer: &Name) -> bool {
     let mut found = false;
     for op in ops {
-        op.walk(&mut |op| {
-            found |= match op {
-                Op::Store(place, _) | Op::Copy(place, _) | Op::AtomicAdd(place, _) => place.buffer == *buffer,
-                Op::Barrier | Op::Turn(_) | Op::Wait(_) => true,
-                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Commit | Op::Comment(_) => false,
-            }
+        op.each_instr(&mut |it| {
+            let effects = it.effects();
+            let writes = |it: &Effect<'_>| it.mode.writes() && it.access.buffer == *buffer;
+            let waits = matches!(effects.sync, Some(SyncKind::Barrier | SyncKind::Wait(_)));
+            found |= waits || effects.accesses.iter().any(writes);
         });
     }
     found
 }
 
-/// Issue slots of the arithmetic pipe that an element takes, or a tensor instruction as a whole.
+/// Issue slots of the arithmetic pipe that an element takes.
 fn arithmetic(value: &Value) -> f64 {
     match value {
         Value::Const(_) | Value::Load(_) => 0.0,
@@ -334,10 +337,14 @@ fn arithmetic(value: &Value) -> f64 {
         }
         Value::Binary(_, a, b) => 1.0 + arithmetic(a) + arithmetic(b),
         Value::Select(conditions, a, b) => conditions.len() as f64 + arithmetic(a) + arithmetic(b),
-        Value::Tensor(it, _) => match it.instruction {
-            Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
-            Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 0.0,
-        },
+    }
+}
+
+/// Issue slots that a tensor instruction takes as a whole.
+fn tensor(it: &TensorOp) -> f64 {
+    match it.intrinsic.instruction {
+        Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
+        Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 0.0,
     }
 }
 
