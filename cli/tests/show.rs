@@ -151,6 +151,11 @@ fn refusals() {
     assert!(!folder.path().join("kernel.html").exists());
 }
 
+/// What is between some marks of a page, as it stands there.
+fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    page.split(start).skip(1).map(|it| it.split(end).next().unwrap()).collect()
+}
+
 /// What a page has in its body, without drawings, a line for each tag that begins a block.
 fn body(page: &str) -> String {
     let mut rest = &page[page.find("<body>").unwrap()..];
@@ -182,12 +187,15 @@ fn page(name: &str, arguments: &[&str], expected: &str) -> String {
     assert_eq!(write("page.html"), text);
     fs::write(file, &text).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"));
-    for hole in ["<script", "http:", "https:", "javascript", "url(", "@import"] {
-        let found = text.replace("http://www.w3.org/2000/svg", "").contains(hole);
-        assert!(!found, "{hole}");
+    let own = concat!("<script>\n", include_str!("../src/command/show/html/links.js"), "</script>\n");
+    let others = text.replace("http://www.w3.org/2000/svg", "").replacen(own, "", 1);
+    for hole in ["<script", "http:", "https:", "javascript", "url(", "@import", "fetch(", "onclick"] {
+        assert!(!others.contains(hole), "{hole}");
     }
-    assert!(text.contains("default-src 'none'"));
-    text
+    assert!(text.contains(own) && text.contains("default-src 'none'"));
+    let hash = text.split("script-src 'sha256-").nth(1).unwrap();
+    assert_eq!(hash.find("=' ").or(hash.find("='")).unwrap(), 43);
+    others
 }
 
 #[test]
@@ -197,6 +205,18 @@ fn a_schedule_as_a_page() {
     assert_eq!(text.matches("<section class=\"step\"").count(), 16);
     // Nothing is drawn twice: the timeline comes with the last step and again with its costs, and the graph once.
     assert_eq!(text.matches("<svg").count(), 3);
+    // Each step says which lines are its own, and leads to lines that are there.
+    let own = between(&text, "<p class=\"own\">", "</p>");
+    assert_eq!((own.len(), text.matches("<button").count()), (16, 32));
+    for target in own.iter().flat_map(|it| between(it, "<a href=\"#", "\"")) {
+        assert!(text.contains(&format!("id=\"{target}\"")), "{target}");
+    }
+    // What a step that binds a loop marks: the loop, how the kernel is launched, and the line that reads the axis.
+    assert!(
+        own[4].contains(">1 line of the program</a>, <a href=\"#k6\">1 line of the kernels</a>"),
+        "{}",
+        own[4]
+    );
     insta::assert_snapshot!(
         "page_for_a_cpu",
         body(&page("cpu.html", &["cpu.ron"], "wrote page.html: 2 steps"))
@@ -208,6 +228,20 @@ fn a_refused_step_ends_the_page() {
     let text = page("wrong.html", &["wrong.ron"], "--- exit code 1");
     assert_eq!(text.matches("<section class=\"step\"").count(), 15);
     insta::assert_snapshot!(body(&text[..text.len()]).split("id=\"refusal\"").nth(1).unwrap());
+}
+
+/// Words of a script are no markup, wherever they stand.
+#[test]
+fn a_hostile_script_makes_a_harmless_page() {
+    let folder = folder();
+    let hostile = SCRIPT
+        .replace("A tile through", "</p></script><script>alert(1)</script><img src=x onerror=alert(1)>");
+    fs::write(folder.path().join("<b>\".ron"), hostile).unwrap();
+    let printed = tilewright(folder.path(), &["show", "<b>\".ron", "--html", "page.html"]);
+    assert!(printed.contains("wrote page.html"), "{printed}");
+    let text = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert_eq!((text.matches("<script").count(), text.matches("</script").count()), (1, 1));
+    assert!(!text.contains("<img") && !text.contains("<b>&quot;"));
 }
 
 #[test]
@@ -222,5 +256,9 @@ fn machine_code_has_its_source_lines() {
     assert!(text.ends_with("--- exit code 0"), "{text}");
     if disasm::find().unwrap().tool == disasm::Tool::Nvdisasm {
         assert!(text.contains("__syncthreads();\n") && text.contains("A_shared["), "{text}");
+        let page = page("sass.html", &["a.ron"], "wrote page.html: 16 steps");
+        let groups = page.matches("<details class=\"m\"").count();
+        assert!(groups > 5 && groups >= page.matches("<a class=\"ct\"").count(), "{groups}");
+        assert!(page.contains("<td>floating point</td>"), "{page}");
     }
 }

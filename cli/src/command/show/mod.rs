@@ -6,6 +6,7 @@
 mod deps;
 mod html;
 mod kernel;
+mod mix;
 mod resources;
 mod sass;
 mod steps;
