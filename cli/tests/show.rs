@@ -170,15 +170,20 @@ fn body(page: &str) -> String {
         .replace("<span class=\"add\"", "\n<span class=\"add\"")
 }
 
+/// Without compilers, so that a page is the same on every machine.
+const NO_COMPILERS: &[(&str, &str)] =
+    &[("TILEWRIGHT_NVRTC_DIR", "no-such-folder"), ("CC", "no-such-compiler")];
+
 /// The pages stay in the target folder after the tests, to be looked at.
-fn page(name: &str, arguments: &[&str], expected: &str) -> String {
+fn page(name: &str, arguments: &[&str], environment: &[(&str, &str)], expected: &str) -> String {
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("show");
     fs::create_dir_all(&kept).unwrap();
     let file = kept.join(name);
     let _ = fs::remove_file(&file);
     let folder = folder();
     let write = |out: &str| {
-        let printed = tilewright(folder.path(), &[&["show"], arguments, &["--html", out]].concat());
+        let all = [&["show"], arguments, &["--html", out]].concat();
+        let printed = run(folder.path(), &all, environment);
         assert!(printed.contains(expected), "{printed}");
         fs::read_to_string(folder.path().join(out)).unwrap()
     };
@@ -200,7 +205,7 @@ fn page(name: &str, arguments: &[&str], expected: &str) -> String {
 
 #[test]
 fn a_schedule_as_a_page() {
-    let text = page("gpu.html", &["a.ron"], "wrote page.html: 16 steps");
+    let text = page("gpu.html", &["a.ron"], NO_COMPILERS, "wrote page.html: 16 steps");
     assert!(text.contains("A tile through shared memory &amp; registers."));
     assert_eq!(text.matches("<section class=\"step\"").count(), 16);
     // Nothing is drawn twice: the timeline comes with the last step and again with its costs, and the graph once.
@@ -219,13 +224,13 @@ fn a_schedule_as_a_page() {
     );
     insta::assert_snapshot!(
         "page_for_a_cpu",
-        body(&page("cpu.html", &["cpu.ron"], "wrote page.html: 2 steps"))
+        body(&page("cpu.html", &["cpu.ron"], NO_COMPILERS, "wrote page.html: 2 steps"))
     );
 }
 
 #[test]
 fn a_refused_step_ends_the_page() {
-    let text = page("wrong.html", &["wrong.ron"], "--- exit code 1");
+    let text = page("wrong.html", &["wrong.ron"], NO_COMPILERS, "--- exit code 1");
     assert_eq!(text.matches("<section class=\"step\"").count(), 15);
     insta::assert_snapshot!(body(&text[..text.len()]).split("id=\"refusal\"").nth(1).unwrap());
 }
@@ -244,6 +249,15 @@ fn a_hostile_script_makes_a_harmless_page() {
     assert!(!text.contains("<img") && !text.contains("<b>&quot;"));
 }
 
+/// The C compiler is one that Rust links with, so that it is there.
+#[test]
+fn machine_code_of_a_cpu_has_its_source_lines() {
+    let page = page("assembly.html", &["cpu.ron"], &[], "wrote page.html: 2 steps");
+    assert!(page.contains("<td>control</td>") && page.contains("<td>floating point</td>"), "{page}");
+    let own = between(&page, "<p class=\"own\">", "</p>");
+    assert!(own.iter().all(|it| it.contains(" instruction")), "{own:?}");
+}
+
 #[test]
 fn machine_code_has_its_source_lines() {
     if nvrtc::find().is_err() || disasm::find().is_err() {
@@ -256,7 +270,7 @@ fn machine_code_has_its_source_lines() {
     assert!(text.ends_with("--- exit code 0"), "{text}");
     if disasm::find().unwrap().tool == disasm::Tool::Nvdisasm {
         assert!(text.contains("__syncthreads();\n") && text.contains("A_shared["), "{text}");
-        let page = page("sass.html", &["a.ron"], "wrote page.html: 16 steps");
+        let page = page("sass.html", &["a.ron"], &[], "wrote page.html: 16 steps");
         let groups = page.matches("<details class=\"m\"").count();
         assert!(groups > 5 && groups >= page.matches("<a class=\"ct\"").count(), "{groups}");
         assert!(page.contains("<td>floating point</td>"), "{page}");

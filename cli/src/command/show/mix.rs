@@ -1,6 +1,30 @@
-//! Which instructions there are how often, by what of a machine they keep busy.
+//! Lines of machine code, and which instructions there are how often, by what of a machine they keep busy.
 
 use indexmap::IndexMap;
+
+/// A line of machine code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Line<'a> {
+    /// The name of a function.
+    Function(&'a str),
+    /// A place to jump to.
+    Label(&'a str),
+    /// An instruction, and the source line that it comes from where that is told.
+    Instruction(&'a str, Option<usize>),
+}
+
+/// How a machine's code is written.
+pub(super) struct Notation {
+    /// Its name.
+    pub(super) title: &'static str,
+    /// What an instruction ends with.
+    pub(super) end: &'static str,
+    /// The class of an instruction and its operation; none where there is no operation.
+    pub(super) class: fn(&str) -> Option<(Class, &str)>,
+}
+
+/// That of NVIDIA's GPUs.
+pub(super) const SASS: Notation = Notation { title: "SASS", end: ";", class };
 
 /// What an instruction is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,6 +36,8 @@ pub(super) enum Class {
     Shared,
     Matrix,
     Local,
+    Load,
+    Store,
     Constant,
     Sync,
     Lanes,
@@ -23,9 +49,9 @@ pub(super) enum Class {
     Other,
 }
 
-/// The operations of a class, in the order in which tables have the classes. Where there is a variant for values that a whole
+/// The operations of SASS of a class, in the order in which tables have the classes. Where there is a variant for values that a whole
 /// warp shares, it has a `U` before its name.
-const CLASSES: [(Class, &str, &str); 16] = [
+const CLASSES: [(Class, &str, &str); 18] = [
     // Every operation that ends with MMA is one, of whatever type.
     (Class::Tensor, "tensor cores", ""),
     (
@@ -39,6 +65,9 @@ const CLASSES: [(Class, &str, &str); 16] = [
     (Class::Shared, "shared memory", "LDS STS ATOMS"),
     (Class::Matrix, "matrices from and to shared memory", "LDSM STSM"),
     (Class::Local, "local memory", "LDL STL"),
+    // Those of a CPU.
+    (Class::Load, "loads", ""),
+    (Class::Store, "stores", ""),
     (Class::Constant, "constants", "LDC LDCU"),
     (
         Class::Sync,
@@ -71,7 +100,7 @@ impl Class {
 }
 
 /// The class of an instruction of SASS and its operation without modifiers; none where there is no operation.
-pub(super) fn class(instruction: &str) -> Option<(Class, &str)> {
+fn class(instruction: &str) -> Option<(Class, &str)> {
     let text = instruction.split("*/").last()?.trim_start_matches(|it: char| it == '{' || it.is_whitespace());
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let text = if first.starts_with('@') { rest.trim_start() } else { text };
@@ -104,12 +133,18 @@ pub(super) struct Mix {
     counts: IndexMap<(Class, String), usize>,
 }
 
+/// The instructions of a class.
+pub(super) struct Share<'a> {
+    pub(super) class: Class,
+    pub(super) count: usize,
+    /// How many of each operation, the most frequent first.
+    pub(super) operations: Vec<(&'a str, usize)>,
+}
+
 impl Mix {
     /// Counts an instruction.
-    pub(super) fn add(&mut self, instruction: &str) {
-        if let Some((class, operation)) = class(instruction) {
-            *self.counts.entry((class, operation.to_owned())).or_default() += 1;
-        }
+    pub(super) fn add(&mut self, (class, operation): (Class, &str)) {
+        *self.counts.entry((class, operation.to_owned())).or_default() += 1;
     }
 
     /// How many instructions there are.
@@ -117,21 +152,21 @@ impl Mix {
         self.counts.values().sum()
     }
 
-    /// The classes that there are, each with its count and that of each of its operations, the most frequent first.
-    pub(super) fn classes(&self) -> Vec<(Class, usize, Vec<(&str, usize)>)> {
+    /// The classes that there are.
+    pub(super) fn classes(&self) -> Vec<Share<'_>> {
         let row = |class: Class| {
             let own = self.counts.iter().filter(|it| it.0.0 == class);
             let mut operations: Vec<_> = own.map(|it| (it.0.1.as_str(), *it.1)).collect();
             operations.sort_by_key(|it| (std::cmp::Reverse(it.1), it.0));
             let count = operations.iter().map(|it| it.1).sum();
-            (count > 0).then_some((class, count, operations))
+            (count > 0).then_some(Share { class, count, operations })
         };
         CLASSES.iter().filter_map(|it| row(it.0)).collect()
     }
 
     /// The classes in words: `floating point 64, shared memory 16`.
     pub(super) fn words(&self) -> String {
-        let word = |it: &(Class, usize, Vec<(&str, usize)>)| format!("{} {}", it.0.title(), it.1);
+        let word = |it: &Share<'_>| format!("{} {}", it.class.title(), it.count);
         self.classes().iter().map(word).collect::<Vec<_>>().join(", ")
     }
 }
@@ -166,9 +201,9 @@ mod tests {
     fn a_mix_is_sorted() {
         let mut mix = Mix::default();
         for it in ["NOP", "FADD R1", "FFMA R1", "FFMA R2", "EXIT", "NOP"] {
-            mix.add(it);
+            mix.add(class(it).unwrap());
         }
         assert_eq!((mix.total(), &*mix.words()), (6, "floating point 3, control 1, padding 2"));
-        assert_eq!(mix.classes()[0].2, [("FFMA", 2), ("FADD", 1)]);
+        assert_eq!(mix.classes()[0].operations, [("FFMA", 2), ("FADD", 1)]);
     }
 }

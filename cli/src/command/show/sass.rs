@@ -9,7 +9,7 @@ use codegen::device::{disasm, nvrtc};
 use ir::{Arch, Func, Target};
 use serde_json::json;
 
-use super::{not_cuda, words};
+use super::{mix::Line, not_cuda, words};
 use crate::{
     build::{lower, source},
     diagnostic::Diagnostic,
@@ -45,15 +45,6 @@ pub(super) fn printed(source: &str, func: &Func, arch: &Arch) -> Result<(String,
     Ok((tool.print(&compiled.cubin)?, tool.tool.as_str()))
 }
 
-/// A line of machine code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Line<'a> {
-    /// The name of a function, or of a place to jump to, which begins with a point.
-    Label(&'a str),
-    /// An instruction with its address, and the source line that it comes from where that is told.
-    Instruction(&'a str, Option<usize>),
-}
-
 /// What a disassembler prints, less directives, encodings and blank lines.
 pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
     let mut named = None;
@@ -63,7 +54,8 @@ pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
         if let Some(it) = word.strip_prefix("//##") {
             named = source_line(it);
         } else if let Some(name) = word.strip_prefix("Function :").or(label(line)) {
-            out.push(Line::Label(name.trim()));
+            let name = name.trim();
+            out.push(if name.starts_with('.') { Line::Label(name) } else { Line::Function(name) });
         } else if word.starts_with("/*") && word.contains(';') {
             let end = word.find(';').unwrap_or(word.len());
             out.push(Line::Instruction(word[..end].trim_end(), named));
@@ -80,7 +72,7 @@ fn listing(printed: &str, source: &str) -> String {
     let mut written = None;
     for line in lines(printed) {
         match line {
-            Line::Label(name) => {
+            Line::Function(name) | Line::Label(name) => {
                 written = None;
                 let _ = writeln!(out, "{name}:");
             }

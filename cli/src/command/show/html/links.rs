@@ -102,8 +102,14 @@ impl Links {
                 Op::Alloc(it) => vec![buffer(func, &it.name)],
                 Op::Wait(it) => it.buffers.iter().map(|it| buffer(func, it)).collect(),
                 Op::Turn(it) => vec![buffer(func, &it.counter.buffer)],
-                Op::For(_) | Op::If(..) | Op::Store(..) | Op::Copy(..) | Op::AtomicAdd(..) => vec![],
-                Op::Commit | Op::Barrier | Op::Comment(_) => vec![],
+                Op::For(_)
+                | Op::If(..)
+                | Op::Store(..)
+                | Op::Copy(..)
+                | Op::AtomicAdd(..)
+                | Op::Commit
+                | Op::Barrier
+                | Op::Comment(_) => vec![],
             };
             buffers.extend(it.assignment.iter().flat_map(|it| it.from.iter().chain([&it.to]).cloned()));
             for name in buffers.into_iter().filter(|it| func.buffers.contains_key(it)) {
@@ -203,7 +209,9 @@ fn assign(func: &Func, sources: &[Source], ops: &mut [Lowered<'_>]) {
     for n in 0..ops.len() {
         let (blocks, around) = (ops[n].blocks.clone(), ops[n].around.clone());
         if ops[n].assignment.is_some() {
-            around.into_iter().for_each(|it| ops[it].blocks.extend(&blocks));
+            for it in around {
+                ops[it].blocks.extend(&blocks);
+            }
         }
     }
 }

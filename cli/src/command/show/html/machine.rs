@@ -8,10 +8,7 @@ use std::{
 use ir::text::Part;
 
 use super::{
-    super::{
-        mix::Mix,
-        sass::{Line, lines},
-    },
+    super::mix::{Line, Mix, Notation, Share},
     folded,
     view::{self, View},
 };
@@ -27,6 +24,7 @@ pub(super) struct Code<'a> {
     functions: Vec<(&'a str, Mix)>,
     /// What each source line has become; none for what no line is told of.
     by_line: BTreeMap<Option<usize>, Group<'a>>,
+    notation: &'static Notation,
 }
 
 /// The instructions of a source line, with the labels before them, in the order of their addresses.
@@ -37,21 +35,22 @@ struct Group<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// From what a disassembler prints.
-    pub(super) fn of(printed: &'a str) -> Code<'a> {
-        let mut out = Code { functions: vec![], by_line: BTreeMap::new() };
+    /// From its lines.
+    pub(super) fn of(notation: &'static Notation, lines: Vec<Line<'a>>) -> Code<'a> {
+        let mut out = Code { functions: vec![], by_line: BTreeMap::new(), notation };
         let mut labels = vec![];
-        for line in lines(printed) {
+        for line in lines {
             match line {
-                Line::Label(name) if name.starts_with('.') => labels.push(line),
-                Line::Label(name) => out.functions.push((name, Mix::default())),
+                Line::Label(_) => labels.push(line),
+                Line::Function(name) => out.functions.push((name, Mix::default())),
                 Line::Instruction(text, from) => {
                     let group = out.by_line.entry(from).or_default();
                     group.lines.append(&mut labels);
                     group.lines.push(line);
-                    group.mix.add(text);
+                    let Some(it) = (notation.class)(text) else { continue };
+                    group.mix.add(it);
                     if let Some((_, mix)) = out.functions.last_mut() {
-                        mix.add(text);
+                        mix.add(it);
                     }
                 }
             }
@@ -99,7 +98,7 @@ impl<'a> Code<'a> {
                 counted(total, "instruction"),
                 escaped(name)
             );
-            for (class, count, operations) in mix.classes() {
+            for Share { class, count, operations } in mix.classes() {
                 let operations: Vec<_> = operations
                     .iter()
                     .map(|(name, count)| format!("{}&nbsp;{count}", escaped(name)))
@@ -139,23 +138,23 @@ impl<'a> Code<'a> {
                 "<details class=\"m\"{names}{origin}><summary title=\"{words}\"><i class=\"no\">{number}</i><i class=\"ct\">{}</i>\
                  <code>{text}</code></summary>\n<p class=\"quiet\">{words}</p>\n<pre class=\"code\"{id}>{}</pre></details>",
                 group.mix.total(),
-                group.html()
+                group.html(self.notation.end)
             );
         }
         let title = if self.has_lines() {
-            format!("SASS: {} by source line", counted(total, "instruction"))
+            format!("{}: {} by source line", self.notation.title, counted(total, "instruction"))
         } else {
-            format!("SASS: {}", counted(total, "instruction"))
+            format!("{}: {}", self.notation.title, counted(total, "instruction"))
         };
         folded(&title, &format!("<div class=\"groups\">\n{out}</div>\n"), false)
     }
 }
 
 impl Group<'_> {
-    fn html(&self) -> String {
+    fn html(&self, end: &str) -> String {
         let line = |it: &Line<'_>| match it {
-            Line::Label(name) => html_line(&format!("{name}:"), Lang::Sass),
-            Line::Instruction(text, _) => html_line(&format!("  {text};"), Lang::Sass),
+            Line::Function(name) | Line::Label(name) => html_line(&format!("{name}:"), Lang::Sass),
+            Line::Instruction(text, _) => html_line(&format!("  {text}{end}"), Lang::Sass),
         };
         self.lines.iter().map(line).collect::<Vec<_>>().join("\n")
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use codegen::emit::emit_traced;
+use codegen::{device::cc, emit::emit_traced};
 use ir::{
     Func, Module, Target,
     text::{Part, print, print_module},
@@ -10,7 +10,9 @@ use ir::{
 
 use super::{
     super::{
+        assembly::{self, ASSEMBLY},
         deps::Graph,
+        mix::SASS,
         resources::{HEADS, needs, remarks},
         sass,
     },
@@ -25,6 +27,7 @@ use crate::{
     build::{build, compile_cuda, lower},
     command::timeline,
     diagnostic::Diagnostic,
+    guard::{What, within},
     plan::Plan,
     term::{
         code::Lang,
@@ -61,7 +64,10 @@ pub(super) fn told(
         section("timelines", "Timelines", false, panel(&it));
     }
     let printed = printed(func, target, &views.source);
-    let code = printed.as_ref().and_then(|it| it.as_ref().ok()).map(|it| Code::of(it));
+    let code = printed.as_ref().ok().map(|it| match target {
+        Target::Cuda(_) => Code::of(&SASS, sass::lines(it)),
+        Target::Cpu => Code::of(&ASSEMBLY, assembly::lines(it)),
+    });
     let counted = code.as_ref().filter(|it| it.has_lines());
     if let Some(it) = counted {
         it.count(&mut views.code);
@@ -69,14 +75,12 @@ pub(super) fn told(
     section("result", "The scheduled program", true, views.program.html());
     section("kernel", "Kernels", true, views.kernel.html());
     section("code", "Generated code", true, views.code.html());
-    if let Some(printed) = &printed {
-        let sass = match (&code, printed) {
-            (Some(it), _) => it.mixes() + &it.listing(&views.code, &views.source),
-            (None, Err(err)) => missing("SASS", err),
-            (None, Ok(_)) => String::new(),
-        };
-        section("machine", "Machine code", true, machine(plan, func, target, &views.source) + &sass);
-    }
+    let listed = match (&code, &printed) {
+        (Some(it), _) => it.mixes() + &it.listing(&views.code, &views.source),
+        (None, Err(err)) => missing("Machine code", err),
+        (None, Ok(_)) => String::new(),
+    };
+    section("machine", "Machine code", true, machine(plan, func, target, &views.source) + &listed);
     let lines = (1..).zip(touched).map(|(n, it)| views.told(n, it, counted)).collect();
     Ok(Ending { sections, lines })
 }
@@ -136,10 +140,15 @@ fn list(notes: &[String]) -> String {
     format!("<ul>\n{}</ul>\n", items.concat())
 }
 
-/// What a disassembler says, for a GPU.
-fn printed(func: &Func, target: &Target, source: &str) -> Option<Result<String, Diagnostic>> {
-    let Target::Cuda(arch) = target else { return None };
-    Some(sass::printed(source, func, arch).map(|it| it.0))
+/// The machine code as text: what a disassembler says for a GPU, and a C compiler for a CPU.
+fn printed(func: &Func, target: &Target, source: &str) -> Result<String, Diagnostic> {
+    match target {
+        Target::Cuda(arch) => Ok(sass::printed(source, func, arch)?.0),
+        Target::Cpu => {
+            let compiler = cc::find()?;
+            Ok(within(What::Compiler, || compiler.assembly(source))?)
+        }
+    }
 }
 
 /// What the compilers say. That one is missing is a part of the page and no error of it.

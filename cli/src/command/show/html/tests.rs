@@ -6,6 +6,7 @@ use ir::{
 };
 
 use super::{
+    super::{mix::SASS, sass},
     history::History,
     machine::Code,
     result::Views,
@@ -71,7 +72,7 @@ fn machine_code_is_counted_by_source_line() {
     let (source, printed) = (include_str!("cases/tile.cu"), include_str!("cases/tile.sass"));
     let none = source.lines().map(|_| (BTreeSet::new(), None));
     let mut view = View::new('c', source, crate::term::code::Lang::C, none);
-    let code = Code::of(printed);
+    let code = Code::of(&SASS, sass::lines(printed));
     assert!(code.has_lines());
     code.count(&mut view);
     let mut out = code.mixes();
@@ -90,7 +91,10 @@ fn machine_code_is_counted_by_source_line() {
 #[test]
 fn machine_code_without_lines_has_a_mix() {
     let code = Code::of(
-        "\t\tFunction : mine\n        /*0000*/        FADD R1, R2, R3 ;\n        /*0010*/        EXIT ;\n",
+        &SASS,
+        sass::lines(
+            "\t\tFunction : mine\n        /*0000*/        FADD R1, R2, R3 ;\n        /*0010*/        EXIT ;\n",
+        ),
     );
     assert!(!code.has_lines());
     let listing = code.listing(&View::new('c', "", crate::term::code::Lang::C, std::iter::empty()), "");
