@@ -1,7 +1,8 @@
 //! `tilewright show --html`: a schedule as a page, from the program that it starts from to machine code.
 //!
-//! The page loads nothing. Its one script marks which lines belong to which step, and all else is there without it. The page is written also when a step is refused, up to there and with the refusal at
-//! its end: then it shows best what went wrong. It is a function of the script and, at its end, of the compilers at hand.
+//! The page loads nothing. Its one script marks which lines belong to which step, and all else is there without it. The page is
+//! written also when a step is refused, up to there and with the refusal at its end: then it shows best what went wrong. It is a
+//! function of the script and, at its end, of the compilers at hand.
 //!
 //! `step` tells of one step, `result` of what comes out, `changes` marks what differs, `graph` draws dependences. `history` knows
 //! what each step made or changed, `links` what each lowered statement comes from; `view` and `machine` show lines with that.

@@ -75,10 +75,9 @@ pub(super) fn told(
     section("result", "The scheduled program", true, views.program.html());
     section("kernel", "Kernels", true, views.kernel.html());
     section("code", "Generated code", true, views.code.html());
-    let listed = match (&code, &printed) {
-        (Some(it), _) => it.mixes() + &it.listing(&views.code, &views.source),
-        (None, Err(err)) => missing("Machine code", err),
-        (None, Ok(_)) => String::new(),
+    let listed = match &printed {
+        Ok(_) => code.iter().map(|it| it.mixes() + &it.listing(&views.code, &views.source)).collect(),
+        Err(err) => missing("Machine code", err),
     };
     section("machine", "Machine code", true, machine(plan, func, target, &views.source) + &listed);
     let lines = (1..).zip(touched).map(|(n, it)| views.told(n, it, counted)).collect();
