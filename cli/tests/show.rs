@@ -151,6 +151,11 @@ fn refusals() {
     assert!(!folder.path().join("kernel.html").exists());
 }
 
+/// What is between some marks of a page, as it stands there.
+fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    page.split(start).skip(1).map(|it| it.split(end).next().unwrap()).collect()
+}
+
 /// What a page has in its body, without drawings, a line for each tag that begins a block.
 fn body(page: &str) -> String {
     let mut rest = &page[page.find("<body>").unwrap()..];
@@ -165,15 +170,20 @@ fn body(page: &str) -> String {
         .replace("<span class=\"add\"", "\n<span class=\"add\"")
 }
 
+/// Without compilers, so that a page is the same on every machine.
+const NO_COMPILERS: &[(&str, &str)] =
+    &[("TILEWRIGHT_NVRTC_DIR", "no-such-folder"), ("CC", "no-such-compiler")];
+
 /// The pages stay in the target folder after the tests, to be looked at.
-fn page(name: &str, arguments: &[&str], expected: &str) -> String {
+fn page(name: &str, arguments: &[&str], environment: &[(&str, &str)], expected: &str) -> String {
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("show");
     fs::create_dir_all(&kept).unwrap();
     let file = kept.join(name);
     let _ = fs::remove_file(&file);
     let folder = folder();
     let write = |out: &str| {
-        let printed = tilewright(folder.path(), &[&["show"], arguments, &["--html", out]].concat());
+        let all = [&["show"], arguments, &["--html", out]].concat();
+        let printed = run(folder.path(), &all, environment);
         assert!(printed.contains(expected), "{printed}");
         fs::read_to_string(folder.path().join(out)).unwrap()
     };
@@ -182,32 +192,70 @@ fn page(name: &str, arguments: &[&str], expected: &str) -> String {
     assert_eq!(write("page.html"), text);
     fs::write(file, &text).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"));
-    for hole in ["<script", "http:", "https:", "javascript", "url(", "@import"] {
-        let found = text.replace("http://www.w3.org/2000/svg", "").contains(hole);
-        assert!(!found, "{hole}");
+    let own = concat!("<script>\n", include_str!("../src/command/show/html/links.js"), "</script>\n");
+    let others = text.replace("http://www.w3.org/2000/svg", "").replacen(own, "", 1);
+    for hole in ["<script", "http:", "https:", "javascript", "url(", "@import", "fetch(", "onclick"] {
+        assert!(!others.contains(hole), "{hole}");
     }
-    assert!(text.contains("default-src 'none'"));
-    text
+    assert!(text.contains(own) && text.contains("default-src 'none'"));
+    let hash = text.split("script-src 'sha256-").nth(1).unwrap();
+    assert_eq!(hash.find("=' ").or(hash.find("='")).unwrap(), 43);
+    others
 }
 
 #[test]
 fn a_schedule_as_a_page() {
-    let text = page("gpu.html", &["a.ron"], "wrote page.html: 16 steps");
+    let text = page("gpu.html", &["a.ron"], NO_COMPILERS, "wrote page.html: 16 steps");
     assert!(text.contains("A tile through shared memory &amp; registers."));
     assert_eq!(text.matches("<section class=\"step\"").count(), 16);
     // Nothing is drawn twice: the timeline comes with the last step and again with its costs, and the graph once.
     assert_eq!(text.matches("<svg").count(), 3);
+    // Each step says which lines are its own, and leads to lines that are there.
+    let own = between(&text, "<p class=\"own\">", "</p>");
+    assert_eq!((own.len(), text.matches("<button").count()), (16, 32));
+    for target in own.iter().flat_map(|it| between(it, "<a href=\"#", "\"")) {
+        assert!(text.contains(&format!("id=\"{target}\"")), "{target}");
+    }
+    // What a step that binds a loop marks: the loop, how the kernel is launched, and the line that reads the axis.
+    assert!(
+        own[4].contains(">1 line of the program</a>, <a href=\"#k6\">1 line of the kernels</a>"),
+        "{}",
+        own[4]
+    );
     insta::assert_snapshot!(
         "page_for_a_cpu",
-        body(&page("cpu.html", &["cpu.ron"], "wrote page.html: 2 steps"))
+        body(&page("cpu.html", &["cpu.ron"], NO_COMPILERS, "wrote page.html: 2 steps"))
     );
 }
 
 #[test]
 fn a_refused_step_ends_the_page() {
-    let text = page("wrong.html", &["wrong.ron"], "--- exit code 1");
+    let text = page("wrong.html", &["wrong.ron"], NO_COMPILERS, "--- exit code 1");
     assert_eq!(text.matches("<section class=\"step\"").count(), 15);
     insta::assert_snapshot!(body(&text[..text.len()]).split("id=\"refusal\"").nth(1).unwrap());
+}
+
+/// Words of a script are no markup, wherever they stand.
+#[test]
+fn a_hostile_script_makes_a_harmless_page() {
+    let folder = folder();
+    let hostile = SCRIPT
+        .replace("A tile through", "</p></script><script>alert(1)</script><img src=x onerror=alert(1)>");
+    fs::write(folder.path().join("<b>\".ron"), hostile).unwrap();
+    let printed = tilewright(folder.path(), &["show", "<b>\".ron", "--html", "page.html"]);
+    assert!(printed.contains("wrote page.html"), "{printed}");
+    let text = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert_eq!((text.matches("<script").count(), text.matches("</script").count()), (1, 1));
+    assert!(!text.contains("<img") && !text.contains("<b>&quot;"));
+}
+
+/// The C compiler is one that Rust links with, so that it is there.
+#[test]
+fn machine_code_of_a_cpu_has_its_source_lines() {
+    let page = page("assembly.html", &["cpu.ron"], &[], "wrote page.html: 2 steps");
+    assert!(page.contains("<td>control</td>") && page.contains("<td>floating point</td>"), "{page}");
+    let own = between(&page, "<p class=\"own\">", "</p>");
+    assert!(own.iter().all(|it| it.contains(" instruction")), "{own:?}");
 }
 
 #[test]
@@ -222,5 +270,9 @@ fn machine_code_has_its_source_lines() {
     assert!(text.ends_with("--- exit code 0"), "{text}");
     if disasm::find().unwrap().tool == disasm::Tool::Nvdisasm {
         assert!(text.contains("__syncthreads();\n") && text.contains("A_shared["), "{text}");
+        let page = page("sass.html", &["a.ron"], &[], "wrote page.html: 16 steps");
+        let groups = page.matches("<details class=\"m\"").count();
+        assert!(groups > 5 && groups >= page.matches("<a class=\"ct\"").count(), "{groups}");
+        assert!(page.contains("<td>floating point</td>"), "{page}");
     }
 }

@@ -1,6 +1,6 @@
 //! From a lowered program to source text.
 
-use ir::{Alloc, DType, Module, Name, Op, Target};
+use ir::{Alloc, DType, Module, Name, Op, Target, text::Origin};
 
 pub use crate::cfamily::symbol;
 
@@ -62,6 +62,11 @@ impl EmitError {
 ///
 /// A kernel's function is named [`symbol`] of its name.
 pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
+    Ok(emit_traced(module, target)?.0)
+}
+
+/// The same source, with what each of its lines was printed from. A line that belongs to no statement has nothing.
+pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Option<Origin>>), EmitError> {
     for kernel in &module.kernels {
         let mut known: Vec<_> = kernel.args.keys().collect();
         check_buffers(&kernel.body, &mut known)

@@ -30,6 +30,7 @@ func matmul(n)                                   // symbolic dimensions in paren
 fn prints_what_it_parses() {
     let func = text::parse(MATMUL).unwrap();
     let listing = text::print(&func);
+    assert_eq!(listing.parts.len(), listing.text.lines().count());
     insta::assert_snapshot!(listing.text);
     let heads: Vec<_> =
         listing.heads.iter().map(|(name, at)| format!("{name}: {}", &listing.text[at.clone()])).collect();

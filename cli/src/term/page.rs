@@ -1,4 +1,4 @@
-//! HTML pages: files that need nothing else, run nothing and ask nobody.
+//! HTML pages: files that need nothing else, run nothing but a script of their own and ask nobody.
 //!
 //! Every page of ours begins alike, up to what wrote it. A file that begins otherwise is not overwritten. The policy in the
 //! head forbids whatever would get past the escaping of [`super::markup`].
@@ -26,6 +26,24 @@ pub(crate) struct Sort {
     pub(crate) what: &'static str,
     /// What it looks like besides.
     pub(crate) style: &'static str,
+    /// What it does; empty if nothing.
+    pub(crate) script: &'static str,
+}
+
+/// Hexadecimal digits in base 64: three of them are two digits of it.
+fn base64(hex: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for three in hex.as_bytes().chunks(3) {
+        let bits = three.iter().fold(0, |bits, it| {
+            bits * 16 + char::from(*it).to_digit(16).expect("these are hexadecimal digits") as usize
+        });
+        let bits = bits << (4 * (3 - three.len()));
+        let digits = [bits / 64, bits % 64];
+        out.extend(digits.iter().take(three.len().min(2)).map(|it| char::from(DIGITS[*it])));
+    }
+    let padding = (4 - out.len() % 4) % 4;
+    out + &"=".repeat(padding)
 }
 
 impl Sort {
@@ -41,13 +59,24 @@ impl Sort {
     /// A page with a title around the content of its `<main>`.
     pub(crate) fn page(self, title: &str, main: &str) -> String {
         let (mark, title) = (self.mark(), escaped(title));
+        let (policy, script) = self.script();
         format!(
-            "{mark}<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+            "{mark}<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n\
-             <body>\n<main>\n{main}</main>\n</body>\n</html>\n",
+             <body>\n<main>\n{main}</main>\n{script}</body>\n</html>\n",
             self.style
         )
+    }
+
+    /// What the policy says of the script, and the script: the browser runs that one, known by its hash, and no other.
+    fn script(self) -> (String, String) {
+        if self.script.is_empty() {
+            return (String::new(), String::new());
+        }
+        let text = format!("\n{}", self.script);
+        let policy = format!("; script-src 'sha256-{}'", base64(&tuner::sha256(&text)));
+        (policy, format!("<script>{text}</script>\n"))
     }
 
     /// Refuses to write where another file is, unless that is forced.
@@ -73,5 +102,29 @@ impl Sort {
         let (mark, mut start) = (self.mark(), vec![]);
         file.take(mark.len() as u64).read_to_end(&mut start)?;
         Ok(start == mark.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sort, base64};
+
+    #[test]
+    fn the_policy_names_the_script() {
+        let page = |script| Sort { command: "show", what: "trace", style: "", script }.page("a", "");
+        assert!(!page("").contains("script"));
+        let page = page("1\n");
+        assert!(page.contains("<script>\n1\n</script>\n</body>"), "{page}");
+        assert!(
+            page.contains(&format!("; script-src 'sha256-{}'\">", base64(&tuner::sha256("\n1\n")))),
+            "{page}"
+        );
+    }
+
+    /// The hash of nothing as everyone knows it.
+    #[test]
+    fn hexadecimal_digits_become_base_64() {
+        assert_eq!(base64(&tuner::sha256("")), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!([base64("00"), base64("ff"), base64("")], ["AA==", "/w==", ""]);
     }
 }

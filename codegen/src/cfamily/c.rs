@@ -23,8 +23,7 @@ impl Printer<'_> {
             printer.ops(&kernel.body);
         });
         let function = std::mem::take(&mut self.out);
-        self.functions.push_str(&function);
-        self.functions.push('\n');
+        self.functions.function(function);
     }
 
     /// Gives the buffers and dimensions that a function uses their names.
@@ -84,8 +83,7 @@ impl Printer<'_> {
                 printer.line(&format!("{pointer}{name};"));
             }
         });
-        self.out.truncate(self.out.trim_end().len());
-        self.out.push_str(";\n\n");
+        self.out.end_declaration();
         let var = identifier(&it.var).into_owned();
         self.nest(&format!("static void {function}(void *tw_ctx, int64_t {var})"), |printer| {
             printer.line(&format!("const struct {function} *const ctx = tw_ctx;"));
@@ -103,8 +101,7 @@ impl Printer<'_> {
 
         let outlined = std::mem::replace(&mut self.out, caller);
         self.depth = depth;
-        self.functions.push_str(&outlined);
-        self.functions.push('\n');
+        self.functions.function(outlined);
     }
 }
 

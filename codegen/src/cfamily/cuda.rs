@@ -1,6 +1,6 @@
 //! CUDA C++: how a kernel begins.
 
-use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var};
+use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var, text::Origin};
 
 use crate::{launch::shared_alignment, shared_layout};
 
@@ -33,14 +33,15 @@ impl Printer<'_> {
                 let var = axis_var(axis);
                 if kernel.launch.contains_key(&axis) && mentions(&kernel.body, &var) {
                     let of = printer.index_type(printer.frame.wide);
+                    printer.origin = Some(Origin::Axis(printer.at.0, axis));
                     printer.line(&format!("const {of} {var} = {};", axis.as_str()));
+                    printer.origin = None;
                 }
             }
             printer.ops(&kernel.body);
         });
         let function = std::mem::take(&mut self.out);
-        self.functions.push_str(&function);
-        self.functions.push('\n');
+        self.functions.function(function);
     }
 
     fn cuda_parameters(&mut self, kernel: &Kernel) -> Vec<String> {

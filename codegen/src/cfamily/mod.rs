@@ -5,7 +5,7 @@
 //! What the source uses beyond its language is defined in a prelude, and only where used ([`helper`]).
 
 use indexmap::IndexMap;
-use ir::{Kernel, Module, Target};
+use ir::{Kernel, Module, Target, text::Origin};
 
 use crate::device::CPU_ABI_HEADER;
 
@@ -17,6 +17,7 @@ mod cuda;
 mod frame;
 mod helper;
 mod index;
+mod lines;
 mod literal;
 mod names;
 mod slots;
@@ -29,6 +30,7 @@ pub use names::symbol;
 
 use frame::Frame;
 use helper::Helper;
+use lines::Lines;
 
 /// The language of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,17 +54,21 @@ struct Printer<'a> {
     /// The definitions of what was used, each after what it needs.
     prelude: IndexMap<Helper, String>,
     /// Functions that are finished.
-    functions: String,
+    functions: Lines,
     /// The function that is being printed.
-    out: String,
+    out: Lines,
+    /// What is being printed, for the reader who wants to know what a line stands for.
+    origin: Option<Origin>,
+    /// The number of the kernel that is being printed, and of the next statement.
+    at: (usize, usize),
     depth: usize,
     /// How many bodies of parallel loops are functions of their own.
     bodies: usize,
     frame: Frame,
 }
 
-/// The source of a module; see [`crate::emit::emit`], which checks it first.
-pub(crate) fn print(module: &Module, target: &Target) -> String {
+/// The source of a module, and what each of its lines was printed from; see [`crate::emit::emit`], which checks it first.
+pub(crate) fn print(module: &Module, target: &Target) -> (String, Vec<Option<Origin>>) {
     let dialect = match target {
         Target::Cpu => Dialect::C,
         Target::Cuda(arch) => Dialect::Cuda(arch.sm),
@@ -71,13 +77,16 @@ pub(crate) fn print(module: &Module, target: &Target) -> String {
         dialect,
         module,
         prelude: IndexMap::new(),
-        functions: String::new(),
-        out: String::new(),
+        functions: Lines::default(),
+        out: Lines::default(),
+        origin: None,
+        at: (0, 0),
         depth: 0,
         bodies: 0,
         frame: Frame::default(),
     };
-    for kernel in &module.kernels {
+    for (number, kernel) in module.kernels.iter().enumerate() {
+        printer.at.0 = number;
         printer.kernel(kernel);
     }
     printer.finish()
@@ -92,7 +101,7 @@ impl Printer<'_> {
         }
     }
 
-    fn finish(self) -> String {
+    fn finish(self) -> (String, Vec<Option<Origin>>) {
         let (language, header) = match self.dialect {
             Dialect::C => ("C", CPU_ABI_HEADER),
             Dialect::Cuda(_) => ("CUDA C++", ""),
@@ -103,9 +112,15 @@ impl Printer<'_> {
             Dialect::Cuda(_) => "#define TW_INLINE static __device__ __forceinline__\n",
         };
         let definitions: String = self.prelude.into_values().collect();
-        let parts = [header.to_owned(), format!("{inline}{definitions}"), self.functions];
+        let Lines { text, origins } = self.functions;
+        let parts = [header.to_owned(), format!("{inline}{definitions}"), text];
         let parts: Vec<_> = parts.iter().map(|it| it.trim_end()).filter(|it| !it.is_empty()).collect();
-        format!("// {}: {language} by tilewright.\n\n{}\n", self.module.name, parts.join("\n\n"))
+        let source =
+            format!("// {}: {language} by tilewright.\n\n{}\n", self.module.name, parts.join("\n\n"));
+        // The functions come last.
+        let (all, own) = (source.lines().count(), parts.last().map_or(0, |it| it.lines().count()));
+        let before = std::iter::repeat_n(None, all - own);
+        (source, before.chain(origins.into_iter().take(own)).collect())
     }
 
     /// One line of the function that is being printed.
@@ -113,19 +128,19 @@ impl Printer<'_> {
         for line in text.lines() {
             let is_directive = line.starts_with('#') && self.dialect.is_c();
             let indent = if is_directive { 0 } else { self.depth };
-            self.out.extend(std::iter::repeat_n("  ", indent));
-            self.out.push_str(line);
-            self.out.push('\n');
+            self.out.push(&[&"  ".repeat(indent), line].concat(), self.origin);
         }
     }
 
-    /// Lines one level deeper, between braces.
+    /// Lines one level deeper, between braces. The closing brace stands for nothing.
     fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         self.line(format!("{head} {{").trim_start());
         self.depth += 1;
         body(self);
         self.depth -= 1;
+        let origin = self.origin.take();
         self.line("}");
+        self.origin = origin;
     }
 
     /// The type of indices.

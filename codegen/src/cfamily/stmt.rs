@@ -1,6 +1,6 @@
 //! Statements.
 
-use ir::{Access, Alloc, For, ForKind, Instr, Op, Value};
+use ir::{Access, Alloc, For, ForKind, Instr, Op, Value, text::Origin};
 
 use super::{Dialect, Printer, names::identifier, slots, types};
 
@@ -21,6 +21,13 @@ impl Printer<'_> {
     }
 
     fn op(&mut self, op: &Op) {
+        let outside = self.origin.replace(Origin::Op(self.at.1));
+        self.at.1 += 1;
+        self.statement(op);
+        self.origin = outside;
+    }
+
+    fn statement(&mut self, op: &Op) {
         match op {
             Op::Alloc(it) => {
                 let line = self.alloc(it);

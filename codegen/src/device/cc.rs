@@ -19,16 +19,8 @@ pub struct Compiler {
 
 /// How emitted C is compiled. Products and sums may be fused, as CUDA does; nothing else about floating-point
 /// numbers is relaxed: no reassociation, and infinities and NaNs are what they are.
-pub const OPTIONS: &[&str] = &[
-    "-std=gnu11",
-    "-O3",
-    NATIVE,
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-shared",
-    "-fPIC",
-];
+pub const OPTIONS: &[&str] =
+    &["-std=gnu11", "-O3", NATIVE, "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC"];
 
 /// For the processor at hand: Apple's compiler spells it differently on ARM.
 const NATIVE: &str =
@@ -106,6 +98,26 @@ impl Compiler {
     /// # Errors
     /// [`DeviceError::Compile`] with the compiler's words.
     pub fn compile(&self, source: &str) -> Result<Vec<u8>, DeviceError> {
+        self.make(source, &["-shared"], "kernel.so", &["-lm"])
+    }
+
+    /// Compiles C to assembly in the same way, with the line of `kernel.c` that each instruction comes from.
+    ///
+    /// # Errors
+    /// [`DeviceError::Compile`] with the compiler's words.
+    pub fn assembly(&self, source: &str) -> Result<String, DeviceError> {
+        let bytes = self.make(source, &["-S", "-g1"], "kernel.s", &[])?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What the compiler makes of a source with these options, of which some come after the source.
+    fn make(
+        &self,
+        source: &str,
+        options: &[&str],
+        made: &str,
+        after: &[&str],
+    ) -> Result<Vec<u8>, DeviceError> {
         let failed = |call: &str, err: &dyn std::fmt::Display| DeviceError::Call {
             call: call.into(),
             reason: err.to_string(),
@@ -117,7 +129,9 @@ impl Compiler {
         let out = Command::new(program)
             .args(arguments)
             .args(OPTIONS)
-            .args(["-o", "kernel.so", "kernel.c", "-lm"])
+            .args(options)
+            .args(["-o", made, "kernel.c"])
+            .args(after)
             // Relative names, so that messages are the same wherever the temporary folder is.
             .current_dir(dir.path())
             .stdin(Stdio::null())
@@ -128,7 +142,7 @@ impl Compiler {
             let log = if log.is_empty() { out.status.to_string() } else { log };
             return Err(DeviceError::Compile { compiler: self.command.join(" "), log });
         }
-        fs::read(dir.path().join("kernel.so")).map_err(|err| failed("reading kernel.so", &err))
+        fs::read(dir.path().join(made)).map_err(|err| failed(&format!("reading {made}"), &err))
     }
 }
 

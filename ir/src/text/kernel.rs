@@ -1,45 +1,70 @@
-//! Prints the lowered form.
+//! Prints the lowered form, and remembers what each line was printed from.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{
-    expr::{All, separated},
-    print::Listing,
-};
-use crate::{Alloc, ForKind, Instr, Kernel, Module, Op};
+use super::expr::All;
+use crate::{Alloc, ForKind, Instr, Kernel, Module, Name, Op, ThreadAxis};
+
+/// A printed module.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ModuleListing {
+    /// The text, each line ended by a newline.
+    pub text: String,
+    /// What each line was printed from; none for the lines of the module itself.
+    pub origins: Vec<Option<Origin>>,
+    /// The number of the next statement.
+    next: usize,
+}
+
+/// What a line of a lowered program, or of its source, was printed from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Origin {
+    /// How a kernel is launched; kernels are counted from zero.
+    Launch(usize),
+    /// An axis of the launch of a kernel.
+    Axis(usize, ThreadAxis),
+    /// A statement. Statements are counted from zero through all kernels, in the order of [`Op::walk`].
+    Op(usize),
+}
+
+/// Prints a lowered program.
+pub fn print_module(module: &Module) -> ModuleListing {
+    let mut out = ModuleListing::default();
+    let mut dims = String::new();
+    if !module.dims.is_empty() {
+        dims = format!("({})", module.dims.iter().map(Name::as_str).collect::<Vec<_>>().join(", "));
+    }
+    out.line(0, None, format_args!("module {}{dims}", module.name));
+    for (name, arg) in &module.args {
+        let zeroed = if arg.zeroed { " zeroed" } else { "" };
+        let role = arg.role.as_str();
+        out.line(1, None, format_args!("{role} {name}: {}[{}]{zeroed}", arg.dtype, arg.len));
+    }
+    for (n, kernel) in module.kernels.iter().enumerate() {
+        out.text.push('\n');
+        out.origins.push(None);
+        out.kernel(1, n, kernel);
+    }
+    out
+}
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut out = Listing::default();
-        let mut dims = String::new();
-        if !self.dims.is_empty() {
-            separated(&mut dims, ", ", &self.dims)?;
-            dims = format!("({dims})");
-        }
-        out.line(0, format_args!("module {}{dims}", self.name));
-        for (name, arg) in &self.args {
-            let zeroed = if arg.zeroed { " zeroed" } else { "" };
-            out.line(1, format_args!("{} {name}: {}[{}]{zeroed}", arg.role.as_str(), arg.dtype, arg.len));
-        }
-        for kernel in &self.kernels {
-            out.text.push('\n');
-            out.kernel(1, kernel);
-        }
-        f.write_str(&out.text)
+        f.write_str(&print_module(self).text)
     }
 }
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut out = Listing::default();
-        out.kernel(0, self);
+        let mut out = ModuleListing::default();
+        out.kernel(0, 0, self);
         f.write_str(&out.text)
     }
 }
 
 impl Display for Op {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut out = Listing::default();
+        let mut out = ModuleListing::default();
         out.op(0, self);
         f.write_str(&out.text)
     }
@@ -53,8 +78,15 @@ impl Display for Alloc {
     }
 }
 
-impl Listing {
-    fn kernel(&mut self, depth: usize, kernel: &Kernel) {
+impl ModuleListing {
+    fn line(&mut self, depth: usize, origin: Option<Origin>, text: fmt::Arguments<'_>) {
+        self.text.extend(std::iter::repeat_n("  ", depth));
+        fmt::write(&mut self.text, text).expect("writing to a string does not fail");
+        self.text.push('\n');
+        self.origins.push(origin);
+    }
+
+    fn kernel(&mut self, depth: usize, number: usize, kernel: &Kernel) {
         let axes = kernel.launch.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
         let axes = axes.collect::<Vec<_>>().join(", ");
         let resident = kernel.blocks_per_sm.map(|it| format!(" blocks_per_sm {it}")).unwrap_or_default();
@@ -64,7 +96,8 @@ impl Listing {
             false => name.to_string(),
         });
         let args = args.collect::<Vec<_>>().join(", ");
-        self.line(depth, format_args!("kernel {}{launch}({args}){resident}", kernel.name));
+        let origin = Some(Origin::Launch(number));
+        self.line(depth, origin, format_args!("kernel {}{launch}({args}){resident}", kernel.name));
         self.ops(depth + 1, &kernel.body);
     }
 
@@ -75,10 +108,10 @@ impl Listing {
     }
 
     fn op(&mut self, depth: usize, op: &Op) {
+        let origin = Some(Origin::Op(self.next));
+        self.next += 1;
         match op {
-            Op::Alloc(it) => {
-                self.line(depth, format_args!("{it}"));
-            }
+            Op::Alloc(it) => self.line(depth, origin, format_args!("{it}")),
             Op::For(it) => {
                 let kind = match it.kind {
                     ForKind::Serial => "",
@@ -86,21 +119,19 @@ impl Listing {
                     ForKind::Vectorized => " @vectorized",
                     ForKind::Unrolled => " @unrolled",
                 };
-                self.line(depth, format_args!("for {} in 0..{}{kind}", it.var, it.extent));
+                self.line(depth, origin, format_args!("for {} in 0..{}{kind}", it.var, it.extent));
                 self.ops(depth + 1, &it.body);
             }
             Op::If(cond, body) => {
-                self.line(depth, format_args!("if {}", All(cond)));
+                self.line(depth, origin, format_args!("if {}", All(cond)));
                 self.ops(depth + 1, body);
             }
             Op::Instr(Instr::Comment(text)) => {
                 for line in text.lines() {
-                    self.line(depth, format_args!("// {line}"));
+                    self.line(depth, origin, format_args!("// {line}"));
                 }
             }
-            Op::Instr(it) => {
-                self.line(depth, format_args!("{it}"));
-            }
+            Op::Instr(it) => self.line(depth, origin, format_args!("{it}")),
         }
     }
 }

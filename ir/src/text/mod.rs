@@ -14,10 +14,11 @@ mod parse_expr;
 mod parse_kernel;
 mod print;
 
+pub use kernel::{ModuleListing, Origin, print_module};
 pub use lex::{ParseError, ParseErrorKind};
 pub use parse::parse;
 pub use parse_kernel::parse_module;
-pub use print::{Listing, print};
+pub use print::{Listing, Part, print};
 
 /// How deep statements, and separately the operators of one expression, may nest in a parsed text.
 ///

@@ -24,6 +24,21 @@ pub struct Listing {
     pub heads: IndexMap<Name, Range<usize>>,
     /// The same of the lines that declare buffers, also where a block has the name.
     pub buffers: IndexMap<Name, Range<usize>>,
+    /// The part of the program that each line belongs to; none for the first line and the empty one.
+    pub parts: Vec<Option<Part>>,
+    /// The part that is being printed.
+    part: Option<Part>,
+}
+
+/// A part of a program that has a name, and keeps it through every rewrite.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Part {
+    /// The declaration of a buffer.
+    Buffer(Name),
+    /// The head of a loop.
+    Loop(Name),
+    /// A block: its head and its statements, without the loops and blocks inside it.
+    Block(Name),
 }
 
 /// Prints a function.
@@ -39,12 +54,15 @@ pub fn print(func: &Func) -> Listing {
         out.introduce(name, &head);
     }
     for (name, buffer) in &func.buffers {
+        out.part = Some(Part::Buffer(name.clone()));
         let head = out.line(1, format_args!("{}", Declaration(name, buffer)));
         out.introduce(name, &head);
         out.buffers.insert(name.clone(), head);
     }
+    out.part = None;
     if !func.buffers.is_empty() && !func.body.is_empty() {
         out.text.push('\n');
+        out.parts.push(None);
     }
     out.stmt(1, &func.body);
     out
@@ -60,7 +78,15 @@ impl Listing {
         fmt::write(&mut self.text, text).expect("writing to a string does not fail");
         let range = start..self.text.len();
         self.text.push('\n');
+        self.parts.push(self.part.clone());
         range
+    }
+
+    /// Prints lines of a part, and goes on with the part that it is in.
+    fn part(&mut self, part: Part, lines: impl FnOnce(&mut Self)) {
+        let outside = self.part.replace(part);
+        lines(self);
+        self.part = outside;
     }
 
     /// Keeps the first place where a name is introduced; a second one is an error that the verifier reports.
@@ -72,22 +98,24 @@ impl Listing {
         match stmt {
             Stmt::Loop(it) => {
                 let annotations = Attached(&it.annotations);
-                let head = self.line(
-                    depth,
-                    format_args!("for {} in 0..{}{}{annotations}", it.var, it.extent, Kind(it.kind)),
-                );
-                self.introduce(&it.var, &head);
+                self.part(Part::Loop(it.var.clone()), |out| {
+                    let head = out.line(
+                        depth,
+                        format_args!("for {} in 0..{}{}{annotations}", it.var, it.extent, Kind(it.kind)),
+                    );
+                    out.introduce(&it.var, &head);
+                });
                 self.stmt(depth + 1, &it.body);
             }
-            Stmt::Block(it) => {
-                let head = self.line(depth, format_args!("{}", Head(it)));
-                self.heads.insert(it.name.clone(), head);
+            Stmt::Block(it) => self.part(Part::Block(it.name.clone()), |out| {
+                let head = out.line(depth, format_args!("{}", Head(it)));
+                out.heads.insert(it.name.clone(), head);
                 if let Some(init) = &it.init {
-                    self.line(depth + 1, format_args!("init"));
-                    self.stmt(depth + 2, init);
+                    out.line(depth + 1, format_args!("init"));
+                    out.stmt(depth + 2, init);
                 }
-                self.stmt(depth + 1, &it.body);
-            }
+                out.stmt(depth + 1, &it.body);
+            }),
             Stmt::Seq(stmts) => stmts.iter().for_each(|it| self.stmt(depth, it)),
             Stmt::Store(it) => {
                 self.line(depth, format_args!("{it}"));

@@ -15,7 +15,8 @@ use crate::term::{
 };
 
 /// What a report is among our pages.
-pub(super) const REPORT: Sort = Sort { command: "report", what: "report", style: include_str!("style.css") };
+pub(super) const REPORT: Sort =
+    Sort { command: "report", what: "report", style: include_str!("style.css"), script: "" };
 
 /// The page of some runs. `trouble` is what could not be read of their log, in words.
 pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {

@@ -3,9 +3,11 @@
 //! What is printed is a function of the script, its parameters and the architecture, so that two people see the same; only
 //! what a compiler says differs from one compiler to the next. `html/` is the same as one page.
 
+mod assembly;
 mod deps;
 mod html;
 mod kernel;
+mod mix;
 mod resources;
 mod sass;
 mod steps;

@@ -9,7 +9,7 @@ use codegen::device::{disasm, nvrtc};
 use ir::{Arch, Func, Target};
 use serde_json::json;
 
-use super::{not_cuda, words};
+use super::{mix::Line, not_cuda, words};
 use crate::{
     build::{lower, source},
     diagnostic::Diagnostic,
@@ -23,7 +23,8 @@ pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Resul
     let Target::Cuda(arch) = target else { return Err(not_cuda()) };
     let (module, notes) = lower(func, target)?;
     let source = source(func, &module, target)?;
-    let (text, tool) = disassembled(&source, func, arch)?;
+    let (text, tool) = printed(&source, func, arch)?;
+    let text = listing(&text, &source);
     if shell.json {
         return shell.json(&json!({
             "ok": true, "emit": "sass", "target": words(target), "tool": tool, "text": text, "notes": notes,
@@ -35,39 +36,53 @@ pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Resul
     shell.code(&text, Lang::Sass)
 }
 
-/// The machine code of a source, and the name of the program that read it.
-pub(super) fn disassembled(
-    source: &str,
-    func: &Func,
-    arch: &Arch,
-) -> Result<(String, &'static str), Diagnostic> {
+/// The machine code of a source as its disassembler prints it, and the name of that program.
+pub(super) fn printed(source: &str, func: &Func, arch: &Arch) -> Result<(String, &'static str), Diagnostic> {
     // What is compiled for is asked first: the compiler is what most users lack.
     nvrtc::find()?;
     let tool = disasm::find()?;
     let compiled = nvrtc::compile(source, &format!("{}.cu", func.name), arch, &["-lineinfo"])?;
-    Ok((listing(&tool.print(&compiled.cubin)?, source), tool.tool.as_str()))
+    Ok((tool.print(&compiled.cubin)?, tool.tool.as_str()))
 }
 
-/// What a disassembler prints, less directives, encodings and blank lines, and with the text of source lines.
-fn listing(printed: &str, source: &str) -> String {
-    let lines: Vec<&str> = source.lines().collect();
-    let mut out = String::new();
-    // The last line that was named, and the last that was written.
-    let (mut named, mut written) = (None, None);
+/// What a disassembler prints, less directives, encodings and blank lines.
+pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
+    let mut named = None;
+    let mut out = vec![];
     for line in printed.lines() {
         let word = line.trim();
         if let Some(it) = word.strip_prefix("//##") {
             named = source_line(it);
         } else if let Some(name) = word.strip_prefix("Function :").or(label(line)) {
-            written = None;
-            let _ = writeln!(out, "{}:", name.trim());
+            let name = name.trim();
+            out.push(if name.starts_with('.') { Line::Label(name) } else { Line::Function(name) });
         } else if word.starts_with("/*") && word.contains(';') {
-            if named != written {
-                out.extend(named.map(|it| heading(it, &lines)));
-                written = named;
-            }
             let end = word.find(';').unwrap_or(word.len());
-            let _ = writeln!(out, "  {};", word[..end].trim_end());
+            out.push(Line::Instruction(word[..end].trim_end(), named));
+        }
+    }
+    out
+}
+
+/// The same as a text, with the text of source lines.
+fn listing(printed: &str, source: &str) -> String {
+    let texts: Vec<&str> = source.lines().collect();
+    let mut out = String::new();
+    // The source line that was written last.
+    let mut written = None;
+    for line in lines(printed) {
+        match line {
+            Line::Function(name) | Line::Label(name) => {
+                written = None;
+                let _ = writeln!(out, "{name}:");
+            }
+            Line::Instruction(text, from) => {
+                if from != written {
+                    out.extend(from.map(|it| heading(it, &texts)));
+                    written = from;
+                }
+                let _ = writeln!(out, "  {text};");
+            }
         }
     }
     out

@@ -1,14 +1,22 @@
 //! `tilewright show --html`: a schedule as a page, from the program that it starts from to machine code.
 //!
-//! The page runs no script and loads nothing. It is written also when a step is refused, up to there and with the refusal at
-//! its end: then it shows best what went wrong. It is a function of the script and, at its end, of the compilers at hand.
+//! The page loads nothing. Its one script marks which lines belong to which step, and all else is there without it. The page is
+//! written also when a step is refused, up to there and with the refusal at its end: then it shows best what went wrong. It is a
+//! function of the script and, at its end, of the compilers at hand.
 //!
-//! `step` tells of one step, `result` of what comes out, `changes` marks what differs, `graph` draws dependences.
+//! `step` tells of one step, `result` of what comes out, `changes` marks what differs, `graph` draws dependences. `history` knows
+//! what each step made or changed, `links` what each lowered statement comes from; `view` and `machine` show lines with that.
 
 mod changes;
 mod graph;
+mod history;
+mod links;
+mod machine;
 mod result;
 mod step;
+#[cfg(test)]
+mod tests;
+mod view;
 
 use std::{fmt::Write, path::Path};
 
@@ -30,7 +38,12 @@ use crate::{
 use step::Tale;
 
 /// What a trace is among our pages.
-const TRACE: Sort = Sort { command: "show", what: "trace", style: include_str!("style.css") };
+const TRACE: Sort = Sort {
+    command: "show",
+    what: "trace",
+    style: include_str!("style.css"),
+    script: include_str!("links.js"),
+};
 
 /// Writes the page.
 pub(super) fn write(
@@ -45,9 +58,10 @@ pub(super) fn write(
     let mut tale = Tale::new(&plan.func, target);
     let scheduled = plan.walk(target, until, &mut |step, session| tale.step(step, session));
     let steps = tale.told.len();
-    let (last, refusal) = match scheduled.and_then(|it| result::told(plan, it.func(), target)) {
+    let touched = tale.history.touched();
+    let (last, refusal) = match scheduled.and_then(|it| result::told(plan, it.func(), target, touched)) {
         Ok(it) => (it, None),
-        Err(err) => (refused(plan, steps, &err), Some(err)),
+        Err(err) => (Ending { sections: refused(plan, steps, &err), lines: vec![] }, Some(err)),
     };
     TRACE.write(out, &TRACE.page(&title(plan), &main(plan, target, &tale, &last)), force)?;
     if let Some(err) = refusal {
@@ -62,11 +76,20 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A part of the page that the list of contents leads to.
-struct Part {
+/// A section of the page that the list of contents leads to.
+struct Section {
     id: &'static str,
     title: &'static str,
     html: String,
+    /// Whether it shows lines that steps mark. Such sections come last.
+    is_view: bool,
+}
+
+/// What comes after the steps.
+struct Ending {
+    sections: Vec<Section>,
+    /// For each step, which lines are its own; empty if there are none to show.
+    lines: Vec<String>,
 }
 
 fn name(plan: &Plan) -> String {
@@ -78,7 +101,7 @@ fn title(plan: &Plan) -> String {
     format!("{}: {} step by step", name(plan), shortened(&plan.script.workload.value, 60))
 }
 
-fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &[Part]) -> String {
+fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &Ending) -> String {
     let sizes = plan.sizes();
     let facts = [plan.script.workload.value.as_str(), &sizes, &words(target)]
         .into_iter()
@@ -94,35 +117,56 @@ fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &[Part]) -> String 
     out += "<div class=\"tale\">\n";
     let start = listing(&ir::text::print(&plan.func).text, Lang::Ir);
     let _ = writeln!(out, "<section id=\"start\">\n<h2>The program</h2>\n{start}</section>");
-    out.extend(tale.told.iter().map(|it| &*it.html));
-    for it in last {
-        let _ = writeln!(out, "<section id=\"{}\">\n<h2>{}</h2>\n{}</section>", it.id, it.title, it.html);
+    let none = String::new();
+    for (n, it) in tale.told.iter().enumerate() {
+        let lines = last.lines.get(n).unwrap_or(&none);
+        let names = view::names(&tale.history.touched()[n]);
+        let _ = writeln!(
+            out,
+            "<section class=\"step\" id=\"step-{}\"{names}>\n{}{lines}{}</section>",
+            n + 1,
+            it.head,
+            it.html
+        );
+    }
+    let (views, others): (Vec<_>, Vec<_>) = last.sections.iter().partition(|it| it.is_view);
+    let section =
+        |it: &&Section| format!("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", it.id, it.title, it.html);
+    out.extend(others.iter().map(section));
+    if !views.is_empty() {
+        let views: String = views.iter().map(section).collect();
+        let _ = writeln!(out, "<div class=\"views\">\n{views}</div>");
+        out += "<aside id=\"pinned\" role=\"status\" hidden></aside>\n";
     }
     out += "<footer>Written by tilewright from a schedule. The same schedule and compilers give the same page.</footer>\n";
     out + "</div>\n</div>\n"
 }
 
 /// The script as a list of links.
-fn contents(tale: &Tale<'_>, last: &[Part]) -> String {
+fn contents(tale: &Tale<'_>, last: &Ending) -> String {
     let mut out = "<nav>\n<p><a href=\"#start\">The program</a></p>\n<ol>\n".to_owned();
     for (n, it) in tale.told.iter().enumerate() {
         let word = html(&it.call, Lang::Ron);
-        let _ = writeln!(out, "<li><a href=\"#step-{}\"><code>{word}</code></a></li>", n + 1);
+        let n = n + 1;
+        let pin = if last.lines.is_empty() { String::new() } else { view::pin(n) };
+        let _ =
+            writeln!(out, "<li data-step=\"{n}\">{pin}<a href=\"#step-{n}\"><code>{word}</code></a></li>");
     }
     out += "</ol>\n<p>";
-    let links: Vec<_> = last.iter().map(|it| format!("<a href=\"#{}\">{}</a>", it.id, it.title)).collect();
+    let links: Vec<_> =
+        last.sections.iter().map(|it| format!("<a href=\"#{}\">{}</a>", it.id, it.title)).collect();
     out + &links.join("<br>\n") + "</p>\n</nav>\n"
 }
 
 /// The refusal with which the page ends.
-fn refused(plan: &Plan, steps: usize, err: &Diagnostic) -> Vec<Part> {
+fn refused(plan: &Plan, steps: usize, err: &Diagnostic) -> Vec<Section> {
     let at = match plan.steps.get(steps).map(Step::name) {
         Some(name) => format!("<p>Step {}, <code>{name}</code>, is refused.</p>\n", steps + 1),
         None => "<p>The steps are legal, but what comes out of them is refused.</p>\n".to_owned(),
     };
     let words = [err.render(false), err.more_words()].join("\n\n");
     let html = format!("{at}<pre class=\"refusal\">{}</pre>\n", escaped_block(&words));
-    vec![Part { id: "refusal", title: "The refusal", html }]
+    vec![Section { id: "refusal", title: "The refusal", html, is_view: false }]
 }
 
 /// A program in colour.

@@ -1,51 +1,137 @@
 //! The end of the page: what came out of the schedule, down to machine code where a compiler is at hand.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
-use ir::{Func, Target};
+use codegen::{device::cc, emit::emit_traced};
+use ir::{
+    Func, Module, Target,
+    text::{Part, print, print_module},
+};
 
 use super::{
     super::{
+        assembly::{self, ASSEMBLY},
         deps::Graph,
+        mix::SASS,
         resources::{HEADS, needs, remarks},
         sass,
     },
-    Part, folded, graph, listing,
+    Ending, Section, folded, graph,
+    links::Links,
+    listing,
+    machine::Code,
     step::panel,
+    view::{View, pin},
 };
 use crate::{
-    build::{build, compile_cuda, lower, source},
+    build::{build, compile_cuda, lower},
     command::timeline,
     diagnostic::Diagnostic,
+    guard::{What, within},
     plan::Plan,
     term::{
         code::Lang,
         markup::{escaped, prose},
+        table::counted,
     },
 };
 
-/// The parts about a scheduled program; an error if it cannot be lowered.
-pub(super) fn told(plan: &Plan, func: &Func, target: &Target) -> Result<Vec<Part>, Diagnostic> {
+/// The forms of a scheduled program that have lines which steps mark.
+pub(super) struct Views {
+    pub(super) program: View,
+    pub(super) kernel: View,
+    pub(super) code: View,
+    /// The text of the code.
+    pub(super) source: String,
+}
+
+/// What comes after the steps, of which it is known what each touched; an error if the program cannot be lowered.
+pub(super) fn told(
+    plan: &Plan,
+    func: &Func,
+    target: &Target,
+    touched: &[BTreeSet<Part>],
+) -> Result<Ending, Diagnostic> {
     let (module, notes) = lower(func, target)?;
-    let source = source(func, &module, target)?;
-    let mut parts = vec![];
-    let mut part = |id, title, html: String| parts.push(Part { id, title, html });
+    let mut views = Views::of(func, &module, target)?;
+    let mut sections = vec![];
+    let mut section = |id, title, is_view, html: String| sections.push(Section { id, title, html, is_view });
     if !notes.is_empty() {
-        part("notes", "Notes", list(&notes));
+        section("notes", "Notes", false, list(&notes));
     }
-    part("result", "The scheduled program", listing(&ir::text::print(func).text, Lang::Ir));
-    part("dependences", "Dependences", graph::html(&Graph::of(func)));
+    section("dependences", "Dependences", false, graph::html(&Graph::of(func)));
     if let Some(it) = timeline::drawing(func, target, true)? {
-        part("timelines", "Timelines", panel(&it));
+        section("timelines", "Timelines", false, panel(&it));
     }
-    let lines = module.to_string();
-    let title = format!("The lowered form: {} lines", lines.lines().count());
-    part("kernel", "Kernels", folded(&title, &listing(&lines, Lang::Ir), false));
-    part("code", "Generated code", listing(&source, Lang::C));
-    if matches!(target, Target::Cuda(_)) {
-        part("machine", "On the machine", machine(plan, func, target, &source));
+    let printed = printed(func, target, &views.source);
+    let code = printed.as_ref().ok().map(|it| match target {
+        Target::Cuda(_) => Code::of(&SASS, sass::lines(it)),
+        Target::Cpu => Code::of(&ASSEMBLY, assembly::lines(it)),
+    });
+    let counted = code.as_ref().filter(|it| it.has_lines());
+    if let Some(it) = counted {
+        it.count(&mut views.code);
     }
-    Ok(parts)
+    section("result", "The scheduled program", true, views.program.html());
+    section("kernel", "Kernels", true, views.kernel.html());
+    section("code", "Generated code", true, views.code.html());
+    let listed = match &printed {
+        Ok(_) => code.iter().map(|it| it.mixes() + &it.listing(&views.code, &views.source)).collect(),
+        Err(err) => missing("Machine code", err),
+    };
+    section("machine", "Machine code", true, machine(plan, func, target, &views.source) + &listed);
+    let lines = (1..).zip(touched).map(|(n, it)| views.told(n, it, counted)).collect();
+    Ok(Ending { sections, lines })
+}
+
+impl Views {
+    /// Of a scheduled program and what it was lowered to.
+    pub(super) fn of(func: &Func, module: &Module, target: &Target) -> Result<Views, Diagnostic> {
+        let (source, origins) = emit_traced(module, target).map_err(|err| Diagnostic::emit(func, &err))?;
+        let links = Links::of(func, module);
+        let from = |it| (links.parts(it).cloned().collect(), it);
+        let program = print(func);
+        let own = program.parts.iter().map(|it| (it.iter().cloned().collect(), None));
+        let kernel = print_module(module);
+        let mut views = Views {
+            program: View::new('p', &program.text, Lang::Ir, own),
+            kernel: View::new('k', &kernel.text, Lang::Ir, kernel.origins.into_iter().map(from)),
+            code: View::new('c', &source, Lang::C, origins.into_iter().map(from)),
+            source,
+        };
+        for (n, line) in (1..).zip(&mut views.code.lines) {
+            line.gutter = format!("<i class=\"no\">{n}</i>");
+        }
+        Ok(views)
+    }
+
+    /// Which lines are a step's own, with a link to the first of each form.
+    fn told(&self, step: usize, parts: &BTreeSet<Part>, machine: Option<&Code<'_>>) -> String {
+        let link = |key: char, line: Option<usize>, count: usize, word: &str, of: &str| match line {
+            Some(line) => format!("<a href=\"#{key}{line}\">{}{of}</a>", counted(count, word)),
+            None => format!("<span class=\"quiet\">none{of}</span>"),
+        };
+        let mut words = vec![];
+        for (view, key, of) in [
+            (&self.program, 'p', " of the program"),
+            (&self.kernel, 'k', " of the kernels"),
+            (&self.code, 'c', " of the code"),
+        ] {
+            let lines = view.marked(parts);
+            words.push(link(key, lines.first().copied(), lines.len(), "line", of));
+        }
+        if let Some(it) = machine {
+            let (count, first) = it.marked(&self.code, parts);
+            let of = if first.is_some() { "" } else { " of the machine code" };
+            words.push(link('m', first, count, "instruction", of));
+        }
+        let words = if parts.is_empty() {
+            "<span class=\"quiet\">none: nothing that this step made or changed is left</span>".to_owned()
+        } else {
+            words.join(", ")
+        };
+        format!("<p class=\"own\">{}Its lines: {words}</p>\n", pin(step))
+    }
 }
 
 fn list(notes: &[String]) -> String {
@@ -53,12 +139,23 @@ fn list(notes: &[String]) -> String {
     format!("<ul>\n{}</ul>\n", items.concat())
 }
 
+/// The machine code as text: what a disassembler says for a GPU, and a C compiler for a CPU.
+fn printed(func: &Func, target: &Target, source: &str) -> Result<String, Diagnostic> {
+    match target {
+        Target::Cuda(arch) => Ok(sass::printed(source, func, arch)?.0),
+        Target::Cpu => {
+            let compiler = cc::find()?;
+            Ok(within(What::Compiler, || compiler.assembly(source))?)
+        }
+    }
+}
+
 /// What the compilers say. That one is missing is a part of the page and no error of it.
 fn machine(plan: &Plan, func: &Func, target: &Target, source: &str) -> String {
     let Target::Cuda(arch) = target else { return String::new() };
     let ptx = match compile_cuda(source, func, arch) {
         Ok(it) => it.ptx,
-        Err(err) => return missing("Registers, PTX and SASS", &err),
+        Err(err) => return missing("Registers and PTX", &err),
     };
     let mut out = match plan.expect_dims().and_then(|()| build(func, target, &plan.dims)) {
         Ok(built) => {
@@ -71,13 +168,6 @@ fn machine(plan: &Plan, func: &Func, target: &Target, source: &str) -> String {
         Err(err) => missing("Registers and occupancy", &err),
     };
     out += &folded(&format!("PTX: {} lines", ptx.lines().count()), &listing(&ptx, Lang::Ptx), false);
-    match sass::disassembled(source, func, arch) {
-        Ok((text, _)) => {
-            let title = format!("SASS: {} lines", text.lines().count());
-            out += &folded(&title, &listing(&text, Lang::Sass), false);
-        }
-        Err(err) => out += &missing("SASS", &err),
-    }
     out
 }
 

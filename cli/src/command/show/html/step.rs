@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ir::{Func, Target};
 use schedule::{Session, Step, diff_text, primitive};
 
-use super::{changes, folded, listing};
+use super::{changes, folded, history::History, listing};
 use crate::{
     build::{lower, source},
     command::timeline,
@@ -21,6 +21,8 @@ const CONTEXT: usize = 3;
 /// The steps so far.
 pub(super) struct Tale<'a> {
     pub(super) told: Vec<Told>,
+    /// What each of them made or changed.
+    pub(super) history: History,
     target: &'a Target,
     /// The emitted source of the last program that had one.
     source: Option<String>,
@@ -34,7 +36,9 @@ pub(super) struct Tale<'a> {
 pub(super) struct Told {
     /// The step as a script has it.
     pub(super) call: String,
-    /// Its section.
+    /// How its section begins.
+    pub(super) head: String,
+    /// How its section goes on.
     pub(super) html: String,
 }
 
@@ -43,19 +47,17 @@ impl<'a> Tale<'a> {
     pub(super) fn new(func: &Func, target: &'a Target) -> Tale<'a> {
         let source = lower(func, target).and_then(|it| source(func, &it.0, target));
         let reason = source.as_ref().err().map(|it| it.message().to_owned());
-        Tale { told: vec![], target, source: source.ok(), reason, drawing: None }
+        Tale { told: vec![], history: History::new(func), target, source: source.ok(), reason, drawing: None }
     }
 
     /// Tells of a step that was applied last.
     pub(super) fn step(&mut self, step: &Step, session: &Session) {
         let (n, call) = (self.told.len() + 1, step.to_ron());
-        let mut out = format!(
-            "<section class=\"step\" id=\"step-{n}\">\n<h2><a href=\"#step-{n}\">{n}</a> {}</h2>\n",
-            step.name()
-        );
-        let _ = writeln!(out, "<pre class=\"call\">{}</pre>", html(&call, Lang::Ron));
-        let _ = writeln!(out, "<p>{}</p>", prose(&about(step.name())));
-        out += &match changes::html(&session.last_diff(CONTEXT)) {
+        self.history.step(session.func());
+        let mut head = format!("<h2><a href=\"#step-{n}\">{n}</a> {}</h2>\n", step.name());
+        let _ = writeln!(head, "<pre class=\"call\">{}</pre>", html(&call, Lang::Ron));
+        let _ = writeln!(head, "<p>{}</p>", prose(&about(step.name())));
+        let mut out = match changes::html(&session.last_diff(CONTEXT)) {
             it if it.is_empty() => "<p class=\"quiet\">It changes nothing in the program.</p>\n".to_owned(),
             it => it,
         };
@@ -63,7 +65,7 @@ impl<'a> Tale<'a> {
         out += &self.timeline(session.func());
         let program = listing(&ir::text::print(session.func()).text, Lang::Ir);
         out += &folded("The program after this step", &program, false);
-        self.told.push(Told { call, html: out + "</section>\n" });
+        self.told.push(Told { call, head, html: out });
     }
 
     /// What the step means for the code.

@@ -1,0 +1,103 @@
+//! A program in one of its forms, line by line, each line with the parts of the scheduled program that it comes from.
+//!
+//! What belongs together says so in attributes, which the script of the page reads: `data-n` has the names of parts, `data-o` the
+//! statement that a line was printed from. A step's section has the parts that it touched.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use ir::text::{Origin, Part};
+
+use crate::term::{
+    code::{Lang, html_line},
+    markup::escaped,
+};
+
+/// A form of a program.
+pub(super) struct View {
+    /// What the identities of its lines begin with.
+    key: char,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A line of it.
+pub(super) struct Line {
+    html: String,
+    pub(super) parts: BTreeSet<Part>,
+    pub(super) origin: Option<Origin>,
+    /// What stands before it: a number, a count.
+    pub(super) gutter: String,
+}
+
+impl View {
+    /// A text, and what each of its lines comes from.
+    pub(super) fn new(
+        key: char,
+        text: &str,
+        lang: Lang,
+        from: impl Iterator<Item = (BTreeSet<Part>, Option<Origin>)>,
+    ) -> View {
+        let line = |(text, (parts, origin)): (&str, (_, _))| Line {
+            html: html_line(text, lang),
+            parts,
+            origin,
+            gutter: String::new(),
+        };
+        View { key, lines: text.lines().zip(from).map(line).collect() }
+    }
+
+    /// The numbers of the lines that come from some parts.
+    pub(super) fn marked(&self, parts: &BTreeSet<Part>) -> Vec<usize> {
+        let is_marked = |it: &Line| !it.parts.is_disjoint(parts);
+        (1..).zip(&self.lines).filter(|it| is_marked(it.1)).map(|it| it.0).collect()
+    }
+
+    /// The lines as they stand on the page.
+    pub(super) fn html(&self) -> String {
+        let mut out = "<pre class=\"code lines\">".to_owned();
+        for (n, it) in (1..).zip(&self.lines) {
+            let (names, origin) = (names(&it.parts), origin(it.origin));
+            let _ = write!(
+                out,
+                "<span class=\"l\" id=\"{}{n}\"{names}{origin}>{}{}</span>",
+                self.key, it.gutter, it.html
+            );
+        }
+        out + "</pre>\n"
+    }
+}
+
+/// The attribute with the names of parts. Where there are none there is none.
+pub(super) fn names(parts: &BTreeSet<Part>) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    let word = |it: &Part| match it {
+        Part::Buffer(name) => format!("buffer.{name}"),
+        Part::Loop(name) => format!("loop.{name}"),
+        Part::Block(name) => format!("block.{name}"),
+    };
+    let words: Vec<_> = parts.iter().map(word).collect();
+    format!(" data-n=\"{}\"", escaped_whole(&words.join(" ")))
+}
+
+/// The attribute with the statement of a line.
+pub(super) fn origin(origin: Option<Origin>) -> String {
+    origin.map_or_else(String::new, |it| match it {
+        Origin::Launch(kernel) => format!(" data-o=\"launch.{kernel}\""),
+        Origin::Axis(kernel, axis) => format!(" data-o=\"axis.{kernel}.{}\"", axis.as_str()),
+        Origin::Op(n) => format!(" data-o=\"{n}\""),
+    })
+}
+
+/// The button that keeps a step marked. The script shows it: without it, the button would do nothing.
+pub(super) fn pin(step: usize) -> String {
+    format!(
+        "<button type=\"button\" class=\"pin\" data-step=\"{step}\" aria-pressed=\"false\" title=\"Mark the lines of step {step}\" \
+         aria-label=\"Mark the lines of step {step}\" hidden>◉</button>"
+    )
+}
+
+/// Names, however many: what has a limit is text that somebody else wrote.
+fn escaped_whole(text: &str) -> String {
+    text.split(' ').map(escaped).collect::<Vec<_>>().join(" ")
+}
