@@ -94,7 +94,9 @@ impl Point<'_> {
             bounds.insert(name, extent);
         }
         let mut inside = bounds.clone();
-        conditions.iter().for_each(|it| inside.assume(it));
+        for it in conditions {
+            inside.assume(it);
+        }
         // A loop of one iteration is at its beginning.
         let unit = loops.iter().filter(|it| it.1.as_int() == Some(1));
         let values = unit.map(|it| (it.0.clone(), Index::int(0))).collect();
@@ -175,7 +177,7 @@ impl Point<'_> {
     }
 
     /// The values of digits that have one together.
-    fn values_of(&self, digits: Vec<Digit>, mut value: Index) -> Vec<(Index, Index)> {
+    fn values_of(&self, digits: &[Digit], mut value: Index) -> Vec<(Index, Index)> {
         let mut out = Vec::new();
         for at in 0..digits.len() {
             let Digit { factor, index, most } = &digits[at];
@@ -200,7 +202,7 @@ impl Point<'_> {
             if digits.iter().any(|it| it.index.as_var().is_none()) || overlap(&digits) && !overlapping {
                 continue;
             }
-            for (index, digit) in self.values_of(digits, value) {
+            for (index, digit) in self.values_of(&digits, value) {
                 self.values.extend(index.as_var().map(|name| (name.clone(), digit)));
             }
         }
@@ -214,7 +216,7 @@ impl Point<'_> {
         if digits.len() < 2 || digits.iter().all(is_loop) || overlap(&digits) {
             return None;
         }
-        Some(self.values_of(digits, value))
+        Some(self.values_of(&digits, value))
     }
 
     /// What a subscript says that is a single quotient or remainder and has nothing that it comes together with.

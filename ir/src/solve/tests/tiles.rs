@@ -159,7 +159,9 @@ fn ragged_tiles_fill_a_matrix() {
             let mut loops = outer.map(|(name, count)| (Name::new(name), count)).to_vec();
             loops.extend(tile.loops);
             let mut bounds = Bounds::default();
-            loops.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+            for (name, extent) in &loops {
+                bounds.insert(name, extent);
+            }
             let place = [(0, "io", rows), (1, "jo", columns)].map(|(at, name, by): (usize, _, i64)| {
                 bounds.simplify(&(Index::var(&Name::new(name)) * by + tile.indices[at].clone()))
             });
