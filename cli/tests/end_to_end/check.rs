@@ -4,8 +4,8 @@ use codegen::vgpu::{self, Order, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Buffer, Func, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
-    Decisions, Session,
-    script::{Script, ScriptTarget},
+    Decisions, Session, Step,
+    script::{Placed, Script, ScriptTarget},
     workload::{self, Param},
 };
 
@@ -44,22 +44,41 @@ pub(crate) struct Expected {
 }
 
 impl Case {
-    /// Applies the steps, and demands that all are accepted.
-    pub(crate) fn schedule(&self) -> Scheduled {
+    /// The script, the program before its first step, and its steps.
+    fn load(&self) -> (Script, Func, Vec<Placed<Step>>) {
         let script = Script::parse(&self.text).unwrap_or_else(|err| panic!("{}: {err}", self.what));
         let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
         let mut params = script.params.value.clone();
         params.extend(self.params.iter().cloned());
         let before = workload.instantiate(&params).unwrap();
+        let steps = script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap();
+        (script, before, steps)
+    }
+
+    /// Its steps.
+    pub(crate) fn steps(&self) -> Vec<Placed<Step>> {
+        self.load().2
+    }
+
+    /// Applies the steps, and demands that all are accepted.
+    pub(crate) fn schedule(&self) -> Scheduled {
+        self.schedule_steps(self.steps().into_iter().map(|it| it.value).collect())
+    }
+
+    /// Applies its steps in that order, and demands that all are accepted.
+    pub(crate) fn schedule_steps(&self, steps: Vec<Step>) -> Scheduled {
+        let (script, before, _) = self.load();
         let target = match script.target.as_ref().map(|it| it.value.clone()) {
             None | Some(ScriptTarget::Cpu) => Target::Cpu,
             Some(ScriptTarget::Cuda(arch)) => Target::Cuda(arch.unwrap_or(Arch { sm: 80, suffix: None })),
         };
         let mut session = Session::new(before.clone(), Some(target.clone()));
-        for step in script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap() {
-            let step = step.value;
-            let refused = |err| panic!("{}: {}: {err}\n{}", self.what, step.to_ron(), text(session.func()));
-            session.clone().apply(&step).unwrap_or_else(refused);
+        for step in steps {
+            if let Err(err) = session.clone().apply(&step) {
+                let before: Vec<_> = session.trace().map(Step::to_ron).collect();
+                let (program, before) = (text(session.func()), before.join("\n"));
+                panic!("{}: {}: {err}, after\n{before}\n{program}", self.what, step.to_ron());
+            }
             session.apply(&step).unwrap();
         }
         Scheduled { before, after: session.func().clone(), target }

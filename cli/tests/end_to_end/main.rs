@@ -10,6 +10,7 @@ mod check;
 mod cpu;
 mod gpu;
 mod ladders;
+mod orders;
 #[path = "../../../schedule/tests/propose/mod.rs"]
 mod propose;
 mod random;

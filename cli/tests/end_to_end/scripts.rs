@@ -3,7 +3,10 @@
 //! Comments at the top say what is run. `// case: m=33 dtype=f16 @n=5` is one run with these parameters and, after
 //! `@`, values of symbolic dimensions; `// tolerance: 1e-5` allows results that differ by rounding.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use indexmap::IndexMap;
 use ir::Name;
@@ -14,7 +17,11 @@ use crate::check::Case;
 /// How many tests share the scripts, to run beside each other.
 const PARTS: usize = 4;
 
-fn cases(path: &Path) -> Vec<Case> {
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
+}
+
+pub(crate) fn cases(path: &Path) -> Vec<Case> {
     let text = fs::read_to_string(path).unwrap();
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let of = |key: &str| text.lines().filter_map(move |it| it.strip_prefix(key)).collect::<Vec<_>>();
@@ -38,8 +45,7 @@ fn cases(path: &Path) -> Vec<Case> {
 }
 
 fn part(part: usize) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(folder()).unwrap().map(|it| it.unwrap().path()).collect();
     paths.sort();
     // One script is enough where somebody looks for the cause of a failure.
     let wanted = std::env::var("TILEWRIGHT_SCRIPT").unwrap_or_default();

@@ -119,6 +119,19 @@ fn choices(name: &str, script: &Script, cases: &[Case]) -> Vec<Subject> {
     each_choice(name, script, &func, &dims).collect()
 }
 
+/// The program that a script is about at these sizes, and its kernels.
+pub(crate) fn lowered(path: &Path, sizes: &[(&str, i64)]) -> (Func, Module) {
+    let script = Script::parse(&fs::read_to_string(path).unwrap()).unwrap();
+    let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
+    let mut params = script.params.value.clone();
+    params.extend(sizes.iter().map(|(name, it)| ((*name).to_owned(), Param::Int(*it))));
+    let func = workload.instantiate(&params).unwrap();
+    let steps = script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap();
+    let after = apply(&stem(path), &func, steps.into_iter().map(|it| it.value));
+    let module = codegen::compile_module(&after, &target()).unwrap_or_else(|err| panic!("{path:?}: {err}"));
+    (func, module)
+}
+
 /// A script on a program in the text form, which is run for up to nine iterations.
 fn of_program(path: &Path) -> Vec<Subject> {
     let text = fs::read_to_string(path).unwrap();

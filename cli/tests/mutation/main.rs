@@ -9,6 +9,7 @@
 
 mod kernels;
 mod mutate;
+mod values;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

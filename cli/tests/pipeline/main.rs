@@ -13,6 +13,7 @@ mod oracle;
 mod originals;
 mod random;
 mod run;
+mod siblings;
 mod situations;
 mod table;
 mod timelines;

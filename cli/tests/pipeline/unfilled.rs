@@ -268,7 +268,8 @@ impl Program {
     }
 }
 
-fn check(what: &str, func: &Func, expected: &Expected) -> Result<usize, String> {
+/// Whether a program computes what is expected, interpreted, and lowered for whatever target it can be; for how many it was.
+pub(crate) fn check(what: &str, func: &Func, expected: &Expected) -> Result<usize, String> {
     expected.interpreter(what, func)?;
     let mut lowered = 0;
     for target in [Target::Cpu, run::target()] {

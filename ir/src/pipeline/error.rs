@@ -89,6 +89,8 @@ pub struct Hazard {
     pub distance: i64,
     /// An iteration of `src` and an element in which they meet. `None` where it could neither be found nor excluded.
     pub example: Option<(i64, Vec<i64>)>,
+    /// Where iterations cannot have the temporary for their own, the block that may read what an earlier one has left in it.
+    pub kept_for: Option<Name>,
     /// Numbers that would be legal, as near to those given as could be found.
     pub legal: Option<Legal>,
 }
@@ -197,6 +199,14 @@ impl PipelineError {
 
 impl Hazard {
     fn help(&self) -> String {
+        let Hazard { buffer, kept_for, .. } = self;
+        let why = kept_for.as_ref().map(|block| {
+            format!("iterations share one `{buffer}`, since `{block}` may read what an earlier one has left in it; ")
+        });
+        format!("{}{}", why.unwrap_or_default(), self.numbers())
+    }
+
+    fn numbers(&self) -> String {
         let Some(Legal { stages, order, same_stages }) = &self.legal else {
             return "give every statement the same stage and the order of the program".to_owned();
         };

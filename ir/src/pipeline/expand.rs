@@ -14,9 +14,9 @@ use super::{
     judge::Judge,
     lifetimes::{is_used_outside, split},
     materialize::{Parts, Writer, with_slots},
-    private::private,
+    private::{kept_for, private},
 };
-use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Stmt, StorageAlign, arith::Bounds};
+use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Role, Stmt, StorageAlign, arith::Bounds};
 
 /// What a lowering adds to the expansion.
 pub trait Hooks {
@@ -176,7 +176,16 @@ impl<'a> Expander<'a> {
         private.extend(temps.filter(|name| self.hooks.is_private(&it.var, name)).cloned());
         let setting = Setting { func: &self.func, around, var: &it.var, extent: &it.extent };
         let judge = Judge::new(setting, &components, &private);
-        judge.check(&benign(it)?).map_err(|err| self.writer.with_original_names(err))?;
+        let explained = |mut err: PipelineError| {
+            if let PipelineError::Hazard { hazard } = &mut err
+                && hazard.distance > 0
+                && self.original.buffers.get(&hazard.buffer).is_some_and(|it| it.role == Role::Temp)
+            {
+                hazard.kept_for = kept_for(self.original, it, &hazard.buffer);
+            }
+            self.writer.with_original_names(err)
+        };
+        judge.check(&benign(it)?).map_err(explained)?;
         let slots = self.slots(it, &judge, &private);
         let unroll = self.unroll(it, &slots);
         let style = style(it, &it.extent);

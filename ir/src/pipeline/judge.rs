@@ -94,7 +94,7 @@ impl<'a> Judge<'a> {
             };
             let (name, buffer) = (self.setting.var.clone(), a.buffer.clone());
             let (src, dst) = (a.block.clone(), b.block.clone());
-            Some(Hazard { name, kind, src, dst, buffer, distance, example, legal: None })
+            Some(Hazard { name, kind, src, dst, buffer, distance, example, kept_for: None, legal: None })
         })
     }
 

@@ -17,6 +17,7 @@
 //! steady loop is unrolled until they are constants.
 
 mod annotation;
+mod apart;
 mod benign;
 mod depend;
 mod emission;
@@ -27,6 +28,7 @@ mod lifetimes;
 mod materialize;
 mod private;
 mod touch;
+mod walk;
 mod written;
 
 use std::collections::BTreeSet;

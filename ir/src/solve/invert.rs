@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::digits::recombined;
 use crate::{
-    Index, Name,
+    Index, Less, Name,
     arith::{
         Bounds,
         sum::{Atom, Sum, Term},
@@ -19,23 +19,31 @@ const MOST_EQUATIONS: usize = 16;
 ///
 /// A subscript that is a sum of loops is a number in mixed radix, of which the loops are digits: the largest is what is
 /// left of the value divided by its factor, the next one the same of the rest. Where a fused loop is taken apart by
-/// several subscripts, these are first brought together ([`recombined`]).
+/// several subscripts, these are first brought together ([`recombined`]). Quotients and remainders may be digits, too.
+/// Sums whose digits reach over each other say less, and are read when there is no other.
 pub(super) fn point_of(
     loops: &[(Name, Index)],
+    conditions: &[Less],
     indices: &[Index],
     wanted: &[Index],
 ) -> BTreeMap<Name, Index> {
-    let mut bounds = Bounds::default();
-    for (name, extent) in loops {
-        bounds.insert(name, extent);
-    }
-    let mut point = Point { loops, bounds, values: BTreeMap::new() };
+    let mut point = Point::new(loops, conditions);
     let mut equations: Vec<_> = indices.iter().cloned().zip(wanted.iter().cloned()).collect();
     loop {
         point.recombine(&mut equations);
-        let known = point.values.len();
-        equations.iter().rev().for_each(|(place, value)| point.read_digits(place, value));
-        if point.values.len() > known {
+        if point.read_all(&equations, false) {
+            continue;
+        }
+        let digits = equations.iter().find_map(|(place, value)| {
+            let mut digits = point.digits_apart(place, value)?;
+            digits.retain(|it| !equations.contains(it));
+            (!digits.is_empty()).then_some(digits)
+        });
+        if let Some(digits) = digits.filter(|it| equations.len() + it.len() <= MOST_EQUATIONS) {
+            equations.extend(digits);
+            continue;
+        }
+        if point.read_all(&equations, true) {
             continue;
         }
         let inner = equations.iter().find_map(|(place, value)| point.without_ratio(place, value));
@@ -54,10 +62,47 @@ pub(super) fn point_of(
 struct Point<'a> {
     loops: &'a [(Name, Index)],
     bounds: Bounds,
+    /// What is known besides where the assignment happens.
+    inside: Bounds,
     values: BTreeMap<Name, Index>,
 }
 
+/// Something that counts from zero, times a factor, in a sum.
+struct Digit {
+    factor: i64,
+    index: Index,
+    /// The greatest value that it has, if that is a constant.
+    most: Option<i64>,
+}
+
+/// Whether the smaller digits, which come last, reach over one of them.
+fn overlap(digits: &[Digit]) -> bool {
+    (0..digits.len()).any(|at| reaches_over(&digits[at..]))
+}
+
+/// Whether the others, as far as is known, reach over the first.
+fn reaches_over(digits: &[Digit]) -> bool {
+    let Some((first, others)) = digits.split_first() else { return false };
+    let reach = others.iter().try_fold(0_i64, |all, it| it.most?.checked_mul(it.factor)?.checked_add(all));
+    reach.is_some_and(|it| it >= first.factor)
+}
+
 impl Point<'_> {
+    fn new<'a>(loops: &'a [(Name, Index)], conditions: &[Less]) -> Point<'a> {
+        let mut bounds = Bounds::default();
+        for (name, extent) in loops {
+            bounds.insert(name, extent);
+        }
+        let mut inside = bounds.clone();
+        for it in conditions {
+            inside.assume(it);
+        }
+        // A loop of one iteration is at its beginning.
+        let unit = loops.iter().filter(|it| it.1.as_int() == Some(1));
+        let values = unit.map(|it| (it.0.clone(), Index::int(0))).collect();
+        Point { loops, bounds, inside, values }
+    }
+
     /// Adds the sums of two equations in which a quotient and a remainder come together.
     fn recombine(&self, equations: &mut Vec<(Index, Index)>) {
         let mut tried = 0;
@@ -89,31 +134,89 @@ impl Point<'_> {
         (unknown, self.bounds.simplify(&(value - &self.bounds.index(&rest))))
     }
 
-    /// Finds the loops that a subscript is a sum of.
-    fn read_digits(&mut self, place: &Index, value: &Index) {
-        let (unknown, mut value) = self.unknown(place, value);
-        let digit = |it: &Term| match &it.atoms[..] {
-            [Atom::Var(name)] if it.coef > 0 => Some((it.coef, name.clone())),
-            _ => None,
+    /// The digits of a subscript that is a sum of such, the largest factor first, and their value.
+    fn digits(&self, place: &Index, value: &Index) -> Option<(Vec<Digit>, Index)> {
+        let (unknown, value) = self.unknown(place, value);
+        let (mut loops, mut others) = (Vec::new(), Vec::new());
+        for Term { coef, atoms } in &unknown.terms {
+            match &atoms[..] {
+                [Atom::Var(name)] if *coef > 0 => loops.push((*coef, name.clone())),
+                [Atom::Div(pair) | Atom::Mod(pair)] if *coef > 0 => {
+                    let is_quotient = matches!(&atoms[..], [Atom::Div(_)]);
+                    others.push((*coef, self.bounds.index(&pair.0), pair.1.as_constant()?, is_quotient));
+                }
+                _ => return None,
+            }
+        }
+        let most = |index: &Index| self.inside.interval(index).1;
+        let ratio = |(factor, mut of, by, is_quotient): (i64, Index, i64, bool)| {
+            if is_quotient {
+                // Multiples that simplifying has taken out of the quotient.
+                let (own, rest) = std::mem::take(&mut loops)
+                    .into_iter()
+                    .partition(|(coef, name)| coef % factor == 0 && of.any_var(&|it| it == name));
+                loops = rest;
+                let own: Vec<(i64, Name)> = own;
+                for (coef, name) in own {
+                    of = of + Index::var(&name) * (coef / factor).checked_mul(by)?;
+                }
+                let most = most(&of).map(|it| it.div_euclid(by));
+                Some(Digit { factor, index: of.floor_div(&Index::int(by)), most })
+            } else {
+                Some(Digit { factor, index: of.floor_mod(&Index::int(by)), most: Some(by - 1) })
+            }
         };
-        let Some(mut digits) = unknown.terms.iter().map(digit).collect::<Option<Vec<_>>>() else { return };
-        digits.sort_by_key(|it| std::cmp::Reverse(it.0));
-        for (at, (factor, name)) in digits.iter().enumerate() {
-            let span = |(factor, name): &(i64, Name)| {
-                self.bounds.interval(&Index::var(name)).1?.checked_mul(*factor)
-            };
-            let rest = digits[at + 1..].iter().map(span).sum::<Option<i64>>();
+        let mut out = others.into_iter().map(ratio).collect::<Option<Vec<_>>>()?;
+        let digit = |(factor, name): (i64, Name)| {
+            let index = Index::var(&name);
+            Digit { factor, most: most(&index), index }
+        };
+        out.extend(loops.into_iter().map(digit));
+        out.sort_by_key(|it| std::cmp::Reverse(it.factor));
+        Some((out, value))
+    }
+
+    /// The values of digits that have one together.
+    fn values_of(&self, digits: &[Digit], mut value: Index) -> Vec<(Index, Index)> {
+        let mut out = Vec::new();
+        for at in 0..digits.len() {
+            let Digit { factor, index, most } = &digits[at];
             let mut digit = value.floor_div(&Index::int(*factor));
             // Where the smaller digits reach over this one, the last elements have no larger one.
-            if let (Some(most), true) =
-                (self.bounds.interval(&Index::var(name)).1, rest.is_some_and(|it| it >= *factor))
-            {
-                digit = digit.minimum(&Index::int(most));
+            if let (Some(most), true) = (most, reaches_over(&digits[at..])) {
+                digit = digit.minimum(&Index::int(*most));
             }
             let digit = self.bounds.simplify(&digit);
             value = self.bounds.simplify(&(&value - &(digit.clone() * *factor)));
-            self.values.insert(name.clone(), digit);
+            out.push((index.clone(), digit));
         }
+        out
+    }
+
+    /// Finds the loops of subscripts that are sums of them, and whether there were any. Sums in which digits reach over
+    /// each other are taken one at a time.
+    fn read_all(&mut self, equations: &[(Index, Index)], overlapping: bool) -> bool {
+        let known = self.values.len();
+        for (place, value) in equations.iter().rev() {
+            let Some((digits, value)) = self.digits(place, value) else { continue };
+            if digits.iter().any(|it| it.index.as_var().is_none()) || overlap(&digits) && !overlapping {
+                continue;
+            }
+            for (index, digit) in self.values_of(&digits, value) {
+                self.values.extend(index.as_var().map(|name| (name.clone(), digit)));
+            }
+        }
+        self.values.len() > known
+    }
+
+    /// The equations of the digits of a subscript, where some are quotients or remainders and none reaches over another.
+    fn digits_apart(&self, place: &Index, value: &Index) -> Option<Vec<(Index, Index)>> {
+        let (digits, value) = self.digits(place, value)?;
+        let is_loop = |it: &Digit| it.index.as_var().is_some();
+        if digits.len() < 2 || digits.iter().all(is_loop) || overlap(&digits) {
+            return None;
+        }
+        Some(self.values_of(&digits, value))
     }
 
     /// What a subscript says that is a single quotient or remainder and has nothing that it comes together with.

@@ -23,7 +23,7 @@ impl Writes {
     /// They are those in which one point is none that writes the element: the point that the subscripts, as digits of
     /// mixed-radix numbers, say it is written at. If another point writes it, one of the ways is there all the same.
     pub fn misses(&self, element: &[Index]) -> Vec<Less> {
-        let values = point_of(&self.loops, &self.indices, element);
+        let values = point_of(&self.loops, &self.conditions, &self.indices, element);
         let with = |name: &Name| values.get(name).cloned();
         let bounds = Bounds::default();
         let mut out = Vec::new();

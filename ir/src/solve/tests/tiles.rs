@@ -6,7 +6,7 @@ use super::read;
 use crate::{
     Index, Less, Name,
     arith::Bounds,
-    solve::{Meeting, Place, Problem, Writes, never_missed},
+    solve::{Meeting, Place, Problem, Writes, covers, never_missed},
 };
 
 const THREADS: [i64; 5] = [4, 8, 16, 32, 96];
@@ -146,4 +146,40 @@ fn a_symbolic_fused_loop_is_told_apart() {
     let short = Place { indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%m")], ..place.clone() };
     let meeting = Meeting { a: &short, b: &short, dims: &dims, is_common: &|_| false };
     assert!(!meeting.has_same(&name("t")));
+}
+
+/// Tiles that do not divide a matrix, each filled by a fused loop which is split over threads: as a whole they fill it.
+#[test]
+fn ragged_tiles_fill_a_matrix() {
+    for (threads, rows, columns) in [(32, 6, 5), (12, 6, 5), (8, 3, 7), (96, 4, 4), (32, 1, 5), (7, 5, 1)] {
+        for (height, width) in [(61, 47), (60, 45), (7, 100), (1, 3)] {
+            let tile = Fill::of(&[format!("f/{columns}"), format!("f%{columns}")], &[rows, columns], threads);
+            let tiles = |size: i64, of: i64| Index::int((size + of - 1) / of);
+            let outer = [("io", tiles(height, rows)), ("jo", tiles(width, columns))];
+            let mut loops = outer.map(|(name, count)| (Name::new(name), count)).to_vec();
+            loops.extend(tile.loops);
+            let mut bounds = Bounds::default();
+            for (name, extent) in &loops {
+                bounds.insert(name, extent);
+            }
+            let place = [(0, "io", rows), (1, "jo", columns)].map(|(at, name, by): (usize, _, i64)| {
+                bounds.simplify(&(Index::var(&Name::new(name)) * by + tile.indices[at].clone()))
+            });
+            let inside =
+                place.iter().zip([height, width]).map(|(it, size)| Less::new(it.clone(), Index::int(size)));
+            let guards = inside.map(|it| bounds.simplify_less(&it)).chain([tile.guard]);
+            let guards = guards.filter(|it| bounds.prove(it) != Some(true)).collect();
+            let whole = Place { indices: place.to_vec(), vars: loops, conditions: guards };
+            let element = ["y", "x"].map(|it| Index::var(&Name::new(it))).to_vec();
+            let vars = vec![(Name::new("y"), Index::int(height)), (Name::new("x"), Index::int(width))];
+            let read = Place { indices: element, vars, conditions: vec![] };
+            let shape = [Index::int(height), Index::int(width)];
+            let case = format!("{height} x {width} in tiles of {rows} x {columns} by {threads}: {whole:?}");
+            assert!(covers(&[], &shape, &whole, &read, &|_| false), "{case} may leave one out");
+            let more = [Index::int(height + 1), Index::int(width)];
+            let beyond =
+                Place { vars: vec![(Name::new("y"), more[0].clone()), read.vars[1].clone()], ..read };
+            assert!(!covers(&[], &more, &whole, &beyond, &|_| false), "{case} has no more rows");
+        }
+    }
 }
