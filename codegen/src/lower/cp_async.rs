@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Store,
-    Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
+    Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Storage,
+    Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
 };
 
 use super::{
     exchange::{has_same, pair_bounds},
-    flatten, marks,
+    marks,
     mechanism::{Obstacle, Question, replace_component},
     separate::Pair,
     sites::sites,
@@ -264,9 +264,8 @@ fn are_lanes(
     };
     let last = place.indices.last().and_then(|it| start(it, 1));
     let outer = place.indices.iter().rev().skip(1).all(|it| start(it, 0).is_some());
-    let strides = flatten::strides(&func.buffers[&from.buffer]).strides;
-    let offsets = from.indices.iter().zip(strides).map(|(index, stride)| resolved(index) * stride);
-    let offset = offsets.reduce(|a, b| a + b).and_then(|it| bounds.linear_in(&it, &lane));
+    let subscripts: Vec<Index> = from.indices.iter().map(resolved).collect();
+    let offset = bounds.linear_in(&Storage::of(&func.buffers[&from.buffer]).linear(&subscripts), &lane);
     // A row of whole groups ends between two of them: then the condition is one on groups.
     let is_fixed = |it: &Less| {
         let less = bounds.simplify_less(&Less::new(resolved(&it.lhs), resolved(&it.rhs)));

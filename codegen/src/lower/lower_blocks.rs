@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
-    Module, Name, Op, Role, Scope, Stmt, ThreadAxis, Value, arith::Bounds, axis_var,
+    Module, Name, Op, Role, Scope, Stmt, Storage, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
 use super::{Context, LowerError, across, kernels, marks, storage};
@@ -42,7 +42,7 @@ pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, 
         }
         let turns = across::counters(stmt, &launch, &context.meetings, |it| func.is_taken(it));
         for (name, buffer) in turns.values() {
-            let len = super::flatten::strides(buffer).len;
+            let len = Storage::of(buffer).len;
             args.insert(name.clone(), Arg { dtype: buffer.dtype, len, role: buffer.role, zeroed: true });
             counters.insert(name.clone(), buffer.clone());
         }
@@ -70,7 +70,7 @@ fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
     let mut buffers: Vec<_> = func.buffers.iter().filter(|(name, _)| !places.contains_key(*name)).collect();
     buffers.sort_by_key(|(_, it)| rank(it.role));
     let arg = |(name, it): (&Name, &ir::Buffer)| {
-        let arg = Arg { dtype: it.dtype, len: super::flatten::strides(it).len, role: it.role, zeroed: false };
+        let arg = Arg { dtype: it.dtype, len: Storage::of(it).len, role: it.role, zeroed: false };
         (name.clone(), arg)
     };
     buffers.into_iter().map(arg).collect()
@@ -253,12 +253,10 @@ impl Door<'_> {
         let here = self.homes.iter().filter(|(name, at)| at.as_ref() == home && used.contains(*name));
         let alloc = |(name, _): (&Name, &Option<Name>)| {
             let buffer = &self.func.buffers[name];
-            let len = super::flatten::strides(buffer)
-                .len
-                .as_int()
-                .expect("places are given to constant sizes only");
+            let storage = Storage::of(buffer);
+            let len = storage.len.as_int().expect("places are given to constant sizes only");
             let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
-            let align = super::flatten::alignment(buffer);
+            let align = storage.alignment();
             Op::Alloc(Alloc { name, dtype, len, scope, offset: None, align })
         };
         here.map(alloc).collect()

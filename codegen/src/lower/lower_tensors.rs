@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Func, Index, Instr, LoopKind, Name, Scope, Stmt, Store, Target, TensorOp, ThreadAxis,
-    Value,
+    Access, Block, Func, Index, Instr, LoopKind, Name, Scope, Stmt, Storage, Store, Target, TensorOp,
+    ThreadAxis, Value,
     arith::Bounds,
     axis_var,
     intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
 };
 
-use super::{Context, LowerError, flatten::strides};
+use super::{Context, LowerError};
 
 /// ```text
 /// temp C_frag: f32[16, 8] @fragment            temp C_frag: f32[1, 1, 4] @local
@@ -187,7 +187,7 @@ impl Tensors<'_> {
         let loaded = intrin::rows(intrinsic, fragment.map, size, contiguous, inner, bytes);
         let loaded = loaded.map_err(refused)?;
         let mut indices: Vec<Index> = from.base.iter().map(|it| at.resolve(it)).collect();
-        let pitches = strides(source).strides;
+        let pitches = Storage::of(source).strides;
         let whole = |dim: usize| dim == last || at.bounds.divides(width, &pitches[dim]);
         if !(0..=last).all(whole) || !at.bounds.divides(width, &indices[last]) {
             return Err(misaligned());

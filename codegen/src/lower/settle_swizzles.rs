@@ -1,8 +1,8 @@
 //! Settles how buffers are swizzled, now that their rows are known.
 
-use ir::{Buffer, Func, Index, Swizzle, XorSwizzle, arith::Bounds};
+use ir::{Buffer, Func, Index, Storage, Swizzle, XorSwizzle, arith::Bounds};
 
-use super::{Context, LowerError, flatten};
+use super::{Context, LowerError};
 
 /// ```text
 /// temp A_shared: f16[128, 64] @shared swizzle(auto)   ->   temp A_shared: f16[128, 64] @shared swizzle(3, 4, 3)
@@ -17,7 +17,7 @@ pub(crate) fn settle_swizzles(mut func: Func, context: &mut Context) -> Result<F
     for (name, buffer) in &mut func.buffers {
         let Some(swizzle) = buffer.layout.swizzle else { continue };
         let bytes = buffer.dtype.bytes_i64();
-        let row = row(buffer);
+        let row = Storage::of(buffer).row();
         let settled = match swizzle {
             Swizzle::Auto => chosen(buffer, &row),
             Swizzle::Xor(it) => {
@@ -41,12 +41,6 @@ pub(crate) fn settle_swizzles(mut func: Func, context: &mut Context) -> Result<F
         context.swizzles.insert(name.clone(), text);
     }
     Ok(func)
-}
-
-/// How many elements apart rows start.
-fn row(buffer: &Buffer) -> Index {
-    let flatten::Strides { strides, len } = flatten::strides(buffer);
-    strides.len().checked_sub(2).map_or(len, |at| strides[at].clone())
 }
 
 fn chosen(buffer: &Buffer, row: &Index) -> Option<XorSwizzle> {

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, SyncKind, arith::Bounds, axis_var};
-
-use super::flatten::strides;
+use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, Storage, SyncKind, arith::Bounds, axis_var};
 
 /// Limits that conditions put on axes.
 pub(crate) type Limits = BTreeMap<Name, i64>;
@@ -157,8 +155,7 @@ impl<'a> Walk<'a> {
     /// The place of a touch among the elements of its buffer, and how many bytes an element has.
     pub(crate) fn flat(&self, touch: &Touch) -> Option<(Index, i64)> {
         let buffer = self.buffers.get(&touch.buffer)?;
-        let terms = touch.indices.iter().zip(strides(buffer).strides).map(|(index, it)| index.clone() * it);
-        let flat = terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0));
+        let flat = Storage::of(buffer).linear(&touch.indices);
         Some((flat, i64::try_from(buffer.dtype.bytes()).ok()?))
     }
 
