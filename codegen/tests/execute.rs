@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use ir::{Arch, For, Func, Instr, Module, Name, Op, Role, Target, interp};
 use tilewright_codegen::{
     compile_module,
-    vgpu::{self, Order, Settings},
+    vgpu::{self, Settings, ThreadOrder},
 };
 
 #[test]
@@ -69,7 +69,7 @@ fn agree(
     inputs: &IndexMap<Name, interp::Tensor>,
     expected: &[interp::Tensor],
 ) -> Result<(), String> {
-    for order in [Order::Forward, Order::Reversed, Order::Shuffled] {
+    for order in [ThreadOrder::Forward, ThreadOrder::Reversed, ThreadOrder::Shuffled] {
         let mut memory = inputs.iter().map(|(name, it)| (name.clone(), it.data.clone())).collect();
         let settings = Settings { order, ..Settings::default() };
         let report = vgpu::run(module, dims, &mut memory, &settings).map_err(|err| err.to_string())?;

@@ -73,7 +73,6 @@ mod index;
 mod instr;
 pub mod interp;
 pub mod intrin;
-mod kept;
 mod kernel;
 mod mechanism;
 mod name;
@@ -89,6 +88,7 @@ mod storage;
 mod swizzle;
 mod target;
 pub mod text;
+mod unchanged;
 mod value;
 pub mod verify;
 
@@ -102,7 +102,6 @@ pub use instr::{
     Wait,
 };
 pub use interp::{InterpError, Site, Tensor};
-pub use kept::kept;
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
@@ -111,5 +110,6 @@ pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, S
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
 pub use target::{Arch, Target};
+pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{Example, Part, VerifyError, VerifyErrorKind, is_reserved, verify, verify_step};

@@ -34,7 +34,7 @@ impl Session {
         expect_shallow(&self.state.func, &next.func)?;
         // What a checked step left as it was need not be checked again; that of the caller never was.
         let before = (!self.past.is_empty()).then_some(&self.state.func);
-        let kept = before.map(|it| ir::kept(it, &next.func)).unwrap_or_default();
+        let kept = before.map(|it| ir::unchanged_blocks(it, &next.func)).unwrap_or_default();
         if before.is_none() || step.get().moves_work() {
             check_parallel_loops(&next.func, before, &kept)?;
         }

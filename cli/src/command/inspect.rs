@@ -4,7 +4,7 @@ mod kernel;
 mod sweep;
 mod words;
 
-use codegen::vgpu::{self, Counters, Finding, Found, Progress, Settings};
+use codegen::vgpu::{self, CountedFinding, Counters, Finding, Progress, Settings};
 use indexmap::IndexMap;
 use ir::{Arch, Module, Name};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) struct Inspected {
     module: Module,
     /// The runs in words, up to the first in which something is wrong.
     runs: Vec<String>,
-    findings: Vec<Found>,
+    findings: Vec<CountedFinding>,
     /// How many sorts of findings are not told.
     dropped: u64,
     /// The numbers of the last run, if something tells the right ones.
@@ -312,7 +312,7 @@ impl Inspected {
     /// What is wrong, if something is.
     pub(crate) fn verdict(&self, name: &str) -> Option<Diagnostic> {
         // What was read too early was then never written: the cause is told before what follows from it.
-        let mut findings: Vec<&Found> = self.findings.iter().collect();
+        let mut findings: Vec<&CountedFinding> = self.findings.iter().collect();
         findings.sort_by_key(|it| matches!(it.finding, Finding::Uninitialised { .. }));
         let found = findings.into_iter().map(|it| words::finding(&self.module, it));
         let failure = self.verified.as_ref().and_then(|it| it.failure(tuner::Failure::Wrong));

@@ -1,6 +1,6 @@
 //! A script at given sizes, and the ways in which its result is checked.
 
-use codegen::vgpu::{self, Order, Settings};
+use codegen::vgpu::{self, Settings, ThreadOrder};
 use indexmap::IndexMap;
 use ir::{Arch, Buffer, Func, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
@@ -141,7 +141,7 @@ impl Expected {
 
     /// What the kernels do, in several orders of threads, and that nothing is wrong with how they do it.
     pub(crate) fn virtual_gpu(&self, module: &Module) -> Result<(), String> {
-        [Order::Reversed, Order::Shuffled].into_iter().try_for_each(|order| {
+        [ThreadOrder::Reversed, ThreadOrder::Shuffled].into_iter().try_for_each(|order| {
             let mut memory = self.inputs.iter().map(|(name, it)| (name.clone(), it.data.clone())).collect();
             let settings = Settings { order, ..Settings::default() };
             let report =

@@ -3,7 +3,7 @@
 use ir::{Access, DType, Name, Scope, Value, Wait};
 
 use super::{Dialect, Printer, frame::fits, helper::Helper, names::identifier};
-use crate::lower::cp_async::{LEAST_SM, cp_async};
+use crate::lower::passes::choose_mechanisms::cp_async::{LEAST_SM, cp_async};
 
 impl Printer<'_> {
     /// A copy that may land later, where the target has such; a store lands at once, which is as right.

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use ir::arith::Bounds;
 use ir::{Access, Alloc, DType, ForKind, Index, IndexKind, Kernel, Less, Module, Name, Op, Scope};
 
-use super::{Dialect, slots::Slot};
-use crate::lower::kernel_bounds;
+use super::{Dialect, ring_counters::RingCounter};
+use crate::lower::analysis::bounds::kernel_bounds;
 
 /// What is known of a kernel and of the place in it.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct Frame {
     /// Those of the loops around the place whose iterations the compiler writes out one after the other.
     pub(super) written_out: Vec<Name>,
     /// The remainders for which there are variables at the place.
-    pub(super) slots: Vec<Slot>,
+    pub(super) ring_counters: Vec<RingCounter>,
     /// The allocations in scope at the place.
     pub(super) allocs: Vec<Alloc>,
     /// The arguments of the kernel, and whether it writes them.

@@ -57,8 +57,8 @@ impl Printer<'_> {
                 (text, Binds::Product)
             }
             IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),
-            IndexKind::FloorMod(..) if self.frame.slots.iter().any(|it| it.of == *index) => {
-                let found = self.frame.slots.iter().find(|it| it.of == *index);
+            IndexKind::FloorMod(..) if self.frame.ring_counters.iter().any(|it| it.of == *index) => {
+                let found = self.frame.ring_counters.iter().find(|it| it.of == *index);
                 (found.map_or_else(String::new, |it| it.var.clone()), Binds::Atom)
             }
             IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),

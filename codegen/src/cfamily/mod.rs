@@ -20,7 +20,7 @@ mod index;
 mod lines;
 mod literal;
 mod names;
-mod slots;
+mod ring_counters;
 mod stmt;
 mod tensor;
 mod types;

@@ -2,7 +2,7 @@
 
 use ir::{Access, Alloc, For, ForKind, Instr, Op, Value, text::Origin};
 
-use super::{Dialect, Printer, names::identifier, slots, types};
+use super::{Dialect, Printer, names::identifier, ring_counters, types};
 
 /// The request to write all iterations of a loop out.
 const UNROLL: &str = "#pragma unroll";
@@ -99,10 +99,10 @@ impl Printer<'_> {
             }
             self.line("// The loop around this one already runs on all threads.");
         }
-        let slots = slots::slots(it, self.dialect, &self.frame.bounds);
-        let (starts, steps) = slots::head(&slots);
-        let known = self.frame.slots.len();
-        self.frame.slots.extend(slots);
+        let ring_counters = ring_counters::ring_counters(it, self.dialect, &self.frame.bounds);
+        let (starts, steps) = ring_counters::head(&ring_counters);
+        let known = self.frame.ring_counters.len();
+        self.frame.ring_counters.extend(ring_counters);
         let pragma = self.pragma(it);
         if let Some(pragma) = &pragma {
             self.line(pragma);
@@ -117,7 +117,7 @@ impl Printer<'_> {
         self.nest(&head, |printer| {
             printer.inside(it, |printer| printer.ops(&it.body));
         });
-        self.frame.slots.truncate(known);
+        self.frame.ring_counters.truncate(known);
         self.frame.written_out.truncate(outside);
     }
 

@@ -58,7 +58,7 @@ struct Algorithm([u64; 8]);
 /// What the heuristic says of an algorithm: `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Found {
+struct Heuristic {
     algorithm: Algorithm,
     workspace: usize,
     state: Status,
@@ -68,7 +68,7 @@ struct Found {
 
 #[rustfmt::skip]
 type HeuristicFn = unsafe extern "C" fn(
-    Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Found, *mut c_int,
+    Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
 ) -> Status;
 
 #[rustfmt::skip]
@@ -169,7 +169,7 @@ pub(super) struct CublasLt {
 }
 
 /// A product with its layouts, the same for all of its algorithms.
-struct Plan {
+struct LaidOut {
     product: Product,
     operation: Owned,
     /// Of B, A and C, for cuBLASLt counts by columns, where our C is its transpose: C' = B'·A'.
@@ -180,7 +180,7 @@ struct Plan {
 pub(super) struct Choice {
     /// The bytes of A, B and C.
     pub(super) bytes: [usize; 3],
-    plan: Rc<Plan>,
+    plan: Rc<LaidOut>,
     algorithm: Algorithm,
 }
 
@@ -207,7 +207,7 @@ impl CublasLt {
         if most == 0 {
             return Ok(vec![]);
         }
-        let plan = Rc::new(Plan::new(self.api, product)?);
+        let plan = Rc::new(LaidOut::new(self.api, product)?);
         let found = self.ask(&plan, most)?;
         let usable = found.iter().filter(|it| it.state == 0 && it.workspace <= WORKSPACE);
         let choices: Vec<_> = usable
@@ -222,10 +222,10 @@ impl CublasLt {
     }
 
     /// What the heuristic answers; nothing where the library cannot compute the product.
-    fn ask(&self, plan: &Plan, most: c_int) -> Result<Vec<Found>, DeviceError> {
+    fn ask(&self, plan: &LaidOut, most: c_int) -> Result<Vec<Heuristic>, DeviceError> {
         let api = self.api;
         let nothing =
-            Found { algorithm: Algorithm([0; 8]), workspace: 0, state: -1, waves: 0.0, reserved: [0; 4] };
+            Heuristic { algorithm: Algorithm([0; 8]), workspace: 0, state: -1, waves: 0.0, reserved: [0; 4] };
         let mut found = vec![nothing; usize::try_from(most).expect("at least one")];
         let mut count = 0;
         let [b, a, c] = plan.layouts.each_ref().map(|it| it.handle);
@@ -291,8 +291,8 @@ impl Drop for CublasLt {
     }
 }
 
-impl Plan {
-    fn new(api: &Api, product: Product) -> Result<Plan, DeviceError> {
+impl LaidOut {
+    fn new(api: &Api, product: Product) -> Result<LaidOut, DeviceError> {
         let [m, n, k] = product.sizes;
         let [stride_a, stride_b, stride_c] = product.strides;
         let (rows, columns) = if product.b_transposed { (k, n) } else { (n, k) };
@@ -305,7 +305,7 @@ impl Plan {
             layout(product.output, n, m, stride_c)?,
         ];
         let operation = operation(api, &product)?;
-        Ok(Plan { product, operation, layouts })
+        Ok(LaidOut { product, operation, layouts })
     }
 }
 
@@ -364,8 +364,8 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_header() {
-        assert_eq!((size_of::<Algorithm>(), size_of::<Found>(), align_of::<Found>()), (64, 96, 8));
-        assert_eq!(std::mem::offset_of!(Found, state), 72);
+        assert_eq!((size_of::<Algorithm>(), size_of::<Heuristic>(), align_of::<Heuristic>()), (64, 96, 8));
+        assert_eq!(std::mem::offset_of!(Heuristic, state), 72);
     }
 
     /// Descriptors need a library but no GPU.
@@ -387,7 +387,7 @@ mod tests {
             (DType::I8, DType::I32, DType::I32, true, 2),
         ] {
             let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, accumulator, output, b_transposed };
-            Plan::new(api, Product::new(&gemm).unwrap()).unwrap();
+            LaidOut::new(api, Product::new(&gemm).unwrap()).unwrap();
         }
     }
 }

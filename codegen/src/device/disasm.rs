@@ -55,7 +55,7 @@ const ENV: &str = "TILEWRIGHT_NVDISASM";
 /// How long a disassembler may take. They take a second for the longest kernels.
 const LIMIT: Duration = Duration::from_mins(1);
 /// How much of its output is read.
-const MOST: u64 = 256 << 20;
+const MAX_OUTPUT_BYTES: u64 = 256 << 20;
 /// The folders of programs below a Python `site-packages`.
 const WHEELS: [&str; 4] =
     ["nvidia/cu13/bin", "nvidia/cuda_nvdisasm/bin", "nvidia/cuda_cuobjdump/bin", "nvidia/cuda_nvcc/bin"];
@@ -169,7 +169,7 @@ fn read(child: &mut Child, limit: Duration) -> io::Result<(String, String)> {
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             let mut bytes = vec![];
-            let res = from.map_or(Ok(0), |it| it.take(MOST).read_to_end(&mut bytes));
+            let res = from.map_or(Ok(0), |it| it.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
             // Whoever waited may have given up.
             let _ = sender.send(res.map(|_| String::from_utf8_lossy(&bytes).into_owned()));
         });

@@ -1,4 +1,4 @@
-//! What passes before the door leave in programs for later ones.
+//! What passes before `lower_blocks` leave in programs for later ones.
 
 use std::sync::Arc;
 

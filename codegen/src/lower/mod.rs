@@ -1,69 +1,31 @@
 //! Lowering: from a scheduled [`Func`] to a [`Module`] ready to print.
 //!
-//! The passes are one table, [`PASSES`], run in order. Those before the door `lower_blocks` map programs of blocks
+//! The passes are one table, [`PASSES`], run in order. Those before `lower_blocks` map programs of blocks
 //! to programs of blocks; those after it map kernels to kernels. A pass takes its input by value, gives its output
 //! by value, and may refuse with a [`LowerError`].
 //!
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
 //! which element are much easier there; the shapes travel in the [`Context`].
 
-mod across;
-mod barriers;
-mod bounds;
-mod collapse_unit_loops;
-mod compact_buffers;
-mod cover;
-pub(crate) mod cp_async;
-mod dependence;
+pub(crate) mod analysis;
 mod error;
-mod exchange;
-mod flatten;
-mod kernels;
-mod landing;
-mod lanes;
-mod ledger;
-mod limits;
-mod live;
-mod lower_blocks;
-mod lower_tensors;
 mod marks;
-mod mechanism;
-mod merge_shared;
-mod names;
-mod note;
-mod parallel;
-mod place_allocs;
-mod plan;
-mod register_staged;
+pub(crate) mod passes;
 mod report;
-mod scalarize;
-mod separate;
-mod serpentine;
-mod settle_copies;
-mod settle_swizzles;
-mod simplify_indices;
-mod sites;
-mod software_pipeline;
-mod stab;
-mod storage;
-mod touch;
-mod unroll;
-mod vectorize;
 
 use indexmap::IndexMap;
 use ir::{Buffer, Func, Mechanism, Module, Name, Target, pipeline::split_lifetimes};
 
-pub(crate) use bounds::kernel_bounds;
-pub use collapse_unit_loops::collapse_unit_loops;
 pub use error::LowerError;
 pub use marks::without_marks;
-pub(crate) use merge_shared::repacked;
+pub use passes::collapse_unit_loops::collapse_unit_loops;
+pub(crate) use passes::merge_shared::repacked;
+pub use passes::scalarize::scalarize;
+pub use passes::settle_copies::settle_copies;
+pub use passes::simplify_indices::simplify_indices;
+pub use passes::unroll::unroll;
+pub use passes::vectorize::{vector_bytes, vectorize};
 pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
-pub use scalarize::scalarize;
-pub use settle_copies::settle_copies;
-pub use simplify_indices::simplify_indices;
-pub use unroll::unroll;
-pub use vectorize::{vector_bytes, vectorize};
 
 /// A step of the lowering.
 pub struct Pass {
@@ -77,21 +39,21 @@ pub struct Pass {
 /// The shapes of passes.
 enum Run {
     Func(fn(Func, &mut Context) -> Result<Func, LowerError>),
-    Door(fn(Func, &mut Context) -> Result<Module, LowerError>),
+    FuncToKernel(fn(Func, &mut Context) -> Result<Module, LowerError>),
     Module(fn(Module, &mut Context) -> Result<Module, LowerError>),
 }
 
 /// A program between two passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Before the door.
+    /// Before the to_kernel.
     Func(Func),
     /// After it.
     Module(Module),
 }
 
-/// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
-pub(crate) type Homes = IndexMap<Name, Option<Name>>;
+/// Where each temporary live_ranges: the innermost loop whose every iteration has its own, or none for the program.
+pub(crate) type AllocScopes = IndexMap<Name, Option<Name>>;
 
 /// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
 pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
@@ -103,15 +65,15 @@ pub(crate) struct Context {
     /// Set by `choose_mechanisms`.
     pub(crate) mechanisms: Mechanisms,
     /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
-    pub(crate) copies: mechanism::Copies,
-    /// Set by `check_exchange`.
-    pub(crate) meetings: across::Meetings,
+    pub(crate) copies: passes::choose_mechanisms::Copies,
+    /// Set by `check_races`.
+    pub(crate) conflicts: analysis::cross_block::CrossBlockConflicts,
     /// Set by `place_allocs`.
-    pub(crate) homes: Homes,
+    pub(crate) alloc_scopes: AllocScopes,
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
     /// it reads.
-    pub(crate) shared_homes: Homes,
-    /// The buffers of the `Func` at the door.
+    pub(crate) shared_alloc_scopes: AllocScopes,
+    /// The buffers of the `Func` at the to_kernel.
     pub(crate) buffers: IndexMap<Name, Buffer>,
     /// Set by `settle_swizzles`: for each buffer with a swizzle, a sentence that tells it.
     pub(crate) swizzles: IndexMap<Name, String>,
@@ -127,10 +89,10 @@ impl Context {
         Context {
             target: target.clone(),
             mechanisms: Mechanisms::new(),
-            copies: mechanism::Copies::new(),
-            meetings: across::Meetings::new(),
-            homes: Homes::new(),
-            shared_homes: Homes::new(),
+            copies: passes::choose_mechanisms::Copies::new(),
+            conflicts: analysis::cross_block::CrossBlockConflicts::new(),
+            alloc_scopes: AllocScopes::new(),
+            shared_alloc_scopes: AllocScopes::new(),
             buffers: IndexMap::new(),
             swizzles: IndexMap::new(),
             pipelines: Vec::new(),
@@ -149,67 +111,67 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "choose_mechanisms",
         doc: "Finds how each asynchronous stage of a pipeline copies: cp.async, through registers, or in its place.",
-        run: Run::Func(mechanism::choose_mechanisms),
+        run: Run::Func(passes::choose_mechanisms::choose_mechanisms),
     },
     Pass {
         name: "place_allocs",
         doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
-        run: Run::Func(|func, context| Ok(place_allocs::place_allocs(func, context))),
+        run: Run::Func(|func, context| Ok(passes::place_allocs::place_allocs(func, context))),
     },
     Pass {
-        name: "check_exchange",
+        name: "check_races",
         doc: "Refuses programs whose threads or blocks meet where no barrier can order them.",
-        run: Run::Func(exchange::check_exchange),
+        run: Run::Func(passes::check_races::check_races),
     },
     Pass {
         name: "compact_buffers",
         doc: "Shrinks each temporary to the part that one iteration of its home touches.",
-        run: Run::Func(|func, context| Ok(compact_buffers::compact_buffers(func, context))),
+        run: Run::Func(|func, context| Ok(passes::compact_buffers::compact_buffers(func, context))),
     },
     Pass {
         name: "settle_swizzles",
         doc: "Chooses the swizzles left open by the rows of their buffers, and refuses those that rows cannot hold.",
-        run: Run::Func(settle_swizzles::settle_swizzles),
+        run: Run::Func(passes::settle_swizzles::settle_swizzles),
     },
     Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
-        run: Run::Func(|func, context| software_pipeline::software_pipeline(&func, context)),
+        run: Run::Func(|func, context| passes::software_pipeline::software_pipeline(&func, context)),
     },
     Pass {
         name: "serpentine",
         doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
-        run: Run::Func(|func, context| Ok(serpentine::serpentine(func, context))),
+        run: Run::Func(|func, context| Ok(passes::serpentine::serpentine(func, context))),
     },
     Pass {
         name: "lower_tensors",
         doc: "Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.",
-        run: Run::Func(|func, context| lower_tensors::lower_tensors(func, context)),
+        run: Run::Func(|func, context| passes::lower_tensors::lower_tensors(func, context)),
     },
     Pass {
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
-        run: Run::Door(lower_blocks::lower_blocks),
+        run: Run::FuncToKernel(passes::lower_blocks::lower_blocks),
     },
     Pass {
         name: "merge_shared",
         doc: "Lets shared buffers that are never in use at the same time share bytes.",
-        run: Run::Module(|module, context| Ok(merge_shared::merge_shared(module, context))),
+        run: Run::Module(|module, context| Ok(passes::merge_shared::merge_shared(module, context))),
     },
     Pass {
         name: "insert_barriers",
         doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
-        run: Run::Module(barriers::insert_barriers),
+        run: Run::Module(passes::insert_barriers::insert_barriers),
     },
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
-        run: Run::Module(|module, context| flatten::flatten(module, context)),
+        run: Run::Module(|module, context| passes::flatten::flatten(module, context)),
     },
     Pass {
         name: "check_limits",
         doc: "Refuses kernels with more threads, blocks or shared memory than the target has.",
-        run: Run::Module(limits::check_limits),
+        run: Run::Module(passes::check_limits::check_limits),
     },
     Pass {
         name: "collapse_unit_loops",
@@ -224,7 +186,7 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "settle_copies",
         doc: "Makes stores of the asynchronous copies that cp.async cannot do, and says why in a comment.",
-        run: Run::Module(settle_copies::settle),
+        run: Run::Module(passes::settle_copies::settle),
     },
     Pass {
         name: "unroll",
@@ -284,7 +246,7 @@ fn run(
     })?;
     match state {
         State::Module(module) => Ok((module, context)),
-        State::Func(_) => unreachable!("the table has a door"),
+        State::Func(_) => unreachable!("the table has `lower_blocks`"),
     }
 }
 
@@ -292,10 +254,12 @@ impl Run {
     fn apply(&self, state: State, context: &mut Context) -> Result<State, LowerError> {
         match (self, state) {
             (Run::Func(run), State::Func(func)) => run(func, context).map(State::Func),
-            (Run::Door(run), State::Func(func)) => run(func, context).map(State::Module),
+            (Run::FuncToKernel(run), State::Func(func)) => run(func, context).map(State::Module),
             (Run::Module(run), State::Module(module)) => run(module, context).map(State::Module),
-            (Run::Func(_) | Run::Door(_), State::Module(_)) | (Run::Module(_), State::Func(_)) => {
-                unreachable!("the table has one door, and each pass stands on its side of it")
+            (Run::Func(_) | Run::FuncToKernel(_), State::Module(_)) | (Run::Module(_), State::Func(_)) => {
+                unreachable!(
+                    "one pass makes a kernel of a program, and each other pass stands on its side of it"
+                )
             }
         }
     }

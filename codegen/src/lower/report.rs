@@ -2,10 +2,10 @@
 
 use ir::{
     Block, Func, Index, Loop, Mechanism, Name, Scope,
-    pipeline::{ASYNC, DOUBLE, ORDER, Plan, STAGE, split_lifetimes},
+    pipeline::{ASYNC, DOUBLE, ORDER, PipelinePlan, STAGE, split_lifetimes},
 };
 
-use super::Context;
+use crate::lower::Context;
 
 /// A pipelined loop as it was lowered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ pub struct SlotReport {
 }
 
 /// The report of a plan.
-pub(crate) fn report(plan: &Plan, func: &Func, context: &Context) -> PipelineReport {
+pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> PipelineReport {
     let components = plan.components.iter().map(|it| {
         let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone()));
         let (mechanism, reason) = known.cloned().unwrap_or((Mechanism::Plain, String::new()));

@@ -4,7 +4,7 @@ use ir::{Mechanism, Name, pipeline::Section};
 
 use super::{
     Sync,
-    find::{Found, Step},
+    find::{LoweredPipeline, Step},
 };
 use crate::lower::{ComponentReport, PipelineReport};
 
@@ -90,14 +90,14 @@ impl Clock {
     }
 
     /// What stands between the statements of a step.
-    pub(super) fn step<'a>(&self, found: &'a Found<'_>, step: i64, trips: i64) -> Option<&'a Step> {
+    pub(super) fn step<'a>(&self, found: &'a LoweredPipeline<'_>, step: i64, trips: i64) -> Option<&'a Step> {
         let (section, at) = self.place(step, trips);
         found.section(section).get(usize::try_from(at).ok()?)
     }
 
     /// The groups of copies that a thread may have under way at the end of a step, oldest first; the last is still
     /// open.
-    pub(super) fn in_flight(&self, found: &Found<'_>, step: i64, trips: i64) -> Vec<Group> {
+    pub(super) fn in_flight(&self, found: &LoweredPipeline<'_>, step: i64, trips: i64) -> Vec<Group> {
         let (mut groups, mut open): (Vec<Group>, Group) = (Vec::new(), Group::new());
         for step in (step - BEFORE).max(0)..=step {
             let Some(syncs) = self.step(found, step, trips) else { continue };

@@ -7,7 +7,7 @@ use ir::{Instr, Kernel, Mark, Name, Op, pipeline::Section};
 use super::{Barrier, Part, Sync, clock::Clock};
 
 /// A pipeline in a kernel.
-pub(super) struct Found<'a> {
+pub(super) struct LoweredPipeline<'a> {
     /// The loops around it.
     pub(super) around: Vec<Name>,
     /// The steps that are written out before the steady loop, those of one run of it, and those after it.
@@ -21,7 +21,7 @@ pub(super) struct Found<'a> {
 /// What happens before each statement of a step, and in the last place after all.
 pub(super) type Step = Vec<Vec<Sync>>;
 
-impl Found<'_> {
+impl LoweredPipeline<'_> {
     /// The steps of a part of the kernel.
     pub(super) fn section(&self, section: Section) -> &[Step] {
         self.steps.get(&section).map_or(&[], Vec::as_slice)
@@ -29,13 +29,14 @@ impl Found<'_> {
 }
 
 /// Finds a pipeline, if it is in this kernel.
-pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<Found<'a>> {
+pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<LoweredPipeline<'a>> {
     let mut scan = Scan { clock, steps: BTreeMap::new() };
     scan.list(&kernel.body, &mut Vec::new());
     let steady = scan.steps.iter().find(|it| it.0.0 == Section::Steady).or(scan.steps.iter().next())?;
     let around = steady.1.around.iter().filter(|it| **it != clock.var).cloned().collect();
     let count = clock.components.len();
-    let mut found = Found { around, steps: BTreeMap::new(), barriers: vec![], bodies: vec![vec![]; count] };
+    let mut found =
+        LoweredPipeline { around, steps: BTreeMap::new(), barriers: vec![], bodies: vec![vec![]; count] };
     // The steady loop shows best what a statement became.
     let mut bodies: Vec<_> = scan.steps.iter().collect();
     bodies.sort_by_key(|it| it.0.0 != Section::Steady);
@@ -54,7 +55,7 @@ pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<Found<'a>> {
 }
 
 /// Adds the barriers of a step to the list of all.
-fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: Seen<'_>, clock: &Clock) -> Step {
+fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: LoweredStep<'_>, clock: &Clock) -> Step {
     let part = match section {
         Section::Prologue => Part::Prologue,
         Section::Steady => Part::Steady,
@@ -73,7 +74,7 @@ fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: Seen<'_>, clock
 }
 
 /// A step as it stands in the kernel.
-struct Seen<'a> {
+struct LoweredStep<'a> {
     around: Vec<Name>,
     syncs: Vec<Vec<Marked>>,
     ops: Vec<Vec<&'a Op>>,
@@ -97,7 +98,7 @@ enum At {
 
 struct Scan<'a, 'b> {
     clock: &'b Clock,
-    steps: BTreeMap<(Section, usize), Seen<'a>>,
+    steps: BTreeMap<(Section, usize), LoweredStep<'a>>,
 }
 
 impl<'a> Scan<'a, '_> {
@@ -122,7 +123,12 @@ impl<'a> Scan<'a, '_> {
         }
     }
 
-    fn steps_of(&self, ops: &'a [Op], around: &[Name], out: &mut BTreeMap<(Section, usize), Seen<'a>>) {
+    fn steps_of(
+        &self,
+        ops: &'a [Op],
+        around: &[Name],
+        out: &mut BTreeMap<(Section, usize), LoweredStep<'a>>,
+    ) {
         let (mut at, mut pending, mut proof) = (At::Nowhere, Vec::new(), None);
         let count = self.clock.components.len();
         for op in ops {
@@ -174,10 +180,10 @@ impl<'a> Scan<'a, '_> {
         &self,
         mark: &Mark,
         around: &[Name],
-        out: &'o mut BTreeMap<(Section, usize), Seen<'a>>,
-    ) -> &'o mut Seen<'a> {
+        out: &'o mut BTreeMap<(Section, usize), LoweredStep<'a>>,
+    ) -> &'o mut LoweredStep<'a> {
         let count = self.clock.components.len();
-        out.entry((mark.section, mark.step)).or_insert_with(|| Seen {
+        out.entry((mark.section, mark.step)).or_insert_with(|| LoweredStep {
             around: around.to_vec(),
             syncs: (0..=count).map(|_| vec![]).collect(),
             ops: vec![vec![]; count],
@@ -187,7 +193,7 @@ impl<'a> Scan<'a, '_> {
     /// What follows a step without a statement in between belongs to its end.
     fn finish(
         &self,
-        out: &mut BTreeMap<(Section, usize), Seen<'a>>,
+        out: &mut BTreeMap<(Section, usize), LoweredStep<'a>>,
         key: (Section, usize),
         pending: &mut Vec<Marked>,
     ) {

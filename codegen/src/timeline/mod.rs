@@ -17,7 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::lower::{LowerError, PipelineReport, lower_noted};
 use clock::Clock;
-use find::Found;
+use find::LoweredPipeline;
 pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
 
 /// One pipelined loop of a lowered program.
@@ -258,7 +258,7 @@ fn timeline(
     kernel: &Kernel,
     report: &PipelineReport,
     reports: &[PipelineReport],
-    (clock, found): (&Clock, Found<'_>),
+    (clock, found): (&Clock, LoweredPipeline<'_>),
 ) -> Timeline {
     let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
     let threads = threads.map(|(_, extent)| extent.as_int()).product::<Option<i64>>();

@@ -2,7 +2,7 @@
 
 use ir::Name;
 
-use super::{Base, Column, Held, Moment, Part, Ring, clock::Clock, find::Found};
+use super::{Base, Column, Held, Moment, Part, Ring, clock::Clock, find::LoweredPipeline};
 use crate::lower::{ComponentReport, PipelineReport, SlotReport};
 
 /// So many steps of the steady state are drawn at most.
@@ -22,7 +22,7 @@ pub(super) fn ring(it: &SlotReport) -> Ring {
 }
 
 /// A step to draw: where it is, as a number to count with, and what that number counts from.
-struct Place {
+struct DrawnStep {
     part: Part,
     step: i64,
     base: Base,
@@ -30,9 +30,9 @@ struct Place {
 }
 
 /// The steps of a pipeline, the steady state as a few of its steps.
-pub(super) fn columns(clock: &Clock, report: &PipelineReport, found: &Found<'_>) -> Vec<Column> {
+pub(super) fn columns(clock: &Clock, report: &PipelineReport, found: &LoweredPipeline<'_>) -> Vec<Column> {
     let pretended = clock.trips.unwrap_or(2 * clock.far());
-    let column = |place: Place| {
+    let column = |place: DrawnStep| {
         // In the steady state every statement has an iteration to work on.
         let trips = if place.base == Base::Steady { i64::MAX } else { pretended };
         let in_kernel = pretended.max(3 * clock.far() * i64::from(place.base == Base::Steady));
@@ -62,17 +62,21 @@ pub(super) fn columns(clock: &Clock, report: &PipelineReport, found: &Found<'_>)
     places(clock, report).into_iter().map(column).collect()
 }
 
-fn places(clock: &Clock, report: &PipelineReport) -> Vec<Place> {
+fn places(clock: &Clock, report: &PipelineReport) -> Vec<DrawnStep> {
     let (last, far) = (clock.last, clock.far());
     let drawn = if clock.cycle <= MAX_STEADY { clock.cycle } else { clock.unroll.clamp(2, MAX_STEADY) };
-    let start = |part, step| Place { part, step, base: Base::Start, origin: 0 };
-    let steady =
-        (0..drawn).map(|at| Place { part: Part::Steady, step: far + at, base: Base::Steady, origin: far });
+    let start = |part, step| DrawnStep { part, step, base: Base::Start, origin: 0 };
+    let steady = (0..drawn).map(|at| DrawnStep {
+        part: Part::Steady,
+        step: far + at,
+        base: Base::Steady,
+        origin: far,
+    });
     let before = (0..last).map(|it| start(Part::Prologue, it));
     let Some(trips) = clock.trips else {
         let base = Base::End(count_letter(report));
         let after =
-            (0..last).map(|it| Place { part: Part::Epilogue, step: 2 * far + it, base, origin: 2 * far });
+            (0..last).map(|it| DrawnStep { part: Part::Epilogue, step: 2 * far + it, base, origin: 2 * far });
         return before.chain(steady).chain(after).collect();
     };
     if trips <= last {

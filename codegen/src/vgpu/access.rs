@@ -7,7 +7,7 @@ use super::{
     exec::{Machine, Mask, Memory, lanes},
     findings::Key,
     index::{LaneIndices, WARP},
-    program::{Place, ValueCode},
+    program::{Elements, ValueCode},
     shadow::{Mark, RaceKind, Since},
     value::Lanes,
 };
@@ -99,7 +99,7 @@ fn round(dtype: DType, values: &mut Lanes) {
 
 impl<'p> Machine<'p, '_, '_> {
     /// The contents of a place for some lanes.
-    pub(crate) fn load(&mut self, site: u32, place: &'p Place, part: u32, mask: Mask, out: &mut Lanes) {
+    pub(crate) fn load(&mut self, site: u32, place: &'p Elements, part: u32, mask: Mask, out: &mut Lanes) {
         let further = if place.lanes > 1 { i64::from(part) } else { 0 };
         if part == 0 {
             self.expect_aligned(site, place, mask);
@@ -129,7 +129,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// Where all lanes of the warp have an element of local memory side by side, if they access the same one.
-    fn local_row(&self, place: &Place, further: i64) -> Option<usize> {
+    fn local_row(&self, place: &Elements, further: i64) -> Option<usize> {
         let memory = &self.memory[place.buffer];
         if memory.space != Space::Local || !place.index.is_uniform() {
             return None;
@@ -139,7 +139,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// An assignment of some lanes: first all values, then all side effects.
-    pub(crate) fn store(&mut self, site: u32, place: &'p Place, value: &'p ValueCode, mask: Mask) {
+    pub(crate) fn store(&mut self, site: u32, place: &'p Elements, value: &'p ValueCode, mask: Mask) {
         if place.lanes == 1 {
             let mut values = [0.0; WARP];
             self.value(site, value, 0, mask, &mut values);
@@ -151,7 +151,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// Assigns adjacent elements.
-    pub(crate) fn assign(&mut self, site: u32, place: &Place, parts: &mut [Lanes], mask: Mask) {
+    pub(crate) fn assign(&mut self, site: u32, place: &Elements, parts: &mut [Lanes], mask: Mask) {
         self.expect_aligned(site, place, mask);
         let last = i64::from(place.lanes) - 1;
         if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {

@@ -8,7 +8,7 @@ use super::{
     access::MISALIGNED,
     exec::{Machine, Mask, lanes},
     index::WARP,
-    program::Place,
+    program::Elements,
 };
 
 /// The most bytes that one instruction moves for a thread; a row of a matrix load is as long.
@@ -34,7 +34,7 @@ pub(crate) fn of_operand(instruction: Instruction) -> i64 {
 
 impl Machine<'_, '_, '_> {
     /// Looks whether the addresses of some lanes are multiples of what the access asks for.
-    pub(crate) fn expect_aligned(&mut self, site: u32, place: &Place, mask: Mask) {
+    pub(crate) fn expect_aligned(&mut self, site: u32, place: &Elements, mask: Mask) {
         if place.align <= 1 {
             return;
         }
@@ -50,7 +50,7 @@ impl Machine<'_, '_, '_> {
     }
 
     #[cold]
-    fn misaligned(&mut self, site: u32, place: &Place, element: i64, byte: i64, lane: usize) {
+    fn misaligned(&mut self, site: u32, place: &Elements, element: i64, byte: i64, lane: usize) {
         let key = self.key(MISALIGNED, site, site);
         if !self.run.sink.count(key) {
             let access = self.describe(self.mark(site, lane));

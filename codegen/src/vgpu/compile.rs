@@ -11,7 +11,7 @@ use super::{
     MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     program::{
-        Buffer, Code, CopyCode, ForCode, IfCode, LessCode, Place, PlaceInfo, Program, Site, TurnCode,
+        Buffer, Code, CopyCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program, Site, TurnCode,
         ValueCode,
     },
     shadow::Mark,
@@ -36,7 +36,7 @@ struct Compiler<'a> {
 }
 
 /// The most blocks that it takes on.
-const MOST: i64 = 1 << 26;
+const MAX_BLOCKS: i64 = 1 << 26;
 
 /// The bits that a loop variable gets in a stamp if nothing is known of its extent.
 const BITS: u32 = 20;
@@ -119,11 +119,11 @@ fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64
     for (&axis, extent) in &kernel.launch {
         let value = extent.eval(&|it| dims.get(it).copied()).filter(|it| *it > 0);
         let error = || VgpuError::Launch { kernel: kernel.name.clone(), axis, extent: extent.clone() };
-        all[axis as usize] = value.filter(|it| *it <= MOST).ok_or_else(error)?;
+        all[axis as usize] = value.filter(|it| *it <= MAX_BLOCKS).ok_or_else(error)?;
     }
     let [bx, by, bz, tx, ty, tz] = all;
     let blocks = bx.saturating_mul(by).saturating_mul(bz);
-    if blocks > MOST {
+    if blocks > MAX_BLOCKS {
         return Err(VgpuError::TooManyBlocks { kernel: kernel.name.clone(), blocks });
     }
     Ok(([bx, by, bz], [tx, ty, tz]))
@@ -204,7 +204,7 @@ impl Compiler<'_> {
                 Code::AtomicAdd(site, self.place(place, true)?, self.value(value)?.0)
             }
             Instr::Tensor(it) => {
-                let place = Place { align: align::REGISTER, ..self.place(&it.place, true)? };
+                let place = Elements { align: align::REGISTER, ..self.place(&it.place, true)? };
                 Code::Tensor(site, place, Box::new(self.tensor(it)?))
             }
             Instr::Turn(it) => Code::Turn(Box::new(self.turn(site, it)?)),
@@ -263,7 +263,7 @@ impl Compiler<'_> {
         Ok((buffer, self.index(index)?))
     }
 
-    fn place(&mut self, access: &Access, writes: bool) -> Result<Place, VgpuError> {
+    fn place(&mut self, access: &Access, writes: bool) -> Result<Elements, VgpuError> {
         let (buffer, index) = self.resolve(access)?;
         if !(1..=64).contains(&access.lanes) {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
@@ -278,7 +278,7 @@ impl Compiler<'_> {
             self.places.push(PlaceInfo { site, buffer, writes, width });
         }
         let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };
-        Ok(Place { buffer, index, lanes: access.lanes, align, counted })
+        Ok(Elements { buffer, index, lanes: access.lanes, align, counted })
     }
 
     /// An intrinsic at work.
@@ -294,7 +294,7 @@ impl Compiler<'_> {
             return Err(error());
         }
         let align = align::of_operand(intrinsic.instruction);
-        let operand = |it| Ok(Place { align, ..self.place(it, false)? });
+        let operand = |it| Ok(Elements { align, ..self.place(it, false)? });
         let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
         let dtype = self.buffers[operands[0].buffer].dtype;
         // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     exec::{Machine, Mask, lanes},
     index::{LaneIndices, WARP},
-    program::{Place, PlaceInfo, Program},
+    program::{Elements, PlaceInfo, Program},
 };
 
 /// What one kernel did, as a GPU would have to do it.
@@ -143,7 +143,7 @@ impl Counters {
 
 impl Machine<'_, '_, '_> {
     /// Counts a request.
-    pub(crate) fn count(&mut self, place: &Place, offsets: &LaneIndices, mask: Mask) {
+    pub(crate) fn count(&mut self, place: &Elements, offsets: &LaneIndices, mask: Mask) {
         if mask == 0 || !self.run.lockstep {
             return;
         }

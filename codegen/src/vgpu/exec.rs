@@ -3,15 +3,15 @@
 use ir::{DType, Scope as Space};
 
 use super::{
-    Contents, Landing, Order, Progress, Report, Settings,
+    Contents, Landing, Progress, Report, Settings, ThreadOrder,
     counters::Tally,
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
     program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
+    semaphore::{self, Turns},
     shadow::{Cell, Mark, Since},
-    turns::{self, Turns},
 };
 
 /// Which lanes of a warp do something: one bit each.
@@ -22,7 +22,7 @@ pub(crate) struct Run<'s> {
     pub(crate) report: Report,
     pub(crate) sink: Sink,
     pub(crate) random: Random,
-    order: Order,
+    order: ThreadOrder,
     pub(crate) landing: Landing,
     pub(crate) lockstep: bool,
     seen: &'s mut dyn FnMut(Progress<'_>),
@@ -81,9 +81,9 @@ impl<'s> Run<'s> {
     /// The numbers below `count` in the order that was asked for.
     fn order<T>(&mut self, all: impl DoubleEndedIterator<Item = T>) -> Vec<T> {
         match self.order {
-            Order::Forward => all.collect(),
-            Order::Reversed => all.rev().collect(),
-            Order::Shuffled => {
+            ThreadOrder::Forward => all.collect(),
+            ThreadOrder::Reversed => all.rev().collect(),
+            ThreadOrder::Shuffled => {
                 let mut all: Vec<T> = all.collect();
                 self.random.shuffle(&mut all);
                 all
@@ -93,9 +93,9 @@ impl<'s> Run<'s> {
 
     fn flip(&mut self) -> usize {
         match self.order {
-            Order::Forward => 0,
-            Order::Reversed => WARP - 1,
-            Order::Shuffled => self.random.below(WARP),
+            ThreadOrder::Forward => 0,
+            ThreadOrder::Reversed => WARP - 1,
+            ThreadOrder::Shuffled => self.random.below(WARP),
         }
     }
 }
@@ -154,13 +154,13 @@ impl<'p> Machine<'p, '_, '_> {
         let [x, y, z] = program.grid;
         let of = x * y * z;
         let mut blocks = self.run.order(0..of);
-        turns::sort(program, &mut blocks);
+        semaphore::sort(program, &mut blocks);
         for (done, block) in (0..).zip(blocks) {
             (self.run.seen)(Progress { kernel: &program.name, done, of });
             self.epoch += 1;
             self.since.block = self.epoch;
             self.blocks.push((self.epoch, block));
-            self.slots[..3].copy_from_slice(&turns::place(block, program.grid));
+            self.slots[..3].copy_from_slice(&semaphore::place(block, program.grid));
             self.forget_turns();
             self.together(&program.code);
             self.drop_flights();

@@ -74,7 +74,7 @@ ir::codes!(Finding {
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Found {
+pub struct CountedFinding {
     /// The first of its sort.
     pub finding: Finding,
     /// How many there were.
@@ -92,7 +92,7 @@ pub(crate) struct Key {
 /// Keeps the first findings of each sort.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
-    pub(crate) found: IndexMap<Key, Found>,
+    pub(crate) found: IndexMap<Key, CountedFinding>,
     /// How many sorts were not kept.
     pub(crate) dropped: u64,
     pub(crate) limit: usize,
@@ -112,7 +112,7 @@ impl Sink {
 
     /// Keeps the first finding of a sort.
     pub(crate) fn keep(&mut self, key: Key, finding: Finding) {
-        self.found.insert(key, Found { finding, times: 1 });
+        self.found.insert(key, CountedFinding { finding, times: 1 });
     }
 }
 
@@ -299,7 +299,7 @@ impl fmt::Display for Finding {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for CountedFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.finding)?;
         if self.times > 1 { write!(f, " ({} times)", self.times) } else { Ok(()) }

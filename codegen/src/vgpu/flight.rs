@@ -7,7 +7,7 @@ use super::{
     access::{NEVER, WAIT},
     exec::{Machine, Mask, lanes},
     index::WARP,
-    program::{CopyCode, Place},
+    program::{CopyCode, Elements},
     shadow::Mark,
 };
 
@@ -58,7 +58,7 @@ impl Flights {
 
 impl<'p> Machine<'p, '_, '_> {
     /// Starts copies of some lanes.
-    pub(crate) fn copy(&mut self, site: u32, place: &'p Place, code: &'p CopyCode, mask: Mask) {
+    pub(crate) fn copy(&mut self, site: u32, place: &'p Elements, code: &'p CopyCode, mask: Mask) {
         self.expect_aligned(site, place, mask);
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);

@@ -37,9 +37,9 @@ mod flight;
 mod index;
 mod program;
 mod random;
+mod semaphore;
 mod shadow;
 mod tensor;
-mod turns;
 mod value;
 
 use std::collections::HashMap;
@@ -49,14 +49,14 @@ use ir::{Arg, Index, Module, Name, Role, ThreadAxis};
 
 pub use counters::{Counters, Direction, Traffic};
 pub use estimate::estimate;
-pub use findings::{Access, Finding, Found};
+pub use findings::{Access, CountedFinding, Finding};
 use findings::{Key, Sink};
 use program::Program;
 pub use shadow::RaceKind;
 
 /// In which order the warps between two barriers, the lanes of a warp and the blocks of a grid run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Order {
+pub enum ThreadOrder {
     /// As they are numbered.
     #[default]
     Forward,
@@ -70,7 +70,7 @@ pub enum Order {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The order of what may run in any order.
-    pub order: Order,
+    pub order: ThreadOrder,
     /// Where shuffled orders come from.
     pub seed: u64,
     /// How many sorts of findings are kept.
@@ -107,7 +107,7 @@ pub struct Progress<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// What is wrong, in the order in which it was found.
-    pub findings: Vec<Found>,
+    pub findings: Vec<CountedFinding>,
     /// How many findings of further sorts were not kept.
     pub dropped: u64,
     /// How often a thread wrote to an element what another thread had written there, with nothing to order them:
@@ -173,7 +173,7 @@ ir::codes!(VgpuError {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            order: Order::Forward,
+            order: ThreadOrder::Forward,
             seed: 1,
             max_findings: 16,
             landing: Landing::Latest,
@@ -189,17 +189,22 @@ impl Settings {
         let base = Settings { seed, ..Settings::default() };
         [
             base.clone(),
-            Settings { order: Order::Reversed, landing: Landing::Earliest, lockstep: false, ..base.clone() },
-            Settings { order: Order::Shuffled, ..base },
+            Settings {
+                order: ThreadOrder::Reversed,
+                landing: Landing::Earliest,
+                lockstep: false,
+                ..base.clone()
+            },
+            Settings { order: ThreadOrder::Shuffled, ..base },
         ]
     }
 
     /// The choice in words: `reversed, every thread alone, copies land early`.
     pub fn words(&self) -> String {
         let order = match self.order {
-            Order::Forward => "forward".to_owned(),
-            Order::Reversed => "reversed".to_owned(),
-            Order::Shuffled => format!("shuffled by seed {}", self.seed),
+            ThreadOrder::Forward => "forward".to_owned(),
+            ThreadOrder::Reversed => "reversed".to_owned(),
+            ThreadOrder::Shuffled => format!("shuffled by seed {}", self.seed),
         };
         let lanes = if self.lockstep { "warps in lockstep" } else { "lanes split at random" };
         let landing = match self.landing {

@@ -67,14 +67,14 @@ pub(crate) enum Code {
     Alloc(usize),
     For(Box<ForCode>),
     If(Box<IfCode>),
-    Store(u32, Place, ValueCode),
-    Copy(u32, Place, CopyCode),
+    Store(u32, Elements, ValueCode),
+    Copy(u32, Elements, CopyCode),
     Commit,
     Wait(usize),
     Barrier,
-    AtomicAdd(u32, Place, ValueCode),
+    AtomicAdd(u32, Elements, ValueCode),
     Turn(Box<TurnCode>),
-    Tensor(u32, Place, Box<TensorCode>),
+    Tensor(u32, Elements, Box<TensorCode>),
 }
 
 /// The beginning or the end of a block's turn. All indices are the same for all threads.
@@ -114,7 +114,7 @@ pub(crate) struct IfCode {
 #[derive(Debug)]
 pub(crate) enum CopyCode {
     /// What is in memory when it lands, where the conditions hold, else the value.
-    Source(Vec<LessCode>, Place, ValueCode),
+    Source(Vec<LessCode>, Elements, ValueCode),
     /// Anything else, which is computed at once.
     Value(ValueCode),
 }
@@ -127,7 +127,7 @@ pub(crate) struct LessCode {
 
 /// Adjacent elements of a buffer.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Elements {
     pub(crate) buffer: usize,
     pub(crate) index: IndexCode,
     pub(crate) lanes: u32,
@@ -140,7 +140,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) enum ValueCode {
     Const(f64),
-    Load(Place),
+    Load(Elements),
     Index(DType, IndexCode),
     Cast(DType, DType, Box<ValueCode>),
     Unary(UnaryOp, DType, Box<ValueCode>),

@@ -10,7 +10,7 @@ use super::{
     access::PARTIAL,
     exec::{Machine, Mask},
     index::WARP,
-    program::Place,
+    program::Elements,
     value::Lanes,
 };
 
@@ -18,14 +18,14 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct TensorCode {
     pub(crate) intrinsic: &'static Intrinsic,
-    pub(crate) operands: Vec<Place>,
+    pub(crate) operands: Vec<Elements>,
     /// The tile of each operand of a product; of a matrix load, the matrix.
     tiles: Vec<Tile>,
 }
 
 impl TensorCode {
     /// `dtype` is the type of the first operand's elements, one that the intrinsic is for.
-    pub(crate) fn new(intrinsic: &'static Intrinsic, operands: Vec<Place>, dtype: DType) -> TensorCode {
+    pub(crate) fn new(intrinsic: &'static Intrinsic, operands: Vec<Elements>, dtype: DType) -> TensorCode {
         let tiles = match intrinsic.instruction {
             Instruction::Mma { c, a, b, .. } => [c, a, b].map(Tile::of_map).into(),
             Instruction::Ldmatrix { transposed, .. } => vec![Tile::of_matrix(dtype, transposed)],
@@ -37,7 +37,7 @@ impl TensorCode {
 
 impl<'p> Machine<'p, '_, '_> {
     /// A store of what an intrinsic computes. All lanes must be there.
-    pub(crate) fn tensor(&mut self, site: u32, place: &'p Place, code: &'p TensorCode, mask: Mask) {
+    pub(crate) fn tensor(&mut self, site: u32, place: &'p Elements, code: &'p TensorCode, mask: Mask) {
         if mask != Mask::MAX {
             self.partial(site, mask, code.intrinsic.name);
         }
@@ -57,7 +57,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// What each lane holds, or for a matrix load addresses: part by part, all lanes of each.
-    fn operand(&mut self, site: u32, place: &'p Place, code: &TensorCode) -> Vec<Lanes> {
+    fn operand(&mut self, site: u32, place: &'p Elements, code: &TensorCode) -> Vec<Lanes> {
         // Lanes beyond the rows of a matrix load give addresses that nobody looks at.
         let mask = match code.intrinsic.instruction {
             Instruction::Ldmatrix { matrices: 1, .. } => 0xff,

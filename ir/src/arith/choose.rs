@@ -5,7 +5,7 @@ use indexmap::IndexSet;
 
 use super::{
     Bounds,
-    rules::{Cost, Intervals, Node, Slot, own_cost, saturate},
+    rules::{Cost, Intervals, Node, VarNumber, own_cost, saturate},
 };
 use crate::{Index, IndexKind, Name};
 
@@ -129,7 +129,7 @@ fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, names: &IndexSet<&Na
         IndexKind::Int(value) => Node::Int(*value),
         IndexKind::Var(name) => {
             let slot = names.get_index_of(name).and_then(|it| u32::try_from(it).ok());
-            Node::Var(Slot(slot.expect("every variable was numbered")))
+            Node::Var(VarNumber(slot.expect("every variable was numbered")))
         }
         IndexKind::Add(a, b) => Node::Add(two(a, b)),
         IndexKind::Mul(a, b) => Node::Mul(two(a, b)),

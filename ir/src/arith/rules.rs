@@ -25,25 +25,25 @@ define_language! {
         "min" = Min([Id; 2]),
         "max" = Max([Id; 2]),
         "xor" = Xor([Id; 2]),
-        Var(Slot),
+        Var(VarNumber),
     }
 }
 
 /// A variable by its number in the order of first use, so that nothing depends on how names are interned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Slot(pub(super) u32);
+pub(super) struct VarNumber(pub(super) u32);
 
-impl fmt::Display for Slot {
+impl fmt::Display for VarNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.0)
     }
 }
 
-impl FromStr for Slot {
+impl FromStr for VarNumber {
     type Err = ();
 
-    fn from_str(text: &str) -> Result<Slot, ()> {
-        text.strip_prefix('v').and_then(|it| it.parse().ok()).map(Slot).ok_or(())
+    fn from_str(text: &str) -> Result<VarNumber, ()> {
+        text.strip_prefix('v').and_then(|it| it.parse().ok()).map(VarNumber).ok_or(())
     }
 }
 

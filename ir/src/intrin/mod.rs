@@ -2,7 +2,7 @@
 //!
 //! A tensorised block is an ordinary block with the annotation [`TENSORIZE`]: its body computes what the
 //! intrinsic's [`description`](Intrinsic::description) says, element by element, and means just that to whatever asks
-//! for its meaning. Only the door to kernels puts the instruction in the place of the body, after [`matched`] has
+//! for its meaning. Only the lowering to kernels puts the instruction in the place of the body, after [`matched`] has
 //! compared the two once more.
 //!
 //! The elements of a fragment are spread over the lanes by a [`LaneMap`]; which one, the `mma` intrinsic says that

@@ -69,7 +69,7 @@ pub fn is_pipeline(it: &Loop) -> bool {
 
 /// A statement of a pipelined loop, or a part of one, and the names by which annotations may call it.
 #[derive(Clone, Debug)]
-pub struct Slot<'a> {
+pub struct NamedComponent<'a> {
     /// The statement.
     pub stmt: &'a Stmt,
     /// Which part of the pipeline that it is, if it counts as three.
@@ -80,7 +80,7 @@ pub struct Slot<'a> {
 
 /// The components of a loop's body, in program order: its statements, where `in_parts` says so of an inner pipeline
 /// its parts.
-pub fn components<'a>(it: &'a Loop, in_parts: &dyn Fn(&Loop) -> bool) -> Vec<Slot<'a>> {
+pub fn components<'a>(it: &'a Loop, in_parts: &dyn Fn(&Loop) -> bool) -> Vec<NamedComponent<'a>> {
     let stmts: Vec<&Stmt> = match &it.body {
         Stmt::Seq(stmts) => stmts.iter().collect(),
         other @ (Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_)) => vec![other],
@@ -88,18 +88,18 @@ pub fn components<'a>(it: &'a Loop, in_parts: &dyn Fn(&Loop) -> bool) -> Vec<Slo
     let slots = stmts.into_iter().flat_map(|stmt| match stmt {
         Stmt::Loop(inner) if is_pipeline(inner) && in_parts(inner) => {
             let parts = part_names(&inner.var).into_iter().enumerate();
-            parts.map(|(part, name)| Slot { stmt, part: Some(part), names: vec![name] }).collect()
+            parts.map(|(part, name)| NamedComponent { stmt, part: Some(part), names: vec![name] }).collect()
         }
         Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {
             let names = stmt.blocks().iter().map(|it: &&Block| it.name.clone()).collect();
-            vec![Slot { stmt, part: None, names }]
+            vec![NamedComponent { stmt, part: None, names }]
         }
     });
     slots.collect()
 }
 
 /// The components as the keys of a map name them: an inner pipeline in parts if one of its parts is named.
-pub fn components_of<'a>(it: &'a Loop, map: &IndexMap<Name, i64>) -> Vec<Slot<'a>> {
+pub fn components_of<'a>(it: &'a Loop, map: &IndexMap<Name, i64>) -> Vec<NamedComponent<'a>> {
     components(it, &|inner| part_names(&inner.var).iter().any(|part| map.contains_key(part)))
 }
 

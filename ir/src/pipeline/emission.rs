@@ -1,6 +1,6 @@
 //! Which statement runs for which iteration at which time.
 
-use super::{Component, Plan, Style};
+use super::{Component, PipelinePlan, Style};
 use crate::{Index, Less, arith::Bounds};
 
 /// A pipelined loop as steps of time: in each, some components run, each for an iteration of its own.
@@ -33,7 +33,7 @@ pub struct Steady {
 /// A component at some iteration.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// Its place in [`Plan::components`].
+    /// Its place in [`PipelinePlan::components`].
     pub component: usize,
     /// The iteration, over the loop's variable, which counts the runs of the steady loop.
     pub iteration: Index,
@@ -42,7 +42,7 @@ pub struct Instance {
 }
 
 /// Places the components of a plan in time. `bounds` knows the loops around.
-pub fn emit(plan: &Plan, bounds: &Bounds) -> Emission {
+pub fn emit(plan: &PipelinePlan, bounds: &Bounds) -> Emission {
     let emitter = Emitter { plan, bounds, last: plan.last_stage(), components: plan.in_order() };
     match (plan.style, bounds.simplify(&plan.extent).as_int()) {
         (Style::Peel, Some(extent)) => emitter.peeled(extent),
@@ -52,7 +52,7 @@ pub fn emit(plan: &Plan, bounds: &Bounds) -> Emission {
 }
 
 struct Emitter<'a> {
-    plan: &'a Plan,
+    plan: &'a PipelinePlan,
     bounds: &'a Bounds,
     last: i64,
     components: Vec<(usize, &'a Component)>,

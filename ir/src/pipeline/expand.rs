@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{
-    Component, DOUBLE, Emission, PipelineError, Plan, SLOTS, STAGE, STYLE, SlotCount, Style,
+    Component, DOUBLE, Emission, PipelineError, PipelinePlan, SLOTS, STAGE, STYLE, SlotCount, Style,
     annotation::{check_numbers, components_of, expect_serial, is_pipeline, numbers},
     benign::benign,
     depend::Setting,
@@ -26,21 +26,21 @@ pub trait Hooks {
     }
 
     /// Statements to put between the components.
-    fn marks(&mut self, _plan: &Plan, _emission: &Emission) -> Marks {
+    fn marks(&mut self, _plan: &PipelinePlan, _emission: &Emission) -> Marks {
         Marks::new()
     }
 
     /// Called when a loop has been expanded; `home` is the loop around it.
-    fn expanded(&mut self, _plan: &Plan, _home: Option<&Name>) {}
+    fn expanded(&mut self, _plan: &PipelinePlan, _home: Option<&Name>) {}
 }
 
 /// Statements by the place that they go to.
-pub type Marks = BTreeMap<Place, Vec<Stmt>>;
+pub type Marks = BTreeMap<EmissionPoint, Vec<Stmt>>;
 
 /// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "the sentence above and the field's names say it")]
-pub struct Place {
+pub struct EmissionPoint {
     pub section: Section,
     pub step: usize,
     pub at: usize,
@@ -148,7 +148,7 @@ impl<'a> Expander<'a> {
     }
 
     /// What the annotations of a loop ask for, judged; with `whole`, pipelines inside it are expanded.
-    fn plan(&mut self, it: &Loop, around: &[&Loop], whole: bool) -> Result<Plan, PipelineError> {
+    fn plan(&mut self, it: &Loop, around: &[&Loop], whole: bool) -> Result<PipelinePlan, PipelineError> {
         expect_serial(it)?;
         let stages = numbers(it, STAGE)?;
         let orders = numbers(it, super::ORDER)?;
@@ -189,7 +189,7 @@ impl<'a> Expander<'a> {
         let slots = self.slots(it, &judge, &private);
         let unroll = self.unroll(it, &slots);
         let style = style(it, &it.extent);
-        Ok(Plan { var: it.var.clone(), extent: it.extent.clone(), style, components, slots, unroll })
+        Ok(PipelinePlan { var: it.var.clone(), extent: it.extent.clone(), style, components, slots, unroll })
     }
 
     /// The statement of each component.

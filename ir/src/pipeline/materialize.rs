@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Emission, Instance, Marks, PipelineError, Place, Plan, Section, Step, expand::is_own};
+use super::{
+    Emission, EmissionPoint, Instance, Marks, PipelineError, PipelinePlan, Section, Step, expand::is_own,
+};
 use crate::{Access, Block, Func, Index, Less, Loop, Name, Stmt, arith::Bounds};
 
 /// An expanded loop.
@@ -34,7 +36,7 @@ impl Writer {
     pub(super) fn write(
         &mut self,
         old: &Loop,
-        plan: &Plan,
+        plan: &PipelinePlan,
         emission: &Emission,
         marks: &Marks,
         bounds: &Bounds,
@@ -47,7 +49,7 @@ impl Writer {
         let prologue = Stmt::seq(straight(Section::Prologue, &emission.prologue));
         let mut leftover = straight(Section::Epilogue, &emission.epilogue);
         let mut epilogue = leftover.split_off(emission.leftover);
-        let end = Place { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+        let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
         epilogue.extend(marks.get(&end).into_iter().flatten().map(|mark| self.renamed(mark)));
         let epilogue = Stmt::seq(epilogue);
         let body = emission.steady.as_ref().map_or_else(
@@ -72,7 +74,7 @@ impl Writer {
 
     fn step(
         &mut self,
-        plan: &Plan,
+        plan: &PipelinePlan,
         step: &[Instance],
         marks: &Marks,
         (section, number): (Section, usize),
@@ -81,7 +83,7 @@ impl Writer {
     ) -> Stmt {
         let mut out = Vec::new();
         for at in 0..=step.len() {
-            let place = Place { section, step: number, at };
+            let place = EmissionPoint { section, step: number, at };
             out.extend(marks.get(&place).into_iter().flatten().map(|mark| self.renamed(mark)));
             let Some(instance) = step.get(at) else { break };
             let body = &plan.components[instance.component].body;

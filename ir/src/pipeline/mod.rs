@@ -36,13 +36,13 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 pub use annotation::{
-    ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Slot, Style, async_stages,
-    check_numbers, components, components_of, expect_serial, in_program_order, is_pipeline, named, numbers,
-    part_names,
+    ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, NamedComponent, ORDER, SLOTS, STAGE, STYLE, Style,
+    async_stages, check_numbers, components, components_of, expect_serial, in_program_order, is_pipeline,
+    named, numbers, part_names,
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
-pub use expand::{Hooks, Marks, Place, Section, check, expand};
+pub use expand::{EmissionPoint, Hooks, Marks, Section, check, expand};
 pub use lifetimes::split_lifetimes;
 pub use private::private;
 
@@ -79,7 +79,7 @@ impl SlotCount {
 
 /// What becomes of a loop.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct PipelinePlan {
     /// The loop.
     pub var: Name,
     /// How many iterations it has.
@@ -94,7 +94,7 @@ pub struct Plan {
     pub unroll: i64,
 }
 
-impl Plan {
+impl PipelinePlan {
     /// The greatest stage.
     pub fn last_stage(&self) -> i64 {
         self.components.iter().map(|it| it.stage).max().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! The one reduction that is long enough to matter: a sum of products of inputs, a row at a time.
 
-use super::{Source, plain::Plan};
+use super::{Source, plain::PlainPlan};
 use crate::{
     BinaryOp, DType,
     interp::{
@@ -14,7 +14,7 @@ pub(super) struct Dot<'p>([(&'p Source<'p>, &'p AccessCode); 2], [DType; 2]);
 
 impl<'p> Dot<'p> {
     /// The sum of products that a stage's value is, if it is one of inputs whose subscripts are affine.
-    pub(super) fn of(plan: &'p Plan<'p>, value: &'p ValueCode) -> Option<Dot<'p>> {
+    pub(super) fn of(plan: &'p PlainPlan<'p>, value: &'p ValueCode) -> Option<Dot<'p>> {
         let ValueCode::Binary(BinaryOp::Add, sum_type, sum) = value else { return None };
         let [ValueCode::Carried, ValueCode::Binary(BinaryOp::Mul, product_type, product)] = &**sum else {
             return None;
@@ -58,7 +58,7 @@ fn step(from: usize, to: usize, steps: usize) -> isize {
 }
 
 /// A load of an input, conversions to floats of more digits aside: they do nothing.
-fn factor<'p>(plan: &'p Plan<'p>, value: &'p ValueCode) -> Option<(&'p Source<'p>, &'p AccessCode)> {
+fn factor<'p>(plan: &'p PlainPlan<'p>, value: &'p ValueCode) -> Option<(&'p Source<'p>, &'p AccessCode)> {
     match value {
         ValueCode::Cast(from, to, a)
             if from.is_float() && matches!(to, DType::F32 | DType::F64) && from.bytes() < to.bytes() =>

@@ -17,12 +17,12 @@ use crate::{
 /// A plain program, and what is known of its elements.
 #[derive(Debug)]
 pub(super) struct Plain<'a, N: Domain> {
-    plan: Plan<'a>,
+    plan: PlainPlan<'a>,
     state: State<N>,
 }
 
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct PlainPlan<'a> {
     pub(super) func: &'a Func,
     pub(super) shapes: Vec<Vec<usize>>,
     /// Where each buffer's elements come from, in buffer order.
@@ -68,7 +68,7 @@ impl<'a, N: Domain> Plain<'a, N> {
         add_stages(func, dims, shapes, &func.body, &mut Vec::new(), &mut stages, &is_input)?;
         let known = shapes.iter().map(|_| HashMap::new()).collect();
         let state = State { known, carried: N::exact(0.0).into(), fault: None };
-        let plan = Plan { func, shapes: shapes.to_vec(), sources: sources.to_vec(), stages };
+        let plan = PlainPlan { func, shapes: shapes.to_vec(), sources: sources.to_vec(), stages };
         Ok(Plain { plan, state })
     }
 
@@ -199,7 +199,7 @@ fn stage(
 
 /// One evaluation under way.
 struct Lazy<'p, 's, N: Domain> {
-    plan: &'p Plan<'p>,
+    plan: &'p PlainPlan<'p>,
     state: &'s mut State<N>,
     /// The block being evaluated.
     block: Option<&'p Name>,

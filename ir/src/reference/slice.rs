@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The most stores of a slice.
-const MOST: usize = 1 << 23;
+const MAX_STEPS: usize = 1 << 23;
 
 /// A store that runs.
 pub(super) struct Step<'p> {
@@ -128,7 +128,7 @@ impl<'p> Walk<'p> {
         if !self.wanted[place.buffer].remove(&offset) {
             return Ok(());
         }
-        if self.slice.steps.len() >= MOST {
+        if self.slice.steps.len() >= MAX_STEPS {
             return Err(NoSlice::TooLong);
         }
         let env = self.slice.env.len();

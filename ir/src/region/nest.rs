@@ -6,7 +6,7 @@ use super::{Region, Way, at_loops, bounds_of, is_relaxed, normal_at_loops, touch
 use crate::{
     Access, Block, Func, Index, Loop, Name, Stmt,
     arith::{Bounds, sum::Sum},
-    solve::Place,
+    solve::AccessRelation,
 };
 
 /// A block and the loops around it.
@@ -131,11 +131,11 @@ impl<'a> Nest<'a> {
     }
 
     /// The places of a buffer that the block reads or writes.
-    pub fn places(&self, buffer: &Name, way: Way) -> Vec<Place> {
+    pub fn places(&self, buffer: &Name, way: Way) -> Vec<AccessRelation> {
         let around = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone()));
         let inside = self.inside.iter().map(|(var, extent)| (Name::clone(var), extent.clone()));
         let vars: Vec<_> = around.chain(inside).collect();
-        let place = |access| Place {
+        let place = |access| AccessRelation {
             indices: at_loops(self.block, access),
             vars: vars.clone(),
             conditions: self.block.guards.clone(),

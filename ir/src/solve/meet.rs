@@ -8,7 +8,7 @@ const MOST_EQUATIONS: usize = 16;
 
 /// A place that a program touches: an element at each point of its variables.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct AccessRelation {
     /// The element.
     pub indices: Vec<Index>,
     /// The variables, outer ones first, each from zero up to its extent. One that is there twice has the smaller one.
@@ -20,9 +20,9 @@ pub struct Place {
 /// Two places in one buffer. The variables of the one are not those of the other, unless they are common.
 pub struct Meeting<'a> {
     /// The one.
-    pub a: &'a Place,
+    pub a: &'a AccessRelation,
     /// The other.
-    pub b: &'a Place,
+    pub b: &'a AccessRelation,
     /// The symbolic dimensions, which are at least one.
     pub dims: &'a [Name],
     /// The variables with the same value on both sides.

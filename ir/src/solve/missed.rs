@@ -1,6 +1,6 @@
 //! Whether an element was written, by assignments that write one element at each of their points.
 
-use super::{Place, Problem, invert::point_of};
+use super::{AccessRelation, Problem, invert::point_of};
 use crate::{Index, Less, Name, arith::Bounds};
 
 /// The most questions that are asked about one element.
@@ -52,8 +52,8 @@ impl Writes {
 pub fn covers(
     dims: &[Name],
     shape: &[Index],
-    write: &Place,
-    read: &Place,
+    write: &AccessRelation,
+    read: &AccessRelation,
     is_common: &dyn Fn(&Name) -> bool,
 ) -> bool {
     let own = write.vars.iter().filter(|it| !dims.contains(&it.0) && !is_common(&it.0));

@@ -25,11 +25,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use meet::{Meeting, Place, all_recombined};
+pub use meet::{AccessRelation, Meeting, all_recombined};
 pub use missed::{Writes, covers, never_missed};
 
 use self::{
-    search::{Found, Search},
+    search::{Search, SearchResult},
     system::System,
 };
 use crate::{Index, Less, Name};
@@ -121,18 +121,18 @@ impl Problem {
         let mut search = Search::new(self, &system);
         let short = 16 + 2 * self.vars.len();
         match search.run(short, false) {
-            Found::Point(point) => return self.named(&point),
-            Found::Nothing => return Answer::Never,
-            Found::Limit => {}
+            SearchResult::Point(point) => return self.named(&point),
+            SearchResult::Nothing => return Answer::Never,
+            SearchResult::Limit => {}
         }
         if search.refute() {
             return Answer::Never;
         }
         for (nodes, eliminate) in [(400, false), (120, true), (20_000, false)] {
             match search.run(nodes, eliminate) {
-                Found::Point(point) => return self.named(&point),
-                Found::Nothing => return Answer::Never,
-                Found::Limit => {}
+                SearchResult::Point(point) => return self.named(&point),
+                SearchResult::Nothing => return Answer::Never,
+                SearchResult::Limit => {}
             }
         }
         Answer::Unknown

@@ -14,7 +14,7 @@ const CHOICES: usize = 3;
 const SMALL_BOX: u64 = 32;
 
 /// What a search ended with.
-pub(super) enum Found {
+pub(super) enum SearchResult {
     /// Values of the problem's variables for which all conditions hold.
     Point(Vec<i64>),
     /// There are none.
@@ -38,7 +38,7 @@ impl<'a> Search<'a> {
     }
 
     /// Searches so many boxes, with elimination in each of them if asked to.
-    pub(super) fn run(&mut self, nodes: usize, eliminate: bool) -> Found {
+    pub(super) fn run(&mut self, nodes: usize, eliminate: bool) -> SearchResult {
         (self.nodes, self.eliminate) = (nodes, eliminate);
         self.search(self.system.ranges.clone())
     }
@@ -64,33 +64,37 @@ impl<'a> Search<'a> {
             })
     }
 
-    fn search(&mut self, mut ranges: Vec<Range>) -> Found {
+    fn search(&mut self, mut ranges: Vec<Range>) -> SearchResult {
         if self.nodes == 0 {
-            return Found::Limit;
+            return SearchResult::Limit;
         }
         self.nodes -= 1;
         if propagate(self.system, &mut ranges).is_err() {
-            return Found::Nothing;
+            return SearchResult::Nothing;
         }
         let own = &ranges[..self.system.own];
         let free = (0..own.len()).filter(|&var| own[var].fixed().is_none());
         let Some(var) = free.min_by_key(|&var| own[var].span()) else {
             let point: Vec<i64> = own.iter().map(|it| it.low).collect();
-            return if self.problem.holds(&point) { Found::Point(point) } else { Found::Nothing };
+            return if self.problem.holds(&point) {
+                SearchResult::Point(point)
+            } else {
+                SearchResult::Nothing
+            };
         };
         let points = own.iter().fold(1_u64, |out, it| out.saturating_mul(it.span().saturating_add(1)));
         if self.eliminate && points > SMALL_BOX && is_impossible(self.system, &[], &ranges) {
-            return Found::Nothing;
+            return SearchResult::Nothing;
         }
         for part in parts(ranges[var]) {
             let mut inside = ranges.clone();
             inside[var] = part;
             match self.search(inside) {
-                Found::Nothing => {}
-                out @ (Found::Point(_) | Found::Limit) => return out,
+                SearchResult::Nothing => {}
+                out @ (SearchResult::Point(_) | SearchResult::Limit) => return out,
             }
         }
-        Found::Nothing
+        SearchResult::Nothing
     }
 }
 

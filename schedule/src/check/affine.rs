@@ -8,7 +8,7 @@ use indexmap::IndexSet;
 use ir::{
     Block, Index, IndexKind, Iter, IterKind, Name,
     arith::Bounds,
-    solve::{Meeting, Place},
+    solve::{AccessRelation, Meeting},
 };
 
 /// A part of a loop variable: `(var floordiv lower) mod extent`, without the `mod` where `extent` is `None`.
@@ -47,7 +47,7 @@ pub(crate) fn is_spatial(block: &Block, var: &Name, bounds: &Bounds) -> bool {
     if dims.iter().any(|it| bounds.interval(&Index::var(it)).0.is_none_or(|least| least < 1)) {
         return false; // Of what is neither loop nor dimension nothing is known.
     }
-    let place = Place { indices, vars, conditions };
+    let place = AccessRelation { indices, vars, conditions };
     Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false }.has_same(var)
 }
 

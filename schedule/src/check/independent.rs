@@ -7,7 +7,7 @@
 use ir::{
     BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
     region::{Nest, Way, bounds_of, covers, writes_box},
-    solve::{self, Place},
+    solve::{self, AccessRelation},
 };
 
 use crate::{
@@ -278,8 +278,9 @@ fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name
     let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
     let writes = first.places(buffer, Way::Write);
     let shape = &func.buffers[buffer].shape;
-    let is_written =
-        |place: &Place| writes.iter().any(|it| solve::covers(&func.dims, shape, it, place, &is_common));
+    let is_written = |place: &AccessRelation| {
+        writes.iter().any(|it| solve::covers(&func.dims, shape, it, place, &is_common))
+    };
     [Way::Read, Way::Write].into_iter().all(|way| then.places(buffer, way).iter().all(is_written))
 }
 
@@ -339,7 +340,7 @@ fn is_private(func: &Func, buffer: &Name, kind: LoopKind) -> bool {
 /// Checks again every loop that is run in parallel, for a step may have changed what is inside it.
 ///
 /// Where the program `before` the step was checked, what only depends on blocks that the step has `kept`
-/// ([`ir::kept()`]) is not checked again.
+/// ([`ir::unchanged_blocks()`]) is not checked again.
 pub(crate) fn check_parallel_loops(
     func: &Func,
     before: Option<&Func>,

@@ -5,7 +5,7 @@ use ir::{Func, Loop, pipeline};
 use crate::ScheduleError;
 
 /// Checks every loop with both annotations, but for those that are the same in a checked program `before` of which the
-/// step has `kept` everything ([`ir::kept()`]).
+/// step has `kept` everything ([`ir::unchanged_blocks()`]).
 pub(crate) fn check_pipelines(
     func: &Func,
     before: Option<&Func>,

@@ -14,7 +14,7 @@ pub fn check_serpentine(func: &Func) -> Result<(), ScheduleError> {
 }
 
 /// Checks every loop with the annotation, but for those that are the same in a checked program `before` of which the step
-/// has `kept` everything ([`ir::kept()`]).
+/// has `kept` everything ([`ir::unchanged_blocks()`]).
 pub(crate) fn check_serpentine_loops(
     func: &Func,
     before: Option<&Func>,

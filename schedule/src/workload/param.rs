@@ -28,7 +28,7 @@ pub enum Param {
 }
 
 /// The largest size and the largest integer parameter.
-const MOST: i64 = 1 << 40;
+const MAX_SIZE: i64 = 1 << 40;
 
 /// Names that expressions give a meaning of their own.
 pub(super) const RESERVED: [&str; 6] = ["select", "floordiv", "mod", "min", "max", "inf"];
@@ -176,8 +176,8 @@ impl Chosen {
 pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning, Problem> {
     let wrong = |expected| Problem::ParamType { name: name.to_owned(), expected, given: given.to_string() };
     let ranged = |value: i64, least: i64| {
-        let fits = least <= value && value <= MOST;
-        let problem = Problem::ParamRange { name: name.to_owned(), value, least, most: MOST };
+        let fits = least <= value && value <= MAX_SIZE;
+        let problem = Problem::ParamRange { name: name.to_owned(), value, least, most: MAX_SIZE };
         fits.then(|| Meaning::Index(Index::int(value))).ok_or(problem)
     };
     let one_of = |word: &str, of: &[Text]| {

@@ -5,7 +5,7 @@ use std::{
     ops::Range,
 };
 
-use codegen::vgpu::{Access, Counters, Direction, Found, Traffic};
+use codegen::vgpu::{Access, CountedFinding, Counters, Direction, Traffic};
 use ir::{Arch, Module, Target};
 
 use crate::{
@@ -44,7 +44,7 @@ pub(super) fn ratio([requests, units, ideal]: [u64; 3]) -> String {
 }
 
 /// A finding with its places in the kernel.
-pub(super) fn finding(module: &Module, found: &Found) -> Diagnostic {
+pub(super) fn finding(module: &Module, found: &CountedFinding) -> Diagnostic {
     let finding = &found.finding;
     let times = if found.times > 1 { format!(" ({} times)", grouped(found.times)) } else { String::new() };
     let report =

@@ -128,7 +128,7 @@ fn no_pipeline(func: &Func) -> Diagnostic {
 fn suits(func: &Func, it: &Loop) -> bool {
     let is_serial = matches!(it.kind, LoopKind::Serial | LoopKind::Unrolled);
     let all = pipeline::components(it, &|_| false);
-    let fills = |slot: &pipeline::Slot<'_>| first_stage(func, slot.stmt);
+    let fills = |slot: &pipeline::NamedComponent<'_>| first_stage(func, slot.stmt);
     is_serial && all.len() > 1 && all.iter().any(fills) && !all.iter().all(fills)
 }
 
@@ -152,7 +152,7 @@ fn call(func: &Func, it: &Loop, key: &str) -> String {
         let names: Vec<_> = names.iter().map(|it| format!("\"{it}\"")).collect();
         return format!("`{key}(loop: \"{}\", order: [{}])`", it.var, names.join(", "));
     }
-    let stage = |it: &pipeline::Slot<'_>| {
+    let stage = |it: &pipeline::NamedComponent<'_>| {
         let stage = usize::from(!first_stage(func, it.stmt));
         it.names.last().map(|name| format!("\"{name}\": {stage}"))
     };

@@ -9,7 +9,7 @@ use super::{bounds, read, show};
 use crate::arith::{
     bounds::Range,
     cheapest, cost,
-    rules::{Node, RULES, Rule, Slot},
+    rules::{Node, RULES, Rule, VarNumber},
 };
 
 /// The value of a pattern, its operands read from `values` by their letters.
@@ -24,7 +24,7 @@ fn value(pattern: &str, values: &BTreeMap<char, i64>) -> Option<i64> {
         let both = |[a, b]: [egg::Id; 2]| (out[usize::from(a)], out[usize::from(b)]);
         let value = match *node {
             Node::Int(value) => value,
-            Node::Var(Slot(letter)) => values[&char::from_u32(letter).unwrap()],
+            Node::Var(VarNumber(letter)) => values[&char::from_u32(letter).unwrap()],
             Node::Add(it) => both(it).0.checked_add(both(it).1)?,
             Node::Mul(it) => both(it).0.checked_mul(both(it).1)?,
             Node::Div(it) if both(it).1 > 0 => both(it).0.div_euclid(both(it).1),

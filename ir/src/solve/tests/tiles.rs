@@ -6,7 +6,7 @@ use super::read;
 use crate::{
     Index, Less, Name,
     arith::Bounds,
-    solve::{Meeting, Place, Problem, Writes, covers, never_missed},
+    solve::{AccessRelation, Meeting, Problem, Writes, covers, never_missed},
 };
 
 const THREADS: [i64; 5] = [4, 8, 16, 32, 96];
@@ -37,8 +37,8 @@ impl Fill {
         Fill { indices, loops, guard }
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> AccessRelation {
+        AccessRelation {
             indices: self.indices.clone(),
             vars: self.loops.clone(),
             conditions: vec![self.guard.clone()],
@@ -135,7 +135,7 @@ fn digits_that_overlap_or_leave_gaps_are_found_out() {
 #[test]
 fn a_symbolic_fused_loop_is_told_apart() {
     let name = Name::new;
-    let place = Place {
+    let place = AccessRelation {
         indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%n")],
         vars: vec![(name("o"), read("(m*n + 255)/256")), (name("t"), Index::int(256))],
         conditions: vec![Less::new(read("o*256 + t"), read("m*n"))],
@@ -143,7 +143,8 @@ fn a_symbolic_fused_loop_is_told_apart() {
     let dims = [name("m"), name("n")];
     let meeting = Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false };
     assert!(meeting.has_same(&name("t")) && meeting.has_same(&name("o")));
-    let short = Place { indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%m")], ..place.clone() };
+    let short =
+        AccessRelation { indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%m")], ..place.clone() };
     let meeting = Meeting { a: &short, b: &short, dims: &dims, is_common: &|_| false };
     assert!(!meeting.has_same(&name("t")));
 }
@@ -169,16 +170,18 @@ fn ragged_tiles_fill_a_matrix() {
                 place.iter().zip([height, width]).map(|(it, size)| Less::new(it.clone(), Index::int(size)));
             let guards = inside.map(|it| bounds.simplify_less(&it)).chain([tile.guard]);
             let guards = guards.filter(|it| bounds.prove(it) != Some(true)).collect();
-            let whole = Place { indices: place.to_vec(), vars: loops, conditions: guards };
+            let whole = AccessRelation { indices: place.to_vec(), vars: loops, conditions: guards };
             let element = ["y", "x"].map(|it| Index::var(&Name::new(it))).to_vec();
             let vars = vec![(Name::new("y"), Index::int(height)), (Name::new("x"), Index::int(width))];
-            let read = Place { indices: element, vars, conditions: vec![] };
+            let read = AccessRelation { indices: element, vars, conditions: vec![] };
             let shape = [Index::int(height), Index::int(width)];
             let case = format!("{height} x {width} in tiles of {rows} x {columns} by {threads}: {whole:?}");
             assert!(covers(&[], &shape, &whole, &read, &|_| false), "{case} may leave one out");
             let more = [Index::int(height + 1), Index::int(width)];
-            let beyond =
-                Place { vars: vec![(Name::new("y"), more[0].clone()), read.vars[1].clone()], ..read };
+            let beyond = AccessRelation {
+                vars: vec![(Name::new("y"), more[0].clone()), read.vars[1].clone()],
+                ..read
+            };
             assert!(!covers(&[], &more, &whole, &beyond, &|_| false), "{case} has no more rows");
         }
     }

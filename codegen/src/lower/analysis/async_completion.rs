@@ -1,0 +1,181 @@
+//! Which copies a wait is the first to find landed.
+
+use ir::{Completion, Index, Instr, Less, Name, Op, SyncKind, Wait};
+
+use crate::lower::analysis::kernel_accesses::{KernelAccess, KernelFacts};
+
+/// So many iterations of a loop are looked at: no pipeline runs further ahead.
+const MOST_TRIPS: i64 = 20;
+
+/// For each wait of a kernel, in program order: what copies touch that may have been under way until then.
+///
+/// A copy that a later wait in its own list, or in one around it, surely covers is over after that one: other waits
+/// find it landed only if they come before. What is under way when a loop ends was copied in its last iterations, if
+/// the loop itself waits.
+pub(crate) fn completions(walk: &KernelFacts<'_>, body: &[Op]) -> Vec<Vec<KernelAccess>> {
+    let mut scan = Scan { walk, copies: vec![], waits: vec![] };
+    scan.list(body, &mut Position { path: vec![], lists: vec![], around: vec![] });
+    let Scan { copies, waits, .. } = scan;
+    let landing = |(path, wait): &(Vec<usize>, &Wait)| {
+        let mut out = Vec::new();
+        for copy in copies.iter().filter(|it| wait.buffers.contains(&it.buffer)) {
+            out.extend(copy.landing_at(path));
+        }
+        out
+    };
+    waits.iter().map(landing).collect()
+}
+
+struct Scan<'a> {
+    walk: &'a KernelFacts<'a>,
+    copies: Vec<Copied<'a>>,
+    /// The waits with their paths.
+    waits: Vec<(Vec<usize>, &'a Wait)>,
+}
+
+/// Where a statement stands.
+struct Position<'a> {
+    /// Its place in each list around it, outermost first.
+    path: Vec<usize>,
+    /// Those lists.
+    lists: Vec<&'a [Op]>,
+    /// The statements around it, without those inside them.
+    around: Vec<Op>,
+}
+
+struct Copied<'a> {
+    buffer: Name,
+    path: Vec<usize>,
+    lists: Vec<&'a [Op]>,
+    touches: Vec<KernelAccess>,
+    dims: &'a [Name],
+}
+
+impl<'a> Scan<'a> {
+    fn list(&mut self, ops: &'a [Op], at: &mut Position<'a>) {
+        at.lists.push(ops);
+        for (number, op) in ops.iter().enumerate() {
+            at.path.push(number);
+            match op {
+                Op::Instr(it) => self.instr(it, op, at),
+                Op::For(_) | Op::If(..) => {
+                    at.around.push(op.head());
+                    self.list(op.children(), at);
+                    at.around.pop();
+                }
+                Op::Alloc(_) => {}
+            }
+            at.path.pop();
+        }
+        at.lists.pop();
+    }
+
+    fn instr(&mut self, it: &'a Instr, op: &Op, at: &Position<'a>) {
+        let effects = it.effects();
+        if let Some(SyncKind::Wait(it)) = effects.sync {
+            self.waits.push((at.path.clone(), it));
+        }
+        if effects.completion == Completion::WithGroup {
+            let touches = self.walk.touches(op, &at.around);
+            for written in effects.accesses.iter().filter(|it| it.mode.writes()) {
+                let (path, lists) = (at.path.clone(), at.lists.clone());
+                let (buffer, touches, dims) =
+                    (written.access.buffer.clone(), touches.clone(), &self.walk.dims[..]);
+                self.copies.push(Copied { buffer, path, lists, touches, dims });
+            }
+        }
+    }
+}
+
+/// What a statement itself orders.
+fn sync(op: &Op) -> Option<SyncKind<'_>> {
+    op.instr().and_then(Instr::sync)
+}
+
+fn commits(ops: &[Op]) -> u32 {
+    ops.iter().map(|it| u32::from(sync(it) == Some(SyncKind::Commit))).sum()
+}
+
+impl Copied<'_> {
+    /// What it touches, if it may have been under way until a wait.
+    fn landing_at(&self, wait: &[usize]) -> Vec<KernelAccess> {
+        let landed = self.landed();
+        if let Some((depth, last)) = landed {
+            let passes = wait.get(depth).is_some_and(|it| (self.path[depth]..=last).contains(it));
+            if !passes || !wait.starts_with(&self.path[..depth]) {
+                return vec![];
+            }
+        }
+        let mut touches = self.touches.clone();
+        let mut common = Vec::new();
+        for depth in 0..self.path.len() {
+            let Op::For(it) = &self.lists[depth][self.path[depth]] else { continue };
+            // Copy and wait are in one run of the list in which the copy lands, and of all around it.
+            if landed.is_some_and(|(list, _)| depth < list) {
+                common.push(it.var.clone());
+            }
+            if !wait.starts_with(&self.path[..=depth])
+                && let Some(later) = self.iterations_until_landed(depth + 1)
+            {
+                let last = Less::new(&it.extent - &Index::int(later + 1), Index::var(&it.var));
+                touches = touches.into_iter().map(|touch| touch.where_holds(&it.var, &last)).collect();
+            }
+        }
+        touches.iter().map(|it| it.in_any_iteration(&common)).collect()
+    }
+
+    /// The first statement with a wait that surely covers it, by the depth of its list and its place there.
+    fn landed(&self) -> Option<(usize, usize)> {
+        let mut closed = 0;
+        for (depth, (list, &own)) in self.lists.iter().zip(&self.path).enumerate().rev() {
+            for (at, op) in list.iter().enumerate().skip(own + 1) {
+                if self.lands_in(op, &mut closed) {
+                    return Some((depth, at));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a wait in a statement surely covers it, where so many groups have been closed since; counts on.
+    fn lands_in(&self, op: &Op, closed: &mut u32) -> bool {
+        match op {
+            Op::Instr(it) => match it.sync() {
+                Some(SyncKind::Commit) => {
+                    *closed += 1;
+                    false
+                }
+                Some(SyncKind::Wait(it)) => *closed > it.in_flight && it.buffers.contains(&self.buffer),
+                Some(SyncKind::Barrier) | None => false,
+            },
+            Op::For(it) => {
+                let trips = it.extent.as_int().unwrap_or_else(|| i64::from(self.is_dim(&it.extent)));
+                let runs = 0..trips.min(MOST_TRIPS);
+                runs.into_iter().any(|_| it.body.iter().any(|op| self.lands_in(op, closed)))
+            }
+            Op::Alloc(_) | Op::If(..) => false,
+        }
+    }
+
+    /// Whether an extent is a dimension of the program, which is at least 1.
+    fn is_dim(&self, extent: &Index) -> bool {
+        extent.as_var().is_some_and(|it| self.dims.contains(it))
+    }
+
+    /// How many iterations later, one at least, a wait in the body of a loop around it has surely covered it.
+    fn iterations_until_landed(&self, depth: usize) -> Option<i64> {
+        let body = *self.lists.get(depth)?;
+        let rests = self.lists.iter().zip(&self.path).skip(depth);
+        let after: u32 = rests.map(|(list, own)| commits(&list[own + 1..])).sum();
+        let each = commits(body);
+        let later = body.iter().enumerate().filter_map(|(at, op)| match sync(op) {
+            Some(SyncKind::Wait(it)) if it.buffers.contains(&self.buffer) => {
+                let missing = (it.in_flight + 1).saturating_sub(after + commits(&body[..at]));
+                let more = if missing == 0 { 0 } else { missing.div_ceil(Some(each).filter(|it| *it > 0)?) };
+                Some(i64::from(more) + 1)
+            }
+            Some(_) | None => None,
+        });
+        later.min()
+    }
+}

@@ -1,0 +1,170 @@
+//! What statements of a kernel touch of the memory that threads share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, Storage, SyncKind, arith::Bounds, axis_var};
+
+/// Limits that conditions put on axes.
+pub(crate) type Limits = BTreeMap<Name, i64>;
+
+/// An access to shared or global memory, with what is known around it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KernelAccess {
+    pub(crate) buffer: Name,
+    pub(crate) indices: Vec<Index>,
+    pub(crate) lanes: u32,
+    pub(crate) write: bool,
+    /// The variables of the loops around, with their extents, outermost first.
+    pub(crate) vars: IndexMap<Name, Index>,
+    /// What holds there: the conditions around.
+    pub(crate) conditions: Vec<Less>,
+    /// For axes below a constant by a condition: that constant.
+    pub(crate) limits: Limits,
+}
+
+impl KernelAccess {
+    /// The one thread of an axis that comes here, if a condition lets only one.
+    pub(crate) fn only(&self, axis: &Name) -> Option<i64> {
+        (self.limits.get(axis) == Some(&1)).then_some(0)
+    }
+
+    /// The touch where a condition on one of its loops holds as well.
+    pub(crate) fn where_holds(mut self, var: &Name, condition: &Less) -> KernelAccess {
+        if self.vars.contains_key(var) && !self.conditions.contains(condition) {
+            self.conditions.push(condition.clone());
+        }
+        self
+    }
+
+    /// The touch in any iteration of the loops around it, but for common ones, whatever their iteration elsewhere.
+    pub(crate) fn in_any_iteration(&self, common: &[Name]) -> KernelAccess {
+        let fresh = |name: &Name| {
+            let own = self.vars.contains_key(name) && !common.contains(name);
+            own.then(|| Name::new(format!("{name}~")))
+        };
+        let with = |name: &Name| fresh(name).map(|it| Index::var(&it));
+        let var = |name: &Name| fresh(name).unwrap_or_else(|| name.clone());
+        KernelAccess {
+            indices: self.indices.iter().map(|it| it.subst(&with)).collect(),
+            vars: self.vars.iter().map(|(name, extent)| (var(name), extent.subst(&with))).collect(),
+            conditions: self.conditions.iter().map(|it| it.subst(&with)).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// What is known in a kernel.
+pub(crate) struct KernelFacts<'a> {
+    pub(crate) dims: Vec<Name>,
+    pub(crate) blocks: BTreeMap<Name, Index>,
+    buffers: &'a IndexMap<Name, Buffer>,
+    read_only: BTreeSet<Name>,
+    /// The buffers that some wait is there for.
+    waited: BTreeSet<Name>,
+}
+
+impl<'a> KernelFacts<'a> {
+    pub(crate) fn new(
+        dims: &[Name],
+        kernel: &Kernel,
+        buffers: &'a IndexMap<Name, Buffer>,
+    ) -> KernelFacts<'a> {
+        let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
+        let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
+        let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
+        let mut waited = BTreeSet::new();
+        for op in &kernel.body {
+            op.each_instr(&mut |it| {
+                if let Some(SyncKind::Wait(it)) = it.sync() {
+                    waited.extend(it.buffers.iter().cloned());
+                }
+            });
+        }
+        KernelFacts { dims: dims.to_vec(), blocks, buffers, read_only, waited }
+    }
+
+    /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
+    pub(crate) fn is_waited_for(&self, buffer: &Name) -> bool {
+        self.waited.contains(buffer)
+    }
+
+    /// Whether a variable has one value for all threads of a block, all the time.
+    pub(crate) fn is_uniform(&self, name: &Name) -> bool {
+        self.dims.contains(name) || self.blocks.contains_key(name)
+    }
+
+    /// What is known of dimensions and blocks.
+    pub(crate) fn dims(&self) -> Bounds {
+        let mut bounds = Bounds::default();
+        self.dims.iter().for_each(|it| bounds.insert_dim(it));
+        for (name, extent) in &self.blocks {
+            bounds.insert(name, extent);
+        }
+        bounds
+    }
+
+    /// What is known under loops.
+    pub(crate) fn bounds(&self, around: &[Op]) -> Bounds {
+        let mut bounds = self.dims();
+        for op in around {
+            if let Op::For(it) = op {
+                bounds.insert(&it.var, &it.extent);
+            }
+        }
+        bounds
+    }
+
+    /// The touches of an instruction under the given loops and conditions: what it reads, then what it writes.
+    pub(crate) fn touches(&self, op: &Op, around: &[Op]) -> Vec<KernelAccess> {
+        let Op::Instr(it) = op else { return vec![] };
+        let mut vars = IndexMap::new();
+        let mut conditions: Vec<Less> = Vec::new();
+        let mut limits = Limits::new();
+        for op in around {
+            match op {
+                Op::For(it) => {
+                    vars.insert(it.var.clone(), it.extent.clone());
+                }
+                Op::If(all, _) => conditions.extend(all.iter().cloned()),
+                Op::Alloc(_) | Op::Instr(_) => {}
+            }
+        }
+        for less in &conditions {
+            if let (Some(axis), Some(limit)) = (less.lhs.as_var(), less.rhs.as_int()) {
+                let known = limits.entry(axis.clone()).or_insert(limit);
+                *known = limit.min(*known);
+            }
+        }
+        let mut out: Vec<KernelAccess> = Vec::new();
+        it.each_access(&mut |access, mode| {
+            if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
+                let touch = KernelAccess {
+                    buffer: access.buffer.clone(),
+                    indices: access.indices.clone(),
+                    lanes: access.lanes,
+                    write: mode.writes(),
+                    vars: vars.clone(),
+                    conditions: conditions.clone(),
+                    limits: limits.clone(),
+                };
+                if !out.contains(&touch) {
+                    out.push(touch);
+                }
+            }
+        });
+        out
+    }
+
+    /// The place of a touch among the elements of its buffer, and how many bytes an element has.
+    pub(crate) fn flat(&self, touch: &KernelAccess) -> Option<(Index, i64)> {
+        let buffer = self.buffers.get(&touch.buffer)?;
+        let flat = Storage::of(buffer).linear(&touch.indices);
+        Some((flat, i64::try_from(buffer.dtype.bytes()).ok()?))
+    }
+
+    /// The scope of a buffer that the kernel touches.
+    fn scope_of(&self, access: &Access) -> Scope {
+        self.buffers.get(&access.buffer).map_or(Scope::Global, |it| it.scope)
+    }
+}

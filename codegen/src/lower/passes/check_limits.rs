@@ -1,0 +1,83 @@
+//! Refuses kernels that no GPU of the target launches.
+
+use ir::{Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
+
+use crate::launch::{axis_limit, shared_layout};
+use crate::lower::{Context, LowerError};
+
+/// Checks threads in a block, constant extents of axes, and shared memory in a block against the target's limits.
+///
+/// Extents over symbolic dimensions are checked when a launch is made.
+pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Module, LowerError> {
+    let Target::Cuda(arch) = &context.target else { return Ok(module) };
+    for kernel in &module.kernels {
+        let mut threads: i64 = 1;
+        for (&axis, extent) in &kernel.launch {
+            let Some(extent) = extent.as_int() else { continue };
+            if axis.is_thread() {
+                threads = threads.saturating_mul(extent);
+            }
+        }
+        if threads > Target::MAX_THREADS {
+            let (kernel, limit) = (kernel.name.clone(), Target::MAX_THREADS);
+            return Err(LowerError::TooManyThreads { kernel, threads, limit });
+        }
+        let long = kernel.launch.iter().filter_map(|(&axis, extent)| Some((axis, extent.as_int()?)));
+        if let Some((axis, extent)) = long.into_iter().find(|(axis, extent)| *extent > axis_limit(*axis)) {
+            return Err(LowerError::AxisTooLong {
+                kernel: kernel.name.clone(),
+                axis,
+                extent,
+                limit: axis_limit(axis),
+            });
+        }
+        check_lanes(kernel)?;
+        let (bytes, limit) = (shared_layout(kernel).1, arch.max_shared_bytes());
+        if bytes > limit {
+            let kernel_name = kernel.name.clone();
+            return Err(LowerError::SharedTooLarge {
+                kernel: kernel_name,
+                bytes,
+                limit,
+                buffers: largest(&kernel.body),
+            });
+        }
+    }
+    Ok(module)
+}
+
+/// What a warp does together needs a whole one along `threadIdx.x`.
+fn check_lanes(kernel: &Kernel) -> Result<(), LowerError> {
+    let mut used = None;
+    for op in &kernel.body {
+        op.each_instr(&mut |it| {
+            if it.effects().participants == Participants::Warp {
+                used = used.or(Some(it.word()));
+            }
+        });
+    }
+    let threads = kernel.launch.get(&ThreadAxis::ThreadX).cloned().unwrap_or_else(|| Index::int(1));
+    match used {
+        Some(intrinsic) if threads.as_int() != Some(WARP) => {
+            Err(LowerError::LaneCount { kernel: kernel.name.clone(), threads, intrinsic })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The shared buffers and their bytes, the largest first.
+fn largest(body: &[Op]) -> Vec<(ir::Name, i64)> {
+    let mut out = Vec::new();
+    for op in body {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op
+                && it.scope == Scope::Shared
+            {
+                let bytes = i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+                out.push((it.name.clone(), it.len * bytes));
+            }
+        });
+    }
+    out.sort_by_key(|it| std::cmp::Reverse(it.1));
+    out
+}

@@ -1,0 +1,270 @@
+//! Puts barriers where threads of a block exchange data.
+
+pub(crate) mod interval_hitting;
+pub(crate) mod placement;
+
+use std::{cell::Cell, sync::Arc};
+
+use ir::{
+    Completion, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Participants, SyncKind, axis_var,
+};
+
+use crate::launch::shared_layout;
+use crate::lower::{
+    Context, LowerError,
+    analysis::{
+        async_completion::completions,
+        dependence::{Dependence, Dependences},
+        kernel_accesses::{KernelAccess, KernelFacts},
+    },
+    passes::{insert_barriers::placement::BarrierPlacement, merge_shared::aliases},
+};
+
+/// ```text
+/// A_shared[threadIdx_x] = A[threadIdx_x]            A_shared[threadIdx_x] = A[threadIdx_x]
+/// B[threadIdx_x] = A_shared[31 - threadIdx_x]  ->   // A_shared: written before, read after (thread 0 writes [0], …)
+///                                                   barrier
+///                                                   B[threadIdx_x] = A_shared[31 - threadIdx_x]
+/// ```
+///
+/// Two accesses need a barrier between them when one writes, both are to one shared or global buffer, and they meet
+/// in an element from different threads: RAW, WAR and WAW, also from one iteration of a loop to the next. Buffers
+/// that share bytes are compared byte by byte. Whether they meet is decided exactly, with all conditions around them; a
+/// comment names the dependences that a barrier is there for.
+///
+/// In a list of statements, and around the body of a loop, there are as few barriers as can be. Barriers stand in
+/// the innermost list that holds both accesses, and never where only some threads come by: a condition on threads is
+/// moved below the loops and around the statements first.
+pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
+    for kernel in &mut module.kernels {
+        let threads = threads(kernel);
+        if threads.is_empty() {
+            continue;
+        }
+        let walk = KernelFacts::new(&module.dims, kernel, &context.buffers);
+        let completions = completions(&walk, &kernel.body);
+        let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
+        let deps = Dependences { walk, threads, aliases, offsets };
+        let inserter = Inserter { deps, completions, waits: Cell::new(0) };
+        let body = kernel.body.clone();
+        kernel.body = inserter.list(body, &[], false)?.ops;
+    }
+    Ok(module)
+}
+
+/// The axes with several threads, and how many.
+fn threads(kernel: &Kernel) -> Vec<(Name, i64)> {
+    let axes = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
+    // No target has blocks of more threads.
+    let count = |extent: &Index| extent.as_int().unwrap_or(1024);
+    axes.map(|(&axis, extent)| (axis_var(axis), count(extent))).filter(|it| it.1 > 1).collect()
+}
+
+struct Inserter<'a> {
+    deps: Dependences<'a>,
+    /// For each wait, in program order, the copies that it may be the first to find landed.
+    completions: Vec<Vec<KernelAccess>>,
+    /// How many waits have been passed.
+    waits: Cell<usize>,
+}
+
+/// A list of statements with its barriers.
+struct List {
+    ops: Vec<Op>,
+    flow: Flow,
+    /// A dependence that one of the barriers in it is for.
+    dependence: Option<Dependence>,
+}
+
+/// A statement with the barriers in it.
+#[derive(Clone)]
+pub(crate) struct Item {
+    /// The statement.
+    pub(crate) op: Op,
+    /// What it does to barriers before and after it.
+    pub(crate) flow: Flow,
+}
+
+/// What a statement does to barriers before and after it.
+#[derive(Clone, Default)]
+pub(crate) struct Flow {
+    /// The touches before its first barrier.
+    pub(crate) before: Vec<KernelAccess>,
+    /// The touches after its last barrier.
+    pub(crate) after: Vec<KernelAccess>,
+    /// Whether all threads surely meet in it.
+    pub(crate) meets: bool,
+}
+
+impl Flow {
+    /// This, then that.
+    pub(crate) fn then(&mut self, next: &Flow) {
+        let add = |to: &mut Vec<KernelAccess>, from: &[KernelAccess]| {
+            for it in from {
+                if !to.contains(it) {
+                    to.push(it.clone());
+                }
+            }
+        };
+        if !self.meets {
+            add(&mut self.before, &next.before);
+        }
+        if next.meets {
+            self.after.clear();
+        }
+        add(&mut self.after, &next.after);
+        self.meets |= next.meets;
+    }
+
+    /// All threads meet.
+    pub(crate) fn barrier() -> Flow {
+        Flow { meets: true, ..Flow::default() }
+    }
+
+    /// A loop over this body, each of whose iterations has a barrier: what comes before the first one is in the
+    /// first iteration, what comes after the last in the last.
+    fn around(mut self, it: &For) -> Flow {
+        if self.meets {
+            let var = Index::var(&it.var);
+            let first = Less::new(var.clone(), Index::int(1));
+            let last = Less::new(&it.extent - &Index::int(2), var);
+            self.before = self.before.into_iter().map(|touch| touch.where_holds(&it.var, &first)).collect();
+            self.after = self.after.into_iter().map(|touch| touch.where_holds(&it.var, &last)).collect();
+        }
+        self
+    }
+}
+
+impl Inserter<'_> {
+    /// Puts barriers into a list under the given loops, and between its statements; where it is the body of a loop,
+    /// also from one iteration to the next.
+    fn list(&self, ops: Vec<Op>, around: &[Op], repeats: bool) -> Result<List, LowerError> {
+        let mut items = Vec::new();
+        let mut inner = None;
+        let mut rest: Vec<Op> = ops.into_iter().rev().collect();
+        while let Some(op) = rest.pop() {
+            let waits = self.waits.get();
+            let Some((item, dependence)) = self.item(&op, around)? else {
+                self.waits.set(waits);
+                rest.extend(self.divided(op).into_iter().rev());
+                continue;
+            };
+            inner = inner.or(dependence);
+            items.push(item);
+        }
+        let placement = BarrierPlacement::best(&self.deps, &items, around, repeats);
+        let dependence = inner.or_else(|| placement.dependence().cloned());
+        let (ops, flow) = placement.carried_out();
+        Ok(List { ops, flow, dependence })
+    }
+
+    /// Puts barriers into a statement. `None` if some would stand where not all threads come by.
+    fn item(&self, op: &Op, around: &[Op]) -> Result<Option<(Item, Option<Dependence>)>, LowerError> {
+        let flow = match op {
+            Op::Alloc(_) => Flow::default(),
+            Op::Instr(it) => self.instr(it, op, around),
+            Op::If(conditions, body) => {
+                let inside = [around, &[op.head()]].concat();
+                let List { ops, flow, dependence } = self.list(body.clone(), &inside, false)?;
+                let is_divergent = |it: &Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
+                if has_barrier(&ops) && conditions.iter().any(is_divergent) {
+                    return Ok(None);
+                }
+                let flow = Flow { meets: false, ..flow };
+                return Ok(Some((Item { op: Op::If(conditions.clone(), ops), flow }, dependence)));
+            }
+            Op::For(it) => return self.for_loop(it, around).map(Some),
+        };
+        Ok(Some((Item { op: op.clone(), flow }, None)))
+    }
+
+    fn instr(&self, it: &Instr, op: &Op, around: &[Op]) -> Flow {
+        let walk = &self.deps.walk;
+        let effects = it.effects();
+        match effects.sync {
+            Some(SyncKind::Barrier) => return Flow::barrier(),
+            // The copies have happened by now; before, nobody may count on them.
+            Some(SyncKind::Wait(_)) => {
+                let number = self.waits.replace(self.waits.get() + 1);
+                let after = self.completions.get(number).cloned().unwrap_or_default();
+                return Flow { after, ..Flow::default() };
+            }
+            Some(SyncKind::Commit) | None => {}
+        }
+        let before = walk.touches(op, around);
+        let mut writes = effects.accesses.iter().filter(|it| it.mode.writes());
+        let later = effects.completion == Completion::WithGroup
+            && writes.any(|it| walk.is_waited_for(&it.access.buffer));
+        let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
+        Flow { before, after, meets: false }
+    }
+
+    fn for_loop(&self, it: &Arc<For>, around: &[Op]) -> Result<(Item, Option<Dependence>), LowerError> {
+        let inside = [around, &[Op::For(it.clone()).head()]].concat();
+        let repeats = it.extent.as_int() != Some(1);
+        let List { ops, flow, dependence } = self.list(it.body.clone(), &inside, repeats)?;
+        let barriers = has_barrier(&ops);
+        if barriers && self.is_divergent(&it.extent) {
+            let buffer = dependence.map_or_else(|| it.var.clone(), |it| it.buffer);
+            return Err(LowerError::DivergentLoop { var: it.var.clone(), buffer });
+        }
+        let flow = flow.around(it);
+        let flow = Flow { meets: flow.meets && self.surely_runs(it, &inside), ..flow };
+        let kind = if barriers && it.kind == ForKind::Vectorized { ForKind::Serial } else { it.kind };
+        let op = Op::For(Arc::new(For { kind, body: ops, ..For::clone(it) }));
+        Ok((Item { op, flow }, dependence))
+    }
+
+    fn surely_runs(&self, it: &For, inside: &[Op]) -> bool {
+        self.deps.walk.bounds(inside).interval(&it.extent).0.is_some_and(|least| least > 0)
+    }
+
+    fn is_divergent(&self, index: &Index) -> bool {
+        index.any_var(&|name| self.deps.threads.iter().any(|it| it.0 == *name))
+    }
+
+    /// A condition around several statements as conditions around each, below loops: barriers fit in between.
+    fn divided(&self, op: Op) -> Vec<Op> {
+        match op {
+            Op::If(cond, body) => body.into_iter().map(|op| self.under(&cond, op)).collect(),
+            other @ (Op::Alloc(_) | Op::For(_) | Op::Instr(_)) => vec![other],
+        }
+    }
+
+    fn under(&self, cond: &[Less], op: Op) -> Op {
+        match op {
+            Op::For(it) => {
+                let body = it.body.iter().map(|op| self.under(cond, op.clone())).collect();
+                Op::For(Arc::new(For { body, ..For::clone(&it) }))
+            }
+            Op::If(inner, body) => {
+                let all = cond.iter().chain(inner.iter().filter(|it| !cond.contains(it))).cloned().collect();
+                Op::If(all, body)
+            }
+            Op::Alloc(_) => op,
+            Op::Instr(ref it) => {
+                let effects = it.effects();
+                let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
+                let conditions: Vec<_> = match effects.participants {
+                    // What only orders may be done by all.
+                    _ if effects.accesses.is_empty() => return op,
+                    // All threads of a block take its turn, but not all blocks need have one.
+                    Participants::Block => cond.iter().filter(|it| !is_divergent(it)).cloned().collect(),
+                    Participants::Thread | Participants::Warp => cond.to_vec(),
+                };
+                if conditions.is_empty() { op } else { Op::If(conditions, vec![op]) }
+            }
+        }
+    }
+}
+
+fn has_barrier(ops: &[Op]) -> bool {
+    let mut found = false;
+    for op in ops {
+        op.each_instr(&mut |it| found |= it.sync() == Some(SyncKind::Barrier));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

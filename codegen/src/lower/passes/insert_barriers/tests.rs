@@ -1,0 +1,121 @@
+//! Random kernels: with the barriers that are inserted the virtual GPU finds nothing, and without any one of them it
+//! does.
+
+mod generate;
+mod random;
+
+use indexmap::IndexMap;
+use ir::{Arch, Instr, Module, Name, Op, Target};
+
+use self::{generate::Made, random::Random};
+use super::{super::flatten, Context, insert_barriers};
+use crate::vgpu::{self, Settings, ThreadOrder};
+
+/// How many kernels are made.
+const KERNELS: usize = 1000;
+
+/// What is counted.
+#[derive(Default, Debug)]
+struct Tally {
+    /// Kernels with barriers that cannot be placed: in loops that run differently often in different threads.
+    refused: usize,
+    kernels: usize,
+    barriers: usize,
+    /// Barriers without which the virtual GPU finds a race.
+    needed: usize,
+    /// Kernels with a race if there is no barrier at all.
+    exchange: usize,
+    unproved: usize,
+}
+
+#[test]
+fn barriers_are_enough_and_needed() {
+    let seed = std::env::var("TILEWRIGHT_SEED").ok().and_then(|it| it.parse().ok());
+    let mut random = Random(seed.unwrap_or(3));
+    let mut tally = Tally::default();
+    for _ in 0..KERNELS {
+        judge(generate::kernel(&mut random), &mut tally);
+    }
+    println!("{tally:?}");
+    assert!(tally.refused * 10 < KERNELS, "{tally:?}");
+    assert!(tally.exchange * 2 > KERNELS && tally.barriers > KERNELS, "{tally:?}");
+    assert_eq!(tally.unproved, 0, "{tally:?}");
+    assert!(tally.needed * 100 >= tally.barriers * 98, "{tally:?}");
+}
+
+fn judge(made: Made, tally: &mut Tally) {
+    let target = Target::Cuda(Arch { sm: 80, suffix: None });
+    let mut context = Context { buffers: made.buffers, ..Context::new(&target) };
+    let before = made.module;
+    let Ok(after) = insert_barriers(before.clone(), &mut context) else {
+        tally.refused += 1;
+        return;
+    };
+    let text = after.to_string();
+    tally.unproved += text.matches("no proof").count();
+    let after = flatten::flatten(after, &context).expect("nothing here is swizzled");
+    tally.kernels += 1;
+    if let Some(found) = finding(&after) {
+        panic!("{found}\n{text}");
+    }
+    let without = |which: Option<usize>| {
+        let mut left = which;
+        after.clone().map_bodies(&mut |_, body| cut(&body, which.is_none(), &mut left))
+    };
+    tally.exchange += usize::from(finding(&without(None)).is_some());
+    // The first is the generator's own.
+    for which in 1..count(&after) {
+        tally.barriers += 1;
+        if finding(&without(Some(which))).is_some() {
+            tally.needed += 1;
+        } else if std::env::var("TILEWRIGHT_SHOW").is_ok() {
+            println!("barrier {which} is not needed in\n{text}");
+        }
+    }
+}
+
+/// What the virtual GPU says of a kernel, in several orders of threads and for several sizes.
+fn finding(module: &Module) -> Option<String> {
+    for n in [1, 2, 3, 5] {
+        let order = [ThreadOrder::Forward, ThreadOrder::Reversed, ThreadOrder::Shuffled]
+            [usize::try_from(n % 3).unwrap()];
+        let dims = IndexMap::from([(Name::new("n"), n)]);
+        let len = module.args[&Name::new("A")].len.as_int().unwrap();
+        let mut memory = IndexMap::from([(Name::new("A"), (0..len).map(|it| it as f64).collect())]);
+        let settings = Settings { order, ..Settings::default() };
+        let report = vgpu::run(module, &dims, &mut memory, &settings).unwrap();
+        if let Some(it) = report.findings.first() {
+            return Some(format!("n = {n}: {it}"));
+        }
+    }
+    None
+}
+
+fn count(module: &Module) -> usize {
+    let mut out = 0;
+    for op in &module.kernels[0].body {
+        op.walk(&mut |op| out += usize::from(*op == Op::Instr(Instr::Barrier)));
+    }
+    out
+}
+
+/// The statements without all barriers, or without the one at a place among them.
+fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
+    let mut out = Vec::new();
+    for op in ops {
+        out.push(match op {
+            Op::Instr(Instr::Barrier) => {
+                let here = all || *which == Some(0);
+                *which = which.and_then(|it| it.checked_sub(1));
+                if here {
+                    continue;
+                }
+                op.clone()
+            }
+            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {
+                op.clone().map_children(&mut |body| cut(&body, all, which))
+            }
+        });
+    }
+    out
+}

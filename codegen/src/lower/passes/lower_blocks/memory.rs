@@ -1,0 +1,116 @@
+//! Which memory each temporary gets, and where that memory is taken.
+
+use std::collections::BTreeSet;
+
+use ir::{Func, LoopKind, Name, Role, Scope, Stmt, Target};
+
+use crate::lower::{
+    AllocScopes, Context, LowerError,
+    analysis::func_accesses::{FuncAccess, sites},
+    passes::lower_blocks::{Places, kernels, parallel::parallel},
+};
+
+/// Where to allocate the temporaries that are not arguments.
+///
+/// On a GPU, global temporaries are arguments, since kernels share them; shared memory is taken at the top of the
+/// kernel, local memory at its home. On a CPU, a temporary of constant size that no parallel loop shares is
+/// private memory at its home; any other is an argument.
+pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerError> {
+    let sites = sites(func, &context.target);
+    let mut places = Places::new();
+    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
+        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        if users.is_empty() {
+            continue;
+        }
+        let home = home(
+            &users,
+            context.alloc_scopes.get(name).and_then(Option::as_ref),
+            context.alloc_scopes.contains_key(name),
+        );
+        let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
+        match (&context.target, buffer.scope) {
+            (Target::Cuda(_), Scope::Global) => {}
+            (Target::Cuda(_), Scope::Shared | Scope::Fragment | Scope::Local) => {
+                one_kernel(func, &context.target, name, buffer.scope)?;
+                if let Some(axis) = constant {
+                    let (buffer, scope, extent) =
+                        (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
+                    return Err(LowerError::NotConstant { buffer, scope, axis, extent });
+                }
+                let at = if buffer.scope == Scope::Shared { None } else { home };
+                places.insert(name.clone(), at);
+            }
+            (Target::Cpu, _) => {
+                let private = home.is_some() || buffer.scope.is_registers();
+                if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref()))
+                {
+                    places.insert(name.clone(), home);
+                } else {
+                    parallel(func, &users)?;
+                }
+            }
+        }
+    }
+    Ok(places)
+}
+
+/// The alloc_scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
+pub(crate) fn shared_alloc_scopes(func: &Func, context: &Context) -> AllocScopes {
+    let sites = sites(func, &context.target);
+    let mut alloc_scopes = AllocScopes::new();
+    for name in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared).map(|it| it.0) {
+        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let Some(first) = users.first() else { continue };
+        let home = home(
+            &users,
+            context.alloc_scopes.get(name).and_then(Option::as_ref),
+            context.alloc_scopes.contains_key(name),
+        );
+        let depth = first.loops.iter().position(|it| Some(&it.var) == home.as_ref()).map_or(0, |at| at + 1);
+        let plain = first.loops[..depth].iter().rev().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
+        alloc_scopes.insert(name.clone(), plain.map(|it| it.var.clone()));
+    }
+    alloc_scopes
+}
+
+/// The innermost loop around all users, but not inside the home that was derived before loops were copied.
+fn home(users: &[&FuncAccess<'_>], derived: Option<&Name>, known: bool) -> Option<Name> {
+    let shared = users.iter().map(|it| users[0].shared_loops(it)).min().unwrap_or(0);
+    let around = &users[0].loops[..shared];
+    let at = match derived {
+        Some(home) => around.iter().position(|it| it.var == *home).map_or(shared, |at| at + 1),
+        None if known => 0,
+        None => shared,
+    };
+    around[..at].last().map(|it| it.var.clone())
+}
+
+/// Whether a parallel loop stands between the home and the place.
+fn meets_parallel(site: &FuncAccess<'_>, home: Option<&Name>) -> bool {
+    let inside =
+        home.and_then(|home| site.loops.iter().position(|it| it.var == *home)).map_or(0, |at| at + 1);
+    site.loops[inside..].iter().any(|it| it.kind == LoopKind::Parallel)
+}
+
+/// Refuses memory of a kernel that two kernels use.
+fn one_kernel(func: &Func, target: &Target, buffer: &Name, scope: Scope) -> Result<(), LowerError> {
+    let mut users =
+        kernels::kernels(func, target).into_iter().filter(|(_, stmt)| buffers_of(stmt).contains(buffer));
+    match (users.next(), users.next()) {
+        (Some((first, _)), Some((second, _))) => {
+            let (buffer, scope) = (buffer.clone(), scope.as_str());
+            Err(LowerError::SpansKernels { buffer, scope, first, second })
+        }
+        (None | Some(_), _) => Ok(()),
+    }
+}
+
+/// The buffers that a statement touches.
+pub(crate) fn buffers_of(stmt: &Stmt) -> BTreeSet<Name> {
+    let mut out = BTreeSet::new();
+    stmt.each_access(&mut |access, _| {
+        out.insert(access.buffer.clone());
+    });
+    out
+}

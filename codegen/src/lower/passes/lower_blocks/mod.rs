@@ -1,0 +1,287 @@
+//! From `Func` to `Kernel`: blocks become conditions and stores, bound loops become launch axes.
+
+pub(crate) mod kernels;
+pub(crate) mod memory;
+pub(crate) mod parallel;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ir::{
+    Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
+    Module, Name, Op, Role, Scope, Stmt, Storage, ThreadAxis, Value, arith::Bounds, axis_var,
+};
+
+use crate::lower::{Context, LowerError, analysis::cross_block, marks};
+
+/// ```text
+/// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
+///   for k in 0..8                           for k in 0..8
+///     block B(vi: n = i, vk: reduce 8 = k)    if k < 1
+///       init                          ->        B[threadIdx_x] = 0.0f32
+///         B[vi] = 0.0f32                      B[threadIdx_x] = B[threadIdx_x] + A[threadIdx_x, k]
+///       B[vi] = B[vi] + A[vi, vk]
+/// ```
+///
+/// Each top-level statement becomes a kernel on a GPU, the whole program one on a CPU. A loop narrower than the
+/// launch is guarded. A statement that writes shared or global memory under fewer axes than the launch has runs
+/// once: in the first thread of each missing axis. Subscripts stay one a dimension, for `flatten`.
+///
+/// Stores of blocks marked `async_copy` become copies. Groups of copies belong to a thread: a block that holds a commit
+/// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
+pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, LowerError> {
+    kernels::check_axes(&func, &context.target)?;
+    let alloc_scopes = memory::places(&func, context)?;
+    context.shared_alloc_scopes = memory::shared_alloc_scopes(&func, context);
+    let mut args = args(&func, &alloc_scopes);
+    let mut counters = IndexMap::new();
+
+    let mut kernels = Vec::new();
+    for (name, stmt) in kernels::kernels(&func, &context.target) {
+        let launch = kernels::launch(&func, stmt)?;
+        let mut bounds = Bounds::of_dims(&func);
+        for (&axis, extent) in &launch {
+            bounds.insert(&axis_var(axis), extent);
+        }
+        let turns = cross_block::counters(stmt, &launch, &context.conflicts, |it| func.is_taken(it));
+        for (name, buffer) in turns.values() {
+            let len = Storage::of(buffer).len;
+            args.insert(name.clone(), Arg { dtype: buffer.dtype, len, role: buffer.role, zeroed: true });
+            counters.insert(name.clone(), buffer.clone());
+        }
+        let conflicts = &context.conflicts;
+        let to_kernel =
+            FuncToKernel { func: &func, alloc_scopes: &alloc_scopes, launch: &launch, conflicts, turns };
+        let mut body = to_kernel.allocs(None, stmt);
+        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false, adds: false };
+        body.extend(to_kernel.stmt(stmt, &scope));
+        let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
+        kernels.push(Kernel { name, args, launch, blocks_per_sm, body });
+    }
+    context.buffers = func.buffers;
+    context.buffers.extend(counters);
+    Ok(Module { name: func.name, dims: func.dims, args, kernels })
+}
+
+/// Where each temporary is allocated: at a loop or the top of its kernel, or nowhere, being a global argument.
+pub(crate) type Places = IndexMap<Name, Option<Name>>;
+
+fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
+    let rank = |role| match role {
+        Role::Input | Role::Output => 0,
+        Role::Temp => 1,
+    };
+    let mut buffers: Vec<_> = func.buffers.iter().filter(|(name, _)| !places.contains_key(*name)).collect();
+    buffers.sort_by_key(|(_, it)| rank(it.role));
+    let arg = |(name, it): (&Name, &ir::Buffer)| {
+        let arg = Arg { dtype: it.dtype, len: Storage::of(it).len, role: it.role, zeroed: false };
+        (name.clone(), arg)
+    };
+    buffers.into_iter().map(arg).collect()
+}
+
+/// The arguments that a body touches, in the order of the module's, and whether it writes them.
+fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
+    let mut written = BTreeMap::new();
+    for op in body {
+        op.each_access(&mut |access, mode| {
+            *written.entry(access.buffer.clone()).or_insert(false) |= mode.writes();
+        });
+    }
+    args.keys().filter_map(|name| Some((name.clone(), *written.get(name)?))).collect()
+}
+
+struct FuncToKernel<'a> {
+    func: &'a Func,
+    alloc_scopes: &'a Places,
+    launch: &'a IndexMap<ThreadAxis, Index>,
+    conflicts: &'a cross_block::CrossBlockConflicts,
+    /// For each loop whose blocks take turns the counter of those.
+    turns: IndexMap<Name, (Name, ir::Buffer)>,
+}
+
+/// What holds at a place of the tree.
+#[derive(Clone)]
+struct Scoped {
+    /// What iterators and bound loops stand for.
+    env: BTreeMap<Name, Index>,
+    /// The axes that loops around are bound to.
+    under: Vec<ThreadAxis>,
+    bounds: Bounds,
+    /// Whether stores are copies that may land later.
+    is_async: bool,
+    /// Whether what is added to buffers that blocks meet in is added atomically.
+    adds: bool,
+}
+
+impl Scoped {
+    fn resolve(&self, index: &Index) -> Index {
+        self.bounds.simplify(&index.subst(&|name| self.env.get(name).cloned()))
+    }
+
+    /// The condition over kernel variables, or `None` where it always holds.
+    fn condition(&self, less: &Less) -> Option<Less> {
+        let less = less.subst(&|name| self.env.get(name).cloned());
+        (self.bounds.prove(&less) != Some(true)).then(|| self.bounds.simplify_less(&less))
+    }
+
+    fn value(&self, value: &Value) -> Value {
+        value.map_indices(&mut |it| self.resolve(it))
+    }
+}
+
+impl FuncToKernel<'_> {
+    fn stmt(&self, stmt: &Stmt, at: &Scoped) -> Vec<Op> {
+        match stmt {
+            Stmt::Loop(it) => match it.kind {
+                LoopKind::Bound(axis) => self.bound(it, axis, at),
+                LoopKind::Serial => vec![self.plain(it, ForKind::Serial, at)],
+                LoopKind::Parallel => vec![self.plain(it, ForKind::Parallel, at)],
+                LoopKind::Vectorized => vec![self.plain(it, ForKind::Vectorized, at)],
+                LoopKind::Unrolled => vec![self.plain(it, ForKind::Unrolled, at)],
+            },
+            Stmt::Block(it) => self.block(it, at),
+            Stmt::Seq(stmts) => self.sequence(stmts, at),
+            Stmt::Store(it) => {
+                let place = it.place.map_indices(&mut |it| at.resolve(it));
+                if let Some(term) = ir::added(it).filter(|_| at.adds) {
+                    return vec![Instr::AtomicAdd(place, at.value(term)).into()];
+                }
+                let value = at.value(&it.value);
+                let it = if at.is_async { Instr::AsyncCopy } else { Instr::Store };
+                vec![it(place, value).into()]
+            }
+            Stmt::Instr(it) => vec![it.map_indices(&mut |it| at.resolve(it)).into()],
+        }
+    }
+
+    /// Statements in order. What stands behind a loop whose blocks take turns is for the block with the last one.
+    fn sequence(&self, stmts: &[Stmt], at: &Scoped) -> Vec<Op> {
+        let (mut out, mut behind, mut at) = (Vec::new(), Vec::new(), at.clone());
+        for stmt in stmts {
+            out.extend(guarded(behind.clone(), self.stmt(stmt, &at)));
+            for (it, axis) in cross_block::turning(stmt, self.conflicts) {
+                behind.extend(at.condition(&cross_block::is_last(it, axis)));
+                at.under.push(axis);
+            }
+        }
+        out
+    }
+
+    fn plain(&self, it: &Loop, kind: ForKind, at: &Scoped) -> Op {
+        let extent = at.resolve(&it.extent);
+        let mut inner = at.clone();
+        inner.bounds.insert(&it.var, &extent);
+        let mut body = self.allocs(Some(&it.var), &it.body);
+        body.extend(self.stmt(&it.body, &inner));
+        Op::For(Arc::new(For { var: it.var.clone(), extent, kind, body }))
+    }
+
+    /// A bound loop is its body, guarded where the launch is wider.
+    fn bound(&self, it: &Loop, axis: ThreadAxis, at: &Scoped) -> Vec<Op> {
+        let mut inner = at.clone();
+        let var = Index::var(&axis_var(axis));
+        inner.env.insert(it.var.clone(), var.clone());
+        inner.under.push(axis);
+        let widest = self.launch[&axis] == inner.bounds.simplify(&it.extent);
+        let guard = if widest { None } else { at.condition(&Less::new(var, it.extent.clone())) };
+        if guard.is_some() {
+            inner.bounds.insert(&axis_var(axis), &it.extent);
+        }
+        let mut body = self.allocs(Some(&it.var), &it.body);
+        body.extend(self.stmt(&it.body, &inner));
+        if let (Some((counter, _)), Some(buffers)) = (self.turns.get(&it.var), self.conflicts.get(&it.var)) {
+            body = cross_block::in_turn(body, buffers, counter, (axis, &it.extent), self.launch);
+        }
+        guarded(guard.into_iter().collect(), body)
+    }
+
+    fn block(&self, block: &Block, at: &Scoped) -> Vec<Op> {
+        if marks::is_remark(block) {
+            return self.stmt(&block.body, at);
+        }
+        let mut inner = at.clone();
+        for guard in &block.guards {
+            inner.bounds.assume(&guard.subst(&|name| at.env.get(name).cloned()));
+        }
+        let values: Vec<_> = block.iters.iter().map(|it| inner.resolve(&it.binding)).collect();
+        inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
+
+        inner.adds = self.meets(block, CrossBlock::Atomic);
+        inner.is_async |= block.annotations.contains_key(marks::COPY);
+
+        let mut ops = Vec::new();
+        if let Some(init) = &block.init {
+            let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
+            let first =
+                reduces.filter_map(|(_, value)| inner.condition(&Less::new(value.clone(), Index::int(1))));
+            ops.extend(guarded(first.collect(), self.stmt(init, &inner)));
+        }
+        ops.extend(self.stmt(&block.body, &inner));
+        if self.meets(block, CrossBlock::Semaphore) {
+            ops = cross_block::started(ops);
+        }
+        let once = once_only(ops, &|op| self.missing_axes(op, at));
+        let guards = block.guards.iter().filter_map(|it| at.condition(it)).collect();
+        guarded(guards, once)
+    }
+
+    /// Whether a block reduces into a buffer over blocks of threads that meet there in this way.
+    fn meets(&self, block: &Block, way: CrossBlock) -> bool {
+        let writes = block.writes();
+        let meets = |var: &Name| {
+            self.conflicts.get(var).is_some_and(|it| writes.iter().any(|write| it.contains(&write.buffer)))
+        };
+        let in_turn = way == CrossBlock::Semaphore;
+        cross_block::reduces_over(block, |var| meets(var) && self.turns.contains_key(var) == in_turn)
+    }
+
+    /// The conditions under which one thread of those that would all do the same writes what others can see.
+    fn missing_axes(&self, op: &Op, at: &Scoped) -> Vec<Less> {
+        let mut scope = Scope::Local;
+        op.each_access(&mut |access, mode| {
+            if mode.writes() {
+                scope = scope.min(self.func.buffers[&access.buffer].scope);
+            }
+        });
+        let missing = self.launch.keys().filter(|axis| !at.under.contains(axis));
+        let missing = missing.filter(|axis| scope.is_shared_along(**axis));
+        missing
+            .filter_map(|&axis| at.condition(&Less::new(Index::var(&axis_var(axis)), Index::int(1))))
+            .collect()
+    }
+
+    /// The memory whose home is this loop (or the top of the kernel), if the statement uses it.
+    fn allocs(&self, home: Option<&Name>, stmt: &Stmt) -> Vec<Op> {
+        let used = memory::buffers_of(stmt);
+        let here = self.alloc_scopes.iter().filter(|(name, at)| at.as_ref() == home && used.contains(*name));
+        let alloc = |(name, _): (&Name, &Option<Name>)| {
+            let buffer = &self.func.buffers[name];
+            let storage = Storage::of(buffer);
+            let len = storage.len.as_int().expect("places are given to constant sizes only");
+            let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
+            let align = storage.alignment();
+            Op::Alloc(Alloc { name, dtype, len, scope, offset: None, align })
+        };
+        here.map(alloc).collect()
+    }
+}
+
+/// The statements under conditions, or as they are under none.
+fn guarded(conditions: Vec<Less>, body: Vec<Op>) -> Vec<Op> {
+    if conditions.is_empty() || body.is_empty() { body } else { vec![Op::If(conditions, body)] }
+}
+
+/// Puts neighbours with equal conditions under one `If`.
+fn once_only(ops: Vec<Op>, conditions: &dyn Fn(&Op) -> Vec<Less>) -> Vec<Op> {
+    let mut out: Vec<(Vec<Less>, Vec<Op>)> = Vec::new();
+    for op in ops {
+        let now = conditions(&op);
+        match out.last_mut() {
+            Some((last, group)) if *last == now => group.push(op),
+            Some(_) | None => out.push((now, vec![op])),
+        }
+    }
+    out.into_iter().flat_map(|(conditions, ops)| guarded(conditions, ops)).collect()
+}

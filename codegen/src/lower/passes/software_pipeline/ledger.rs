@@ -1,0 +1,303 @@
+//! Counts groups of asynchronous copies: where they are committed and how long each use has to wait.
+//!
+//! No formula stands behind the counts. The steps of an emission are gone through one by one, every commit is booked,
+//! and each use is held against the group that it needs, in the prologue, in as many runs of the steady loop as there are
+//! iterations in flight, and in the epilogue. A wait in the steady loop has one number for all its runs: the least.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir::{
+    Instr, Name, Wait,
+    pipeline::{Emission, EmissionPoint, Marks, PipelinePlan, Section, Step},
+};
+
+use crate::lower::marks;
+
+/// What the ledger knows of a component.
+struct Account {
+    /// Which of the batches it copies in; none if it does not.
+    batch: Option<usize>,
+    /// What it copies.
+    fills: BTreeSet<Name>,
+    /// What it waits for: the copying component, the buffers, and how many iterations before its own at least. It uses
+    /// what is copied, or writes where it is copied from.
+    needs: Vec<(usize, Vec<Name>, i64)>,
+}
+
+/// The commits and waits of a loop whose components of these numbers copy asynchronously, in a program that writes these
+/// buffers.
+pub(crate) fn marks(
+    plan: &PipelinePlan,
+    emission: &Emission,
+    copies: &BTreeSet<usize>,
+    written: &BTreeSet<Name>,
+) -> Marks {
+    if copies.is_empty() {
+        return Marks::new();
+    }
+    let accounts = accounts(plan, copies);
+    let ledger =
+        Ledger { plan, emission, accounts: &accounts, written, timelines: timelines(plan, emission) };
+    let mut waits = Waits::new();
+    // Each round settles the first use that is not waited for; a number only ever falls, so this ends.
+    while let Some((place, in_flight, buffers)) = ledger.first_unsettled(&waits) {
+        let wait = waits.entry(place).or_insert((in_flight, BTreeSet::new()));
+        wait.0 = wait.0.min(in_flight);
+        wait.1.extend(buffers);
+    }
+    let mut out = Marks::new();
+    for (place, count) in ledger.commits() {
+        let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit));
+        out.entry(place).or_default().extend(commits);
+    }
+    for (place, (in_flight, buffers)) in waits {
+        let in_flight = u32::try_from(in_flight.max(0)).unwrap_or(0);
+        let wait = Wait { in_flight, buffers: buffers.into_iter().collect() };
+        out.entry(place).or_default().push(marks::instruction("async_wait", Instr::Wait(wait)));
+    }
+    out
+}
+
+/// Components that copy one after the other make a batch, which is committed together; one that touches what the
+/// batch before it copies begins another.
+fn accounts(plan: &PipelinePlan, copies: &BTreeSet<usize>) -> Vec<Account> {
+    let touched: Vec<BTreeSet<Name>> =
+        plan.components.iter().map(|it| it.reads().union(&it.writes()).cloned().collect()).collect();
+    let filled = |at: usize| -> BTreeSet<Name> {
+        if copies.contains(&at) { plan.components[at].writes() } else { BTreeSet::new() }
+    };
+    let mut batches = vec![None; plan.components.len()];
+    let (mut batch, mut open) = (0, BTreeSet::new());
+    for (at, _) in plan.in_order() {
+        if !copies.contains(&at) || !open.is_disjoint(&touched[at]) {
+            batch += usize::from(!open.is_empty());
+            open.clear();
+        }
+        if copies.contains(&at) {
+            open.extend(filled(at));
+            batches[at] = Some(batch);
+        }
+    }
+    let needs = |user: usize| {
+        let writes = plan.components[user].writes();
+        let each = copies.iter().filter_map(|&copier| {
+            let source_written = !plan.components[copier].reads().is_disjoint(&writes);
+            let concerned = |it: &&Name| source_written || touched[user].contains(*it);
+            let buffers: Vec<Name> = filled(copier).iter().filter(concerned).cloned().collect();
+            // What a component finds of later ones is of an earlier iteration: in a ring, of the last in that slot.
+            let slots = buffers.iter().map(|it| plan.slots.get(it).map_or(1, |it| it.count())).min();
+            let slots = if source_written { 1 } else { slots.unwrap_or(1) };
+            (!buffers.is_empty()).then_some((copier, buffers, if copier < user { 0 } else { slots }))
+        });
+        each.collect()
+    };
+    let account = |(at, batch)| Account { batch, fills: filled(at), needs: needs(at) };
+    batches.into_iter().enumerate().map(account).collect()
+}
+
+/// A step at a time.
+struct Moment<'a> {
+    time: i64,
+    section: Section,
+    number: usize,
+    step: &'a Step,
+}
+
+/// The steps in the order in which they run, for each number of runs of the steady loop that may be, up to as many as
+/// tell all there is to tell.
+fn timelines<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
+    let Some(steady) = &emission.steady else { return vec![timeline(emission, 0)] };
+    let slots = plan.slots.values().map(|it| it.count()).max().unwrap_or(1);
+    let enough = 2 * plan.last_stage() + slots + 2;
+    match steady.extent.as_int() {
+        Some(runs) => vec![timeline(emission, runs.min(enough))],
+        None => (0..=enough).rev().map(|runs| timeline(emission, runs)).collect(),
+    }
+}
+
+fn timeline(emission: &Emission, runs: i64) -> Vec<Moment<'_>> {
+    let steady = (0..runs).flat_map(|_| emission.steady.iter().flat_map(|it| it.steps.iter().enumerate()));
+    let prologue = emission.prologue.iter().enumerate().map(|it| (Section::Prologue, it));
+    let steady = steady.map(|it| (Section::Steady, it));
+    let epilogue = emission.epilogue.iter().enumerate().map(|it| (Section::Epilogue, it));
+    let steps = (0..).zip(prologue.chain(steady).chain(epilogue));
+    steps.map(|(time, (section, (number, step)))| Moment { time, section, number, step }).collect()
+}
+
+struct Ledger<'a> {
+    plan: &'a PipelinePlan,
+    emission: &'a Emission,
+    accounts: &'a [Account],
+    written: &'a BTreeSet<Name>,
+    timelines: Vec<Vec<Moment<'a>>>,
+}
+
+impl Ledger<'_> {
+    /// How many groups are committed before an instance of a step, and the batch that each of them closes.
+    ///
+    /// Every step before and in the steady loop commits every batch, empty or not, so that a wait there has one number;
+    /// after it only what runs is committed, unless that is known at run time only.
+    fn closed_before(&self, moment: &Moment<'_>, at: usize) -> Vec<usize> {
+        let always = self.emission.is_dynamic
+            || moment.section == Section::Steady
+            || moment.section == Section::Prologue && self.emission.steady.is_some();
+        let order = |component: usize| self.plan.components[component].order;
+        let batch_end = |batch: usize| {
+            let members = self.accounts.iter().enumerate().filter(|it| it.1.batch == Some(batch));
+            members.map(|(component, _)| order(component)).max()
+        };
+        let place = |end: i64| moment.step.iter().take_while(|it| order(it.component) <= end).count();
+        let runs =
+            |batch: usize| moment.step.iter().any(|it| self.accounts[it.component].batch == Some(batch));
+        let count = self.accounts.iter().filter_map(|it| it.batch).max().map_or(0, |it| it + 1);
+        let batches = (0..count).filter(|batch| always || runs(*batch));
+        batches.filter(|batch| batch_end(*batch).is_some_and(|end| place(end) == at)).collect()
+    }
+
+    /// How many commits stand at each place.
+    fn commits(&self) -> BTreeMap<EmissionPoint, usize> {
+        let mut out = BTreeMap::new();
+        for moment in self.timelines.iter().flatten() {
+            for at in 0..=moment.step.len() {
+                let count = self.closed_before(moment, at).len();
+                if count > 0 {
+                    let place = EmissionPoint { section: moment.section, step: moment.number, at };
+                    out.insert(place, count);
+                }
+            }
+        }
+        out
+    }
+
+    /// The first use that the given waits do not provide for: where, with how many groups in flight at most, of what.
+    ///
+    /// The wait that a use relies on has to name what it is for, be it an earlier one.
+    fn first_unsettled(&self, waits: &Waits) -> Option<(EmissionPoint, i64, BTreeSet<Name>)> {
+        self.timelines.iter().find_map(|it| self.first_unsettled_of(it, waits))
+    }
+
+    fn first_unsettled_of(
+        &self,
+        timeline: &[Moment<'_>],
+        waits: &Waits,
+    ) -> Option<(EmissionPoint, i64, BTreeSet<Name>)> {
+        let mut book = Book::new(waits);
+        for moment in timeline {
+            for at in 0..=moment.step.len() {
+                let place = EmissionPoint { section: moment.section, step: moment.number, at };
+                for batch in self.closed_before(moment, at) {
+                    let copying = moment.step.iter().map(|it| it.component);
+                    let copying = copying.filter(|it| self.accounts[*it].batch == Some(batch));
+                    book.commit(copying.map(|component| (component, self.iteration(moment, component))));
+                }
+                book.reach(place);
+                let Some(instance) = moment.step.get(at) else { continue };
+                let iteration = self.iteration(moment, instance.component);
+                let needs = self.accounts[instance.component].needs.iter();
+                let needs = needs.map(|(copier, names, distance)| {
+                    (book.group(*copier, iteration - distance), names.iter().collect())
+                });
+                if let Some(found) = book.unsettled(place, needs.collect()) {
+                    return Some(found);
+                }
+            }
+        }
+        self.left(book, timeline.len())
+    }
+
+    fn iteration(&self, moment: &Moment<'_>, component: usize) -> i64 {
+        moment.time - self.plan.components[component].stage
+    }
+
+    /// Copies that are in flight when the loop is over, where somebody may come upon them: of what is used outside the
+    /// loop, and of memory that is waited for at all. What nobody waits for is never copied asynchronously.
+    ///
+    /// Where copies come from may be written after the loop, unless nobody writes it. Of a loop that runs on behind its
+    /// last iteration to finish it, the groups of iterations that there are not are empty.
+    fn left(&self, mut book: Book<'_>, steps: usize) -> Option<(EmissionPoint, i64, BTreeSet<Name>)> {
+        let place = EmissionPoint { section: Section::Epilogue, step: self.emission.epilogue.len(), at: 0 };
+        book.reach(place);
+        let times = i64::try_from(steps).unwrap_or(i64::MAX);
+        let runs_on = self.emission.is_dynamic && self.emission.epilogue.is_empty();
+        let end = if runs_on { times - self.plan.last_stage() } else { i64::MAX };
+        let waited = |name: &&Name| book.waits.values().any(|it| it.1.contains(*name));
+        let copied = book.groups.iter().filter(|((_, iteration), _)| *iteration < end);
+        let needs = copied.map(|((copier, _), group)| {
+            let overwritten = !self.plan.components[*copier].reads().is_disjoint(self.written);
+            let seen = |name: &&Name| overwritten || !self.plan.slots.contains_key(*name) || waited(name);
+            (*group, self.accounts[*copier].fills.iter().filter(seen).collect())
+        });
+        book.unsettled(place, needs.collect())
+    }
+}
+
+/// How many groups may be in flight at a place, and what has to have landed.
+type Waits = BTreeMap<EmissionPoint, (i64, BTreeSet<Name>)>;
+
+/// What was committed and waited for until some time.
+struct Book<'a> {
+    waits: &'a Waits,
+    committed: i64,
+    landed: i64,
+    /// Up to which group each wait made copies land, from the first one on.
+    completions: Vec<(i64, EmissionPoint)>,
+    /// The number of the group, from 1, that each component's copies of each iteration are in.
+    groups: BTreeMap<(usize, i64), i64>,
+}
+
+impl Book<'_> {
+    fn new(waits: &Waits) -> Book<'_> {
+        Book { waits, committed: 0, landed: 0, completions: vec![], groups: BTreeMap::new() }
+    }
+
+    /// Closes a group of the copies of components, each with its iteration.
+    fn commit(&mut self, copies: impl Iterator<Item = (usize, i64)>) {
+        self.committed += 1;
+        self.groups.extend(copies.map(|it| (it, self.committed)));
+    }
+
+    /// Waits, if there is a wait at the place.
+    fn reach(&mut self, place: EmissionPoint) {
+        if let Some((in_flight, _)) = self.waits.get(&place)
+            && self.committed - in_flight > self.landed
+        {
+            self.landed = self.committed - in_flight;
+            self.completions.push((self.landed, place));
+        }
+    }
+
+    /// The group of a component's last copies of an iteration or those before; 0 if it has not copied.
+    fn group(&self, copier: usize, iteration: i64) -> i64 {
+        self.groups.range((copier, i64::MIN)..=(copier, iteration)).next_back().map_or(0, |it| *it.1)
+    }
+
+    /// A wait that is missing at a place, where these groups are needed for the sake of these buffers, or one that does
+    /// not name a buffer.
+    fn unsettled(
+        &self,
+        place: EmissionPoint,
+        needs: Vec<(i64, BTreeSet<&Name>)>,
+    ) -> Option<(EmissionPoint, i64, BTreeSet<Name>)> {
+        let mut needed = 0;
+        let mut buffers = BTreeSet::new();
+        for (group, names) in needs.into_iter().filter(|it| !it.1.is_empty() && it.0 > 0) {
+            if group > self.landed {
+                needed = needed.max(group);
+                buffers.extend(names.into_iter().cloned());
+            } else if let Some((_, at)) = self.completions.iter().find(|it| it.0 >= group) {
+                let (in_flight, known) = &self.waits[at];
+                if !names.iter().all(|name| known.contains(*name)) {
+                    return Some((*at, *in_flight, names.into_iter().cloned().collect()));
+                }
+            }
+        }
+        (needed > 0).then(|| (place, self.committed - needed, buffers))
+    }
+}
+
+/// The components that copy asynchronously, by their places in the plan: those with marked blocks.
+pub(crate) fn copies(plan: &PipelinePlan) -> BTreeSet<usize> {
+    let copies = |body: &ir::Stmt| body.blocks().iter().any(|it| it.annotations.contains_key(marks::COPY));
+    let all = plan.components.iter().enumerate();
+    all.filter(|it| copies(&it.1.body)).map(|(at, _)| at).collect()
+}

@@ -1,0 +1,68 @@
+//! Overlaps the iterations of loops annotated with pipeline stages.
+
+pub(crate) mod ledger;
+pub(crate) mod step_marks;
+
+use std::collections::BTreeSet;
+
+use ir::{
+    Func, Name,
+    pipeline::{Emission, Hooks, Marks, PipelinePlan, expand},
+};
+
+use crate::lower::{
+    Context, LowerError,
+    report::{PipelineReport, report},
+};
+
+/// ```text
+/// for k in 0..8 #{software_pipeline_stage: {A_shared: 0, C: 1}, software_pipeline_order: {A_shared: 0, C: 1}}
+///   A_shared[i] = A[k, i]
+///   C[i] = C[i] + A_shared[i]
+/// ->
+/// A_shared[0, i] = A[0, i]
+/// for k in 0..7
+///   A_shared[(k + 1) mod 2, i] = A[k + 1, i]
+///   C[i] = C[i] + A_shared[k mod 2, i]
+/// C[i] = C[i] + A_shared[1, i]
+/// ```
+///
+/// What the annotations mean, and the whole expansion, is [`ir::pipeline`]'s; this pass adds what a machine needs:
+/// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new alloc_scopes of buffers.
+pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Func, LowerError> {
+    let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
+    let written = writes.map(|it| it.buffer.clone()).collect();
+    let mut hooks = Lowering { func, written, context, reports: Vec::new() };
+    let out = expand(func, &mut hooks)?;
+    context.pipelines = hooks.reports;
+    Ok(out)
+}
+
+struct Lowering<'a> {
+    func: &'a Func,
+    /// The buffers that the program writes.
+    written: BTreeSet<Name>,
+    context: &'a mut Context,
+    reports: Vec<PipelineReport>,
+}
+
+impl Hooks for Lowering<'_> {
+    fn is_private(&self, var: &Name, buffer: &Name) -> bool {
+        self.context.alloc_scopes.get(buffer).is_some_and(|home| home.as_ref() == Some(var))
+    }
+
+    fn marks(&mut self, plan: &PipelinePlan, emission: &Emission) -> Marks {
+        let mut marks = ledger::marks(plan, emission, &ledger::copies(plan), &self.written);
+        if self.context.notes {
+            step_marks::add(&mut marks, plan, emission);
+        }
+        marks
+    }
+
+    fn expanded(&mut self, plan: &PipelinePlan, home: Option<&Name>) {
+        self.reports.push(report(plan, self.func, self.context));
+        for buffer in plan.slots.keys() {
+            self.context.alloc_scopes.insert(buffer.clone(), home.cloned());
+        }
+    }
+}
