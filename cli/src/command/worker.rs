@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tuner::worker::{Device, Limits, Maker, claim_output, prepare, serve};
+use tuner::worker::{Device, DeviceHandler, Limits, claim_output, prepare, serve};
 
 use crate::{diagnostic::Diagnostic, trouble::Trouble};
 
@@ -27,7 +27,7 @@ impl Worker {
             if self.compile_only { (Device::None, Limits::Compile) } else { (self.device, Limits::Measure) };
         prepare(limits);
         let mut output = claim_output()?;
-        serve(io::stdin(), &mut output, &mut Maker::new(device))
+        serve(io::stdin(), &mut output, &mut DeviceHandler::new(device))
             .map_err(|err| Diagnostic::failed(Trouble::Process, err.to_string()))
     }
 }

@@ -41,7 +41,7 @@ pub enum Fault {
 }
 
 /// How many errors are told at once.
-const MOST: usize = 10;
+const MAX_ERRORS: usize = 10;
 
 /// A text with places in it to point at.
 #[derive(Debug)]
@@ -140,8 +140,8 @@ impl Diagnostic {
 
     /// As text for people, like rustc's.
     pub(crate) fn render(&self, colour: bool) -> String {
-        let all = [self].into_iter().chain(&self.more).take(MOST).map(|it| it.render_one(colour));
-        let rest = (1 + self.more.len()).saturating_sub(MOST);
+        let all = [self].into_iter().chain(&self.more).take(MAX_ERRORS).map(|it| it.render_one(colour));
+        let rest = (1 + self.more.len()).saturating_sub(MAX_ERRORS);
         let rest = (rest > 0).then(|| format!("and {rest} more"));
         all.chain(rest).collect::<Vec<_>>().join("\n\n")
     }
@@ -230,11 +230,11 @@ impl Mark {
 }
 
 /// The most characters of a message: a name in it may be as long as the script.
-const LONGEST: usize = 2000;
+const MAX_MESSAGE_CHARS: usize = 2000;
 
 /// A message, or its beginning.
 fn shortened(text: String) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{}… ({} characters more)", &text[..at], text[at..].chars().count()),
         None => text,
     }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use super::{
     Permutation, Space,
     permutation::next,
-    walk::{Found, Order, Walk},
+    walk::{DecisionOrder, Walk, WalkResult},
 };
 
 /// Every admitted point of a space once, in an order that depends on the space and the seed alone.
@@ -59,14 +59,14 @@ impl Stream {
 
     /// Changes from drawing to backtracking.
     fn search(&mut self, found: &[u128]) {
-        let order = Arc::new(Order::new(&self.space));
+        let order = Arc::new(DecisionOrder::new(&self.space));
         let mut state = self.seed;
         let mut walk = Walk::new(&order, next(&mut state));
         let (mut work, mut points) = (LIST_WORK, vec![]);
         self.mode = loop {
             match walk.next(&mut work) {
-                Found::Point(it) if points.len() < LIST_LEN => points.push(it),
-                Found::Point(_) | Found::Pause => {
+                WalkResult::Point(it) if points.len() < LIST_LEN => points.push(it),
+                WalkResult::Point(_) | WalkResult::Pause => {
                     let walks = Walk::split(&order, SEARCHES, next(&mut state));
                     let count = walks.len() as u128;
                     let turns = Permutation::new(count, next(&mut state));
@@ -75,7 +75,7 @@ impl Stream {
                     let walks = (0..count).filter_map(turn).collect();
                     break Mode::Searching { walks, at: 0, seen: found.iter().copied().collect() };
                 }
-                Found::End => {
+                WalkResult::End => {
                     points.retain(|it| !found.contains(it));
                     points.sort_unstable();
                     let order = Permutation::new(points.len() as u128, next(&mut state));
@@ -133,13 +133,13 @@ fn in_turn(walks: &mut Vec<Walk>, at: &mut usize, seen: &HashSet<u128>, gave_up:
         let found = walks[*at].next(&mut work);
         patience -= had - work;
         match found {
-            Found::Point(it) if seen.contains(&it) => {}
-            Found::Point(it) => {
+            WalkResult::Point(it) if seen.contains(&it) => {}
+            WalkResult::Point(it) => {
                 *at += 1;
                 return Some(it);
             }
-            Found::Pause => *at += 1,
-            Found::End => {
+            WalkResult::Pause => *at += 1,
+            WalkResult::End => {
                 walks.remove(*at);
             }
         }

@@ -3,8 +3,8 @@
 
 use super::{
     Part, Stopped, Summary, TuneError, Tuning,
-    candidates::{Candidates, Compiled, stray},
-    feed::Candidate,
+    candidate_source::Candidate,
+    compiled::{Compiled, stray},
     stopped::Halt,
 };
 use crate::{
@@ -130,12 +130,12 @@ impl Tuning<'_> {
             steps: it.steps.clone(),
             source_sha256: it.source.clone(),
         };
-        let tasks = candidates.iter().map(|it| (task(it), super::drive::COMPILE)).collect();
+        let tasks = candidates.iter().map(|it| (task(it), super::search_loop::COMPILE)).collect();
         let what = (Part::Finals, "compiling the finalists");
         let answers = self.ask(Role::Compile, tasks, what, summary)?;
         let (mut compiled, mut first) = (vec![], None);
         for (candidate, (outcome, ms)) in candidates.into_iter().zip(answers) {
-            match Candidates::compiled(candidate, outcome, ms) {
+            match Compiled::of(candidate, outcome, ms) {
                 Ok(it) => compiled.push(it),
                 Err((it, error)) => {
                     let name = self.name_of(it.candidate.n);

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The most GPUs that are looked at.
-const MOST: usize = 16;
+const MAX_GPUS: usize = 16;
 
 /// Memory that is in use on a card at rest, in MiB; more of it belongs to somebody.
 const RESTING_MIB: u64 = 1024;
@@ -25,7 +25,7 @@ pub(super) fn checks(world: &dyn World) -> Vec<Check> {
         out.push(Check::skip("gpu0", "there is no driver to ask for GPUs"));
         return out;
     }
-    let count = cards.as_ref().map_or(1, Vec::len).clamp(1, MOST);
+    let count = cards.as_ref().map_or(1, Vec::len).clamp(1, MAX_GPUS);
     let known = cards.as_ref().ok();
     for n in 0..count {
         let probed = if n == 0 {

@@ -45,7 +45,7 @@ pub(super) struct Here {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most bytes of a file that are looked at.
-const MOST: u64 = 1 << 16;
+const MAX_FILE_BYTES: u64 = 1 << 16;
 
 impl Here {
     pub(super) fn new() -> Result<Here, Diagnostic> {
@@ -90,7 +90,7 @@ impl World for Here {
 
     fn read(&self, path: &str) -> Option<String> {
         let mut text = String::new();
-        fs::File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+        fs::File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
     }
 

@@ -1,4 +1,4 @@
-//! A worker in the course of its processes, from its first start to its quarantine.
+//! The state of a worker across its processes, from its first start to its quarantine.
 
 use std::{
     collections::BTreeSet,
@@ -19,8 +19,8 @@ pub(super) const PATIENCE: u32 = 3;
 /// How many answers nobody asked for a process is allowed.
 const STRAYS: usize = 100;
 
-/// A worker.
-pub(super) struct Slot {
+/// The state of a worker.
+pub(super) struct WorkerState {
     pub(super) spec: WorkerSpec,
     pub(super) life: Life,
     /// The jobs that it has, in the order they were sent.
@@ -82,9 +82,9 @@ pub(super) enum Number {
     Strange,
 }
 
-impl Slot {
-    pub(super) fn new(spec: WorkerSpec) -> Slot {
-        Slot {
+impl WorkerState {
+    pub(super) fn new(spec: WorkerSpec) -> WorkerState {
+        WorkerState {
             spec,
             life: Life::Down,
             flights: IndexMap::new(),
