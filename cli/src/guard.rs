@@ -23,7 +23,7 @@ use tuner::{
     worker::{Limits, leave, prepare},
 };
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Says to a process that it is the one that does the work, and which folder it shares with the other; empty for none.
 const GUARDED: &str = "TILEWRIGHT_GUARDED";
@@ -136,7 +136,7 @@ pub(crate) fn crashed(status: ExitStatus, doing: Option<&str>) -> Diagnostic {
         Some(KILL) => "smaller sizes take less memory",
         _ => "`run SCRIPT --target vgpu` looks for what a kernel does that it must not",
     };
-    Diagnostic::failed(Trouble::Crash, title).help(help.to_owned())
+    Diagnostic::failed(UsageError::Crash, title).help(help.to_owned())
 }
 
 /// The error of what did not end in time.
@@ -145,7 +145,7 @@ pub(crate) fn too_late(what: What, seconds: f64, doing: Option<&str>) -> Diagnos
         What::Compiler => {
             let title = format!("the compiler did not end within {seconds} s{}", at(doing));
             let other = "a program with fewer loops written out compiles faster";
-            (Diagnostic::failed(Trouble::Compiler, title), other)
+            (Diagnostic::failed(UsageError::Compiler, title), other)
         }
         What::Call => {
             let hang = DeviceError::Hang { what: "a call of the program".to_owned(), seconds };

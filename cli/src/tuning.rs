@@ -27,7 +27,7 @@ use crate::{
     clock,
     diagnostic::Diagnostic,
     plan::Plan,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// The processes that compile and measure.
@@ -94,9 +94,9 @@ fn compilers() -> impl TypedValueParser<Value = usize> {
 /// This program itself as a worker.
 fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {
     let exe = env::current_exe().map_err(|err| Diagnostic::io(Path::new("tilewright"), &err))?;
-    let exe = exe
-        .to_str()
-        .ok_or_else(|| Diagnostic::usage(Trouble::Process, "the path of tilewright itself is not UTF-8"))?;
+    let exe = exe.to_str().ok_or_else(|| {
+        Diagnostic::usage(UsageError::Process, "the path of tilewright itself is not UTF-8")
+    })?;
     let argv = [exe, "worker"].iter().chain(options).map(|it| (*it).to_owned()).collect();
     Ok(WorkerSpec { name: name.to_owned(), argv, role })
 }
@@ -229,7 +229,7 @@ fn incumbent(other: &Plan, plan: &Plan, target: &Target) -> Result<Incumbent, Di
 
 /// What is timed together has to compute the same.
 pub(crate) fn other_workload(name: &str) -> Diagnostic {
-    Diagnostic::failed(Trouble::Incumbent, format!("{name}: its workload is not that of the space"))
+    Diagnostic::failed(UsageError::Incumbent, format!("{name}: its workload is not that of the space"))
 }
 
 /// The architecture that the workers measure on.

@@ -3,7 +3,7 @@
 use indexmap::{IndexMap, IndexSet};
 use ir::Name;
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Values that a user wants a symbolic dimension to have, in order.
 pub(crate) type Values = (Name, Vec<i64>);
@@ -40,7 +40,7 @@ pub(crate) fn combinations(all: &[Values]) -> Result<Vec<IndexMap<Name, i64>>, D
     let count = all.values().try_fold(1usize, |count, it| count.checked_mul(it.len()));
     if count.is_none_or(|it| it > MAX_COMBINATIONS) {
         return Err(Diagnostic::usage(
-            Trouble::Combinations,
+            UsageError::Combinations,
             format!("these are more than {MAX_COMBINATIONS} combinations of dimensions"),
         ));
     }

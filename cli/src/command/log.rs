@@ -16,7 +16,7 @@ use crate::{
     diagnostic::Diagnostic,
     new_file,
     term::shell::{Shell, visible},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Check, print, merge, export and compress tuning logs
@@ -149,7 +149,7 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Diagnostic::failed(Trouble::Damage, format!("{}: {}", path.display(), faults.join(", "))))
+    Err(Diagnostic::failed(UsageError::Damage, format!("{}: {}", path.display(), faults.join(", "))))
 }
 
 impl Merge {

@@ -17,7 +17,7 @@ use crate::{
     plan::Plan,
     term::shell::Shell,
     term::table::{Table, grouped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// How many failures are told in full.
@@ -82,7 +82,8 @@ impl Summary {
         let untold = self.failures.len().saturating_sub(TOLD);
         self.failures.truncate(TOLD);
         if untold > 0 {
-            self.failures.push(Diagnostic::failed(Trouble::NoResult, format!("and at {untold} other sizes")));
+            self.failures
+                .push(Diagnostic::failed(UsageError::NoResult, format!("and at {untold} other sizes")));
         }
         Diagnostic::all(self.failures).map_or(Ok(()), Err)
     }
@@ -99,7 +100,7 @@ impl Sweep<'_> {
     ) -> Result<(), Diagnostic> {
         if self.measure.log.is_some() && !self.time {
             return Err(Diagnostic::usage(
-                Trouble::Options,
+                UsageError::Options,
                 "nothing is measured, so there is nothing to log",
             )
             .help("`--time` measures at each value".to_owned()));
@@ -142,7 +143,7 @@ impl Sweep<'_> {
                 (None, None) => {}
                 (Some((words, lost)), _) => {
                     summary.wrong(Diagnostic::failed(
-                        Trouble::NoResult,
+                        UsageError::NoResult,
                         format!("{} at {at}: {words}", self.name),
                     ));
                     if lost {

@@ -4,7 +4,7 @@ use std::io;
 
 use tuner::worker::{Device, DeviceHandler, Limits, claim_output, prepare, serve};
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Do jobs that come as lines of JSON on standard input: what `tune` starts
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,6 @@ impl Worker {
         prepare(limits);
         let mut output = claim_output()?;
         serve(io::stdin(), &mut output, &mut DeviceHandler::new(device))
-            .map_err(|err| Diagnostic::failed(Trouble::Process, err.to_string()))
+            .map_err(|err| Diagnostic::failed(UsageError::Process, err.to_string()))
     }
 }

@@ -19,7 +19,7 @@ use tuner::{
     read_log, replay,
 };
 
-use crate::{diagnostic::Diagnostic, plan::Plan, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, plan::Plan, usage_error::UsageError};
 
 /// A schedule to compare.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Entrant {
             (Kind::Script, None) => script(word, &path, params, dims),
             (Kind::Script, Some(_)) => {
                 let title = format!("{}: a script has no numbers", path.display());
-                Err(Diagnostic::usage(Trouble::NoRun, title)
+                Err(Diagnostic::usage(UsageError::NoRun, title)
                     .help("numbers are of lines in logs of `run`, and of trials".to_owned()))
             }
             (Kind::Records, number) => record(&path, number, dims),
@@ -173,11 +173,11 @@ impl Entrant {
 
 /// A record of `run` or `tutorial`: the last, or that of a line.
 fn record(path: &Path, line: Option<u64>, dims: &[(Name, i64)]) -> Result<Entrant, Diagnostic> {
-    let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
+    let fail = |words: String| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", path.display()));
     let log = read_log(path).map_err(|err| match err {
         tuner::LogError::Io(err) => Diagnostic::io(path, &err),
         tuner::LogError::Line { .. } | tuner::LogError::Newer { .. } => {
-            Diagnostic::usage(Trouble::Damage, format!("{}: {err}", path.display()))
+            Diagnostic::usage(UsageError::Damage, format!("{}: {err}", path.display()))
         }
     })?;
     let count = log.records.len() as u64;
@@ -232,7 +232,7 @@ fn params(of: &IndexMap<String, Value>) -> Result<Vec<(String, Param)>, String> 
 /// A trial of a tuning log: the best, or that of a number.
 fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let log = tuner::log::read(path).map_err(|err| Diagnostic::log(&err))?;
-    let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
+    let fail = |words: String| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", path.display()));
     let (run, trial) = chosen(&log.runs, number)
         .map_err(|words| log.unread(None).map_or_else(|| fail(words), |err| Diagnostic::log(&err)))?;
     let head = run.head().map_err(|err| Diagnostic::log(&err))?;
@@ -240,7 +240,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let damaged = |err: replay::HeadError| Diagnostic::failed(&err, format!("{name}: {err}"));
     let (problem, space) = (head.problem().map_err(damaged)?, head.space().map_err(damaged)?);
     let again = replay::check(&problem, &problem.workload_id(), &space, trial)
-        .map_err(|err| Diagnostic::failed(Trouble::Differs, format!("{name}: {err}")))?;
+        .map_err(|err| Diagnostic::failed(UsageError::Differs, format!("{name}: {err}")))?;
     let params = params(&head.script.params).map_err(fail)?;
     let script = tuner::Script {
         name: head.script.name.clone(),

@@ -65,7 +65,7 @@ pub(super) enum What {
 }
 
 /// A schedule, ready to be measured.
-pub(super) struct Seen {
+pub(super) struct PreparedSchedule {
     /// The scheduled program and its kernels, at the sizes of the script.
     pub(super) func: Func,
     pub(super) module: Module,
@@ -75,46 +75,47 @@ pub(super) struct Seen {
 
 impl What {
     /// The value, if the program has what is asked about.
-    pub(super) fn of(&self, seen: &Seen) -> Option<f64> {
+    pub(super) fn of(&self, prepared: &PreparedSchedule) -> Option<f64> {
         let count = |it: usize| Some(it as f64);
         match self {
-            What::Stride { block, buffer } => nest::stride(&seen.func, block, buffer).map(|it| it as f64),
-            What::Reuse { block, buffer } => nest::reuse(&seen.func, block, buffer),
-            What::Intensity { block } => nest::intensity(&seen.func, block),
-            What::Conditions => count(kernel::conditions(&seen.module)),
-            What::Lanes { buffer } => nest::lanes(&seen.func, buffer),
-            What::Copies { buffer, scope } => count(nest::copies(&seen.func, buffer, Scope::parse(scope)?)),
-            What::Sums { scope } => count(sums(&seen.func, Scope::parse(scope)?)),
-            What::Temporary { scope } => Some(kernel::temporary(&seen.module, Scope::parse(scope)?)),
+            What::Stride { block, buffer } => nest::stride(&prepared.func, block, buffer).map(|it| it as f64),
+            What::Reuse { block, buffer } => nest::reuse(&prepared.func, block, buffer),
+            What::Intensity { block } => nest::intensity(&prepared.func, block),
+            What::Conditions => count(kernel::conditions(&prepared.module)),
+            What::Lanes { buffer } => nest::lanes(&prepared.func, buffer),
+            What::Copies { buffer, scope } => {
+                count(nest::copies(&prepared.func, buffer, Scope::parse(scope)?))
+            }
+            What::Sums { scope } => count(sums(&prepared.func, Scope::parse(scope)?)),
+            What::Temporary { scope } => Some(kernel::temporary(&prepared.module, Scope::parse(scope)?)),
             What::Temporaries => {
                 let is_one = |it: &&ir::Buffer| it.role == Role::Temp && it.scope == Scope::Global;
-                count(seen.func.buffers.values().filter(is_one).count())
+                count(prepared.func.buffers.values().filter(is_one).count())
             }
             What::Parallel { block } => {
-                let loops = seen.func.loops_of(block)?;
+                let loops = prepared.func.loops_of(block)?;
                 let outer = loops.first().filter(|it| it.kind == LoopKind::Parallel);
                 outer.map_or(Some(1.0), |it| it.extent.as_int().map(|it| it as f64))
             }
-            What::Threads => kernel::launched(&seen.module, true),
-            What::Blocks => kernel::launched(&seen.module, false),
-            What::Stages => count(stages(&seen.func)),
-            What::InFlight => count(kernel::in_flight(&seen.module)),
-            What::AsyncCopies => count(kernel::async_copies(&seen.module)),
-            What::Instructions { of } => count(kernel::instructions(&seen.module, of)),
-            What::SharedBytes => Some(kernel::temporary(&seen.module, Scope::Shared)),
-            What::Requests => seen.sum(&|_| true, &|it| it.requests),
+            What::Threads => kernel::launched(&prepared.module, true),
+            What::Blocks => kernel::launched(&prepared.module, false),
+            What::Stages => count(stages(&prepared.func)),
+            What::InFlight => count(kernel::in_flight(&prepared.module)),
+            What::AsyncCopies => count(kernel::async_copies(&prepared.module)),
+            What::Instructions { of } => count(kernel::instructions(&prepared.module, of)),
+            What::SharedBytes => Some(kernel::temporary(&prepared.module, Scope::Shared)),
+            What::Requests => prepared.sum(&|_| true, &|it| it.requests),
             What::Reads { buffer } => {
-                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Read, &|it| it.requests)
+                prepared.sum(&|it| it.buffer == *buffer && it.direction == Direction::Read, &|it| it.requests)
             }
-            What::Writes { buffer } => {
-                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Write, &|it| it.requests)
-            }
-            What::SharedRatio => seen.ratio("shared"),
-            What::GlobalRatio => seen.ratio("global"),
-            What::Sectors => seen.sum(&|it| it.space == "global", &|it| it.units),
+            What::Writes { buffer } => prepared
+                .sum(&|it| it.buffer == *buffer && it.direction == Direction::Write, &|it| it.requests),
+            What::SharedRatio => prepared.ratio("shared"),
+            What::GlobalRatio => prepared.ratio("global"),
+            What::Sectors => prepared.sum(&|it| it.space == "global", &|it| it.units),
             What::Barriers => {
-                let sum: u64 = seen.counters.iter().map(|it| it.barriers).sum();
-                (!seen.counters.is_empty()).then_some(sum as f64)
+                let sum: u64 = prepared.counters.iter().map(|it| it.barriers).sum();
+                (!prepared.counters.is_empty()).then_some(sum as f64)
             }
         }
     }
@@ -152,7 +153,7 @@ impl What {
     }
 }
 
-impl Seen {
+impl PreparedSchedule {
     fn traffic(&self) -> impl Iterator<Item = &Traffic> {
         self.counters.iter().flat_map(|it| &it.traffic)
     }

@@ -15,14 +15,14 @@ use tuner::{
 use crate::{
     build::{Built, build},
     command::{
-        climb::versus,
         figures::{range_words, ratio_words, times_words},
+        ladder_report::versus,
         measure::{bench_error, case, compare, failure_words, gflops_words},
     },
     diagnostic::Diagnostic,
     plan::Plan,
     term::{markup::shortened, shell::Shell, table::Table, wrap::wrapped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 use super::without::{Needed, Without, without_each};
@@ -90,7 +90,7 @@ impl Ablation<'_> {
         match failed.map(|it| (it, failure_words(it).unwrap_or_default())) {
             None => Ok(()),
             Some((it, words)) => {
-                Err(Diagnostic::failed(Trouble::NoResult, format!("{} has no result: {words}", it.label)))
+                Err(Diagnostic::failed(UsageError::NoResult, format!("{} has no result: {words}", it.label)))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Where checks look. Tests have a world of their own.
+//! The environment that checks look at: this host, or a fake one in tests.
 
 use std::{
     cell::RefCell,
@@ -14,10 +14,10 @@ use std::{
 use tuner::pool::{Once, OnceError, once};
 
 use super::probe::{Answer, Probe, Probed};
-use crate::{command::measure::state_log, diagnostic::Diagnostic, trouble::Trouble};
+use crate::{command::measure::state_log, diagnostic::Diagnostic, usage_error::UsageError};
 
-/// What a check may ask.
-pub(super) trait World {
+/// The host as checks see it.
+pub(super) trait HostEnvironment {
     /// What a process of its own finds.
     fn probe(&self, probe: Probe) -> Probed;
     /// What a program prints.
@@ -34,8 +34,8 @@ pub(super) trait World {
     fn state(&self) -> Option<PathBuf>;
 }
 
-/// This machine.
-pub(super) struct Here {
+/// The host that this process runs on.
+pub(super) struct ThisHost {
     exe: PathBuf,
     /// What was asked before: the answer is the same, and one that hangs would hang again.
     asked: RefCell<Vec<(Probe, Probed)>>,
@@ -47,15 +47,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of a file that are looked at.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
-impl Here {
-    pub(super) fn new() -> Result<Here, Diagnostic> {
+impl ThisHost {
+    pub(super) fn new() -> Result<ThisHost, Diagnostic> {
         let failed =
-            |err| Diagnostic::usage(Trouble::Process, format!("tilewright itself is not found: {err}"));
-        Ok(Here { exe: env::current_exe().map_err(failed)?, asked: RefCell::new(vec![]) })
+            |err| Diagnostic::usage(UsageError::Process, format!("tilewright itself is not found: {err}"));
+        Ok(ThisHost { exe: env::current_exe().map_err(failed)?, asked: RefCell::new(vec![]) })
     }
 }
 
-impl Here {
+impl ThisHost {
     fn ask(&self, probe: Probe) -> Probed {
         let word = probe.word();
         let arguments = ["doctor", "--probe", &word].map(OsStr::new);
@@ -72,7 +72,7 @@ impl Here {
     }
 }
 
-impl World for Here {
+impl HostEnvironment for ThisHost {
     fn probe(&self, probe: Probe) -> Probed {
         let before = self.asked.borrow().iter().find(|it| it.0 == probe).map(|it| it.1.clone());
         before.unwrap_or_else(|| {
