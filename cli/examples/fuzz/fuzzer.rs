@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long a case may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const CASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The stack of a thread that runs cases: that of a main thread.
 const STACK: usize = 8 << 20;
@@ -120,7 +120,7 @@ impl Fuzzer {
             let _ = fs::write(path, text);
         }
         let sent = self.thread.scripts.send(text.to_owned());
-        let verdict = self.thread.answers.recv_timeout(PATIENCE);
+        let verdict = self.thread.answers.recv_timeout(CASE_TIMEOUT);
         match (sent, verdict) {
             (Ok(()), Ok(it)) => it,
             (_, Err(RecvTimeoutError::Timeout)) => {

@@ -20,8 +20,8 @@ use crate::{
     usage_error::UsageError,
 };
 
-/// How many failures are told in full.
-const TOLD: usize = 5;
+/// How many failures are shown in full.
+const MAX_FAILURES_SHOWN: usize = 5;
 
 /// What to do at each value.
 pub(crate) struct Sweep<'a> {
@@ -79,8 +79,8 @@ impl Summary {
             }
             writeln!(shell.out)?;
         }
-        let untold = self.failures.len().saturating_sub(TOLD);
-        self.failures.truncate(TOLD);
+        let untold = self.failures.len().saturating_sub(MAX_FAILURES_SHOWN);
+        self.failures.truncate(MAX_FAILURES_SHOWN);
         if untold > 0 {
             self.failures
                 .push(Diagnostic::failed(UsageError::NoResult, format!("and at {untold} other sizes")));

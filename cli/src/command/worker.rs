@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tuner::worker::{Device, DeviceHandler, Limits, claim_output, prepare, serve};
+use tuner::worker::{Device, DeviceHandler, WorkerLimits, claim_output, prepare, serve};
 
 use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
@@ -23,8 +23,11 @@ fn parse_device(word: &str) -> Result<Device, String> {
 
 impl Worker {
     pub(crate) fn run(&self) -> Result<(), Diagnostic> {
-        let (device, limits) =
-            if self.compile_only { (Device::None, Limits::Compile) } else { (self.device, Limits::Measure) };
+        let (device, limits) = if self.compile_only {
+            (Device::None, WorkerLimits::Compile)
+        } else {
+            (self.device, WorkerLimits::Measure)
+        };
         prepare(limits);
         let mut output = claim_output()?;
         serve(io::stdin(), &mut output, &mut DeviceHandler::new(device))

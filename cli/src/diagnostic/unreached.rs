@@ -20,7 +20,7 @@ use super::Diagnostic;
 use crate::{
     build::lower,
     command::doctor::unfit,
-    guard::{self, What},
+    guard::{self, Activity},
     plan::Plan,
     usage_error::UsageError,
 };
@@ -164,7 +164,7 @@ fn by_machines() -> Vec<Diagnostic> {
         unfit(&["c-compiler"]),
         no_finals(),
         guard::crashed(ExitStatus::from_raw(11), Some("run: verifying matmul.ron")),
-        guard::too_late(What::Compiler, 300.0, Some("compiling")),
+        guard::too_late(Activity::Compiler, 300.0, Some("compiling")),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
         Diagnostic::failed(
             UsageError::Process,

@@ -8,7 +8,7 @@ use tilewright_tuner::{
     build::Problem,
     log::{ErrorKind, Stage, TrialError},
     protocol::{Binary, Hello, Outcome, Task},
-    worker::{Device, DeviceHandler, JobHandler, Limits, claim_output, prepare, serve},
+    worker::{Device, DeviceHandler, JobHandler, WorkerLimits, claim_output, prepare, serve},
 };
 
 /// What is done instead of a screen.
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     let state = state.ok_or("--state FILE is needed: it counts the screens")?;
-    prepare(if device == Device::None { Limits::Compile } else { Limits::Measure });
+    prepare(if device == Device::None { WorkerLimits::Compile } else { WorkerLimits::Measure });
     let mut output = claim_output().map_err(|err| err.to_string())?;
     let mut handler = FaultyHandler { inner: DeviceHandler::new(device), faults, state };
     serve(io::stdin(), &mut output, &mut handler).map_err(|err| err.to_string())

@@ -34,7 +34,7 @@ pub use once::{Once, OnceError, once};
 
 use self::{
     fault::Mode,
-    process::{Heard, Starter},
+    process::{ProcessMessage, Starter},
     worker_state::{Life, WorkerState},
 };
 use crate::{
@@ -130,8 +130,8 @@ pub struct Pool {
     workers: Vec<WorkerState>,
     queue: VecDeque<Pending>,
     events: VecDeque<PoolEvent>,
-    heard: Receiver<Heard>,
-    said: SyncSender<Heard>,
+    heard: Receiver<ProcessMessage>,
+    said: SyncSender<ProcessMessage>,
     starter: Starter,
     deadlines: Deadlines,
     machine: Option<MachineInfo>,
@@ -155,7 +155,7 @@ struct Pending {
 const WAITING: usize = 16;
 
 /// How often processes are asked whether they live, and how often one that is about to end.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(200);
 const LOOK_CLOSELY: Duration = Duration::from_millis(2);
 
 impl Role {
@@ -219,7 +219,7 @@ impl Pool {
                 return Ok(pool);
             }
             // Whatever events there are already: the caller gets them later, and nothing here waits for them.
-            pool.rest(LOOK);
+            pool.rest(POLL);
         }
     }
 
@@ -322,8 +322,8 @@ impl Pool {
         let now = Instant::now();
         let ending = self.workers.iter().any(|it| matches!(it.life, Life::Ending(_)));
         let next = self.workers.iter().filter_map(|it| it.next_deadline(self.deadlines.hello)).min();
-        let next = next.map_or(LOOK, |it| it.saturating_duration_since(now));
-        let pause = most.min(next).min(if ending { LOOK_CLOSELY } else { LOOK });
+        let next = next.map_or(POLL, |it| it.saturating_duration_since(now));
+        let pause = most.min(next).min(if ending { LOOK_CLOSELY } else { POLL });
         match self.heard.recv_timeout(pause) {
             Ok(it) => self.hear(it),
             // The pool has a sender itself, so that the channel is never closed.

@@ -20,15 +20,15 @@ use super::ring::Ring;
 use crate::{protocol::MAX_LINE, worker::IN_POOL};
 
 /// Something heard from a process.
-pub(super) struct Heard {
+pub(super) struct ProcessMessage {
     /// Which worker, by its position in the pool.
     pub(super) worker: usize,
     /// Which of the processes that it had.
     pub(super) generation: u64,
-    pub(super) said: Said,
+    pub(super) said: StreamEvent,
 }
 
-pub(super) enum Said {
+pub(super) enum StreamEvent {
     Line(Vec<u8>),
     TooLong,
     /// It closed its standard output, after so much of a line.
@@ -90,7 +90,7 @@ impl Process {
         argv: &[String],
         worker: usize,
         generation: u64,
-        heard: &SyncSender<Heard>,
+        heard: &SyncSender<ProcessMessage>,
         starter: &Starter,
         stderr_cap: usize,
     ) -> io::Result<Process> {
@@ -125,7 +125,7 @@ impl Process {
             exited: None,
             reaped: None,
         };
-        spawn(move || write_jobs(stdin, &lines, &|| tell(&to, worker, generation, Said::Deaf)))?;
+        spawn(move || write_jobs(stdin, &lines, &|| tell(&to, worker, generation, StreamEvent::Deaf)))?;
         spawn(move || read_lines(stdout, &|it| tell(&said, worker, generation, it)))?;
         spawn(move || filled.fill(stderr))?;
         Ok(process)
@@ -197,8 +197,8 @@ pub(super) fn is_no_room(err: &io::Error) -> bool {
     Errno::from_io_error(err).is_some_and(|it| full.contains(&it))
 }
 
-fn tell(to: &SyncSender<Heard>, worker: usize, generation: u64, said: Said) -> bool {
-    to.send(Heard { worker, generation, said }).is_ok()
+fn tell(to: &SyncSender<ProcessMessage>, worker: usize, generation: u64, said: StreamEvent) -> bool {
+    to.send(ProcessMessage { worker, generation, said }).is_ok()
 }
 
 /// Passes jobs on until there are no more, or nobody reads them.
@@ -212,7 +212,7 @@ fn write_jobs(mut stdin: ChildStdin, lines: &Receiver<String>, deaf: &dyn Fn() -
 }
 
 /// Passes lines on until the end, or until nobody listens.
-fn read_lines(stdout: impl Read, said: &dyn Fn(Said) -> bool) {
+fn read_lines(stdout: impl Read, said: &dyn Fn(StreamEvent) -> bool) {
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
     loop {
         let mut line = Vec::new();
@@ -223,14 +223,14 @@ fn read_lines(stdout: impl Read, said: &dyn Fn(Said) -> bool) {
             line.pop();
         }
         if line.len() > MAX_LINE {
-            said(Said::TooLong);
+            said(StreamEvent::TooLong);
             return;
         }
         if read.is_err() || !complete {
-            said(Said::End(line));
+            said(StreamEvent::End(line));
             return;
         }
-        if !said(Said::Line(line)) {
+        if !said(StreamEvent::Line(line)) {
             return;
         }
     }

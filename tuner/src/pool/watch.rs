@@ -5,11 +5,11 @@ use std::{io, time::Instant};
 use codegen::device::MachineInfo;
 
 use super::{
-    LOOK, Pool, PoolEvent, Role,
-    fault::{Fault, with_last_words},
-    process::{Heard, Process, Said, is_no_room},
+    POLL, Pool, PoolEvent, Role,
+    fault::{WorkerFault, with_last_words},
+    process::{Process, ProcessMessage, StreamEvent, is_no_room},
     ring::excerpt,
-    worker_state::{Ending, Flight, Life, Number, PATIENCE},
+    worker_state::{AnswerKind, Ending, Flight, Life, MAX_FAILURES},
 };
 use crate::{
     log::{ErrorKind, Happening},
@@ -76,7 +76,7 @@ impl Pool {
 
     fn cannot_start(&mut self, at: usize, err: &io::Error) {
         self.workers[at].life = Life::Down;
-        let words = Fault::Start(err.to_string()).words();
+        let words = WorkerFault::Start(err.to_string()).words();
         self.failed(at, &words);
     }
 
@@ -111,31 +111,33 @@ impl Pool {
     }
 
     /// Takes in what a process said.
-    pub(super) fn hear(&mut self, heard: Heard) {
+    pub(super) fn hear(&mut self, heard: ProcessMessage) {
         let (at, now) = (heard.worker, Instant::now());
         let state = &mut self.workers[at];
         let Some(process) = state.process().filter(|it| it.generation == heard.generation) else { return };
         match heard.said {
-            Said::Line(line) => {
+            StreamEvent::Line(line) => {
                 if let Err(fault) = self.line(at, &line) {
                     self.workers[at].end(Some(fault), true, now);
                 }
             }
-            Said::TooLong => {
+            StreamEvent::TooLong => {
                 process.silent = true;
-                state.end(Some(Fault::TooLong), true, now);
+                state.end(Some(WorkerFault::TooLong), true, now);
             }
-            Said::Deaf => state.end(Some(Fault::Closed("input")), false, now),
-            Said::End(partial) => {
+            StreamEvent::Deaf => state.end(Some(WorkerFault::Closed("input")), false, now),
+            StreamEvent::End(partial) => {
                 process.silent = true;
                 let fault = if partial.is_empty() {
-                    Fault::Closed("output")
+                    WorkerFault::Closed("output")
                 } else {
-                    Fault::Partial(excerpt(&partial))
+                    WorkerFault::Partial(excerpt(&partial))
                 };
                 match &mut state.life {
                     // That a worker first stopped reading says less than the line that it did not finish.
-                    Life::Ending(it) if it.fault == Some(Fault::Closed("input")) => it.fault = Some(fault),
+                    Life::Ending(it) if it.fault == Some(WorkerFault::Closed("input")) => {
+                        it.fault = Some(fault);
+                    }
                     _ => state.end(Some(fault), false, now),
                 }
             }
@@ -143,41 +145,42 @@ impl Pool {
     }
 
     /// Takes in a line.
-    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), Fault> {
+    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), WorkerFault> {
         let state = &mut self.workers[at];
         if matches!(state.life, Life::Ending(_)) {
             return Ok(());
         }
         let message = serde_json::from_slice::<FromWorker>(line).map_err(|err| {
             let (line, why) = (excerpt(line), err.to_string());
-            Fault::Garbage { line, why }
+            WorkerFault::Garbage { line, why }
         })?;
         let starting = matches!(state.life, Life::Starting(..));
         match message {
             FromWorker::Hello(hello) if starting => self.hello(at, hello),
-            FromWorker::Hello(_) => Err(Fault::SecondHello),
-            FromWorker::Answer(_) if starting => Err(Fault::NoHello),
+            FromWorker::Hello(_) => Err(WorkerFault::SecondHello),
+            FromWorker::Answer(_) if starting => Err(WorkerFault::NoHello),
             FromWorker::Answer(answer) => self.answer(at, answer),
         }
     }
 
-    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), Fault> {
+    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), WorkerFault> {
         let Hello { proto, tool, capacity, machine, problem, warnings } = hello;
         if proto != PROTOCOL {
-            return Err(Fault::Version(proto));
+            return Err(WorkerFault::Version(proto));
         }
         if capacity == 0 {
-            return Err(Fault::NoCapacity);
+            return Err(WorkerFault::NoCapacity);
         }
         let name = self.workers[at].spec.name.clone();
         if self.workers[at].spec.role == Role::Measure {
-            let why =
-                || Fault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()));
+            let why = || {
+                WorkerFault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()))
+            };
             let machine = machine.ok_or_else(why)?;
             match &self.machine {
                 Some(ours) if !same_model(ours, &machine) => {
                     let (theirs, ours) = (model(&machine), model(ours));
-                    return Err(Fault::OtherMachine { theirs, ours });
+                    return Err(WorkerFault::OtherMachine { theirs, ours });
                 }
                 Some(_) => {}
                 None => self.machine = Some(machine),
@@ -198,27 +201,27 @@ impl Pool {
         Ok(())
     }
 
-    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Fault> {
+    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), WorkerFault> {
         let Answer { id, ms, outcome } = answer;
         let state = &mut self.workers[at];
         let worker = state.spec.name.clone();
         let flight = match state.number(id) {
-            Number::Due(flight) => flight,
-            Number::Again => {
+            AnswerKind::Due(flight) => flight,
+            AnswerKind::Again => {
                 self.happened(Happening::StrayAnswer, format!("{worker}: job {id} is answered again"));
                 return Ok(());
             }
-            Number::Flood => return Err(Fault::Flood),
-            Number::Strange => return Err(Fault::WrongNumber(id)),
+            AnswerKind::Flood => return Err(WorkerFault::Flood),
+            AnswerKind::Strange => return Err(WorkerFault::WrongNumber(id)),
         };
         if outcome.as_ref().is_ok_and(|it| !flight.mode.fits(it)) {
             state.flights.insert(id, flight);
-            return Err(Fault::WrongOutcome);
+            return Err(WorkerFault::WrongOutcome);
         }
         match &outcome {
             // An error that costs the process is no failure of the worker, unless its device is gone altogether.
             Err(err) if err.sticky && err.kind == ErrorKind::DeviceLost => {
-                state.end(Some(Fault::DeviceLost), true, Instant::now());
+                state.end(Some(WorkerFault::DeviceLost), true, Instant::now());
             }
             Err(err) if err.sticky => {
                 state.end(None, true, Instant::now());
@@ -233,7 +236,7 @@ impl Pool {
 
     /// Ends what is late, and looks after what has ended.
     pub(super) fn watch(&mut self, now: Instant) {
-        let look = now.saturating_duration_since(self.looked) >= LOOK;
+        let look = now.saturating_duration_since(self.looked) >= POLL;
         if look {
             self.looked = now;
         }
@@ -244,8 +247,8 @@ impl Pool {
             }
             if let (true, Life::Starting(process, _) | Life::Ready(process)) = (look, &mut state.life) {
                 // A child of it may hold its output open, so that no end of it is heard.
-                if process.exited(now).is_some_and(|it| it >= LOOK) {
-                    state.end(Some(Fault::Closed("output")), false, now);
+                if process.exited(now).is_some_and(|it| it >= POLL) {
+                    state.end(Some(WorkerFault::Closed("output")), false, now);
                 }
             }
             if let Life::Ending(_) = state.life {
@@ -265,21 +268,21 @@ impl Pool {
                 ending.killed = true;
             }
             if waited >= self.deadlines.grace + self.deadlines.kill {
-                ending.fault = Some(Fault::Immortal);
-                state.failures = PATIENCE;
+                ending.fault = Some(WorkerFault::Immortal);
+                state.failures = MAX_FAILURES;
                 self.conclude(at, now);
             }
             return;
         };
         // A moment for its last words; a child of it may hold its standard error open for ever.
         let said_all = ending.process.stderr.is_done() && ending.process.silent;
-        if !said_all && gone < LOOK / 2 {
+        if !said_all && gone < POLL / 2 {
             return;
         }
         if let (Ok(status), false) = (ending.process.reap(), ending.killed)
-            && let Some(Fault::Closed(_)) = ending.fault
+            && let Some(WorkerFault::Closed(_)) = ending.fault
         {
-            ending.fault = Some(Fault::Ended(status));
+            ending.fault = Some(WorkerFault::Ended(status));
         }
         self.conclude(at, now);
     }
@@ -294,9 +297,9 @@ impl Pool {
         for (id, flight) in std::mem::take(&mut state.flights) {
             let in_time = now < flight.sent + flight.deadline;
             let fault = match &fault {
-                Some(Fault::Hang { .. }) if in_time => &Fault::Neighbour,
+                Some(WorkerFault::Hang { .. }) if in_time => &WorkerFault::Neighbour,
                 Some(fault) => fault,
-                None => &Fault::Neighbour,
+                None => &WorkerFault::Neighbour,
             };
             let error = fault.error(&worker, flight.mode, &last_words);
             let ms = now.saturating_duration_since(flight.sent).as_secs_f64() * 1e3;
@@ -319,10 +322,13 @@ impl Pool {
         let name = &state.spec.name;
         state.failures += 1;
         state.last_fault = Some(format!("`{name}` {words}"));
-        let what =
-            if state.failures < PATIENCE { Happening::WorkerReplaced } else { Happening::WorkerQuarantined };
-        let detail = format!("{name}: it {words} (failure {} of {PATIENCE} in a row)", state.failures);
-        if state.failures >= PATIENCE {
+        let what = if state.failures < MAX_FAILURES {
+            Happening::WorkerReplaced
+        } else {
+            Happening::WorkerQuarantined
+        };
+        let detail = format!("{name}: it {words} (failure {} of {MAX_FAILURES} in a row)", state.failures);
+        if state.failures >= MAX_FAILURES {
             state.life = Life::Out;
         }
         let role = state.spec.role;

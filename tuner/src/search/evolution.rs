@@ -74,7 +74,7 @@ pub struct Evolution {
     breeding: Breeding,
     rng: ChaCha8Rng,
     random: Random,
-    made: Vec<Made>,
+    made: Vec<Proposed>,
     at: HashMap<u128, usize>,
     /// Where in `made` each batch begins. The first has the adopted points too.
     batches: Vec<usize>,
@@ -84,7 +84,7 @@ pub struct Evolution {
 }
 
 /// A point that was proposed.
-struct Made {
+struct Proposed {
     index: u128,
     digits: Vec<usize>,
     evaluation: Option<Evaluation>,
@@ -133,7 +133,7 @@ impl Evolution {
             return false;
         }
         self.at.insert(index, self.made.len());
-        self.made.push(Made { index, digits: self.points.digits(index), evaluation: None });
+        self.made.push(Proposed { index, digits: self.points.digits(index), evaluation: None });
         true
     }
 
@@ -245,9 +245,9 @@ impl Evolution {
 }
 
 impl Stock {
-    fn of(known: &[Made], breeding: &Breeding) -> Stock {
+    fn of(known: &[Proposed], breeding: &Breeding) -> Stock {
         let results = || known.iter().filter_map(|it| Some((it, it.evaluation?)));
-        let mut good: Vec<(f64, u64, &Made)> =
+        let mut good: Vec<(f64, u64, &Proposed)> =
             results().filter_map(|(made, it)| Some((it.seconds?, it.n?, made))).collect();
         // The order of proposals decides between equals, for the sort is stable.
         good.sort_by(|a, b| a.0.total_cmp(&b.0));

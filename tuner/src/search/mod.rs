@@ -39,7 +39,7 @@ use crate::{
 pub const EVOLUTION: &str = "evolution";
 
 /// How many points the roofline rule looks at, and how many of them an evolution starts from.
-const LOOK: usize = 512;
+const SAMPLED_POINTS: usize = 512;
 const SEEDS: usize = 8;
 
 /// What chooses the points to try.
@@ -114,7 +114,7 @@ pub fn strategy(head: &Run, problem: &Problem, space: &Space) -> Box<dyn Strateg
     if head.strategy.name != EVOLUTION {
         return Box::new(Random::new(&points, head.seed));
     }
-    let look = Look { points: LOOK, take: SEEDS, seed: head.seed, limits: Limits::default() };
+    let look = Look { points: SAMPLED_POINTS, take: SEEDS, seed: head.seed, limits: Limits::default() };
     let gpu = Gpu::of(&head.machine);
     let picks = gpu.map(|gpu| picks(problem, space, &gpu, &look)).unwrap_or_default();
     let evolution = Evolution::new(Arc::new(points), head.seed, Breeding::default());

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
-use super::{Part, Stopped, Summary, TuneError, TuneEvent, Tuning, stopped::Halt};
+use super::{Phase, Stopped, Summary, TuneError, TuneEvent, Tuning, stopped::Halt};
 use crate::{
     log::{ErrorKind, Happening, Stage, TrialError},
     pool::{Pool, PoolEvent, Role},
@@ -53,12 +53,12 @@ pub(crate) fn ask<E>(
 
 impl Tuning<'_> {
     /// As [`ask`], and writes what happens to the log and the progress line. If the user wants the run to end, it stops in this
-    /// part of it.
+    /// phase of it.
     pub(super) fn ask(
         &mut self,
         role: Role,
         tasks: Vec<(Task, Duration)>,
-        (part, what): (Part, &str),
+        (phase, what): (Phase, &str),
         summary: &Summary,
     ) -> Result<Vec<Answered>, Halt> {
         // The pool is lent out, so what happens is kept until it is back.
@@ -73,7 +73,7 @@ impl Tuning<'_> {
         for (what, detail) in happened {
             self.happened(what, detail, summary)?;
         }
-        answers.ok_or(Halt::Stopped(Stopped::User(part)))
+        answers.ok_or(Halt::Stopped(Stopped::User(phase)))
     }
 }
 

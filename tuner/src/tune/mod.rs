@@ -29,7 +29,7 @@ use crate::{
 };
 
 pub(crate) use ask::ask;
-pub use stopped::{Part, Stopped};
+pub use stopped::{Phase, Stopped};
 pub use summary::{Best, Rejected, Summary};
 
 /// All that a run needs.

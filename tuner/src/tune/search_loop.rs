@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Ended, Exhausted, Part, Stopped, Summary, TuneError, TuneEvent, Tuning,
+    Ended, Exhausted, Phase, Stopped, Summary, TuneError, TuneEvent, Tuning,
     candidate_source::{Candidate, CandidateSource, NextCandidate},
     compiled::{Compiled, measurement},
     history::History,
@@ -139,7 +139,7 @@ impl Tuning<'_> {
 
     /// How long a measurement may take before its worker is killed: what it needs to draw inputs and evaluate the
     /// reference, and what the candidate needs if it is just bearable.
-    pub(super) fn patience(&self, call: f64, calls: f64) -> Duration {
+    pub(super) fn measure_timeout(&self, call: f64, calls: f64) -> Duration {
         let set_up = 15.0 + self.problem.case.work.bytes / 50e6;
         Duration::from_secs_f64((set_up + call * calls).min(3600.0))
     }
@@ -182,7 +182,7 @@ impl SearchLoop<'_, '_> {
             return;
         }
         if self.tuning.stop.load(Ordering::Relaxed) {
-            self.stopped = Some(Stopped::User(Part::Search));
+            self.stopped = Some(Stopped::User(Phase::Search));
         } else if self.tuning.plan.seconds.is_some_and(|it| self.began.elapsed().as_secs_f64() >= it) {
             // What is under way comes to its end, so that the numbers of trials have no gaps.
             self.exhausted.get_or_insert(Exhausted::Time);
@@ -233,8 +233,8 @@ impl SearchLoop<'_, '_> {
             let deadline = best.map_or(60.0, |it| (50.0 * it).clamp(2.0, 60.0));
             let how = Screen { best, deadline, threads: self.tuning.plan.threads };
             let task = Task::Screen { problem: self.text.clone(), program: compiled.program.clone(), how };
-            let patience = self.tuning.patience(deadline, 4.0);
-            let job = self.tuning.pool.submit(Role::Measure, task, patience);
+            let timeout = self.tuning.measure_timeout(deadline, 4.0);
+            let job = self.tuning.pool.submit(Role::Measure, task, timeout);
             self.measuring.insert(job, compiled);
         }
     }

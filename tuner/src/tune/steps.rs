@@ -7,7 +7,7 @@ use codegen::device::Launch;
 use schedule::Step;
 
 use super::{
-    Part, Summary, Tuning,
+    Phase, Summary, Tuning,
     candidate_source::{Candidate, checked},
     compiled::{Compiled, measurement, stray},
     finals::too_slow,
@@ -112,8 +112,8 @@ impl Tuning<'_> {
         };
         let how = Screen { best: None, deadline: CALL, threads: self.plan.threads };
         let task = Task::Screen { problem: text.clone(), program, how };
-        let patience = self.patience(CALL, 4.0);
-        let (outcome, _) = self.ask_one(Role::Measure, task, patience, &what, summary)?;
+        let timeout = self.measure_timeout(CALL, 4.0);
+        let (outcome, _) = self.ask_one(Role::Measure, task, timeout, &what, summary)?;
         Ok(outcome.and_then(measurement))
     }
 
@@ -125,7 +125,7 @@ impl Tuning<'_> {
         what: &str,
         summary: &Summary,
     ) -> Result<super::ask::Answered, Halt> {
-        let mut answers = self.ask(role, vec![(task, deadline)], (Part::Steps, what), summary)?;
+        let mut answers = self.ask(role, vec![(task, deadline)], (Phase::Steps, what), summary)?;
         Ok(answers.pop().unwrap_or_else(|| (Err(stray(Stage::Run)), 0.0)))
     }
 

@@ -10,5 +10,5 @@ mod process;
 mod serve;
 
 pub use device_handler::{Device, DeviceHandler};
-pub use process::{IN_POOL, Limits, claim_output, leave, prepare};
+pub use process::{IN_POOL, WorkerLimits, claim_output, leave, prepare};
 pub use serve::{JobHandler, ServeError, serve};

@@ -51,7 +51,7 @@ pub enum ServeError {
 
 /// The number in a line whose task is of no known kind.
 #[derive(Deserialize)]
-struct Number {
+struct JobNumber {
     id: u64,
 }
 
@@ -144,8 +144,8 @@ fn line_of(number: usize, line: &[u8]) -> InputLine {
         Ok(job) => return InputLine::Job(Box::new(job)),
         Err(err) => err.to_string(),
     };
-    match serde_json::from_slice::<Number>(line) {
-        Ok(Number { id }) => InputLine::NotUnderstood(id, err),
+    match serde_json::from_slice::<JobNumber>(line) {
+        Ok(JobNumber { id }) => InputLine::NotUnderstood(id, err),
         Err(_) => InputLine::Invalid(ServeError::NoJob { line: number, why: err }),
     }
 }

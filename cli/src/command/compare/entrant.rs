@@ -86,20 +86,20 @@ impl Entrant {
     ) -> Result<Entrant, Diagnostic> {
         let (path, number) = split(word);
         match (kind(&path)?, number) {
-            (Kind::Script, None) => script(word, &path, params, dims),
-            (Kind::Script, Some(_)) => {
+            (FileKind::Script, None) => script(word, &path, params, dims),
+            (FileKind::Script, Some(_)) => {
                 let title = format!("{}: a script has no numbers", path.display());
                 Err(Diagnostic::usage(UsageError::NoRun, title)
                     .help("numbers are of lines in logs of `run`, and of trials".to_owned()))
             }
-            (Kind::Records, number) => record(&path, number, dims),
-            (Kind::Tuning, number) => trial(&path, number),
+            (FileKind::Records, number) => record(&path, number, dims),
+            (FileKind::Tuning, number) => trial(&path, number),
         }
     }
 }
 
 /// The sorts of files.
-enum Kind {
+enum FileKind {
     Script,
     Records,
     Tuning,
@@ -116,21 +116,21 @@ fn split(word: &str) -> (PathBuf, Option<u64>) {
 }
 
 /// A log of trials says in every line what sort it is, and a log of records never does.
-fn kind(path: &Path) -> Result<Kind, Diagnostic> {
+fn kind(path: &Path) -> Result<FileKind, Diagnostic> {
     let io = |err: &std::io::Error| Diagnostic::io(path, err);
     if fs::metadata(path).map_err(|err| io(&err))?.is_dir() {
-        return Ok(Kind::Tuning);
+        return Ok(FileKind::Tuning);
     }
     match path.extension().and_then(|it| it.to_str()) {
         Some("jsonl") => {}
-        Some("gz" | "twlog") => return Ok(Kind::Tuning),
-        Some(_) | None => return Ok(Kind::Script),
+        Some("gz" | "twlog") => return Ok(FileKind::Tuning),
+        Some(_) | None => return Ok(FileKind::Script),
     }
     let mut first = vec![];
     let file = tuner::regular::open(path).map_err(|err| io(&err))?;
     BufReader::new(file.take(64)).read_until(b'\n', &mut first).map_err(|err| io(&err))?;
     let tuning = first.starts_with(b"{\"k\":");
-    Ok(if tuning { Kind::Tuning } else { Kind::Records })
+    Ok(if tuning { FileKind::Tuning } else { FileKind::Records })
 }
 
 fn script(

@@ -42,7 +42,7 @@ pub(super) struct ThisHost {
 }
 
 /// How long a program may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most bytes of a file that are looked at.
 const MAX_FILE_BYTES: u64 = 1 << 16;
@@ -59,7 +59,7 @@ impl ThisHost {
     fn ask(&self, probe: Probe) -> Probed {
         let word = probe.word();
         let arguments = ["doctor", "--probe", &word].map(OsStr::new);
-        let limit = probe.patience();
+        let limit = probe.timeout();
         match once(self.exe.as_os_str(), &arguments, limit) {
             Ok(it) => match serde_json::from_str::<Answer>(it.stdout.trim()) {
                 Ok(Answer::Found(facts)) => Probed::Found(facts),
@@ -85,7 +85,7 @@ impl HostEnvironment for ThisHost {
     fn run(&self, argv: &[&str]) -> Result<Once, OnceError> {
         let (program, arguments) = argv.split_first().unwrap_or((&"", &[]));
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-        once(OsStr::new(program), &arguments, PATIENCE)
+        once(OsStr::new(program), &arguments, PROGRAM_TIMEOUT)
     }
 
     fn read(&self, path: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use schedule::{
 };
 use serde::Deserialize;
 
-use super::measure::What;
+use super::measure::Metric;
 use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// An exercise: a schedule with a hole, and what the hole is for.
@@ -41,7 +41,7 @@ pub(super) struct Lesson {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename = "goal")]
 pub(super) struct Goal {
-    pub(super) what: What,
+    pub(super) what: Metric,
     #[serde(default)]
     pub(super) at_most: Option<f64>,
     #[serde(default)]

@@ -33,11 +33,11 @@ pub(super) struct ExerciseFolder {
 struct Progress {
     format_version: u32,
     #[serde(default)]
-    exercises: BTreeMap<String, Entry>,
+    exercises: BTreeMap<String, ExerciseProgress>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-struct Entry {
+struct ExerciseProgress {
     /// Of the checked text, the goals and the version of this program.
     #[serde(default)]
     sha256: String,
@@ -50,7 +50,7 @@ struct Entry {
 
 /// Only what all versions of the file have.
 #[derive(Deserialize)]
-struct Head {
+struct VersionHead {
     format_version: u32,
 }
 
@@ -116,7 +116,7 @@ impl ExerciseFolder {
         solved: bool,
     ) -> Result<(), Diagnostic> {
         let entry = self.progress.exercises.entry(exercise.name.clone()).or_default();
-        let new = Entry { sha256: digest(exercise, text), solved, hints: entry.hints };
+        let new = ExerciseProgress { sha256: digest(exercise, text), solved, hints: entry.hints };
         if *entry == new {
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl ExerciseFolder {
 fn progress(path: &Path) -> Result<Progress, Diagnostic> {
     let text = read(path)?;
     let empty = Progress { format_version: VERSION, exercises: BTreeMap::new() };
-    match serde_json::from_str::<Head>(&text) {
+    match serde_json::from_str::<VersionHead>(&text) {
         Ok(it) if it.format_version > VERSION => {
             let title = format!(
                 "{} is of format {}, and this program knows formats up to {VERSION}",

@@ -5,7 +5,7 @@ use std::{path::Path, thread};
 
 use super::{course::Exercise, learner::Learner};
 use crate::{
-    command::watch::{EVERY, Files},
+    command::watch::{Files, POLL},
     diagnostic::Diagnostic,
     term::{keys::Keys, shell::Shell, wrap::wrapped},
 };
@@ -43,7 +43,7 @@ pub(super) fn poll(keys: Option<&Keys>, path: &Path, text: &str) -> Result<Heard
                 Some(_) | None => {}
             }
         }
-        thread::sleep(EVERY);
+        thread::sleep(POLL);
     }
 }
 

@@ -5,7 +5,7 @@ use tuner::{Regime, log::Run};
 use super::{
     figure::Figure,
     plot::{Anchor, LabelPosition, Scale, Svg, Taken, bottom_axis, left_axis},
-    progress::told,
+    progress::dot_title,
     view::View,
     words::{bytes, gflops, percent},
 };
@@ -112,7 +112,7 @@ fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) 
         write(svg, taken, "halo library-word", &word, beside(at, height, !is_right));
     }
     let Some(best) = best else { return };
-    let title = view.winner().map_or("the winner".to_owned(), |it| told(it, best.gflops));
+    let title = view.winner().map_or("the winner".to_owned(), |it| dot_title(it, best.gflops));
     let height = y.clamped(best.gflops);
     svg.circle((at, height), 5.0, "best", &title);
     let part = view.roof().map(|it| format!(", {} of the roofline", percent(best.gflops / it.0)));

@@ -58,13 +58,13 @@ pub(crate) struct Tutorial {
 }
 
 /// All rungs at one size, built.
-struct Made {
+struct BuiltRungs {
     plans: Vec<Plan>,
     built: Vec<Built>,
 }
 
 /// The rungs that are looked at.
-struct Part {
+struct RungRange {
     ladder: Ladder,
     /// The place on the whole ladder of the first of them, from 1.
     first: usize,
@@ -108,7 +108,7 @@ impl Tutorial {
     }
 
     /// The rungs that the flags choose.
-    fn part(&self, mut ladder: Ladder) -> Result<Part, Diagnostic> {
+    fn part(&self, mut ladder: Ladder) -> Result<RungRange, Diagnostic> {
         let last = match self.step.as_ref().or(self.until.as_ref()) {
             Some(word) => ladder.position(word)?,
             None => ladder.rungs.len() - 1,
@@ -120,7 +120,7 @@ impl Tutorial {
             (false, false) => 0,
         };
         ladder.rungs.drain(..first);
-        Ok(Part { ladder, first: first + 1, only_last: self.step.is_some() })
+        Ok(RungRange { ladder, first: first + 1, only_last: self.step.is_some() })
     }
 
     fn detail(&self) -> Detail {
@@ -130,7 +130,7 @@ impl Tutorial {
     /// Measures the rungs on a machine.
     fn measured(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         target: &Target,
         machine: &mut dyn Machine,
@@ -165,7 +165,7 @@ impl Tutorial {
     /// nothing.
     fn measure_size(
         &self,
-        part: &Part,
+        part: &RungRange,
         size: Option<&Size>,
         target: &Target,
         machine: &mut dyn Machine,
@@ -174,7 +174,7 @@ impl Tutorial {
     ) -> Result<Vec<Record>, Diagnostic> {
         let info = machine.info().clone();
         let ladder = &part.ladder;
-        let Made { plans, built } = build_all(ladder, size, shell, &mut |plan| {
+        let BuiltRungs { plans, built } = build_all(ladder, size, shell, &mut |plan| {
             build(plan.schedule(target, None)?.func(), target, &plan.dims)
         })?;
         let case = case(&plans[0], self.measure.seed, *target == Target::Cpu)?;
@@ -218,7 +218,7 @@ impl Tutorial {
     /// What each step of the last rung is worth.
     fn ablate(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         target: &Target,
         machine: &mut dyn Machine,
@@ -247,7 +247,7 @@ impl Tutorial {
     /// Shows the rungs without measuring: what changes, what each needs, and what the virtual GPU counts.
     fn on_virtual_gpu(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         arch: Option<&Arch>,
         shell: &mut Shell<'_>,
@@ -269,7 +269,7 @@ impl Tutorial {
             sizes = &small;
         }
         for size in sizes {
-            let Made { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
+            let BuiltRungs { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
                 sketch(plan.schedule(&target, None)?.func(), &target, &plan.dims)
             })?;
             shell.done();
@@ -352,14 +352,14 @@ fn build_all(
     size: Option<&Size>,
     shell: &mut Shell<'_>,
     make: &mut dyn FnMut(&Plan) -> Result<Built, Diagnostic>,
-) -> Result<Made, Diagnostic> {
+) -> Result<BuiltRungs, Diagnostic> {
     let plans = plans(ladder, size)?;
     let mut built = vec![];
     for (plan, rung) in plans.iter().zip(&ladder.rungs) {
         shell.progress(&format!("compiling {}", rung.title()));
         built.push(make(plan)?);
     }
-    Ok(Made { plans, built })
+    Ok(BuiltRungs { plans, built })
 }
 
 /// The sizes that a script gives, in one word.

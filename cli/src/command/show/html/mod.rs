@@ -59,7 +59,7 @@ pub(super) fn write(
     let scheduled = plan.walk(target, until, &mut |step, session| steps.step(step, session));
     let count = steps.sections.len();
     let touched = steps.history.touched();
-    let (last, refusal) = match scheduled.and_then(|it| result::told(plan, it.func(), target, touched)) {
+    let (last, refusal) = match scheduled.and_then(|it| result::ending(plan, it.func(), target, touched)) {
         Ok(it) => (it, None),
         Err(err) => (Ending { sections: refused(plan, count, &err), lines: vec![] }, Some(err)),
     };
