@@ -9,7 +9,7 @@ use std::{
 };
 
 use tilewright::{Diagnostic, Plan, TuneOptions, Tuner};
-use tuner::tune::Seen;
+use tuner::tune::TuneEvent;
 
 const SPACE: &str = r#"
 schedule(
@@ -36,7 +36,7 @@ fn main() -> Result<(), Diagnostic> {
     options.plan.finalists = 3;
     let tuner = Tuner::start(&plan, &options)?;
     let ended = tuner.run(&AtomicBool::new(false), &mut |it| {
-        if let Seen::Entry(_, summary) = it {
+        if let TuneEvent::Entry(_, summary) = it {
             eprintln!("{} trials", summary.trials);
         }
     })?;

@@ -10,7 +10,7 @@ use ir::{Arch, Func, Module, Name, Target};
 
 use crate::{
     diagnostic::Diagnostic,
-    guard::{Watched, What, within},
+    guard::{Activity, Watched, within},
     term::shell::Shell,
 };
 
@@ -129,12 +129,12 @@ fn machine_code(
     name: &Name,
     target: &Target,
 ) -> Result<(Vec<u8>, Vec<Resources>), DeviceError> {
-    within(What::Compiler, || tuner::build::machine_code(source, name, target))
+    within(Activity::Compiler, || tuner::build::machine_code(source, name, target))
 }
 
 /// Compiles CUDA C++.
 pub(crate) fn compile_cuda(source: &str, func: &Func, arch: &Arch) -> Result<nvrtc::Compiled, Diagnostic> {
-    Ok(within(What::Compiler, || nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[]))?)
+    Ok(within(Activity::Compiler, || nvrtc::compile(source, &format!("{}.cu", func.name), arch, &[]))?)
 }
 
 /// Opens the machine that a target stands for.

@@ -23,7 +23,7 @@ use tuner::{
     tune::TuneError,
 };
 
-use crate::trouble::Trouble;
+use crate::usage_error::UsageError;
 
 /// The codes of all refusals, in order. `tilewright explain` has a page for each.
 pub fn codes() -> BTreeSet<Code> {
@@ -53,7 +53,7 @@ pub fn codes() -> BTreeSet<Code> {
         PoolError::CODES,
         HeadError::CODES,
         ExportError::CODES,
-        Trouble::CODES,
+        UsageError::CODES,
     ];
     tables.into_iter().flatten().copied().collect()
 }

@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tuner::{
     pool::{Left, guarded, status_words},
-    worker::{Limits, leave, prepare},
+    worker::{WorkerLimits, leave, prepare},
 };
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Says to a process that it is the one that does the work, and which folder it shares with the other; empty for none.
 const GUARDED: &str = "TILEWRIGHT_GUARDED";
@@ -32,7 +32,7 @@ const GUARDED: &str = "TILEWRIGHT_GUARDED";
 pub(crate) const DEADLINE: Duration = Duration::from_mins(5);
 
 /// How often the deadline is looked at: seldom enough to disturb no measurement.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_millis(250);
 
 const KILL: i32 = 9;
 
@@ -57,12 +57,12 @@ struct Watch {
 struct State {
     deadline: Duration,
     /// What has to end, and when it is too late.
-    until: Option<(What, Instant)>,
+    until: Option<(Activity, Instant)>,
 }
 
-/// What has a deadline.
+/// An activity that has a deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum Activity {
     /// A compiler.
     Compiler,
     /// A call of a program, or a burst of them.
@@ -72,7 +72,7 @@ pub(crate) enum What {
 /// What took too long.
 #[derive(Debug, Serialize, Deserialize)]
 struct Late {
-    what: What,
+    what: Activity,
     seconds: f64,
 }
 
@@ -136,18 +136,18 @@ pub(crate) fn crashed(status: ExitStatus, doing: Option<&str>) -> Diagnostic {
         Some(KILL) => "smaller sizes take less memory",
         _ => "`run SCRIPT --target vgpu` looks for what a kernel does that it must not",
     };
-    Diagnostic::failed(Trouble::Crash, title).help(help.to_owned())
+    Diagnostic::failed(UsageError::Crash, title).help(help.to_owned())
 }
 
 /// The error of what did not end in time.
-pub(crate) fn too_late(what: What, seconds: f64, doing: Option<&str>) -> Diagnostic {
+pub(crate) fn too_late(what: Activity, seconds: f64, doing: Option<&str>) -> Diagnostic {
     let (late, other) = match what {
-        What::Compiler => {
+        Activity::Compiler => {
             let title = format!("the compiler did not end within {seconds} s{}", at(doing));
             let other = "a program with fewer loops written out compiles faster";
-            (Diagnostic::failed(Trouble::Compiler, title), other)
+            (Diagnostic::failed(UsageError::Compiler, title), other)
         }
-        What::Call => {
+        Activity::Call => {
             let hang = DeviceError::Hang { what: "a call of the program".to_owned(), seconds };
             (Diagnostic::failed(&hang, format!("{hang}{}", at(doing))), "smaller sizes take less time")
         }
@@ -157,12 +157,12 @@ pub(crate) fn too_late(what: What, seconds: f64, doing: Option<&str>) -> Diagnos
 
 /// Makes this process the one that works.
 fn begin_watch(folder: Option<PathBuf>) {
-    prepare(Limits::Measure);
+    prepare(WorkerLimits::Measure);
     let state = Mutex::new(State { deadline: DEADLINE, until: None });
     if WATCH.set(Watch { folder, state }).is_ok() {
         thread::spawn(|| {
             loop {
-                thread::sleep(LOOK);
+                thread::sleep(POLL);
                 if let Some(watch) = WATCH.get() {
                     watch.look();
                 }
@@ -184,7 +184,7 @@ impl Watch {
         leave();
     }
 
-    fn set(&self, what: Option<What>) {
+    fn set(&self, what: Option<Activity>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.until = what.and_then(|it| Some((it, Instant::now().checked_add(state.deadline)?)));
     }
@@ -208,7 +208,7 @@ pub(crate) fn doing(text: &str) -> bool {
 }
 
 /// Does something that has to end in time.
-pub(crate) fn within<T>(what: What, work: impl FnOnce() -> T) -> T {
+pub(crate) fn within<T>(what: Activity, work: impl FnOnce() -> T) -> T {
     let Some(watch) = WATCH.get() else { return work() };
     watch.set(Some(what));
     let out = work();
@@ -222,7 +222,7 @@ pub(crate) struct Watched(pub(crate) Box<dyn Machine>);
 impl Machine for Watched {
     /// The first call may compile a small program to measure the machine with.
     fn info(&self) -> &MachineInfo {
-        within(What::Compiler, || self.0.info())
+        within(Activity::Compiler, || self.0.info())
     }
 
     fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError> {
@@ -250,7 +250,7 @@ impl Machine for Watched {
     }
 
     fn run(&mut self, program: ProgramId, buffers: &[BufferId], calls: u32) -> Result<f64, DeviceError> {
-        within(What::Call, || self.0.run(program, buffers, calls))
+        within(Activity::Call, || self.0.run(program, buffers, calls))
     }
 
     fn flush_cache(&mut self) -> Result<(), DeviceError> {

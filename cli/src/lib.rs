@@ -34,23 +34,23 @@
 //!
 //! A program that tunes starts itself again as a worker: its `main` begins with [`serve_if_worker`].
 
+mod blame;
 mod build;
 mod clock;
 mod codes;
 pub mod command;
-mod culprit;
 mod diagnostic;
+mod error_cascade;
 mod guard;
 mod measuring;
 mod new_file;
 mod plan;
-mod refusals;
 mod scheduling;
 mod source;
 mod term;
 mod text_file;
-mod trouble;
 mod tuning;
+mod usage_error;
 
 pub use build::{Built, build};
 pub use codegen;
@@ -61,8 +61,8 @@ pub use measuring::{Run, RunOptions, run};
 pub use plan::Plan;
 pub use schedule;
 pub use scheduling::Schedule;
-pub use trouble::Trouble;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};
+pub use usage_error::UsageError;
 
 pub use command::{export::export, serve_if_worker};

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Writes a file. Where there is one already, that is refused unless it is forced.
 pub(crate) fn write(out: &Path, bytes: &[u8], force: bool) -> Result<(), Diagnostic> {
@@ -18,7 +18,7 @@ pub(crate) fn write(out: &Path, bytes: &[u8], force: bool) -> Result<(), Diagnos
 
 /// The refusal to write where something is that may not be made again.
 pub(crate) fn taken(out: &Path, why: &str) -> Diagnostic {
-    Diagnostic::usage(Trouble::Target, format!("{}: {why}", out.display()))
+    Diagnostic::usage(UsageError::Target, format!("{}: {why}", out.display()))
         .help("name another file, or say --force".to_owned())
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn replace(out: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
 fn beside(out: &Path) -> Result<PathBuf, Diagnostic> {
     let Some(name) = out.file_name() else {
         return Err(Diagnostic::usage(
-            Trouble::Target,
+            UsageError::Target,
             format!("{}: this is no name of a file", out.display()),
         ));
     };

@@ -20,9 +20,9 @@ use tuner::Space;
 pub(crate) use crate::source::place;
 use crate::{
     diagnostic::Diagnostic,
-    refusals::Doubts,
+    error_cascade::ErrorCascade,
     source::{Source, find_workload},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// A script, read, with its workload at the wanted sizes.
@@ -153,7 +153,7 @@ impl Plan {
         self.walk(target, until, &mut |_, _| ())
     }
 
-    /// The same, with a look at each step after it was applied. What was seen before a refusal is legal.
+    /// The same, and calls `seen` with each step after it was applied, up to the first refusal.
     pub(crate) fn walk(
         &self,
         target: &Target,
@@ -161,15 +161,16 @@ impl Plan {
         seen: &mut dyn FnMut(&Step, &Session),
     ) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
-        let (mut doubts, mut reports) = (Doubts::default(), vec![]);
+        let (mut cascade, mut reports) = (ErrorCascade::default(), vec![]);
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
             let err = session.apply(step).err();
             if err.is_none() && reports.is_empty() {
                 seen(step, &session);
                 continue;
             }
-            let is_told = doubts.judge(step, session.func(), err.as_ref());
-            reports.extend(err.filter(|_| is_told).map(|it| self.refused(span, step, session.func(), &it)));
+            let is_reported = cascade.record(step, session.func(), err.as_ref());
+            reports
+                .extend(err.filter(|_| is_reported).map(|it| self.refused(span, step, session.func(), &it)));
         }
         match Diagnostic::all(reports) {
             Some(report) => Err(report),
@@ -216,7 +217,7 @@ fn param_words((name, value): (&String, &Param)) -> String {
 /// A symbolic dimension that nobody gave a value.
 pub(crate) fn no_value(dim: &Name) -> Diagnostic {
     let title = format!("the symbolic dimension `{dim}` has no value");
-    Diagnostic::usage(Trouble::Dimension, title).help(format!("give one: `--dim {dim}=512`"))
+    Diagnostic::usage(UsageError::Dimension, title).help(format!("give one: `--dim {dim}=512`"))
 }
 
 /// A value for a dimension that is not there; `known` are those that may have been meant.
@@ -231,7 +232,7 @@ fn unknown_dim(dim: &Name, known: &[&Name]) -> Diagnostic {
         }
     };
     let title = format!("the workload has no symbolic dimension `{dim}`");
-    Diagnostic::usage(Trouble::Dimension, title).help(help)
+    Diagnostic::usage(UsageError::Dimension, title).help(help)
 }
 
 /// What the user gave for parameters of the workload, with those of the script, and what for knobs.
@@ -252,7 +253,7 @@ fn split_given(
         };
         let wrong = || {
             let title = format!("the knob `{name}` is a whole number or a tile such as 8x4x2, not {value}");
-            Diagnostic::usage(Trouble::KnobValue, title)
+            Diagnostic::usage(UsageError::KnobValue, title)
         };
         decisions.insert(Name::new(name.as_str()), choice.ok_or_else(wrong)?);
     }

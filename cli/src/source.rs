@@ -12,7 +12,7 @@ use schedule::{
     workload::{self, Param},
 };
 
-use crate::{diagnostic::Diagnostic, text_file, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, text_file, usage_error::UsageError};
 
 /// A script and the file of its workload, to tell where an error stands.
 pub(crate) struct Source<'a> {
@@ -86,7 +86,7 @@ impl Source<'_> {
         if let Some(name) = self.script.params.value.keys().next() {
             let span = param_place(self.text, self.script, name);
             return Err(Diagnostic::failed(
-                Trouble::TextParams,
+                UsageError::TextParams,
                 "a program in the text form has no parameters",
             )
             .at(self.path, self.text, span));
@@ -145,7 +145,7 @@ pub(crate) fn find_workload(
 ) -> Result<(PathBuf, String), Diagnostic> {
     let name = script.workload.value.as_str();
     let fail = |title: String| {
-        Diagnostic::failed(Trouble::Workload, title).at(path, text, script.workload.span.clone())
+        Diagnostic::failed(UsageError::Workload, title).at(path, text, script.workload.span.clone())
     };
     if let Some(file) = workload_file(path, name) {
         if !text_file::is_workload(&file) {

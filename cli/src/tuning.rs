@@ -19,7 +19,7 @@ use tuner::{
     log::{self, Incumbent, Protocol, Run, RunLog, SpaceScript, Strategy, Workload, Writer},
     pool::{Deadlines, Pool, Role, WorkerSpec},
     sha256,
-    tune::{Ended, Seen, TuneError, Tuning},
+    tune::{Ended, TuneError, TuneEvent, Tuning},
 };
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     clock,
     diagnostic::Diagnostic,
     plan::Plan,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// The processes that compile and measure.
@@ -79,24 +79,24 @@ impl Workers {
 
     fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Diagnostic> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let count = self.compilers.unwrap_or(cores).clamp(1, MOST_COMPILERS);
+        let count = self.compilers.unwrap_or(cores).clamp(1, MAX_COMPILERS);
         (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
     }
 }
 
 /// How many processes compile at most: beyond the cores of a machine they only wait for each other.
-const MOST_COMPILERS: usize = 256;
+const MAX_COMPILERS: usize = 256;
 
 fn compilers() -> impl TypedValueParser<Value = usize> {
-    RangedU64ValueParser::<usize>::new().range(1..=MOST_COMPILERS as u64)
+    RangedU64ValueParser::<usize>::new().range(1..=MAX_COMPILERS as u64)
 }
 
 /// This program itself as a worker.
 fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {
     let exe = env::current_exe().map_err(|err| Diagnostic::io(Path::new("tilewright"), &err))?;
-    let exe = exe
-        .to_str()
-        .ok_or_else(|| Diagnostic::usage(Trouble::Process, "the path of tilewright itself is not UTF-8"))?;
+    let exe = exe.to_str().ok_or_else(|| {
+        Diagnostic::usage(UsageError::Process, "the path of tilewright itself is not UTF-8")
+    })?;
     let argv = [exe, "worker"].iter().chain(options).map(|it| (*it).to_owned()).collect();
     Ok(WorkerSpec { name: name.to_owned(), argv, role })
 }
@@ -119,7 +119,7 @@ pub struct TuneOptions {
     /// The folder of the log. It must not hold a run under way.
     pub log: PathBuf,
     /// How far to go, and the finals. Its list of incumbents is made from the one here.
-    pub plan: log::Plan,
+    pub plan: log::RunPlan,
     /// Schedules of the same workload that the best have to beat in the finals.
     pub incumbents: Vec<Plan>,
     /// The processes that compile and measure.
@@ -129,7 +129,7 @@ pub struct TuneOptions {
 impl TuneOptions {
     /// A random search of that many trials from seed 1, with finals of the best eight beside the vendor's library.
     pub fn new(log: impl Into<PathBuf>, trials: u64) -> TuneOptions {
-        let plan = log::Plan {
+        let plan = log::RunPlan {
             trials,
             seconds: None,
             finalists: 8,
@@ -173,7 +173,7 @@ impl Tuner {
         let incumbents =
             options.incumbents.iter().map(|it| incumbent(it, plan, &target)).collect::<Result<_, _>>()?;
         let exclusive = target == Target::Cpu;
-        let limits = log::Plan { exclusive, incumbents, ..options.plan.clone() };
+        let limits = log::RunPlan { exclusive, incumbents, ..options.plan.clone() };
         let strategy = Strategy { name: options.strategy.clone(), params: IndexMap::new() };
         let problem = problem(plan, options.seed, target)?;
         let head = head(plan, &problem, &space, &pool, strategy, limits);
@@ -187,9 +187,13 @@ impl Tuner {
         &self.head
     }
 
-    /// Runs to the end, or until `stop` is set; then what is under way ends, and the log can be resumed. `seen` hears of each
-    /// entry once it is on the disk.
-    pub fn run(mut self, stop: &AtomicBool, seen: &mut dyn FnMut(Seen<'_>)) -> Result<Ended, Diagnostic> {
+    /// Runs to the end, or until `stop` is set; then what is under way ends, and the log can be resumed. `on_event`
+    /// is called with each entry once it is on the disk.
+    pub fn run(
+        mut self,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(TuneEvent<'_>),
+    ) -> Result<Ended, Diagnostic> {
         let tuning = Tuning {
             problem: &self.problem,
             space: &self.space,
@@ -200,7 +204,7 @@ impl Tuner {
             plan: self.head.plan.clone(),
             now: &clock::now,
             stop,
-            seen,
+            on_event,
         };
         tuning.run().map_err(|err| match err {
             TuneError::Log(err) => Diagnostic::log(&err),
@@ -225,7 +229,7 @@ fn incumbent(other: &Plan, plan: &Plan, target: &Target) -> Result<Incumbent, Di
 
 /// What is timed together has to compute the same.
 pub(crate) fn other_workload(name: &str) -> Diagnostic {
-    Diagnostic::failed(Trouble::Incumbent, format!("{name}: its workload is not that of the space"))
+    Diagnostic::failed(UsageError::Incumbent, format!("{name}: its workload is not that of the space"))
 }
 
 /// The architecture that the workers measure on.
@@ -247,7 +251,7 @@ fn head(
     space: &Space,
     pool: &Pool,
     strategy: Strategy,
-    limits: log::Plan,
+    limits: log::RunPlan,
 ) -> Run {
     let machine = pool.machine().cloned().expect("a pool starts only with a machine");
     let time = clock::now();

@@ -2,8 +2,8 @@
 
 #[path = "../examples/fuzz/case.rs"]
 mod case;
-#[path = "../examples/fuzz/drive.rs"]
-mod drive;
+#[path = "../examples/fuzz/fuzzer.rs"]
+mod fuzzer;
 #[path = "../examples/fuzz/mutate.rs"]
 mod mutate;
 #[path = "../examples/fuzz/rng.rs"]
@@ -11,7 +11,7 @@ mod rng;
 
 use std::path::Path;
 
-use drive::{Fuzzer, corpus};
+use fuzzer::{Fuzzer, corpus};
 
 #[test]
 fn mutated_scripts_neither_panic_nor_hang() {
@@ -20,7 +20,7 @@ fn mutated_scripts_neither_panic_nor_hang() {
         let mut fuzzer = Fuzzer::new(None);
         fuzzer.session(&corpus, 6, &mut |n| n < 400)
     };
-    let found = tally.found.iter().map(|it| format!("{:?}\n{}", it.verdict, it.text));
+    let found = tally.failures.iter().map(|it| format!("{:?}\n{}", it.verdict, it.text));
     let found: Vec<String> = found.collect();
     assert!(found.is_empty(), "{}", found.join("\n\n"));
     // Every stage is reached, or the mutations are too rough.

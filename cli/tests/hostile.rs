@@ -224,10 +224,10 @@ fn spaces() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Puts a file of another sort at a path.
-type Place = fn(&Path);
+type MakeFile = fn(&Path);
 
 /// Paths that are no scripts.
-fn paths() -> Vec<(&'static str, Place)> {
+fn paths() -> Vec<(&'static str, MakeFile)> {
     vec![
         ("a folder", |it| fs::create_dir(it).unwrap()),
         ("a pipe that nobody writes to", fifo),
@@ -315,9 +315,9 @@ fn hostile_scripts_are_refused() {
 fn hostile_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut complaints = vec![];
-    for (n, (title, place)) in paths().into_iter().enumerate() {
+    for (n, (title, make)) in paths().into_iter().enumerate() {
         let name = format!("path{n}.ron");
-        place(&folder.path().join(&name));
+        make(&folder.path().join(&name));
         complaints.extend(complaint(title, &check(folder.path(), &name)));
     }
     symlink("/dev/zero", folder.path().join("zero.ron")).unwrap();

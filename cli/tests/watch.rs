@@ -16,8 +16,8 @@ use std::{
 
 use common::tilewright;
 
-/// Longer than anything here takes on a machine that is busy.
-const LONGEST: Duration = Duration::from_mins(4);
+/// Longer than anything here takes, even on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(4);
 
 /// A process that goes on, and what it has printed.
 struct Session {
@@ -69,7 +69,7 @@ impl Session {
                 self.at += n + words.len();
                 return between;
             }
-            match self.parts.recv_timeout(LONGEST) {
+            match self.parts.recv_timeout(TIMEOUT) {
                 Ok(part) => self.text += &String::from_utf8_lossy(&part),
                 Err(err) => panic!("`{words}` does not come after {:?}: {err}", self.text),
             }

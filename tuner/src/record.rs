@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::{Case, Comparison, Measured, Ratio, Roofline, Settings, Stats, Verification, regular};
 
 /// The largest log that is read or written, in bytes: a record has a few kilobytes.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// What was measured, how, on what, and what came out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -200,7 +200,7 @@ pub struct Append {
 /// Where the file cannot be opened or written.
 pub fn append(path: &Path, records: &[Record], durable: bool) -> io::Result<Append> {
     let mut file = regular::open_with(path, OpenOptions::new().read(true).append(true).create(true))?;
-    regular::expect_at_most(file.metadata()?.len(), LARGEST)?;
+    regular::expect_at_most(file.metadata()?.len(), MAX_FILE_BYTES)?;
     let cut = cut_torn_tail(&mut file)?;
     let mut lines = Vec::new();
     for record in records {
@@ -272,7 +272,7 @@ pub enum LogError {
 
 /// Reads a log from a file.
 pub fn read_log(path: &Path) -> Result<ReadLog, LogError> {
-    let bytes = regular::read(path, LARGEST)?;
+    let bytes = regular::read(path, MAX_FILE_BYTES)?;
     parse_log(&bytes)
 }
 

@@ -4,7 +4,7 @@
 //! The development profile is the better one for it: there, arithmetic that overflows panics.
 
 mod case;
-mod drive;
+mod fuzzer;
 mod mutate;
 mod rng;
 
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use drive::{Fuzzer, Tally, corpus};
+use fuzzer::{Fuzzer, Tally, corpus};
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -30,11 +30,11 @@ fn main() -> ExitCode {
     let mut fuzzer = Fuzzer::new(Some(last));
     let until = Instant::now() + Duration::from_secs(seconds);
     let tally = fuzzer.session(&corpus, seed, &mut |_| Instant::now() < until);
-    let told = tell(&tally, seed, corpus.len());
-    if told.is_err() || !tally.found.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let printed = print(&tally, seed, corpus.len());
+    if printed.is_err() || !tally.failures.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn tell(tally: &Tally, seed: u64, corpus: usize) -> io::Result<()> {
+fn print(tally: &Tally, seed: u64, corpus: usize) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let all: u64 = tally.came.iter().sum::<u64>();
     writeln!(out, "seed {seed}: {all} cases from {corpus} scripts")?;
@@ -42,8 +42,8 @@ fn tell(tally: &Tally, seed: u64, corpus: usize) -> io::Result<()> {
         writeln!(out, "  ended at {:<10} {count}", format!("{came:?}"))?;
     }
     writeln!(out, "slowest: {:.2} s\n{}", tally.slowest.as_secs_f64(), tally.slow)?;
-    writeln!(out, "found: {}", tally.found.len())?;
-    for it in &tally.found {
+    writeln!(out, "found: {}", tally.failures.len())?;
+    for it in &tally.failures {
         writeln!(out, "--- {:?}\n{}", it.verdict, it.text)?;
     }
     Ok(())

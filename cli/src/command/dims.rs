@@ -3,13 +3,13 @@
 use indexmap::{IndexMap, IndexSet};
 use ir::Name;
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Values that a user wants a symbolic dimension to have, in order.
 pub(crate) type Values = (Name, Vec<i64>);
 
 /// The most combinations that one command goes through.
-const MOST: usize = 100_000;
+const MAX_COMBINATIONS: usize = 100_000;
 
 /// `--dim`: `m=512`, `m=1,17,300`, `m=1..300` with both ends, or several of these: `m=1..8,300`.
 pub(crate) fn parse_values(word: &str) -> Result<Values, String> {
@@ -25,8 +25,8 @@ pub(crate) fn parse_values(word: &str) -> Result<Values, String> {
         if least > most {
             return Err(format!("the range {part} is empty: it goes from the less to the greater"));
         }
-        if most.abs_diff(least) >= MOST as u64 || values.len() >= MOST {
-            return Err(format!("these are more than {MOST} values"));
+        if most.abs_diff(least) >= MAX_COMBINATIONS as u64 || values.len() >= MAX_COMBINATIONS {
+            return Err(format!("these are more than {MAX_COMBINATIONS} values"));
         }
         values.extend(least..=most);
     }
@@ -38,10 +38,10 @@ pub(crate) fn parse_values(word: &str) -> Result<Values, String> {
 pub(crate) fn combinations(all: &[Values]) -> Result<Vec<IndexMap<Name, i64>>, Diagnostic> {
     let all: IndexMap<&Name, &Vec<i64>> = all.iter().map(|(name, values)| (name, values)).collect();
     let count = all.values().try_fold(1usize, |count, it| count.checked_mul(it.len()));
-    if count.is_none_or(|it| it > MOST) {
+    if count.is_none_or(|it| it > MAX_COMBINATIONS) {
         return Err(Diagnostic::usage(
-            Trouble::Combinations,
-            format!("these are more than {MOST} combinations of dimensions"),
+            UsageError::Combinations,
+            format!("these are more than {MAX_COMBINATIONS} combinations of dimensions"),
         ));
     }
     let mut out = vec![IndexMap::new()];

@@ -1,4 +1,4 @@
-//! The options that every subcommand takes, and what they decide: form, colour, and how much is told.
+//! The options that every subcommand takes, and what they decide: form, colour, and verbosity.
 
 use std::{
     env,
@@ -61,33 +61,33 @@ fn settled(choice: ColorChoice, variable: impl Fn(&str) -> Option<OsString>) -> 
     }
 }
 
-/// What arguments say before they are read in full: whether an error about them is wanted as JSON, and in which
-/// colour.
-pub(super) struct Glimpse {
+/// The options that decide how an error in the arguments is shown, read before all arguments are parsed: whether it is wanted as
+/// JSON, and in which colour.
+pub(super) struct EarlyArguments {
     pub(super) json: bool,
     pub(super) color: ColorChoice,
 }
 
-impl Glimpse {
-    /// Looks at the arguments of the process.
-    pub(super) fn of(arguments: impl IntoIterator<Item = OsString>) -> Glimpse {
-        let mut it = Glimpse { json: false, color: ColorChoice::Auto };
+impl EarlyArguments {
+    /// Scans the arguments of the process.
+    pub(super) fn of(arguments: impl IntoIterator<Item = OsString>) -> EarlyArguments {
+        let mut early = EarlyArguments { json: false, color: ColorChoice::Auto };
         let mut rest = arguments.into_iter().take_while(|it| it != "--");
         while let Some(word) = rest.next() {
             if word == "--json" {
-                it.json = true;
+                early.json = true;
             } else if word == "--color" {
-                it.look(rest.next().as_deref());
+                early.set_color(rest.next().as_deref());
             } else if let Some(choice) = word.to_str().and_then(|it| it.strip_prefix("--color=")) {
-                it.look(Some(OsStr::new(choice)));
+                early.set_color(Some(OsStr::new(choice)));
             }
         }
-        it.color = settled(it.color, |name| env::var_os(name));
-        it
+        early.color = settled(early.color, |name| env::var_os(name));
+        early
     }
 
-    /// A choice that is none is refused later, in words.
-    fn look(&mut self, choice: Option<&OsStr>) {
+    /// Ignores an unknown choice: it is refused when the arguments are parsed.
+    fn set_color(&mut self, choice: Option<&OsStr>) {
         let choice = choice.and_then(OsStr::to_str).and_then(|it| ColorChoice::from_str(it, false).ok());
         self.color = choice.unwrap_or(self.color);
     }
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_glimpsed() {
+    fn early_arguments_are_read_before_the_others() {
         let of = |it: &[&str]| {
-            let it = Glimpse::of(it.iter().map(OsString::from));
-            (it.json, it.color)
+            let early = EarlyArguments::of(it.iter().map(OsString::from));
+            (early.json, early.color)
         };
         assert_eq!(of(&["check", "--json", "--color", "never"]), (true, ColorChoice::Never));
         assert_eq!(of(&["--color=always", "--", "--json"]), (false, ColorChoice::Always));

@@ -15,13 +15,13 @@ pub(crate) use sweep::sweep;
 
 use crate::{
     build::lower,
-    command::climb::Told,
+    command::ladder_report::RungView,
     command::measure::{Measure, bench_error, case, verified_words},
     diagnostic::Diagnostic,
     plan::Plan,
     term::shell::Shell,
     term::table::Table,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// A program and what came of its runs.
@@ -76,7 +76,7 @@ pub(crate) fn script(
 pub(crate) fn ladder(
     name: &str,
     size: &str,
-    (plans, told): (&[Plan], &[Told]),
+    (plans, views): (&[Plan], &[RungView]),
     arch: Option<&Arch>,
     measure: &Measure,
     shell: &mut Shell<'_>,
@@ -85,16 +85,16 @@ pub(crate) fn ladder(
     let machine = format!("virtual GPU as {}", words::arch(&plans[0], arch));
     let mut table = Table::new(words::HEADS);
     let mut reports = vec![];
-    for (told, plan) in told.iter().zip(plans) {
-        let title = &told.title;
+    for (view, plan) in views.iter().zip(plans) {
+        let title = &view.title;
         let it = scheduled(plan, &format!("{title} at {size}"), arch, measure.seed, shell)?;
         if shell.json {
             let mut data = it.data(title, &machine);
             data["size"] = json!(size);
-            data["told"] = told.data();
+            data["told"] = view.data();
             shell.json(&data)?;
         }
-        table.row(it.row(format!("{}. {title}", told.number)));
+        table.row(it.row(format!("{}. {title}", view.number)));
         reports.extend(it.verdict(&format!("{title} at {size}")));
     }
     shell.done();
@@ -108,7 +108,7 @@ pub(crate) fn ladder(
 fn refuse_log(measure: &Measure) -> Result<(), Diagnostic> {
     match measure.log {
         Some(_) => Err(Diagnostic::usage(
-            Trouble::Options,
+            UsageError::Options,
             "nothing is measured on the virtual GPU, so there is nothing to log",
         )),
         None => Ok(()),

@@ -10,10 +10,10 @@ use schedule::{script::Script, workload::Param};
 use crate::{
     diagnostic::Diagnostic,
     plan::{Plan, read},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
-/// A ladder: scripts in the order to climb.
+/// A ladder: scripts, each of which improves on the one before.
 #[derive(Debug)]
 pub(crate) struct Ladder {
     /// Its name or folder.
@@ -52,7 +52,7 @@ impl Ladder {
             let names: Vec<_> = names.map(|it| format!("`{it}`")).collect();
             format!("there is {}, and a folder of scripts will do, too", names.join(", "))
         };
-        Err(Diagnostic::usage(Trouble::Ladder, format!("there is no ladder `{name}`")).help(help))
+        Err(Diagnostic::usage(UsageError::Ladder, format!("there is no ladder `{name}`")).help(help))
     }
 
     /// The place of a rung, from 0, that a user names by its number, `4`, or its name, `vectorize` or `loop order`.
@@ -62,7 +62,7 @@ impl Ladder {
             return at.ok_or_else(|| {
                 let title = format!("there is no rung {number} in {}", self.name);
                 let last = self.rungs.len();
-                Diagnostic::usage(Trouble::Rungs, title).help(format!("its rungs are 1 to {last}"))
+                Diagnostic::usage(UsageError::Rungs, title).help(format!("its rungs are 1 to {last}"))
             });
         }
         let plain = word.trim_end_matches(".ron").replace('_', " ");
@@ -74,7 +74,7 @@ impl Ladder {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there is {}", titles.join(", ")),
             };
-            Diagnostic::usage(Trouble::Rungs, title).help(help)
+            Diagnostic::usage(UsageError::Rungs, title).help(help)
         })
     }
 
@@ -92,7 +92,7 @@ impl Ladder {
         paths.sort();
         if paths.is_empty() {
             let title = format!("{}: there are no rungs in this folder", folder.display());
-            return Err(Diagnostic::usage(Trouble::Rungs, title)
+            return Err(Diagnostic::usage(UsageError::Rungs, title)
                 .help("name them `01_first.ron`, `02_second.ron`".to_owned()));
         }
         let rung = |path: PathBuf| Ok(Rung { text: read(&path)?, path });
@@ -152,7 +152,7 @@ impl Size {
                     rung.path.display(),
                     names.join(", ")
                 );
-                return Err(Diagnostic::usage(Trouble::Size, title).help(format!(
+                return Err(Diagnostic::usage(UsageError::Size, title).help(format!(
                     "one number such as `512` is for all of them, or give {}: `{}`",
                     names.len(),
                     ["512", "256", "128", "64"]

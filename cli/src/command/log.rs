@@ -16,7 +16,7 @@ use crate::{
     diagnostic::Diagnostic,
     new_file,
     term::shell::{Shell, visible},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Check, print, merge, export and compress tuning logs
@@ -111,7 +111,7 @@ impl Log {
 fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let mut res = Ok(());
     let sum = log::verify(path, &mut |it| {
-        let told = if shell.json {
+        let result = if shell.json {
             let line = Some(it.line).filter(|it| *it > 0);
             shell.json(
                 &json!({"ok": false, "segment": it.segment, "line": line, "error": it.reason.to_string()}),
@@ -120,7 +120,7 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
             writeln!(shell.out, "{}", visible(it.to_string())).map_err(Diagnostic::from)
         };
         if res.is_ok() {
-            res = told;
+            res = result;
         }
     })?;
     res?;
@@ -149,7 +149,7 @@ fn verify(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Diagnostic::failed(Trouble::Damage, format!("{}: {}", path.display(), faults.join(", "))))
+    Err(Diagnostic::failed(UsageError::Damage, format!("{}: {}", path.display(), faults.join(", "))))
 }
 
 impl Merge {
@@ -169,7 +169,7 @@ impl Merge {
                         Merged::Extended => "extended",
                         Merged::Same => "there already",
                     };
-                    told(shell, &segment, word, json!({"merged": word}))?;
+                    print_segment(shell, &segment, word, json!({"merged": word}))?;
                 }
                 Err(err) => failed.push(Diagnostic::log(&err)),
             }
@@ -186,14 +186,19 @@ fn pack(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         match packed {
             Ok(Packed::Done { from, to }) => {
                 let words = format!("{from} bytes became {to}");
-                told(shell, &segment, &words, json!({"packed": true, "from": from, "to": to}))?;
+                print_segment(shell, &segment, &words, json!({"packed": true, "from": from, "to": to}))?;
             }
-            Ok(Packed::Already) => told(shell, &segment, "is compressed", json!({"packed": true}))?,
+            Ok(Packed::Already) => print_segment(shell, &segment, "is compressed", json!({"packed": true}))?,
             Ok(Packed::Unfinished) => {
-                told(shell, &segment, "left as it is: the run is not finished", json!({"packed": false}))?;
+                print_segment(
+                    shell,
+                    &segment,
+                    "left as it is: the run is not finished",
+                    json!({"packed": false}),
+                )?;
             }
             Err(LogError::Locked(_)) => {
-                told(shell, &segment, "left as it is: the run goes on", json!({"packed": false}))?;
+                print_segment(shell, &segment, "left as it is: the run goes on", json!({"packed": false}))?;
             }
             Err(err) => failed.push(Diagnostic::log(&err)),
         }
@@ -201,8 +206,8 @@ fn pack(path: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     Diagnostic::all(failed).map_or(Ok(()), Err)
 }
 
-/// What became of a segment.
-fn told(
+/// Prints what became of a segment.
+fn print_segment(
     shell: &mut Shell<'_>,
     segment: &Path,
     words: &str,

@@ -5,7 +5,6 @@
 //! told from what was measured.
 
 mod check;
-mod climb;
 mod compare;
 mod completions;
 mod dims;
@@ -17,6 +16,7 @@ pub(crate) mod globals;
 mod help;
 mod inspect;
 mod ladder;
+mod ladder_report;
 mod learn;
 mod log;
 mod man;
@@ -44,7 +44,7 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use self::globals::{Glimpse, Globals};
+use self::globals::{EarlyArguments, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
     guard::{self, Work},
@@ -113,11 +113,11 @@ pub fn serve_if_worker() {
 /// What the binary does: reads the command line, does the work, renders what went wrong.
 pub fn main() -> ExitCode {
     look();
-    let glimpse = Glimpse::of(env::args_os().skip(1));
-    let parsed = cli().color(glimpse.color).try_get_matches();
+    let early = EarlyArguments::of(env::args_os().skip(1));
+    let parsed = cli().color(early.color).try_get_matches();
     let cli = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(it) => it,
-        Err(err) => return refused(&help::in_other_words(err), &glimpse),
+        Err(err) => return refused(&help::in_other_words(err), &early),
     };
     let stdout = io::stdout().lock();
     let mut out = io::BufWriter::new(stdout);
@@ -156,19 +156,19 @@ pub fn main() -> ExitCode {
 }
 
 /// What is said instead of doing something: help, the version, or what is wrong with the arguments.
-fn refused(err: &clap::Error, glimpse: &Glimpse) -> ExitCode {
+fn refused(err: &clap::Error, early: &EarlyArguments) -> ExitCode {
     let is_asked = matches!(err.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     if is_asked || err.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = err.print();
         return if is_asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
     let report = Diagnostic::arguments(&help::plainly(&err.render().to_string()));
-    if glimpse.json {
+    if early.json {
         let _ = writeln!(io::stdout(), "{}", report.data());
     }
     // Its own words are better than ours: they have the usage and the choices, and colours of their own.
     let text = err.render();
-    let colour = Globals { color: glimpse.color, ..Globals::default() }.colour(io::stderr().is_terminal());
+    let colour = Globals { color: early.color, ..Globals::default() }.colour(io::stderr().is_terminal());
     let text = if colour { text.ansi().to_string() } else { text.to_string() };
     let text = help::plainly(&text).replacen("error:", &format!("error[{}]:", report.code()), 1);
     let _ = write!(io::stderr(), "{}", folded(&text, error_width()));

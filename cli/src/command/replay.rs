@@ -15,8 +15,8 @@ use crate::{
     diagnostic::Diagnostic,
     term::shell::Shell,
     term::table::Table,
-    trouble::Trouble,
     tuning::Workers,
+    usage_error::UsageError,
 };
 
 /// Make the trials of a log again and compare
@@ -97,7 +97,7 @@ impl Replay {
                 Err(err) => failed.push(err),
             }
         }
-        let differs = |words: String| Diagnostic::failed(Trouble::Differs, words);
+        let differs = |words: String| Diagnostic::failed(UsageError::Differs, words);
         failed.extend(match different {
             0 => None,
             1 => Some(differs("one trial is not as the log says".to_owned())),
@@ -207,7 +207,7 @@ impl Replay {
         if !self.trials.is_empty() {
             let find = |n: &u64| {
                 log.trials.get(n).ok_or_else(|| {
-                    Diagnostic::usage(Trouble::NoRun, format!("run {} has no trial {n}", head.run))
+                    Diagnostic::usage(UsageError::NoRun, format!("run {} has no trial {n}", head.run))
                 })
             };
             return self.trials.iter().map(find).collect();

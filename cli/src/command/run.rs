@@ -22,7 +22,7 @@ use crate::{
     measuring::RunOptions,
     plan::{Asked, Plan, parse_asked, parse_param},
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Build a schedule, verify its numbers, and time it beside the vendor's library
@@ -85,7 +85,7 @@ impl Run {
         if self.reference.is_some() {
             let title =
                 "`--reference` is for a kernel in its text form: a script is verified against its workload";
-            return Err(Diagnostic::usage(Trouble::Options, title));
+            return Err(Diagnostic::usage(UsageError::Options, title));
         }
         let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims.clone_from(&all[0]);
@@ -143,12 +143,12 @@ impl Run {
                 inspect::Kernel { path: &self.script, dims, params: &self.params, seed, reference }.run(shell)
             }
             (Some(Asked::Virtual(_)), _) => Err(Diagnostic::usage(
-                Trouble::Options,
+                UsageError::Options,
                 "a kernel from its text runs with one value for each dimension",
             )),
             (Some(Asked::Machine(_)) | None, _) => {
                 let title = "only the virtual GPU runs a kernel from its text";
-                Err(Diagnostic::usage(Trouble::Options, title).help("add `--target vgpu`".to_owned()))
+                Err(Diagnostic::usage(UsageError::Options, title).help("add `--target vgpu`".to_owned()))
             }
         }
     }

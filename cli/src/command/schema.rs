@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{diagnostic::Diagnostic, term::shell::Shell, term::table::Table, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, term::shell::Shell, term::table::Table, usage_error::UsageError};
 
 /// Print the JSON Schema of what a command prints with --json, or list all
 ///
@@ -51,7 +51,7 @@ impl Schema {
         let names = || SCHEMAS.iter().map(|it| it.0);
         let found = SCHEMAS.iter().find(|it| it.0 == name);
         let (name, text) = found.ok_or_else(|| {
-            Diagnostic::usage(Trouble::Topic, format!("there is no schema `{name}`"))
+            Diagnostic::usage(UsageError::Topic, format!("there is no schema `{name}`"))
                 .help(schedule::suggestion(name, names()))
         })?;
         if shell.json {

@@ -17,11 +17,11 @@ use crate::{
     plan::Plan,
     term::shell::Shell,
     term::table::{Table, grouped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
-/// How many failures are told in full.
-const TOLD: usize = 5;
+/// How many failures are shown in full.
+const MAX_FAILURES_SHOWN: usize = 5;
 
 /// What to do at each value.
 pub(crate) struct Sweep<'a> {
@@ -79,10 +79,11 @@ impl Summary {
             }
             writeln!(shell.out)?;
         }
-        let untold = self.failures.len().saturating_sub(TOLD);
-        self.failures.truncate(TOLD);
+        let untold = self.failures.len().saturating_sub(MAX_FAILURES_SHOWN);
+        self.failures.truncate(MAX_FAILURES_SHOWN);
         if untold > 0 {
-            self.failures.push(Diagnostic::failed(Trouble::NoResult, format!("and at {untold} other sizes")));
+            self.failures
+                .push(Diagnostic::failed(UsageError::NoResult, format!("and at {untold} other sizes")));
         }
         Diagnostic::all(self.failures).map_or(Ok(()), Err)
     }
@@ -99,7 +100,7 @@ impl Sweep<'_> {
     ) -> Result<(), Diagnostic> {
         if self.measure.log.is_some() && !self.time {
             return Err(Diagnostic::usage(
-                Trouble::Options,
+                UsageError::Options,
                 "nothing is measured, so there is nothing to log",
             )
             .help("`--time` measures at each value".to_owned()));
@@ -142,7 +143,7 @@ impl Sweep<'_> {
                 (None, None) => {}
                 (Some((words, lost)), _) => {
                     summary.wrong(Diagnostic::failed(
-                        Trouble::NoResult,
+                        UsageError::NoResult,
                         format!("{} at {at}: {words}", self.name),
                     ));
                     if lost {

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How often files, keys and processes are looked at.
-pub(super) const EVERY: Duration = Duration::from_millis(100);
+pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// Files, and what was in them.
 pub(super) struct Files {
@@ -103,7 +103,7 @@ pub(super) fn watch(named: &[&Path], shell: &mut Shell<'_>) -> Result<(), Diagno
             if let Some(it) = files.changed() {
                 break it.display().to_string();
             }
-            thread::sleep(EVERY);
+            thread::sleep(POLL);
         };
         if !shell.json {
             let line = format!("── {changed} changed {}", "─".repeat(24));
@@ -122,7 +122,7 @@ fn end(mut child: Child, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
             child.wait()?;
             return Ok(());
         }
-        thread::sleep(EVERY / 5);
+        thread::sleep(POLL / 5);
     }
     Ok(())
 }

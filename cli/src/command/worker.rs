@@ -2,9 +2,9 @@
 
 use std::io;
 
-use tuner::worker::{Device, Limits, Maker, claim_output, prepare, serve};
+use tuner::worker::{Device, DeviceHandler, WorkerLimits, claim_output, prepare, serve};
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Do jobs that come as lines of JSON on standard input: what `tune` starts
 #[derive(Debug, clap::Args)]
@@ -23,11 +23,14 @@ fn parse_device(word: &str) -> Result<Device, String> {
 
 impl Worker {
     pub(crate) fn run(&self) -> Result<(), Diagnostic> {
-        let (device, limits) =
-            if self.compile_only { (Device::None, Limits::Compile) } else { (self.device, Limits::Measure) };
+        let (device, limits) = if self.compile_only {
+            (Device::None, WorkerLimits::Compile)
+        } else {
+            (self.device, WorkerLimits::Measure)
+        };
         prepare(limits);
         let mut output = claim_output()?;
-        serve(io::stdin(), &mut output, &mut Maker::new(device))
-            .map_err(|err| Diagnostic::failed(Trouble::Process, err.to_string()))
+        serve(io::stdin(), &mut output, &mut DeviceHandler::new(device))
+            .map_err(|err| Diagnostic::failed(UsageError::Process, err.to_string()))
     }
 }

@@ -21,7 +21,7 @@ pub struct Diagnostic {
     pub(crate) fault: Fault,
     code: Code,
     title: String,
-    places: Vec<Place>,
+    texts: Vec<MarkedText>,
     help: Option<String>,
     /// What went wrong besides.
     more: Vec<Diagnostic>,
@@ -40,12 +40,12 @@ pub enum Fault {
     Closed,
 }
 
-/// How many errors are told at once.
-const MOST: usize = 10;
+/// How many errors are rendered at once.
+const MAX_ERRORS: usize = 10;
 
-/// A text with places in it to point at.
+/// A text with marked places.
 #[derive(Debug)]
-struct Place {
+struct MarkedText {
     /// Its path, or what it is.
     name: String,
     text: String,
@@ -65,7 +65,7 @@ impl Diagnostic {
             fault,
             code: of.code(),
             title: shortened(title.into()),
-            places: vec![],
+            texts: vec![],
             help: None,
             more: vec![],
         }
@@ -103,7 +103,7 @@ impl Diagnostic {
     /// With a place in a file.
     pub(crate) fn at(mut self, path: &Path, text: &str, span: Range<usize>) -> Diagnostic {
         let marks = vec![Mark { span, label: None, primary: true }];
-        self.places.push(Place { name: path.display().to_string(), text: text.to_owned(), marks });
+        self.texts.push(MarkedText { name: path.display().to_string(), text: text.to_owned(), marks });
         self
     }
 
@@ -116,7 +116,7 @@ impl Diagnostic {
     ) -> Diagnostic {
         let mark = |(n, (span, label))| Mark { span, label: Some(label), primary: n == 0 };
         let marks = marks.into_iter().enumerate().map(mark).collect();
-        self.places.push(Place { name, text, marks });
+        self.texts.push(MarkedText { name, text, marks });
         self
     }
 
@@ -132,7 +132,7 @@ impl Diagnostic {
     pub(crate) fn and(mut self, mut other: Diagnostic) -> Diagnostic {
         let (ours, theirs) = (std::mem::take(&mut self.more), std::mem::take(&mut other.more));
         let mut all: Vec<_> = [self, other].into_iter().chain(ours).chain(theirs).collect();
-        let start = |it: &Diagnostic| it.places.first().and_then(|it| Some(it.marks.first()?.span.start));
+        let start = |it: &Diagnostic| it.texts.first().and_then(|it| Some(it.marks.first()?.span.start));
         all.sort_by_key(start);
         let first = all.remove(0);
         Diagnostic { more: all, ..first }
@@ -140,8 +140,8 @@ impl Diagnostic {
 
     /// As text for people, like rustc's.
     pub(crate) fn render(&self, colour: bool) -> String {
-        let all = [self].into_iter().chain(&self.more).take(MOST).map(|it| it.render_one(colour));
-        let rest = (1 + self.more.len()).saturating_sub(MOST);
+        let all = [self].into_iter().chain(&self.more).take(MAX_ERRORS).map(|it| it.render_one(colour));
+        let rest = (1 + self.more.len()).saturating_sub(MAX_ERRORS);
         let rest = (rest > 0).then(|| format!("and {rest} more"));
         all.chain(rest).collect::<Vec<_>>().join("\n\n")
     }
@@ -166,12 +166,12 @@ impl Diagnostic {
         // Sources are cut to the terminal, and to 140 columns where there is none.
         let renderer = renderer.term_width(error_width().min(140));
         let mut group = Group::with_title(Level::ERROR.primary_title(&self.title).id(&code));
-        for place in &self.places {
-            let marks = place.marks.iter().map(|it| it.annotation(&place.text));
-            group = group.element(Snippet::source(&place.text).path(&place.name).annotations(marks));
+        for marked in &self.texts {
+            let marks = marked.marks.iter().map(|it| it.annotation(&marked.text));
+            group = group.element(Snippet::source(&marked.text).path(&marked.name).annotations(marks));
         }
         let help = self.help.as_ref().map(|it| Group::with_title(Level::HELP.secondary_title(it)));
-        if self.places.is_empty() {
+        if self.texts.is_empty() {
             // Groups in one report hang together by a line in the margin; without a place there is no margin.
             let parts = [group].into_iter().chain(help).map(|it| renderer.render(&[it]));
             return parts.collect::<Vec<_>>().join("\n");
@@ -197,7 +197,7 @@ impl Diagnostic {
 
     /// As data, for `--json`.
     pub fn data(&self) -> Value {
-        let places = self.places.iter().map(|place| {
+        let places = self.texts.iter().map(|place| {
             let mark = place.marks.iter().find(|it| it.primary).or(place.marks.first());
             let span = mark.map(|it| clamp(&it.span, &place.text));
             let at = span.as_ref().map(|it| line_and_column(&place.text, it.start));
@@ -230,11 +230,11 @@ impl Mark {
 }
 
 /// The most characters of a message: a name in it may be as long as the script.
-const LONGEST: usize = 2000;
+const MAX_MESSAGE_CHARS: usize = 2000;
 
 /// A message, or its beginning.
 fn shortened(text: String) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((at, _)) => format!("{}… ({} characters more)", &text[..at], text[at..].chars().count()),
         None => text,
     }

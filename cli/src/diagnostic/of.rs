@@ -7,11 +7,11 @@ use ir::{Coded, Func, Name, VerifyError};
 use schedule::{ScheduleError, ScriptError, workload::WorkloadError};
 use tuner::log::{Log, LogError};
 
-use super::{Diagnostic, Fault, Mark, Place};
+use super::{Diagnostic, Fault, Mark, MarkedText};
 use crate::{
-    culprit::{culprit, longest_bound},
+    blame::{blamed_span, did_you_mean, longest_bound},
     term::shell::visible,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 impl Diagnostic {
@@ -23,7 +23,7 @@ impl Diagnostic {
         let tips = parts.flat_map(str::lines).map(|it| it.trim().trim_start_matches("tip: "));
         let tips: Vec<_> = tips.filter(|it| !it.starts_with("For more information")).collect();
         let help = (!tips.is_empty()).then(|| tips.join("\n"));
-        Diagnostic::usage(Trouble::Arguments, title).help(help)
+        Diagnostic::usage(UsageError::Arguments, title).help(help)
     }
 
     /// What is wrong in the text of a script.
@@ -42,7 +42,7 @@ impl Diagnostic {
             io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
             _ => err.to_string(),
         };
-        Diagnostic::usage(Trouble::File, format!("{}: {reason}", path.display()))
+        Diagnostic::usage(UsageError::File, format!("{}: {reason}", path.display()))
     }
 
     /// A tuning log that cannot be read or written.
@@ -76,7 +76,7 @@ impl Diagnostic {
             || format!("lines of it are damaged: `tilewright log verify {}` tells which", path.display());
         let help = help.or_else(|| (known.is_empty() && !log.damage.is_empty()).then(damaged));
         let what = wanted.map_or("no run".to_owned(), |it| format!("no run `{}`", visible(it.to_owned())));
-        Diagnostic::usage(Trouble::NoRun, format!("{} has {what}", path.display())).help(help)
+        Diagnostic::usage(UsageError::NoRun, format!("{} has {what}", path.display())).help(help)
     }
 
     /// A workload file that is refused.
@@ -100,7 +100,7 @@ impl Diagnostic {
         let message = err.to_string();
         let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
         let mut report = Diagnostic::failed(err, title).help(err.help());
-        report.step(path, text, step, culprit(text, step, err));
+        report.step(path, text, step, blamed_span(text, step, err));
         report.program("the program before it", before, &err.names(), err.buffer());
         report
     }
@@ -108,7 +108,7 @@ impl Diagnostic {
     /// A program that breaks rules: each with the line that introduces what breaks it.
     pub(crate) fn unsound(name: &str, func: &Func, errors: &[VerifyError]) -> Option<Diagnostic> {
         Diagnostic::all(errors.iter().map(|err| {
-            let help = crate::culprit::meant(func, err).or_else(|| err.kind.help());
+            let help = did_you_mean(func, err).or_else(|| err.kind.help());
             let mut report = Diagnostic::failed(&err.kind, err.to_string()).help(help);
             report.program(name, func, &[&err.at], Some(&err.at).filter(|_| err.is_of_buffer()));
             report
@@ -153,23 +153,23 @@ impl Diagnostic {
         Diagnostic::new(fault, err, err.to_string()).help(err.help())
     }
 
-    /// Points at the culprit within a step, or at the whole step.
-    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, culprit: Option<Range<usize>>) {
+    /// Points at what is to blame within a step, or at the whole step.
+    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, blamed: Option<Range<usize>>) {
         let whole =
-            Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: culprit.is_none() };
-        let culprit = culprit.map(|span| Mark { span, label: None, primary: true });
-        let marks = culprit.into_iter().chain([whole]).collect();
-        self.places.push(Place { name: path.display().to_string(), text: text.to_owned(), marks });
+            Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: blamed.is_none() };
+        let blamed = blamed.map(|span| Mark { span, label: None, primary: true });
+        let marks = blamed.into_iter().chain([whole]).collect();
+        self.texts.push(MarkedText { name: path.display().to_string(), text: text.to_owned(), marks });
     }
 
-    /// Points at the line of the program that introduces the culprit.
+    /// Points at the line of the program that introduces what is to blame.
     fn program(&mut self, name: &str, func: &Func, names: &[&Name], buffer: Option<&Name>) {
         let listing = ir::text::print(func);
         let declared = buffer.and_then(|it| listing.buffers.get(it));
         let head = || names.iter().find_map(|it| listing.heads.get(*it));
         let Some(span) = declared.or_else(head) else { return };
         let marks = vec![Mark { span: span.clone(), label: None, primary: false }];
-        self.places.push(Place { name: name.to_owned(), text: listing.text, marks });
+        self.texts.push(MarkedText { name: name.to_owned(), text: listing.text, marks });
     }
 }
 
@@ -177,7 +177,7 @@ impl From<io::Error> for Diagnostic {
     /// Of writing to standard output.
     fn from(err: io::Error) -> Diagnostic {
         let fault = if err.kind() == io::ErrorKind::BrokenPipe { Fault::Closed } else { Fault::Usage };
-        Diagnostic::new(fault, Trouble::Output, format!("the output cannot be written: {err}"))
+        Diagnostic::new(fault, UsageError::Output, format!("the output cannot be written: {err}"))
     }
 }
 

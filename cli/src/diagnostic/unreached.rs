@@ -20,9 +20,9 @@ use super::Diagnostic;
 use crate::{
     build::lower,
     command::doctor::unfit,
-    guard::{self, What},
+    guard::{self, Activity},
     plan::Plan,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 fn func(text: &str) -> Func {
@@ -164,10 +164,10 @@ fn by_machines() -> Vec<Diagnostic> {
         unfit(&["c-compiler"]),
         no_finals(),
         guard::crashed(ExitStatus::from_raw(11), Some("run: verifying matmul.ron")),
-        guard::too_late(What::Compiler, 300.0, Some("compiling")),
+        guard::too_late(Activity::Compiler, 300.0, Some("compiling")),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
         Diagnostic::failed(
-            Trouble::Process,
+            UsageError::Process,
             "line 1 of the input is no job: expected value at line 1 column 1",
         ),
     ]);
@@ -180,7 +180,7 @@ fn no_finals() -> Diagnostic {
         "worker `m0` was killed by SIGKILL (by another process, or by the system for want of memory)";
     let (stage, kind) = (Stage::Run, ErrorKind::WorkerDied);
     let died = TrialError { stage, kind, message: message.to_owned(), sticky: true };
-    Diagnostic::failed(Trouble::Finals, Stopped::Finals(died).to_string())
+    Diagnostic::failed(UsageError::Finals, Stopped::Finals(died).to_string())
         .help("try again with: tilewright resume matmul.twlog".to_owned())
 }
 

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schedule::{Decisions, script::Script, workload::Param};
 
 use super::{Plan, read};
-use crate::{diagnostic::Diagnostic, source::program_of, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, source::program_of, usage_error::UsageError};
 
 impl Plan {
     /// A script, or a program in the text form as a script of no steps.
@@ -16,7 +16,7 @@ impl Plan {
         }
         if let Some((name, _)) = params.first() {
             let title = format!("a program in the text form has no parameters, and so no `{name}`");
-            return Err(Diagnostic::usage(Trouble::TextParams, title));
+            return Err(Diagnostic::usage(UsageError::TextParams, title));
         }
         let text = read(path)?;
         let func = program_of(path, &text)?;

@@ -6,16 +6,16 @@
 use std::fmt::Write;
 
 /// The longest text on a page, in characters. Whatever is longer comes from a damaged or a hostile log.
-const LONGEST: usize = 4_000;
+const MAX_TEXT_CHARS: usize = 4_000;
 
 /// A text on one line, for the content of an element and for an attribute in double quotes.
 pub(crate) fn escaped(text: &str) -> String {
-    escape(text, LONGEST, false)
+    escape(text, MAX_TEXT_CHARS, false)
 }
 
 /// A text whose lines stay lines, for `<pre>`.
 pub(crate) fn escaped_block(text: &str) -> String {
-    escape(text, 16 * LONGEST, true)
+    escape(text, 16 * MAX_TEXT_CHARS, true)
 }
 
 /// A sentence, what stands in backticks as code.
@@ -84,7 +84,7 @@ fn is_hidden(it: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, escaped, escaped_block, prose, shortened};
+    use super::{MAX_TEXT_CHARS, escaped, escaped_block, prose, shortened};
 
     #[test]
     fn nothing_is_markup_and_nothing_is_hidden() {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn long_texts_end() {
-        assert_eq!(escaped(&"<".repeat(LONGEST + 1)).len(), 4 * LONGEST + '…'.len_utf8());
+        assert_eq!(escaped(&"<".repeat(MAX_TEXT_CHARS + 1)).len(), 4 * MAX_TEXT_CHARS + '…'.len_utf8());
         assert_eq!(shortened("größer", 4), "grö…");
         assert_eq!(shortened("größer", 6), "größer");
     }

@@ -52,7 +52,7 @@ pub(crate) enum Style {
 }
 
 /// How often a run that is not watched says where it stands.
-const EVERY: Duration = Duration::from_secs(10);
+const STATUS_INTERVAL: Duration = Duration::from_secs(10);
 
 impl<'a> Shell<'a> {
     /// A shell whose progress line shows only on a terminal.
@@ -163,7 +163,7 @@ impl<'a> Shell<'a> {
         let now = Instant::now();
         if self.progress {
             self.progress(text);
-        } else if !self.quiet && now.duration_since(*self.told.get_or_insert(now)) >= EVERY {
+        } else if !self.quiet && now.duration_since(*self.told.get_or_insert(now)) >= STATUS_INTERVAL {
             let _ = writeln!(io::stderr(), "{text}");
             self.told = Some(now);
         }

@@ -6,13 +6,13 @@ use terminal_size::{Width, terminal_size_of};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many columns a terminal has that does not say.
-const USUAL: usize = 80;
+const DEFAULT_COLUMNS: usize = 80;
 
 /// How many columns the terminal of standard error has now: its user may change that at any time.
 pub(crate) fn columns() -> usize {
     match terminal_size_of(io::stderr()) {
         Some((Width(columns), _)) if columns > 0 => columns.into(),
-        Some(_) | None => USUAL,
+        Some(_) | None => DEFAULT_COLUMNS,
     }
 }
 

@@ -11,7 +11,7 @@ use terminal_size::{Width, terminal_size_of};
 /// How many columns a line of prose may have.
 pub(crate) const WIDTH: usize = 80;
 /// What is narrower is taken for this: few words would fit.
-const LEAST: usize = 20;
+const MIN_COLUMNS: usize = 20;
 
 /// The columns of prose, and those of errors, which are not wrapped where no terminal shows them.
 static COLUMNS: [AtomicUsize; 2] = [AtomicUsize::new(WIDTH), AtomicUsize::new(usize::MAX)];
@@ -23,8 +23,8 @@ pub(crate) fn look() {
     let columns = |found: Option<(Width, _)>| asked.or(found.map(|(Width(it), _)| usize::from(it)));
     let prose = columns(terminal_size_of(io::stdout())).unwrap_or(WIDTH);
     let errors = columns(terminal_size_of(io::stderr())).unwrap_or(usize::MAX);
-    COLUMNS[0].store(prose.clamp(LEAST, WIDTH), Ordering::Relaxed);
-    COLUMNS[1].store(errors.max(LEAST), Ordering::Relaxed);
+    COLUMNS[0].store(prose.clamp(MIN_COLUMNS, WIDTH), Ordering::Relaxed);
+    COLUMNS[1].store(errors.max(MIN_COLUMNS), Ordering::Relaxed);
 }
 
 /// How many columns prose has.

@@ -2,7 +2,7 @@
 
 use crate::{
     model::{
-        Access, Block, Buffer, Component, Guard, Kind, MARGIN, MOST_TRIPS, Program, Reduce, Subscript, Trips,
+        Access, Block, Buffer, Component, Guard, Kind, MARGIN, MAX_TRIPS, Program, Reduce, Subscript, Trips,
     },
     nested::Inner,
     oracle::{Oracle, Times},
@@ -270,13 +270,13 @@ impl Program {
             let Kind::Inner(scope) = self.buffers[at].kind else { continue };
             let trips = match self.trips {
                 Trips::Constant(it) => it,
-                Trips::Symbolic => MOST_TRIPS,
+                Trips::Symbolic => MAX_TRIPS,
             };
             if (1..=trips).any(|it| Oracle::new(self, it).carries(at)) || !self.uses(at) {
                 self.buffers[at].kind = Kind::Carried(scope);
             }
         }
-        debug_assert!(self.all_trips().iter().all(|it| *it <= MOST_TRIPS && MARGIN > 6));
+        debug_assert!(self.all_trips().iter().all(|it| *it <= MAX_TRIPS && MARGIN > 6));
     }
 
     /// How many buffers there are that any component may use: they come first.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// How many threads run each loop.
 pub(crate) const THREADS: i64 = 3;
 /// The most iterations that any of these loops is run for.
-pub(crate) const MOST_TRIPS: i64 = 12;
+pub(crate) const MAX_TRIPS: i64 = 12;
 /// How far beyond `3 * trips` a subscript may reach.
 pub(crate) const MARGIN: i64 = 8;
 
@@ -25,7 +25,7 @@ pub(crate) struct Program {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trips {
     Constant(i64),
-    /// A symbolic dimension, from 1 to [`MOST_TRIPS`].
+    /// A symbolic dimension, from 1 to [`MAX_TRIPS`].
     Symbolic,
 }
 
@@ -188,7 +188,7 @@ impl Program {
     pub(crate) fn all_trips(&self) -> Vec<i64> {
         match self.trips {
             Trips::Constant(it) => vec![it],
-            Trips::Symbolic => (1..=MOST_TRIPS).collect(),
+            Trips::Symbolic => (1..=MAX_TRIPS).collect(),
         }
     }
 

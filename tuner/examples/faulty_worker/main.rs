@@ -20,13 +20,13 @@
 //!
 //! Everything else is done as by `tilewright worker`, whose `--device N|cpu` and `--compile-only` it has.
 
-mod hands;
+mod handler;
 
 use std::{env, io, process::ExitCode};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    match hands::run(&arguments) {
+    match handler::run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(words) => {
             let _ = io::Write::write_all(&mut io::stderr(), format!("error: {words}\n").as_bytes());

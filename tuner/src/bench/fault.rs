@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The longest message in bytes.
-const LONGEST: usize = 2048;
+const MAX_MESSAGE_BYTES: usize = 2048;
 
 /// The kinds that the driver's own names say. The first that occurs in the reason counts.
 const NAMES: [(&str, ErrorKind); 17] = [
@@ -86,8 +86,8 @@ fn named(reason: &str) -> Option<ErrorKind> {
 }
 
 fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = text.floor_char_boundary(LONGEST - '…'.len_utf8());
+    if text.len() > MAX_MESSAGE_BYTES {
+        let end = text.floor_char_boundary(MAX_MESSAGE_BYTES - '…'.len_utf8());
         text.truncate(end);
         text.push('…');
     }
@@ -141,7 +141,7 @@ mod tests {
         let refused = DeviceError::Compile { compiler: "NVRTC".to_owned(), log: "é".repeat(3000) };
         let found = error_of(refused, Stage::Compile);
         assert_eq!((found.kind, found.sticky), (ErrorKind::Compile, false));
-        assert!(found.message.len() <= LONGEST && found.message.ends_with('…'));
+        assert!(found.message.len() <= MAX_MESSAGE_BYTES && found.message.ends_with('…'));
         let hang = DeviceError::Hang { what: "NVRTC".to_owned(), seconds: 60.0 };
         assert_eq!(error_of(hang, Stage::Compile).kind, ErrorKind::CompileTimeout);
         assert_eq!(error_of(call("nvrtcCompileProgram", "x"), Stage::Compile).kind, ErrorKind::Compile);

@@ -19,7 +19,7 @@ use crate::{
 /// The least part of the highest clock.
 const LEAST_CLOCK: f64 = 0.75;
 /// The most rounds that may be dropped, in parts.
-const MOST_DROPPED: f64 = 0.3;
+const MAX_DROPPED_SHARE: f64 = 0.3;
 /// What is closer than this to the fastest may win in its place for its registers, even if it is surely slower.
 const TIE: f64 = 0.005;
 
@@ -57,7 +57,7 @@ impl Pairs {
         let ratios = theirs.seconds.iter().zip(&ours.seconds).zip(&counts).filter(|it| *it.1);
         let ratios: Vec<f64> = ratios.map(|((theirs, ours), _)| theirs / ours).collect();
         let dropped = rounds - ratios.len();
-        let enough = dropped as f64 <= MOST_DROPPED * rounds as f64;
+        let enough = dropped as f64 <= MAX_DROPPED_SHARE * rounds as f64;
         Paired { interval: ratio_interval(&ratios, 0).filter(|_| enough), dropped }
     }
 

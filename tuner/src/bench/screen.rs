@@ -24,9 +24,9 @@ const FIRST: usize = 3;
 /// Or after so many seconds of samples.
 const FIRST_SECONDS: f64 = 0.2;
 /// How many samples a figure needs.
-const LEAST: usize = 10;
+const MIN_SAMPLES: usize = 10;
 /// How well the median must be known, in parts of it.
-const WIDTH: f64 = 0.01;
+const MEDIAN_PRECISION: f64 = 0.01;
 /// How many seconds of samples are enough for any figure.
 const DEVICE_SECONDS: f64 = 0.1;
 /// How much time may go by, and how many seconds of samples end any screen.
@@ -139,6 +139,6 @@ fn is_enough(seconds: &[f64], spent: f64, begin: Instant, seed: u64) -> bool {
     }
     // The machine waits while an interval is computed.
     let due = seconds.len().is_multiple_of(5);
-    let known = || interval(seconds, seed).is_some_and(|it| it.high - it.low <= WIDTH * it.median);
-    seconds.len() >= LEAST && (spent >= DEVICE_SECONDS || begin.elapsed() >= WALL || (due && known()))
+    let known = || interval(seconds, seed).is_some_and(|it| it.high - it.low <= MEDIAN_PRECISION * it.median);
+    seconds.len() >= MIN_SAMPLES && (spent >= DEVICE_SECONDS || begin.elapsed() >= WALL || (due && known()))
 }

@@ -17,8 +17,8 @@ use crate::{
     log::{Stage, TrialError},
 };
 
-/// How many of the library's ways are tried.
-const MOST: usize = 8;
+/// The most algorithms of the library that are tried.
+const MAX_ALGORITHMS: usize = 8;
 /// How often each is timed.
 const RUNS: usize = 10;
 /// How much faster another than the heuristic has to be.
@@ -104,7 +104,7 @@ impl Bench<'_> {
     /// `None` where it is neither.
     fn ways(&mut self) -> Result<Option<Ways>, DeviceError> {
         if let Some((gemm, names)) = gemm_of(self.case) {
-            let programs = self.machine.load_gemm_choices(&gemm, MOST)?;
+            let programs = self.machine.load_gemm_choices(&gemm, MAX_ALGORITHMS)?;
             let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
             let loaded =
                 programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone())).collect();
@@ -112,7 +112,7 @@ impl Bench<'_> {
         }
         let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };
         let kernels = unfused.programs(self.machine.info())?;
-        let mut products = self.machine.load_gemm_choices(&unfused.gemm, MOST)?.into_iter();
+        let mut products = self.machine.load_gemm_choices(&unfused.gemm, MAX_ALGORITHMS)?.into_iter();
         let mut loaded = vec![];
         while let Some(product) = products.next() {
             match self.load_unfused(&unfused, product, &kernels) {

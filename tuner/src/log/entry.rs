@@ -10,7 +10,7 @@ use schedule::Choice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Finals, Plan, StepResult, Trial};
+use super::{Finals, RunPlan, StepResult, Trial};
 use crate::{Regime, Roofline};
 
 /// The version of the format that this build writes. Readers refuse a greater one.
@@ -66,7 +66,7 @@ pub struct Run {
     /// How candidates are measured.
     pub measure: Protocol,
     /// How far the run goes.
-    pub plan: Plan,
+    pub plan: RunPlan,
     /// The least time that the machine allows.
     pub roofline: Roofline,
     /// Fields of later versions.

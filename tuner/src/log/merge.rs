@@ -10,7 +10,7 @@ use std::{
 use super::{
     Line, LogError, Run,
     names::{is_packed, segment_name, segments},
-    scan::{self, LARGEST, LineEnd, read_line, scan},
+    scan::{self, LineEnd, MAX_SEGMENT_BYTES, read_line, scan},
     writer::{open_again, sync_folders},
 };
 use crate::regular;
@@ -55,9 +55,11 @@ fn merge_segment(into: &Path, segment: &Path) -> Result<Merged, LogError> {
         return Ok(Merged::Same);
     }
     match compare(present, segment)? {
-        Order::Same | Order::FirstLonger => Ok(Merged::Same),
-        Order::Differ => Err(LogError::Different { ours: present.clone(), theirs: segment.to_owned() }),
-        Order::SecondLonger => {
+        SegmentRelation::Same | SegmentRelation::FirstLonger => Ok(Merged::Same),
+        SegmentRelation::Differ => {
+            Err(LogError::Different { ours: present.clone(), theirs: segment.to_owned() })
+        }
+        SegmentRelation::SecondLonger => {
             // Not under the hands of a run that goes on there.
             let _held = open_again(present)?;
             copy(segment, &target, true)?;
@@ -131,8 +133,9 @@ fn publish(part: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// How the whole lines of two segments relate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Order {
+enum SegmentRelation {
     Same,
     FirstLonger,
     SecondLonger,
@@ -140,18 +143,18 @@ enum Order {
 }
 
 /// Compares the whole lines of two segments, compressed or not. A torn end counts for nothing.
-fn compare(first: &Path, second: &Path) -> Result<Order, LogError> {
-    let mut a = scan::open(first).map_err(LogError::io(first))?.take(LARGEST);
-    let mut b = scan::open(second).map_err(LogError::io(second))?.take(LARGEST);
+fn compare(first: &Path, second: &Path) -> Result<SegmentRelation, LogError> {
+    let mut a = scan::open(first).map_err(LogError::io(first))?.take(MAX_SEGMENT_BYTES);
+    let mut b = scan::open(second).map_err(LogError::io(second))?.take(MAX_SEGMENT_BYTES);
     let (mut line_a, mut line_b) = (vec![], vec![]);
     loop {
         let more_a = whole_line(&mut a, &mut line_a).map_err(LogError::io(first))?;
         let more_b = whole_line(&mut b, &mut line_b).map_err(LogError::io(second))?;
         match (more_a, more_b) {
-            (false, false) => return Ok(Order::Same),
-            (true, false) => return Ok(Order::FirstLonger),
-            (false, true) => return Ok(Order::SecondLonger),
-            (true, true) if line_a != line_b => return Ok(Order::Differ),
+            (false, false) => return Ok(SegmentRelation::Same),
+            (true, false) => return Ok(SegmentRelation::FirstLonger),
+            (false, true) => return Ok(SegmentRelation::SecondLonger),
+            (true, true) if line_a != line_b => return Ok(SegmentRelation::Differ),
             (true, true) => {}
         }
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path, path::PathBuf};
 use indexmap::IndexMap;
 
 use super::{
-    Damage, Entry, Event, Finals, Line, LogError, Place, Raw, Reason, Run, StepResult, Torn, Trial,
+    Damage, Entry, Event, Finals, Line, LineLocation, LogError, Raw, Reason, Run, StepResult, Torn, Trial,
     names::segment_name, scan,
 };
 
@@ -48,7 +48,7 @@ pub fn read(path: &Path) -> Result<Log, LogError> {
     let mut log = Log::default();
     scan(path, &mut |line| {
         match line {
-            Line::Record { place, raw } => log.record(place, raw),
+            Line::Record { location, raw } => log.record(location, raw),
             Line::Damage(damage) => log.damage.push(damage),
             Line::Torn(torn) => log.torn.push(torn),
         }
@@ -70,26 +70,26 @@ impl Log {
         self.damage.iter().filter(is_of_run).find_map(Damage::unread)
     }
 
-    fn record(&mut self, place: Place<'_>, raw: Raw<'_>) {
+    fn record(&mut self, location: LineLocation<'_>, raw: Raw<'_>) {
         match raw.entry() {
             Ok(Entry::Run(head)) => {
-                let run = self.run(&head.run, place);
+                let run = self.run(&head.run, location);
                 run.head.get_or_insert(head);
             }
             Ok(Entry::Trial(trial)) => {
-                let run = self.run(&trial.run, place);
+                let run = self.run(&trial.run, location);
                 run.trials.entry(trial.n).or_insert(trial);
             }
-            Ok(Entry::Step(step)) => push(&mut self.run(&step.run, place).steps, step),
-            Ok(Entry::Finals(finals)) => push(&mut self.run(&finals.run, place).finals, finals),
-            Ok(Entry::Event(event)) => push(&mut self.run(&event.run, place).events, event),
+            Ok(Entry::Step(step)) => push(&mut self.run(&step.run, location).steps, step),
+            Ok(Entry::Finals(finals)) => push(&mut self.run(&finals.run, location).finals, finals),
+            Ok(Entry::Event(event)) => push(&mut self.run(&event.run, location).events, event),
             Ok(Entry::Unknown) => self.unknown += 1,
-            Err(reason) => self.damage.push(place.damage(Reason::Entry(reason))),
+            Err(reason) => self.damage.push(location.damage(Reason::Entry(reason))),
         }
     }
 
-    fn run(&mut self, name: &str, place: Place<'_>) -> &mut RunLog {
-        self.runs.entry(name.to_owned()).or_insert_with(|| RunLog::empty(place.segment))
+    fn run(&mut self, name: &str, location: LineLocation<'_>) -> &mut RunLog {
+        self.runs.entry(name.to_owned()).or_insert_with(|| RunLog::empty(location.segment))
     }
 }
 

@@ -17,11 +17,11 @@ use super::{LOG_VERSION, LogError, Raw, frame, names::segments};
 use crate::regular;
 
 /// The longest line that is read. A longer one is damage, and is not kept in memory.
-pub(super) const LONGEST: usize = 64 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// The largest segment that is read, in bytes, unpacked: a million trials are six gibibytes. A file may say that it has any
 /// length, and a small one may unpack to any.
-pub(super) const LARGEST: u64 = 16 << 30;
+pub(super) const MAX_SEGMENT_BYTES: u64 = 16 << 30;
 
 /// What stands in a log.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,7 +29,7 @@ pub enum Line<'a> {
     /// A whole record.
     Record {
         /// Where.
-        place: Place<'a>,
+        location: LineLocation<'a>,
         /// The record.
         raw: Raw<'a>,
     },
@@ -39,9 +39,9 @@ pub enum Line<'a> {
     Torn(Torn),
 }
 
-/// A line of a segment.
+/// The location of a line: its segment and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place<'a> {
+pub struct LineLocation<'a> {
     /// The file.
     pub segment: &'a Path,
     /// The line, from 1.
@@ -169,7 +169,7 @@ fn scan_segment(
     path: &Path,
     found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, LogError> {
-    let mut input = open(path).map_err(LogError::io(path))?.take(LARGEST + 1);
+    let mut input = open(path).map_err(LogError::io(path))?.take(MAX_SEGMENT_BYTES + 1);
     let mut segment = Segment { path, line: 0, found };
     let mut bytes = Vec::new();
     loop {
@@ -201,7 +201,7 @@ fn scan_segment(
             Err(err) => return Err(LogError::io(path)(err)),
         };
         if input.limit() == 0 {
-            regular::expect_at_most(LARGEST + 1, LARGEST).map_err(LogError::io(path))?;
+            regular::expect_at_most(MAX_SEGMENT_BYTES + 1, MAX_SEGMENT_BYTES).map_err(LogError::io(path))?;
         }
         if !ended && bytes.is_empty() {
             return Ok(ControlFlow::Continue(()));
@@ -222,7 +222,7 @@ fn scan_segment(
 /// Opens a segment, compressed or not.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = regular::open(path)?;
-    regular::expect_at_most(file.metadata()?.len(), LARGEST)?;
+    regular::expect_at_most(file.metadata()?.len(), MAX_SEGMENT_BYTES)?;
     let mut input = BufReader::with_capacity(1 << 18, file);
     if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(input))));
@@ -242,18 +242,18 @@ fn is_of_packing(err: &io::Error) -> bool {
 pub(super) enum LineEnd {
     Newline,
     File,
-    /// It is longer than [`LONGEST`], and its rest is still to be read.
+    /// It is longer than [`MAX_LINE_BYTES`], and its rest is still to be read.
     Longer,
 }
 
 /// Reads a line without its end.
 pub(super) fn read_line(input: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<LineEnd> {
-    input.take(LONGEST as u64 + 1).read_until(b'\n', bytes)?;
+    input.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', bytes)?;
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
         return Ok(LineEnd::Newline);
     }
-    Ok(if bytes.len() <= LONGEST { LineEnd::File } else { LineEnd::Longer })
+    Ok(if bytes.len() <= MAX_LINE_BYTES { LineEnd::File } else { LineEnd::Longer })
 }
 
 /// Reads past the end of a line, and tells how many bytes that were.
@@ -331,8 +331,8 @@ impl Segment<'_> {
     }
 
     fn record(&mut self, raw: Raw<'_>) -> ControlFlow<()> {
-        let place = Place { segment: self.path, line: self.line };
-        (self.found)(Line::Record { place, raw })
+        let location = LineLocation { segment: self.path, line: self.line };
+        (self.found)(Line::Record { location, raw })
     }
 
     fn damage(&mut self, reason: Reason) -> ControlFlow<()> {
@@ -340,7 +340,7 @@ impl Segment<'_> {
     }
 }
 
-impl Place<'_> {
+impl LineLocation<'_> {
     /// Damage here.
     pub fn damage(self, reason: Reason) -> Damage {
         Damage { segment: self.segment.to_owned(), line: self.line, reason }

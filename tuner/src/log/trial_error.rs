@@ -21,14 +21,14 @@ pub struct TrialError {
 
 impl TrialError {
     /// The most bytes of a message.
-    pub const LONGEST_MESSAGE: usize = 2048;
+    pub const MAX_MESSAGE_BYTES: usize = 2048;
 
-    /// An error that does not cost the worker. The message is cut to [`TrialError::LONGEST_MESSAGE`].
+    /// An error that does not cost the worker. The message is cut to [`TrialError::MAX_MESSAGE_BYTES`].
     pub fn new(stage: Stage, kind: ErrorKind, message: &str) -> TrialError {
         const CUT: &str = " […]";
         let mut message = message.to_owned();
-        if message.len() > TrialError::LONGEST_MESSAGE {
-            let end = message.floor_char_boundary(TrialError::LONGEST_MESSAGE - CUT.len());
+        if message.len() > TrialError::MAX_MESSAGE_BYTES {
+            let end = message.floor_char_boundary(TrialError::MAX_MESSAGE_BYTES - CUT.len());
             message.truncate(end);
             message.push_str(CUT);
         }

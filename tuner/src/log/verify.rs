@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, path::Path, path::PathBuf};
 use schedule::Decisions;
 
 use super::{
-    Damage, Entry, Finals, Line, LogError, Measurement, Origin, Place, Raw, Reason, Run, StepResult, Torn,
-    Trial, numbers::Numbers, scan,
+    Damage, Entry, Finals, Line, LineLocation, LogError, Measurement, Origin, Raw, Reason, Run, StepResult,
+    Torn, Trial, numbers::Numbers, scan,
 };
 use crate::{Space, Stats, sha256};
 
@@ -34,9 +34,9 @@ pub fn verify(log: &Path, found: &mut dyn FnMut(Damage)) -> Result<Verified, Log
     let mut check = Check { sum: Verified::default(), segment: None, found };
     scan(log, &mut |line| {
         match line {
-            Line::Record { place, raw } => check.record(place, raw),
+            Line::Record { location, raw } => check.record(location, raw),
             Line::Damage(damage) => {
-                check.enter(Place { segment: &damage.segment.clone(), line: damage.line });
+                check.enter(LineLocation { segment: &damage.segment.clone(), line: damage.line });
                 check.damaged();
                 check.tell(damage);
             }
@@ -78,12 +78,12 @@ impl Check<'_> {
         (self.found)(damage);
     }
 
-    fn enter(&mut self, place: Place<'_>) -> &mut Segment {
-        if self.segment.as_ref().is_none_or(|it| it.path != place.segment) {
+    fn enter(&mut self, location: LineLocation<'_>) -> &mut Segment {
+        if self.segment.as_ref().is_none_or(|it| it.path != location.segment) {
             self.leave();
             self.sum.segments += 1;
             self.segment = Some(Segment {
-                path: place.segment.to_owned(),
+                path: location.segment.to_owned(),
                 head: None,
                 space: None,
                 seen: Numbers::default(),
@@ -94,7 +94,7 @@ impl Check<'_> {
             });
         }
         let segment = self.segment.as_mut().expect("it was made above if there was none");
-        segment.line = place.line;
+        segment.line = location.line;
         segment
     }
 
@@ -117,10 +117,10 @@ impl Check<'_> {
         self.tell(Damage { segment: segment.path, line: segment.line, reason });
     }
 
-    fn record(&mut self, place: Place<'_>, raw: Raw<'_>) {
+    fn record(&mut self, location: LineLocation<'_>, raw: Raw<'_>) {
         self.sum.records += 1;
         let entry = raw.entry();
-        let segment = self.enter(place);
+        let segment = self.enter(location);
         segment.records += 1;
         let res = match entry {
             Ok(entry) => segment.entry(&entry).map(|()| entry).map_err(Reason::Wrong),
@@ -134,7 +134,7 @@ impl Check<'_> {
                 if raw.kind() == "trial" {
                     self.sum.trials += 1;
                 }
-                self.tell(place.damage(reason));
+                self.tell(location.damage(reason));
             }
         }
     }

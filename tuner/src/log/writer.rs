@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     Entry, Event, Happening, LOG_VERSION, LogError, Raw, Run, frame, names,
-    scan::{LARGEST, LONGEST},
+    scan::{MAX_LINE_BYTES, MAX_SEGMENT_BYTES},
 };
 use crate::regular;
 
@@ -199,7 +199,7 @@ impl Writer {
         let mut tail = vec![];
         self.file.seek(SeekFrom::Start(start))?;
         // What is longer than a line may be is none.
-        (&self.file).take(LONGEST as u64).read_to_end(&mut tail)?;
+        (&self.file).take(MAX_LINE_BYTES as u64).read_to_end(&mut tail)?;
         let whole = match Raw::of(&tail) {
             Some(_) => tail.len(),
             None => frame::salvage(&tail).last().map_or(0, |it| it.end),
@@ -241,7 +241,7 @@ pub(super) fn open_again(segment: &Path) -> Result<File, LogError> {
     let file = regular::open_with(segment, OpenOptions::new().read(true).append(true));
     let file = file.map_err(LogError::io(segment))?;
     let length = file.metadata().map_err(LogError::io(segment))?.len();
-    regular::expect_at_most(length, LARGEST).map_err(LogError::io(segment))?;
+    regular::expect_at_most(length, MAX_SEGMENT_BYTES).map_err(LogError::io(segment))?;
     lock(&file, segment)?;
     Ok(file)
 }
@@ -265,7 +265,7 @@ fn head_of(file: &File, path: &Path) -> Result<String, LogError> {
         run: String,
     }
     let mut line = vec![];
-    let first = BufReader::new(file.take(LONGEST as u64)).read_until(b'\n', &mut line);
+    let first = BufReader::new(file.take(MAX_LINE_BYTES as u64)).read_until(b'\n', &mut line);
     first.map_err(LogError::io(path))?;
     let line = line.strip_suffix(b"\n").unwrap_or(&line);
     let range = frame::salvage(line).into_iter().next().ok_or_else(|| LogError::NoHead(path.to_owned()))?;

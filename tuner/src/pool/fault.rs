@@ -9,7 +9,7 @@ use crate::{
 
 /// A failure of a worker. Each costs the worker's process and the job it had.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Fault {
+pub(super) enum WorkerFault {
     /// It ended without being asked to.
     Ended(ExitStatus),
     /// It closed one of its standard streams and lived on.
@@ -87,66 +87,73 @@ impl Mode {
     }
 }
 
-impl Fault {
+impl WorkerFault {
     /// What the worker did, after its name.
     pub(super) fn words(&self) -> String {
         match self {
-            Fault::Ended(status) => status_words(*status),
-            Fault::Closed(what) => format!("closed its standard {what} and lived on"),
-            Fault::Partial(line) => format!("ended in the middle of a line: `{line}`"),
-            Fault::Garbage { line, why } => format!("wrote a line that is no message ({why}): `{line}`"),
-            Fault::TooLong => format!("wrote a line of more than {} MiB", MAX_LINE >> 20),
-            Fault::Hang { seconds } => format!("did not answer within {seconds:.1} s"),
-            Fault::Late { seconds } => format!("did not say hello within {seconds:.1} s"),
-            Fault::NoHello => "answered before it said hello".into(),
-            Fault::SecondHello => "said hello twice".into(),
-            Fault::Version(theirs) => {
+            WorkerFault::Ended(status) => status_words(*status),
+            WorkerFault::Closed(what) => format!("closed its standard {what} and lived on"),
+            WorkerFault::Partial(line) => format!("ended in the middle of a line: `{line}`"),
+            WorkerFault::Garbage { line, why } => {
+                format!("wrote a line that is no message ({why}): `{line}`")
+            }
+            WorkerFault::TooLong => format!("wrote a line of more than {} MiB", MAX_LINE >> 20),
+            WorkerFault::Hang { seconds } => format!("did not answer within {seconds:.1} s"),
+            WorkerFault::Late { seconds } => format!("did not say hello within {seconds:.1} s"),
+            WorkerFault::NoHello => "answered before it said hello".into(),
+            WorkerFault::SecondHello => "said hello twice".into(),
+            WorkerFault::Version(theirs) => {
                 format!("speaks version {theirs} of the protocol, not {PROTOCOL}")
             }
-            Fault::NoCapacity => "takes no jobs at all (its capacity is 0)".into(),
-            Fault::NoMachine(why) => format!("cannot measure: {why}"),
-            Fault::OtherMachine { theirs, ours } => {
+            WorkerFault::NoCapacity => "takes no jobs at all (its capacity is 0)".into(),
+            WorkerFault::NoMachine(why) => format!("cannot measure: {why}"),
+            WorkerFault::OtherMachine { theirs, ours } => {
                 format!("measures on {theirs}, the others on {ours}: their times cannot be compared")
             }
-            Fault::WrongNumber(id) => format!("answered job {id}, which it never had"),
-            Fault::WrongOutcome => "gave an answer of another kind than its job".into(),
-            Fault::Flood => "gives answers without end to jobs that nobody waits for".into(),
-            Fault::Start(why) => format!("cannot be started: {why}"),
-            Fault::DeviceLost => "lost its device".into(),
-            Fault::Neighbour => "had to be stopped because of another of its jobs".into(),
-            Fault::Immortal => "cannot be killed".into(),
+            WorkerFault::WrongNumber(id) => format!("answered job {id}, which it never had"),
+            WorkerFault::WrongOutcome => "gave an answer of another kind than its job".into(),
+            WorkerFault::Flood => "gives answers without end to jobs that nobody waits for".into(),
+            WorkerFault::Start(why) => format!("cannot be started: {why}"),
+            WorkerFault::DeviceLost => "lost its device".into(),
+            WorkerFault::Neighbour => "had to be stopped because of another of its jobs".into(),
+            WorkerFault::Immortal => "cannot be killed".into(),
         }
     }
 
     /// What kind of error it is to a job of such a mode.
     fn kind(&self, mode: Mode, last_words: &str) -> ErrorKind {
         match self {
-            Fault::Ended(status) if mode == Mode::Compile && status.signal() == Some(SIGXCPU) => {
+            WorkerFault::Ended(status) if mode == Mode::Compile && status.signal() == Some(SIGXCPU) => {
                 ErrorKind::CompileTimeout
             }
             // How Rust and C++ say that the system refused memory, before they abort.
-            Fault::Ended(_)
+            WorkerFault::Ended(_)
                 if last_words.contains("memory allocation of") || last_words.contains("bad_alloc") =>
             {
                 ErrorKind::OutOfMemory
             }
-            Fault::Ended(_) | Fault::Closed(_) | Fault::Start(_) | Fault::Neighbour => ErrorKind::WorkerDied,
-            Fault::Hang { .. } | Fault::Immortal => match mode {
+            WorkerFault::Ended(_)
+            | WorkerFault::Closed(_)
+            | WorkerFault::Start(_)
+            | WorkerFault::Neighbour => ErrorKind::WorkerDied,
+            WorkerFault::Hang { .. } | WorkerFault::Immortal => match mode {
                 Mode::Compile => ErrorKind::CompileTimeout,
                 Mode::Screen | Mode::Finals(_) => ErrorKind::Hang,
             },
-            Fault::NoMachine(_) | Fault::OtherMachine { .. } | Fault::DeviceLost => ErrorKind::DeviceLost,
-            Fault::Partial(_)
-            | Fault::Garbage { .. }
-            | Fault::TooLong
-            | Fault::Late { .. }
-            | Fault::NoHello
-            | Fault::SecondHello
-            | Fault::Version(_)
-            | Fault::NoCapacity
-            | Fault::WrongNumber(_)
-            | Fault::WrongOutcome
-            | Fault::Flood => ErrorKind::Protocol,
+            WorkerFault::NoMachine(_) | WorkerFault::OtherMachine { .. } | WorkerFault::DeviceLost => {
+                ErrorKind::DeviceLost
+            }
+            WorkerFault::Partial(_)
+            | WorkerFault::Garbage { .. }
+            | WorkerFault::TooLong
+            | WorkerFault::Late { .. }
+            | WorkerFault::NoHello
+            | WorkerFault::SecondHello
+            | WorkerFault::Version(_)
+            | WorkerFault::NoCapacity
+            | WorkerFault::WrongNumber(_)
+            | WorkerFault::WrongOutcome
+            | WorkerFault::Flood => ErrorKind::Protocol,
         }
     }
 

@@ -17,8 +17,8 @@ mod guard;
 mod once;
 mod process;
 mod ring;
-mod slot;
 mod watch;
+mod worker_state;
 
 use std::{
     collections::VecDeque,
@@ -34,8 +34,8 @@ pub use once::{Once, OnceError, once};
 
 use self::{
     fault::Mode,
-    process::{Heard, Starter},
-    slot::{Life, Slot},
+    process::{ProcessMessage, Starter},
+    worker_state::{Life, WorkerState},
 };
 use crate::{
     log::{ErrorKind, Happening, TrialError},
@@ -127,11 +127,11 @@ ir::codes!(PoolError {
 
 /// Worker processes and their jobs.
 pub struct Pool {
-    slots: Vec<Slot>,
+    workers: Vec<WorkerState>,
     queue: VecDeque<Pending>,
     events: VecDeque<PoolEvent>,
-    heard: Receiver<Heard>,
-    said: SyncSender<Heard>,
+    heard: Receiver<ProcessMessage>,
+    said: SyncSender<ProcessMessage>,
     starter: Starter,
     deadlines: Deadlines,
     machine: Option<MachineInfo>,
@@ -155,7 +155,7 @@ struct Pending {
 const WAITING: usize = 16;
 
 /// How often processes are asked whether they live, and how often one that is about to end.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(200);
 const LOOK_CLOSELY: Duration = Duration::from_millis(2);
 
 impl Role {
@@ -196,7 +196,7 @@ impl Pool {
         }
         let (said, heard) = mpsc::sync_channel(WAITING);
         let mut pool = Pool {
-            slots: workers.into_iter().map(Slot::new).collect(),
+            workers: workers.into_iter().map(WorkerState::new).collect(),
             queue: VecDeque::new(),
             events: VecDeque::new(),
             heard,
@@ -219,13 +219,13 @@ impl Pool {
                 return Ok(pool);
             }
             // Whatever events there are already: the caller gets them later, and nothing here waits for them.
-            pool.rest(LOOK);
+            pool.rest(POLL);
         }
     }
 
     /// Whether one of a role is ready, or there is no such role; an error once all of it have failed.
     fn has_come_up(&self, role: Role) -> Result<bool, PoolError> {
-        let all = || self.slots.iter().filter(|it| it.spec.role == role);
+        let all = || self.workers.iter().filter(|it| it.spec.role == role);
         if all().next().is_none() || all().any(|it| matches!(it.life, Life::Ready(_))) {
             return Ok(true);
         }
@@ -243,20 +243,20 @@ impl Pool {
 
     /// How many more jobs of a role would be begun now, those that start a process included.
     pub fn idle(&self, role: Role) -> usize {
-        let room: usize = self.slots.iter().filter(|it| it.spec.role == role).map(Slot::room).sum();
+        let room: usize = self.workers.iter().filter(|it| it.spec.role == role).map(WorkerState::room).sum();
         let waiting = self.queue.iter().filter(|it| it.role == role).count();
         room.saturating_sub(waiting)
     }
 
     /// How many jobs of a role its workers can have at once.
     pub fn size(&self, role: Role) -> usize {
-        let living = self.slots.iter().filter(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        let living = self.workers.iter().filter(|it| it.spec.role == role && !matches!(it.life, Life::Out));
         living.map(|it| it.capacity).sum()
     }
 
     /// How many jobs have been submitted and not been answered.
     pub fn outstanding(&self) -> usize {
-        self.queue.len() + self.slots.iter().map(|it| it.flights.len()).sum::<usize>()
+        self.queue.len() + self.workers.iter().map(|it| it.flights.len()).sum::<usize>()
     }
 
     /// Gives a job to the next free worker of a role, and gives its number. The deadline counts from when a worker has
@@ -266,7 +266,7 @@ impl Pool {
         self.next_job += 1;
         let refusal = match serde_json::to_string(&Job { id, task }) {
             Ok(line) if line.len() < MAX_LINE => {
-                if !self.dead.contains(&role) && self.slots.iter().any(|it| it.spec.role == role) {
+                if !self.dead.contains(&role) && self.workers.iter().any(|it| it.spec.role == role) {
                     self.queue.push_back(Pending { id, role, mode, deadline, line: line + "\n" });
                     self.dispatch(Instant::now());
                     return id;
@@ -320,10 +320,10 @@ impl Pool {
     /// Waits for the next word, deadline or look at the processes, but not longer than told.
     fn rest(&mut self, most: Duration) {
         let now = Instant::now();
-        let ending = self.slots.iter().any(|it| matches!(it.life, Life::Ending(_)));
-        let next = self.slots.iter().filter_map(|it| it.next_deadline(self.deadlines.hello)).min();
-        let next = next.map_or(LOOK, |it| it.saturating_duration_since(now));
-        let pause = most.min(next).min(if ending { LOOK_CLOSELY } else { LOOK });
+        let ending = self.workers.iter().any(|it| matches!(it.life, Life::Ending(_)));
+        let next = self.workers.iter().filter_map(|it| it.next_deadline(self.deadlines.hello)).min();
+        let next = next.map_or(POLL, |it| it.saturating_duration_since(now));
+        let pause = most.min(next).min(if ending { LOOK_CLOSELY } else { POLL });
         match self.heard.recv_timeout(pause) {
             Ok(it) => self.hear(it),
             // The pool has a sender itself, so that the channel is never closed.
@@ -345,11 +345,11 @@ fn nobody(role: Role, mode: Mode) -> TrialError {
 impl Drop for Pool {
     fn drop(&mut self) {
         // All are killed before the first is waited for, so that they end side by side.
-        for slot in &mut self.slots {
-            if let Some(process) = slot.process() {
+        for state in &mut self.workers {
+            if let Some(process) = state.process() {
                 process.kill();
             }
         }
-        self.slots.clear();
+        self.workers.clear();
     }
 }

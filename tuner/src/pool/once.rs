@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::worker::IN_POOL;
 
 /// The most bytes that are kept of each stream.
-const MOST: u64 = 1 << 20;
+const MAX_STREAM_BYTES: u64 = 1 << 20;
 
 /// What a program said.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,7 +82,7 @@ fn read(stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         let mut stream = stream;
         let mut kept = Vec::new();
         // What is beyond is read as well, so that the writer can end.
-        if stream.by_ref().take(MOST).read_to_end(&mut kept).is_ok() {
+        if stream.by_ref().take(MAX_STREAM_BYTES).read_to_end(&mut kept).is_ok() {
             let _ = io::copy(&mut stream, &mut io::sink());
         }
         let _ = sender.send(kept);

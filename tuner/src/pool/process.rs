@@ -20,15 +20,15 @@ use super::ring::Ring;
 use crate::{protocol::MAX_LINE, worker::IN_POOL};
 
 /// Something heard from a process.
-pub(super) struct Heard {
-    /// Which worker.
-    pub(super) slot: usize,
+pub(super) struct ProcessMessage {
+    /// Which worker, by its position in the pool.
+    pub(super) worker: usize,
     /// Which of the processes that it had.
     pub(super) generation: u64,
-    pub(super) said: Said,
+    pub(super) said: StreamEvent,
 }
 
-pub(super) enum Said {
+pub(super) enum StreamEvent {
     Line(Vec<u8>),
     TooLong,
     /// It closed its standard output, after so much of a line.
@@ -41,16 +41,16 @@ pub(super) enum Said {
 /// ends, and to Linux the parent is the thread that started them.
 ///
 /// Where there is no such thread, an error says at each start why.
-pub(super) struct Starter(Result<Sender<Order>, String>);
+pub(super) struct Starter(Result<Sender<StartRequest>, String>);
 
-/// A command to start, and where to put the process.
-type Order = (Command, Sender<io::Result<Child>>);
+/// A command to start, and where to send the process.
+type StartRequest = (Command, Sender<io::Result<Child>>);
 
 impl Starter {
     pub(super) fn new() -> Starter {
-        let (sender, orders) = mpsc::channel::<Order>();
+        let (sender, requests) = mpsc::channel::<StartRequest>();
         let started = spawn(move || {
-            for (mut command, answer) in orders {
+            for (mut command, answer) in requests {
                 // A pool that no longer waits has no use for the process, but dropping a child does not end it.
                 if let Err(mpsc::SendError(Ok(mut child))) = answer.send(command.spawn()) {
                     let _ = child.kill();
@@ -64,8 +64,8 @@ impl Starter {
     fn start(&self, command: Command) -> io::Result<Child> {
         let gone = || io::Error::other("the thread that starts processes is gone");
         let (answer, started) = mpsc::channel();
-        let orders = self.0.as_ref().map_err(|why| io::Error::other(why.clone()))?;
-        orders.send((command, answer)).map_err(|_| gone())?;
+        let requests = self.0.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        requests.send((command, answer)).map_err(|_| gone())?;
         started.recv().map_err(|_| gone())?
     }
 }
@@ -88,9 +88,9 @@ impl Process {
     /// Starts a command in a process group of its own.
     pub(super) fn start(
         argv: &[String],
-        slot: usize,
+        worker: usize,
         generation: u64,
-        heard: &SyncSender<Heard>,
+        heard: &SyncSender<ProcessMessage>,
         starter: &Starter,
         stderr_cap: usize,
     ) -> io::Result<Process> {
@@ -125,8 +125,8 @@ impl Process {
             exited: None,
             reaped: None,
         };
-        spawn(move || write_jobs(stdin, &lines, &|| tell(&to, slot, generation, Said::Deaf)))?;
-        spawn(move || read_lines(stdout, &|it| tell(&said, slot, generation, it)))?;
+        spawn(move || write_jobs(stdin, &lines, &|| tell(&to, worker, generation, StreamEvent::Deaf)))?;
+        spawn(move || read_lines(stdout, &|it| tell(&said, worker, generation, it)))?;
         spawn(move || filled.fill(stderr))?;
         Ok(process)
     }
@@ -197,8 +197,8 @@ pub(super) fn is_no_room(err: &io::Error) -> bool {
     Errno::from_io_error(err).is_some_and(|it| full.contains(&it))
 }
 
-fn tell(to: &SyncSender<Heard>, slot: usize, generation: u64, said: Said) -> bool {
-    to.send(Heard { slot, generation, said }).is_ok()
+fn tell(to: &SyncSender<ProcessMessage>, worker: usize, generation: u64, said: StreamEvent) -> bool {
+    to.send(ProcessMessage { worker, generation, said }).is_ok()
 }
 
 /// Passes jobs on until there are no more, or nobody reads them.
@@ -212,7 +212,7 @@ fn write_jobs(mut stdin: ChildStdin, lines: &Receiver<String>, deaf: &dyn Fn() -
 }
 
 /// Passes lines on until the end, or until nobody listens.
-fn read_lines(stdout: impl Read, said: &dyn Fn(Said) -> bool) {
+fn read_lines(stdout: impl Read, said: &dyn Fn(StreamEvent) -> bool) {
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
     loop {
         let mut line = Vec::new();
@@ -223,14 +223,14 @@ fn read_lines(stdout: impl Read, said: &dyn Fn(Said) -> bool) {
             line.pop();
         }
         if line.len() > MAX_LINE {
-            said(Said::TooLong);
+            said(StreamEvent::TooLong);
             return;
         }
         if read.is_err() || !complete {
-            said(Said::End(line));
+            said(StreamEvent::End(line));
             return;
         }
-        if !said(Said::Line(line)) {
+        if !said(StreamEvent::Line(line)) {
             return;
         }
     }

@@ -71,9 +71,9 @@ pub(super) fn printable(text: &str) -> String {
 
 /// The beginning of a line, for a message.
 pub(super) fn excerpt(line: &[u8]) -> String {
-    const MOST: usize = 120;
-    let part = &line[..line.len().min(MOST)];
-    let dots = if line.len() > MOST { "…" } else { "" };
+    const MAX_EXCERPT_BYTES: usize = 120;
+    let part = &line[..line.len().min(MAX_EXCERPT_BYTES)];
+    let dots = if line.len() > MAX_EXCERPT_BYTES { "…" } else { "" };
     format!("{}{dots}", String::from_utf8_lossy(part).escape_debug())
 }
 

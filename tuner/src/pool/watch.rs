@@ -5,11 +5,11 @@ use std::{io, time::Instant};
 use codegen::device::MachineInfo;
 
 use super::{
-    LOOK, Pool, PoolEvent, Role,
-    fault::{Fault, with_last_words},
-    process::{Heard, Process, Said, is_no_room},
+    POLL, Pool, PoolEvent, Role,
+    fault::{WorkerFault, with_last_words},
+    process::{Process, ProcessMessage, StreamEvent, is_no_room},
     ring::excerpt,
-    slot::{Ending, Flight, Life, Number, PATIENCE},
+    worker_state::{AnswerKind, Ending, Flight, Life, MAX_FAILURES},
 };
 use crate::{
     log::{ErrorKind, Happening},
@@ -27,7 +27,7 @@ impl Pool {
     pub(super) fn start_all(&mut self) {
         for role in [Role::Measure, Role::Compile] {
             let all: Vec<usize> =
-                (0..self.slots.len()).filter(|it| self.slots[*it].spec.role == role).collect();
+                (0..self.workers.len()).filter(|it| self.workers[*it].spec.role == role).collect();
             for (count, at) in all.iter().enumerate() {
                 let Err(err) = self.try_start(*at) else { continue };
                 if count > 0 && is_no_room(&err) {
@@ -44,7 +44,7 @@ impl Pool {
     fn make_do(&mut self, role: Role, all: &[usize], count: usize, err: &io::Error) {
         let kept = count.saturating_sub(SPARE).max(1);
         for at in &all[kept..] {
-            self.slots[*at].life = Life::Out;
+            self.workers[*at].life = Life::Out;
         }
         let what = match role {
             Role::Compile => "compile",
@@ -64,19 +64,19 @@ impl Pool {
     }
 
     fn try_start(&mut self, at: usize) -> io::Result<()> {
-        let slot = &mut self.slots[at];
-        slot.generation += 1;
-        slot.answered.clear();
-        slot.strays = 0;
-        let (argv, cap) = (&slot.spec.argv, self.deadlines.stderr_cap);
-        let process = Process::start(argv, at, slot.generation, &self.said, &self.starter, cap)?;
-        slot.life = Life::Starting(process, Instant::now());
+        let state = &mut self.workers[at];
+        state.generation += 1;
+        state.answered.clear();
+        state.strays = 0;
+        let (argv, cap) = (&state.spec.argv, self.deadlines.stderr_cap);
+        let process = Process::start(argv, at, state.generation, &self.said, &self.starter, cap)?;
+        state.life = Life::Starting(process, Instant::now());
         Ok(())
     }
 
     fn cannot_start(&mut self, at: usize, err: &io::Error) {
-        self.slots[at].life = Life::Down;
-        let words = Fault::Start(err.to_string()).words();
+        self.workers[at].life = Life::Down;
+        let words = WorkerFault::Start(err.to_string()).words();
         self.failed(at, &words);
     }
 
@@ -84,22 +84,24 @@ impl Pool {
     pub(super) fn dispatch(&mut self, now: Instant) {
         for role in [Role::Compile, Role::Measure] {
             while let Some(place) = self.queue.iter().position(|it| it.role == role) {
-                let free = |it: &super::Slot| {
+                let free = |it: &super::WorkerState| {
                     it.spec.role == role && matches!(it.life, Life::Ready(_)) && it.room() > 0
                 };
-                let Some(slot) = self.slots.iter_mut().find(|it| free(it)) else { break };
-                let (Some(job), Life::Ready(process)) = (self.queue.remove(place), &slot.life) else { break };
+                let Some(state) = self.workers.iter_mut().find(|it| free(it)) else { break };
+                let (Some(job), Life::Ready(process)) = (self.queue.remove(place), &state.life) else {
+                    break;
+                };
                 process.send(job.line);
                 let flight = Flight { mode: job.mode, sent: now, deadline: job.deadline };
-                slot.flights.insert(job.id, flight);
+                state.flights.insert(job.id, flight);
             }
-            let of_role = |it: &super::Slot| it.spec.role == role;
-            let coming = |it: &super::Slot| matches!(it.life, Life::Starting(..) | Life::Ending(_));
+            let of_role = |it: &super::WorkerState| it.spec.role == role;
+            let coming = |it: &super::WorkerState| matches!(it.life, Life::Starting(..) | Life::Ending(_));
             loop {
                 let waiting = self.queue.iter().filter(|it| it.role == role).count();
                 let soon: usize =
-                    self.slots.iter().filter(|it| of_role(it) && coming(it)).map(|it| it.capacity).sum();
-                let down = self.slots.iter().position(|it| of_role(it) && matches!(it.life, Life::Down));
+                    self.workers.iter().filter(|it| of_role(it) && coming(it)).map(|it| it.capacity).sum();
+                let down = self.workers.iter().position(|it| of_role(it) && matches!(it.life, Life::Down));
                 match down {
                     Some(at) if waiting > soon => self.start_process(at),
                     Some(_) | None => break,
@@ -109,84 +111,87 @@ impl Pool {
     }
 
     /// Takes in what a process said.
-    pub(super) fn hear(&mut self, heard: Heard) {
-        let (at, now) = (heard.slot, Instant::now());
-        let slot = &mut self.slots[at];
-        let Some(process) = slot.process().filter(|it| it.generation == heard.generation) else { return };
+    pub(super) fn hear(&mut self, heard: ProcessMessage) {
+        let (at, now) = (heard.worker, Instant::now());
+        let state = &mut self.workers[at];
+        let Some(process) = state.process().filter(|it| it.generation == heard.generation) else { return };
         match heard.said {
-            Said::Line(line) => {
+            StreamEvent::Line(line) => {
                 if let Err(fault) = self.line(at, &line) {
-                    self.slots[at].end(Some(fault), true, now);
+                    self.workers[at].end(Some(fault), true, now);
                 }
             }
-            Said::TooLong => {
+            StreamEvent::TooLong => {
                 process.silent = true;
-                slot.end(Some(Fault::TooLong), true, now);
+                state.end(Some(WorkerFault::TooLong), true, now);
             }
-            Said::Deaf => slot.end(Some(Fault::Closed("input")), false, now),
-            Said::End(partial) => {
+            StreamEvent::Deaf => state.end(Some(WorkerFault::Closed("input")), false, now),
+            StreamEvent::End(partial) => {
                 process.silent = true;
                 let fault = if partial.is_empty() {
-                    Fault::Closed("output")
+                    WorkerFault::Closed("output")
                 } else {
-                    Fault::Partial(excerpt(&partial))
+                    WorkerFault::Partial(excerpt(&partial))
                 };
-                match &mut slot.life {
+                match &mut state.life {
                     // That a worker first stopped reading says less than the line that it did not finish.
-                    Life::Ending(it) if it.fault == Some(Fault::Closed("input")) => it.fault = Some(fault),
-                    _ => slot.end(Some(fault), false, now),
+                    Life::Ending(it) if it.fault == Some(WorkerFault::Closed("input")) => {
+                        it.fault = Some(fault);
+                    }
+                    _ => state.end(Some(fault), false, now),
                 }
             }
         }
     }
 
     /// Takes in a line.
-    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), Fault> {
-        let slot = &mut self.slots[at];
-        if matches!(slot.life, Life::Ending(_)) {
+    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), WorkerFault> {
+        let state = &mut self.workers[at];
+        if matches!(state.life, Life::Ending(_)) {
             return Ok(());
         }
         let message = serde_json::from_slice::<FromWorker>(line).map_err(|err| {
             let (line, why) = (excerpt(line), err.to_string());
-            Fault::Garbage { line, why }
+            WorkerFault::Garbage { line, why }
         })?;
-        let starting = matches!(slot.life, Life::Starting(..));
+        let starting = matches!(state.life, Life::Starting(..));
         match message {
             FromWorker::Hello(hello) if starting => self.hello(at, hello),
-            FromWorker::Hello(_) => Err(Fault::SecondHello),
-            FromWorker::Answer(_) if starting => Err(Fault::NoHello),
+            FromWorker::Hello(_) => Err(WorkerFault::SecondHello),
+            FromWorker::Answer(_) if starting => Err(WorkerFault::NoHello),
             FromWorker::Answer(answer) => self.answer(at, answer),
         }
     }
 
-    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), Fault> {
+    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), WorkerFault> {
         let Hello { proto, tool, capacity, machine, problem, warnings } = hello;
         if proto != PROTOCOL {
-            return Err(Fault::Version(proto));
+            return Err(WorkerFault::Version(proto));
         }
         if capacity == 0 {
-            return Err(Fault::NoCapacity);
+            return Err(WorkerFault::NoCapacity);
         }
-        let name = self.slots[at].spec.name.clone();
-        if self.slots[at].spec.role == Role::Measure {
-            let why =
-                || Fault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()));
+        let name = self.workers[at].spec.name.clone();
+        if self.workers[at].spec.role == Role::Measure {
+            let why = || {
+                WorkerFault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()))
+            };
             let machine = machine.ok_or_else(why)?;
             match &self.machine {
                 Some(ours) if !same_model(ours, &machine) => {
                     let (theirs, ours) = (model(&machine), model(ours));
-                    return Err(Fault::OtherMachine { theirs, ours });
+                    return Err(WorkerFault::OtherMachine { theirs, ours });
                 }
                 Some(_) => {}
                 None => self.machine = Some(machine),
             }
         }
-        let slot = &mut self.slots[at];
-        if let Life::Starting(process, _) = std::mem::replace(&mut slot.life, Life::Down) {
+        let state = &mut self.workers[at];
+        if let Life::Starting(process, _) = std::mem::replace(&mut state.life, Life::Down) {
             let id = process.id();
-            slot.life = Life::Ready(process);
-            slot.capacity = capacity.min(1024);
-            if slot.generation == 1 {
+            state.life = Life::Ready(process);
+            state.capacity = capacity.min(1024);
+            if state.generation == 1 {
                 self.happened(Happening::WorkerStarted, format!("{name}: {tool}, process {id}"));
             }
         }
@@ -196,34 +201,34 @@ impl Pool {
         Ok(())
     }
 
-    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), Fault> {
+    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), WorkerFault> {
         let Answer { id, ms, outcome } = answer;
-        let slot = &mut self.slots[at];
-        let worker = slot.spec.name.clone();
-        let flight = match slot.number(id) {
-            Number::Due(flight) => flight,
-            Number::Again => {
+        let state = &mut self.workers[at];
+        let worker = state.spec.name.clone();
+        let flight = match state.number(id) {
+            AnswerKind::Due(flight) => flight,
+            AnswerKind::Again => {
                 self.happened(Happening::StrayAnswer, format!("{worker}: job {id} is answered again"));
                 return Ok(());
             }
-            Number::Flood => return Err(Fault::Flood),
-            Number::Strange => return Err(Fault::WrongNumber(id)),
+            AnswerKind::Flood => return Err(WorkerFault::Flood),
+            AnswerKind::Strange => return Err(WorkerFault::WrongNumber(id)),
         };
         if outcome.as_ref().is_ok_and(|it| !flight.mode.fits(it)) {
-            slot.flights.insert(id, flight);
-            return Err(Fault::WrongOutcome);
+            state.flights.insert(id, flight);
+            return Err(WorkerFault::WrongOutcome);
         }
         match &outcome {
             // An error that costs the process is no failure of the worker, unless its device is gone altogether.
             Err(err) if err.sticky && err.kind == ErrorKind::DeviceLost => {
-                slot.end(Some(Fault::DeviceLost), true, Instant::now());
+                state.end(Some(WorkerFault::DeviceLost), true, Instant::now());
             }
             Err(err) if err.sticky => {
-                slot.end(None, true, Instant::now());
+                state.end(None, true, Instant::now());
                 let words = format!("{worker}: replaced after job {id} ({})", err.kind);
                 self.happened(Happening::WorkerReplaced, words);
             }
-            Ok(_) | Err(_) => slot.failures = 0,
+            Ok(_) | Err(_) => state.failures = 0,
         }
         self.events.push_back(PoolEvent::Done { job: id, worker, outcome, ms });
         Ok(())
@@ -231,22 +236,22 @@ impl Pool {
 
     /// Ends what is late, and looks after what has ended.
     pub(super) fn watch(&mut self, now: Instant) {
-        let look = now.saturating_duration_since(self.looked) >= LOOK;
+        let look = now.saturating_duration_since(self.looked) >= POLL;
         if look {
             self.looked = now;
         }
-        for at in 0..self.slots.len() {
-            let slot = &mut self.slots[at];
-            if let Some(fault) = slot.overdue(self.deadlines.hello, now) {
-                slot.end(Some(fault), true, now);
+        for at in 0..self.workers.len() {
+            let state = &mut self.workers[at];
+            if let Some(fault) = state.overdue(self.deadlines.hello, now) {
+                state.end(Some(fault), true, now);
             }
-            if let (true, Life::Starting(process, _) | Life::Ready(process)) = (look, &mut slot.life) {
+            if let (true, Life::Starting(process, _) | Life::Ready(process)) = (look, &mut state.life) {
                 // A child of it may hold its output open, so that no end of it is heard.
-                if process.exited(now).is_some_and(|it| it >= LOOK) {
-                    slot.end(Some(Fault::Closed("output")), false, now);
+                if process.exited(now).is_some_and(|it| it >= POLL) {
+                    state.end(Some(WorkerFault::Closed("output")), false, now);
                 }
             }
-            if let Life::Ending(_) = slot.life {
+            if let Life::Ending(_) = state.life {
                 self.watch_end(at, now);
             }
         }
@@ -254,8 +259,8 @@ impl Pool {
 
     /// Lets a process end, or makes it, and then tells its jobs.
     fn watch_end(&mut self, at: usize, now: Instant) {
-        let slot = &mut self.slots[at];
-        let Life::Ending(ending) = &mut slot.life else { return };
+        let state = &mut self.workers[at];
+        let Life::Ending(ending) = &mut state.life else { return };
         let waited = now.saturating_duration_since(ending.since);
         let Some(gone) = ending.process.exited(now) else {
             if !ending.killed && waited >= self.deadlines.grace {
@@ -263,38 +268,38 @@ impl Pool {
                 ending.killed = true;
             }
             if waited >= self.deadlines.grace + self.deadlines.kill {
-                ending.fault = Some(Fault::Immortal);
-                slot.failures = PATIENCE;
+                ending.fault = Some(WorkerFault::Immortal);
+                state.failures = MAX_FAILURES;
                 self.conclude(at, now);
             }
             return;
         };
         // A moment for its last words; a child of it may hold its standard error open for ever.
         let said_all = ending.process.stderr.is_done() && ending.process.silent;
-        if !said_all && gone < LOOK / 2 {
+        if !said_all && gone < POLL / 2 {
             return;
         }
         if let (Ok(status), false) = (ending.process.reap(), ending.killed)
-            && let Some(Fault::Closed(_)) = ending.fault
+            && let Some(WorkerFault::Closed(_)) = ending.fault
         {
-            ending.fault = Some(Fault::Ended(status));
+            ending.fault = Some(WorkerFault::Ended(status));
         }
         self.conclude(at, now);
     }
 
     /// Tells the jobs of a process that is gone, and counts what it did.
     fn conclude(&mut self, at: usize, now: Instant) {
-        let slot = &mut self.slots[at];
-        let Life::Ending(ending) = std::mem::replace(&mut slot.life, Life::Down) else { return };
+        let state = &mut self.workers[at];
+        let Life::Ending(ending) = std::mem::replace(&mut state.life, Life::Down) else { return };
         let Ending { process, fault, unborn, .. } = ending;
         let last_words = process.stderr.tail(LAST_WORDS);
-        let worker = slot.spec.name.clone();
-        for (id, flight) in std::mem::take(&mut slot.flights) {
+        let worker = state.spec.name.clone();
+        for (id, flight) in std::mem::take(&mut state.flights) {
             let in_time = now < flight.sent + flight.deadline;
             let fault = match &fault {
-                Some(Fault::Hang { .. }) if in_time => &Fault::Neighbour,
+                Some(WorkerFault::Hang { .. }) if in_time => &WorkerFault::Neighbour,
                 Some(fault) => fault,
-                None => &Fault::Neighbour,
+                None => &WorkerFault::Neighbour,
             };
             let error = fault.error(&worker, flight.mode, &last_words);
             let ms = now.saturating_duration_since(flight.sent).as_secs_f64() * 1e3;
@@ -313,19 +318,22 @@ impl Pool {
 
     /// Counts a failure of a worker, and gives the worker up after a few in a row.
     fn failed(&mut self, at: usize, words: &str) {
-        let slot = &mut self.slots[at];
-        let name = &slot.spec.name;
-        slot.failures += 1;
-        slot.last_fault = Some(format!("`{name}` {words}"));
-        let what =
-            if slot.failures < PATIENCE { Happening::WorkerReplaced } else { Happening::WorkerQuarantined };
-        let detail = format!("{name}: it {words} (failure {} of {PATIENCE} in a row)", slot.failures);
-        if slot.failures >= PATIENCE {
-            slot.life = Life::Out;
+        let state = &mut self.workers[at];
+        let name = &state.spec.name;
+        state.failures += 1;
+        state.last_fault = Some(format!("`{name}` {words}"));
+        let what = if state.failures < MAX_FAILURES {
+            Happening::WorkerReplaced
+        } else {
+            Happening::WorkerQuarantined
+        };
+        let detail = format!("{name}: it {words} (failure {} of {MAX_FAILURES} in a row)", state.failures);
+        if state.failures >= MAX_FAILURES {
+            state.life = Life::Out;
         }
-        let role = slot.spec.role;
+        let role = state.spec.role;
         self.happened(what, detail);
-        let left = self.slots.iter().any(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        let left = self.workers.iter().any(|it| it.spec.role == role && !matches!(it.life, Life::Out));
         if !left && !self.dead.contains(&role) {
             self.bury(role);
         }

@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use rand::{Rng, rngs::ChaCha8Rng};
 use serde_json::Value;
 
-use super::{Next, Points, Proposal, Random, Strategy, Told};
+use super::{Evaluation, Next, Points, Proposal, Random, Strategy};
 use crate::{
     data::{below, stream},
     log::Origin,
@@ -74,7 +74,7 @@ pub struct Evolution {
     breeding: Breeding,
     rng: ChaCha8Rng,
     random: Random,
-    made: Vec<Made>,
+    made: Vec<Proposed>,
     at: HashMap<u128, usize>,
     /// Where in `made` each batch begins. The first has the adopted points too.
     batches: Vec<usize>,
@@ -84,10 +84,10 @@ pub struct Evolution {
 }
 
 /// A point that was proposed.
-struct Made {
+struct Proposed {
     index: u128,
     digits: Vec<usize>,
-    told: Option<Told>,
+    evaluation: Option<Evaluation>,
 }
 
 /// A point to breed from.
@@ -133,7 +133,7 @@ impl Evolution {
             return false;
         }
         self.at.insert(index, self.made.len());
-        self.made.push(Made { index, digits: self.points.digits(index), told: None });
+        self.made.push(Proposed { index, digits: self.points.digits(index), evaluation: None });
         true
     }
 
@@ -245,14 +245,14 @@ impl Evolution {
 }
 
 impl Stock {
-    fn of(known: &[Made], breeding: &Breeding) -> Stock {
-        let results = || known.iter().filter_map(|it| Some((it, it.told?)));
-        let mut good: Vec<(f64, u64, &Made)> =
-            results().filter_map(|(made, told)| Some((told.seconds?, told.n?, made))).collect();
+    fn of(known: &[Proposed], breeding: &Breeding) -> Stock {
+        let results = || known.iter().filter_map(|it| Some((it, it.evaluation?)));
+        let mut good: Vec<(f64, u64, &Proposed)> =
+            results().filter_map(|(made, it)| Some((it.seconds?, it.n?, made))).collect();
         // The order of proposals decides between equals, for the sort is stable.
         good.sort_by(|a, b| a.0.total_cmp(&b.0));
         let best = good.first().map(|it| it.2.index);
-        let trials = || results().filter(|(_, told)| told.n.is_some());
+        let trials = || results().filter(|(_, it)| it.n.is_some());
         let stale = trials().rev().take_while(|(made, _)| Some(made.index) != best).count();
         good.truncate(breeding.parents.max(1));
         let parents = good.into_iter().map(|(_, n, made)| Parent { n, digits: made.digits.clone() });
@@ -264,7 +264,7 @@ impl Strategy for Evolution {
     fn next(&mut self) -> Next {
         if self.ready.is_empty() && !self.is_exhausted {
             let horizon = self.horizon();
-            if self.made[..horizon].iter().any(|it| it.told.is_none()) {
+            if self.made[..horizon].iter().any(|it| it.evaluation.is_none()) {
                 return Next::Wait;
             }
             self.make_batch(horizon);
@@ -272,9 +272,9 @@ impl Strategy for Evolution {
         self.ready.pop_front().map_or(Next::Done, Next::Try)
     }
 
-    fn tell(&mut self, told: Told) {
-        if let Some(at) = self.at.get(&told.index) {
-            self.made[*at].told = Some(told);
+    fn tell(&mut self, evaluation: Evaluation) {
+        if let Some(at) = self.at.get(&evaluation.index) {
+            self.made[*at].evaluation = Some(evaluation);
         }
     }
 

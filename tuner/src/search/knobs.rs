@@ -7,7 +7,7 @@ use schedule::Choice;
 use super::Points;
 use crate::{Space, Stream};
 
-/// A [`Space`] with the order of its choices.
+/// A [`Space`] that knows which choices of a knob are next to each other.
 ///
 /// Next to a number are the next smaller and the next greater choice of its knob, in whatever order the script has
 /// them. Next to a tile are those that have one prime factor in another place.
@@ -15,12 +15,12 @@ use crate::{Space, Stream};
 pub struct Knobs {
     space: Space,
     radices: Vec<usize>,
-    orders: Vec<Order>,
+    adjacency: Vec<Adjacency>,
 }
 
-/// How the choices of a knob lie to each other.
+/// Which choices of a knob are next to each other.
 #[derive(Clone, Debug)]
-enum Order {
+enum Adjacency {
     /// The choices from the least number to the greatest, and the place of each in that.
     Line { sorted: Vec<usize>, places: Vec<usize> },
     /// The choice of some factors.
@@ -31,8 +31,8 @@ impl Knobs {
     /// Of a space.
     pub fn new(space: &Space) -> Knobs {
         let radices = space.axes().values().map(Vec::len).collect();
-        let orders = space.axes().values().map(|it| Order::of(it)).collect();
-        Knobs { space: space.clone(), radices, orders }
+        let adjacency = space.axes().values().map(|it| Adjacency::of(it)).collect();
+        Knobs { space: space.clone(), radices, adjacency }
     }
 
     /// The space.
@@ -41,15 +41,15 @@ impl Knobs {
     }
 }
 
-impl Order {
-    fn of(choices: &[Choice]) -> Order {
+impl Adjacency {
+    fn of(choices: &[Choice]) -> Adjacency {
         let tile = |(digit, it): (usize, &Choice)| match it {
             Choice::Tile(parts) => Some((parts.clone(), digit)),
             Choice::Int(_) => None,
         };
         let tiles: HashMap<_, _> = choices.iter().enumerate().filter_map(tile).collect();
         if tiles.len() == choices.len() {
-            return Order::Tiles(tiles);
+            return Adjacency::Tiles(tiles);
         }
         let mut sorted: Vec<usize> = (0..choices.len()).collect();
         sorted.sort_by_key(|it| match &choices[*it] {
@@ -60,7 +60,7 @@ impl Order {
         for (place, digit) in sorted.iter().enumerate() {
             places[*digit] = place;
         }
-        Order::Line { sorted, places }
+        Adjacency::Line { sorted, places }
     }
 }
 
@@ -79,16 +79,20 @@ impl Points for Knobs {
     }
 
     fn near(&self, knob: usize, digit: usize) -> Vec<usize> {
-        match &self.orders[knob] {
-            Order::Line { sorted, places } => {
+        match &self.adjacency[knob] {
+            Adjacency::Line { sorted, places } => {
                 let place = places[digit];
                 let below = place.checked_sub(1).map(|it| sorted[it]);
                 below.into_iter().chain(sorted.get(place + 1).copied()).collect()
             }
-            Order::Tiles(digits) => match self.space.axes().get_index(knob).and_then(|it| it.1.get(digit)) {
-                Some(Choice::Tile(parts)) => moved(parts).filter_map(|it| digits.get(&it).copied()).collect(),
-                Some(Choice::Int(_)) | None => vec![],
-            },
+            Adjacency::Tiles(digits) => {
+                match self.space.axes().get_index(knob).and_then(|it| it.1.get(digit)) {
+                    Some(Choice::Tile(parts)) => {
+                        moved(parts).filter_map(|it| digits.get(&it).copied()).collect()
+                    }
+                    Some(Choice::Int(_)) | None => vec![],
+                }
+            }
         }
     }
 
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn numbers_are_next_to_each_other_by_size() {
         let choices = [8, 1, 32, 4].map(Choice::Int);
-        let Order::Line { sorted, places } = Order::of(&choices) else { panic!("they are numbers") };
+        let Adjacency::Line { sorted, places } = Adjacency::of(&choices) else { panic!("they are numbers") };
         assert_eq!((sorted, places), (vec![1, 3, 0, 2], vec![2, 0, 3, 1]));
     }
 

@@ -39,7 +39,7 @@ use crate::{
 pub const EVOLUTION: &str = "evolution";
 
 /// How many points the roofline rule looks at, and how many of them an evolution starts from.
-const LOOK: usize = 512;
+const SAMPLED_POINTS: usize = 512;
 const SEEDS: usize = 8;
 
 /// What chooses the points to try.
@@ -48,7 +48,7 @@ pub trait Strategy: Send {
     fn next(&mut self) -> Next;
 
     /// What came of a proposal, once for each, in any order.
-    fn tell(&mut self, told: Told);
+    fn tell(&mut self, evaluation: Evaluation);
 
     /// Takes a proposal made by somebody else for one of its own: it is not proposed again, its result will be told,
     /// and what is proposed later may depend on that. To be called before the first [`Strategy::next`].
@@ -63,8 +63,8 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
         (**self).next()
     }
 
-    fn tell(&mut self, told: Told) {
-        (**self).tell(told);
+    fn tell(&mut self, evaluation: Evaluation) {
+        (**self).tell(evaluation);
     }
 
     fn adopt(&mut self, index: u128) {
@@ -96,9 +96,9 @@ pub struct Proposal {
     pub origin: Origin,
 }
 
-/// What came of a proposal.
+/// What became of a proposal, as the strategy is told.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Told {
+pub struct Evaluation {
     /// The proposal.
     pub index: u128,
     /// The number of the trial that it became; none if it was refused before.
@@ -114,7 +114,7 @@ pub fn strategy(head: &Run, problem: &Problem, space: &Space) -> Box<dyn Strateg
     if head.strategy.name != EVOLUTION {
         return Box::new(Random::new(&points, head.seed));
     }
-    let look = Look { points: LOOK, take: SEEDS, seed: head.seed, limits: Limits::default() };
+    let look = Look { points: SAMPLED_POINTS, take: SEEDS, seed: head.seed, limits: Limits::default() };
     let gpu = Gpu::of(&head.machine);
     let picks = gpu.map(|gpu| picks(problem, space, &gpu, &look)).unwrap_or_default();
     let evolution = Evolution::new(Arc::new(points), head.seed, Breeding::default());

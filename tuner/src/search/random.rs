@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
-use super::{Next, Points, Proposal, Strategy, Told};
+use super::{Evaluation, Next, Points, Proposal, Strategy};
 use crate::log::Origin;
 
 /// Every point once, in an order that depends on the seed alone.
@@ -26,7 +26,7 @@ impl Strategy for Random {
         index.map_or(Next::Done, |index| Next::Try(Proposal { index, origin: Origin::Random }))
     }
 
-    fn tell(&mut self, _told: Told) {}
+    fn tell(&mut self, _evaluation: Evaluation) {}
 
     fn adopt(&mut self, index: u128) {
         self.adopted.insert(index);

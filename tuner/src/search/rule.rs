@@ -3,7 +3,7 @@
 use std::{collections::HashSet, num::NonZero, sync::Arc, thread};
 
 use super::{
-    Breeding, Evolution, Knobs, Next, Points, Proposal, Strategy, Told,
+    Breeding, Evaluation, Evolution, Knobs, Next, Points, Proposal, Strategy,
     roofline::{Gpu, predict},
 };
 use crate::{
@@ -63,7 +63,7 @@ pub fn picks(problem: &Problem, space: &Space, gpu: &Gpu, look: &Look) -> Vec<Pi
         for (index, made) in batch.iter().zip(estimates(problem, space, gpu, look, &batch)) {
             let fresh = made.filter(|(source, _)| sources.insert(source.clone()));
             let seconds = fresh.map(|it| it.1);
-            strategy.tell(Told { index: *index, n: Some(looked as u64), seconds });
+            strategy.tell(Evaluation { index: *index, n: Some(looked as u64), seconds });
             found.extend(seconds.map(|seconds| Pick { index: *index, seconds }));
             looked += 1;
         }

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
-use super::{Next, Proposal, Strategy, Told};
+use super::{Evaluation, Next, Proposal, Strategy};
 
 /// Proposes given points first and then what another strategy does, which learns from their results too.
 pub struct Seeded<S> {
@@ -30,8 +30,8 @@ impl<S: Strategy> Strategy for Seeded<S> {
         self.seeds.pop_front().map_or_else(|| self.inner.next(), Next::Try)
     }
 
-    fn tell(&mut self, told: Told) {
-        self.inner.tell(told);
+    fn tell(&mut self, evaluation: Evaluation) {
+        self.inner.tell(evaluation);
     }
 
     fn adopt(&mut self, index: u128) {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Next, Strategy, Told};
+use super::{Evaluation, Next, Strategy};
 use crate::{Space, log::Trial};
 
 /// What came of each point of a space.
@@ -89,10 +89,10 @@ impl Table {
             // Whether it waits or is done, what is under way still counts; if nothing is, it will never go on.
             let Some(index) = waiting.pop_front() else { break };
             let Some(&seconds) = self.results.get(&index) else {
-                strategy.tell(Told { index, n: None, seconds: None });
+                strategy.tell(Evaluation { index, n: None, seconds: None });
                 continue;
             };
-            strategy.tell(Told { index, n: Some(count), seconds });
+            strategy.tell(Evaluation { index, n: Some(count), seconds });
             count += 1;
             best = best.max(self.score(seconds));
             curve.push(best);

@@ -50,14 +50,14 @@ struct Inner {
 /// A constraint over digits.
 #[derive(Debug)]
 struct Rule {
-    tree: Tree<Slot>,
+    tree: Tree<KnobPart>,
     /// The knobs in it, a bit each.
     knobs: u64,
 }
 
-/// A number of the choice of a knob.
+/// A variable of a constraint: one number of the choice of a knob.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct KnobPart {
     axis: usize,
     part: usize,
 }
@@ -215,7 +215,7 @@ impl Space {
 
     fn holds(&self, rule: &Rule, digits: &[usize]) -> bool {
         let columns = &self.0.columns;
-        rule.tree.holds(&|it: &Slot| columns[it.axis][it.part][digits[it.axis]])
+        rule.tree.holds(&|it: &KnobPart| columns[it.axis][it.part][digits[it.axis]])
     }
 
     /// A refusal in words.
@@ -263,11 +263,11 @@ impl Rule {
     /// A constraint whose names were checked.
     fn new(expr: &Expr, all: &IndexMap<Name, Vec<Choice>>, params: &IndexMap<String, Param>) -> Rule {
         let mut knobs = 0u64;
-        let mut bind = |it: &Ref| -> Result<Tree<Slot>, std::convert::Infallible> {
+        let mut bind = |it: &Ref| -> Result<Tree<KnobPart>, std::convert::Infallible> {
             Ok(match (all.get_index_of(&it.name), params.get(it.name.as_str())) {
                 (Some(axis), _) => {
                     knobs |= 1 << axis;
-                    Tree::Var(Slot { axis, part: it.part.unwrap_or(0) })
+                    Tree::Var(KnobPart { axis, part: it.part.unwrap_or(0) })
                 }
                 (None, Some(Param::Int(value))) => Tree::Int(*value),
                 (None, Some(Param::Float(_) | Param::Text(_)) | None) => Tree::Int(0),

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use super::{
     Permutation, Space,
     permutation::next,
-    walk::{Found, Order, Walk},
+    walk::{DecisionOrder, Walk, WalkResult},
 };
 
 /// Every admitted point of a space once, in an order that depends on the space and the seed alone.
@@ -32,7 +32,7 @@ enum Mode {
 /// How many points are drawn before their share is judged.
 const JUDGED: u128 = 1 << 16;
 /// Fewer admitted points than this among them are too few.
-const FEW: usize = 7;
+const MIN_ADMITTED: usize = 7;
 /// How many decisions the search for all points at once may take.
 const LIST_WORK: u64 = 1 << 20;
 /// How many points are listed at most.
@@ -42,7 +42,7 @@ const SEARCHES: usize = 1 << 12;
 /// How many decisions a search takes before the next one has its turn.
 const TURN: u64 = 1 << 10;
 /// After so many decisions without a point the stream gives up.
-const PATIENCE: u64 = 1 << 26;
+const MAX_FRUITLESS_DECISIONS: u64 = 1 << 26;
 
 impl Stream {
     /// The stream of a space and a seed.
@@ -59,14 +59,14 @@ impl Stream {
 
     /// Changes from drawing to backtracking.
     fn search(&mut self, found: &[u128]) {
-        let order = Arc::new(Order::new(&self.space));
+        let order = Arc::new(DecisionOrder::new(&self.space));
         let mut state = self.seed;
         let mut walk = Walk::new(&order, next(&mut state));
         let (mut work, mut points) = (LIST_WORK, vec![]);
         self.mode = loop {
             match walk.next(&mut work) {
-                Found::Point(it) if points.len() < LIST_LEN => points.push(it),
-                Found::Point(_) | Found::Pause => {
+                WalkResult::Point(it) if points.len() < LIST_LEN => points.push(it),
+                WalkResult::Point(_) | WalkResult::Pause => {
                     let walks = Walk::split(&order, SEARCHES, next(&mut state));
                     let count = walks.len() as u128;
                     let turns = Permutation::new(count, next(&mut state));
@@ -75,7 +75,7 @@ impl Stream {
                     let walks = (0..count).filter_map(turn).collect();
                     break Mode::Searching { walks, at: 0, seen: found.iter().copied().collect() };
                 }
-                Found::End => {
+                WalkResult::End => {
                     points.retain(|it| !found.contains(it));
                     points.sort_unstable();
                     let order = Permutation::new(points.len() as u128, next(&mut state));
@@ -91,11 +91,11 @@ impl Iterator for Stream {
 
     fn next(&mut self) -> Option<u128> {
         if let Mode::Drawing { order, drawn, found } = &mut self.mode {
-            while *drawn < self.space.size() && (*drawn != JUDGED || found.len() >= FEW) {
+            while *drawn < self.space.size() && (*drawn != JUDGED || found.len() >= MIN_ADMITTED) {
                 let index = order.at(*drawn);
                 *drawn += 1;
                 if self.space.admits(index).is_ok() {
-                    if *drawn <= JUDGED && found.len() < FEW {
+                    if *drawn <= JUDGED && found.len() < MIN_ADMITTED {
                         found.push(index);
                     }
                     return Some(index);
@@ -121,7 +121,7 @@ impl Iterator for Stream {
 
 /// A point of the next search that has one.
 fn in_turn(walks: &mut Vec<Walk>, at: &mut usize, seen: &HashSet<u128>, gave_up: &mut bool) -> Option<u128> {
-    let mut patience = PATIENCE;
+    let mut patience = MAX_FRUITLESS_DECISIONS;
     while !walks.is_empty() {
         if patience == 0 || *gave_up {
             *gave_up = true;
@@ -133,13 +133,13 @@ fn in_turn(walks: &mut Vec<Walk>, at: &mut usize, seen: &HashSet<u128>, gave_up:
         let found = walks[*at].next(&mut work);
         patience -= had - work;
         match found {
-            Found::Point(it) if seen.contains(&it) => {}
-            Found::Point(it) => {
+            WalkResult::Point(it) if seen.contains(&it) => {}
+            WalkResult::Point(it) => {
                 *at += 1;
                 return Some(it);
             }
-            Found::Pause => *at += 1,
-            Found::End => {
+            WalkResult::Pause => *at += 1,
+            WalkResult::End => {
                 walks.remove(*at);
             }
         }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use super::{
-    Slot, Space,
+    KnobPart, Space,
     permutation::{Permutation, next},
     range::{range, truth},
 };
 
 /// In which order knobs are decided, and what is checked after each.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct DecisionOrder {
     space: Space,
     axes: Vec<usize>,
     /// For each place the constraints that the knob decided there stands in.
@@ -20,10 +20,10 @@ pub(super) struct Order {
     bounds: Vec<Vec<(i64, i64)>>,
 }
 
-impl Order {
+impl DecisionOrder {
     /// Knobs that decide between alternatives first, since they make others inactive; then always the one that
     /// completes a constraint soonest, and of these the one with the fewest choices.
-    pub(super) fn new(space: &Space) -> Order {
+    pub(super) fn new(space: &Space) -> DecisionOrder {
         let inner = &space.0;
         let mut axes = vec![];
         inner.activity.forks(&mut axes);
@@ -45,7 +45,7 @@ impl Order {
             (column.iter().min().copied().unwrap_or(0), column.iter().max().copied().unwrap_or(0))
         };
         let bounds = inner.columns.iter().map(|it| it.iter().map(bound).collect()).collect();
-        Order { space: space.clone(), axes, checks, bounds }
+        DecisionOrder { space: space.clone(), axes, checks, bounds }
     }
 
     /// The digits that the knob at a place may have after those before it.
@@ -67,7 +67,7 @@ impl Order {
     fn may_hold(&self, digits: &[usize], place: usize) -> bool {
         let inner = &self.space.0;
         let decided = self.decided(place + 1);
-        let of = |it: &Slot| {
+        let of = |it: &KnobPart| {
             let known = decided >> it.axis & 1 == 1;
             let value = || inner.columns[it.axis][it.part][digits[it.axis]];
             if known { (value(), value()) } else { self.bounds[it.axis][it.part] }
@@ -85,7 +85,7 @@ impl Order {
 /// A search below some decided knobs.
 #[derive(Debug)]
 pub(super) struct Walk {
-    order: Arc<Order>,
+    order: Arc<DecisionOrder>,
     digits: Vec<usize>,
     /// Where the decided knobs end.
     start: usize,
@@ -100,24 +100,24 @@ struct Level {
     tried: usize,
 }
 
-/// What a search came to.
+/// What a search returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Found {
+pub(super) enum WalkResult {
     /// An admitted point.
     Point(u128),
-    /// Its work was used up.
+    /// No point within the allowed work; it can go on.
     Pause,
-    /// There are no more.
+    /// There are no more points.
     End,
 }
 
 impl Walk {
     /// Over the whole space.
-    pub(super) fn new(order: &Arc<Order>, seed: u64) -> Walk {
+    pub(super) fn new(order: &Arc<DecisionOrder>, seed: u64) -> Walk {
         Walk::below(order, vec![0; order.axes.len()], 0, seed)
     }
 
-    fn below(order: &Arc<Order>, digits: Vec<usize>, start: usize, seed: u64) -> Walk {
+    fn below(order: &Arc<DecisionOrder>, digits: Vec<usize>, start: usize, seed: u64) -> Walk {
         let mut walk = Walk { order: Arc::clone(order), digits, start, levels: vec![], seed };
         if order.possible() {
             walk.enter();
@@ -134,16 +134,16 @@ impl Walk {
     }
 
     /// The next point, for at most so many decisions, which are counted down.
-    pub(super) fn next(&mut self, work: &mut u64) -> Found {
+    pub(super) fn next(&mut self, work: &mut u64) -> WalkResult {
         loop {
             let place = (self.start + self.levels.len()).wrapping_sub(1);
-            let Some(level) = self.levels.last_mut() else { return Found::End };
+            let Some(level) = self.levels.last_mut() else { return WalkResult::End };
             if level.tried == level.len {
                 self.levels.pop();
                 continue;
             }
             if *work == 0 {
-                return Found::Pause;
+                return WalkResult::Pause;
             }
             *work -= 1;
             let digit = usize::try_from(level.order.at(level.tried as u128)).unwrap_or(0);
@@ -160,13 +160,13 @@ impl Walk {
             }
             // Bounds are not exact, and whether a knob is used may turn out only here.
             if self.order.space.admits_digits(&self.digits).is_ok() {
-                return Found::Point(self.order.space.index(&self.digits));
+                return WalkResult::Point(self.order.space.index(&self.digits));
             }
         }
     }
 
     /// Searches that share the space among them: each has other choices of the first knobs.
-    pub(super) fn split(order: &Arc<Order>, most: usize, seed: u64) -> Vec<Walk> {
+    pub(super) fn split(order: &Arc<DecisionOrder>, most: usize, seed: u64) -> Vec<Walk> {
         let mut prefixes = vec![vec![0; order.axes.len()]];
         let mut start = 0;
         while start < order.axes.len() && order.possible() {

@@ -1,8 +1,8 @@
-//! Asking workers for several things and waiting for all answers.
+//! Submitting several tasks to the workers and waiting for all answers.
 
 use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
-use super::{Part, Seen, Stopped, Summary, TuneError, Tuning, stopped::Halt};
+use super::{Phase, Stopped, Summary, TuneError, TuneEvent, Tuning, stopped::Halt};
 use crate::{
     log::{ErrorKind, Happening, Stage, TrialError},
     pool::{Pool, PoolEvent, Role},
@@ -12,8 +12,9 @@ use crate::{
 /// The answer to a task, and the milliseconds that it took.
 pub(crate) type Answered = (Result<Outcome, TrialError>, f64);
 
-/// Has tasks done, in any order; the answers are in the order of the tasks. `going` is asked every now and then, and
-/// told what happened to the workers; nothing comes back if it says that there is no need to go on.
+/// Submits tasks to the workers of a role and waits for the answers, which are returned in the order of the tasks. `going` is
+/// called every now and then, with what happened to the workers; if it returns false, the answers are given up and `None` is
+/// returned.
 pub(crate) fn ask<E>(
     pool: &mut Pool,
     role: Role,
@@ -51,28 +52,28 @@ pub(crate) fn ask<E>(
 }
 
 impl Tuning<'_> {
-    /// As [`ask`], with what happens in the log and on the progress line; a run that is to end asks no more, and stops in
-    /// this part of it.
+    /// As [`ask`], and writes what happens to the log and the progress line. If the user wants the run to end, it stops in this
+    /// phase of it.
     pub(super) fn ask(
         &mut self,
         role: Role,
         tasks: Vec<(Task, Duration)>,
-        (part, what): (Part, &str),
+        (phase, what): (Phase, &str),
         summary: &Summary,
     ) -> Result<Vec<Answered>, Halt> {
         // The pool is lent out, so what happens is kept until it is back.
         let mut happened = vec![];
-        let (stop, seen, writer) = (self.stop, &mut *self.seen, &*self.writer);
+        let (stop, on_event, writer) = (self.stop, &mut *self.on_event, &*self.writer);
         let answers = ask::<TuneError>(&mut self.pool, role, tasks, &mut |event| {
             happened.extend(event);
             writer.expect_whole()?;
-            seen(Seen::Doing(what, summary));
+            on_event(TuneEvent::Progress(what, summary));
             Ok(!stop.load(Ordering::Relaxed))
         })?;
         for (what, detail) in happened {
             self.happened(what, detail, summary)?;
         }
-        answers.ok_or(Halt::Stopped(Stopped::User(part)))
+        answers.ok_or(Halt::Stopped(Stopped::User(phase)))
     }
 }
 

@@ -2,9 +2,9 @@
 //! other in one process. The search itself times candidates minutes apart, which is worth a few per cent of error.
 
 use super::{
-    Part, Stopped, Summary, TuneError, Tuning,
-    candidates::{Candidates, Compiled, stray},
-    feed::Candidate,
+    Phase, Stopped, Summary, TuneError, Tuning,
+    candidate_source::Candidate,
+    compiled::{Compiled, stray},
     stopped::Halt,
 };
 use crate::{
@@ -36,9 +36,9 @@ impl Tuning<'_> {
         let programs = compiled.iter().map(|it| it.program.clone()).collect();
         let task = Task::Finals { problem: text, programs, how };
         let samples = (self.plan.rounds * (compiled.len() + 2)) as f64;
-        let patience = self.patience(slowest.min(5.0) + 0.3, 2.0 * samples);
+        let timeout = self.measure_timeout(slowest.min(5.0) + 0.3, 2.0 * samples);
         let mut answers =
-            self.ask(Role::Measure, vec![(task, patience)], (Part::Finals, "finals"), summary)?;
+            self.ask(Role::Measure, vec![(task, timeout)], (Phase::Finals, "finals"), summary)?;
         match answers.pop().map(|it| it.0) {
             Some(Ok(Outcome::Finals(finals))) => Ok(Some(self.conclude(finals, &compiled, summary)?)),
             Some(Ok(Outcome::Program { .. } | Outcome::Measured(_))) | None => Err(failed(stray(Stage::Run))),
@@ -130,12 +130,12 @@ impl Tuning<'_> {
             steps: it.steps.clone(),
             source_sha256: it.source.clone(),
         };
-        let tasks = candidates.iter().map(|it| (task(it), super::drive::COMPILE)).collect();
-        let what = (Part::Finals, "compiling the finalists");
+        let tasks = candidates.iter().map(|it| (task(it), super::search_loop::COMPILE)).collect();
+        let what = (Phase::Finals, "compiling the finalists");
         let answers = self.ask(Role::Compile, tasks, what, summary)?;
         let (mut compiled, mut first) = (vec![], None);
         for (candidate, (outcome, ms)) in candidates.into_iter().zip(answers) {
-            match Candidates::compiled(candidate, outcome, ms) {
+            match Compiled::of(candidate, outcome, ms) {
                 Ok(it) => compiled.push(it),
                 Err((it, error)) => {
                     let name = self.name_of(it.candidate.n);
@@ -167,7 +167,7 @@ fn failed(error: TrialError) -> Halt {
 /// The numbers of finalists that are no trials begin here.
 const INCUMBENTS: u64 = 1 << 63;
 
-/// The error of a part of a run that was not asked for any more.
+/// The error of a part of a run that is not carried out because it would take too long.
 pub(super) fn too_slow(message: String) -> TrialError {
     TrialError { stage: Stage::Run, kind: ErrorKind::Cancelled, message, sticky: false }
 }

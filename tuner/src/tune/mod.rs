@@ -1,20 +1,20 @@
 //! A run of the tuner.
 //!
 //! ```text
-//! strategy ─► Feed: schedule, lower, print, refuse, number ─► compile workers ─► measuring workers: screen ─► log
-//!     ▲                                                                                                      │
-//!     └──────────────────────────────────── what became of each trial ◄──────────────────────────────────────┘
+//! strategy ─► candidate source: schedule, lower, print, refuse, number ─► compile workers ─► measuring workers: screen ─► log
+//!     ▲                                                                                                                  │
+//!     └────────────────────────────────────── the result of each trial ◄─────────────────────────────────────────────────┘
 //! ```
 //!
 //! then the finals of the best, and on request each prefix of the winner's schedule. This process keeps the log and
 //! loads neither CUDA nor any candidate. A trial counts once its line is on the disk; only then is it told to anyone.
 
 mod ask;
-mod candidates;
-mod drive;
-mod feed;
+mod candidate_source;
+mod compiled;
 mod finals;
 mod history;
+mod search_loop;
 mod steps;
 mod stopped;
 mod summary;
@@ -24,12 +24,12 @@ use std::sync::atomic::AtomicBool;
 use crate::{
     Space,
     build::{BuildError, Problem},
-    log::{Entry, Finals, LogError, Plan, Run, RunLog, StepResult, Trial, Writer},
+    log::{Entry, Finals, LogError, Run, RunLog, RunPlan, StepResult, Trial, Writer},
     pool::Pool,
 };
 
 pub(crate) use ask::ask;
-pub use stopped::{Part, Stopped};
+pub use stopped::{Phase, Stopped};
 pub use summary::{Best, Rejected, Summary};
 
 /// All that a run needs.
@@ -47,22 +47,22 @@ pub struct Tuning<'a> {
     /// The workers.
     pub pool: Pool,
     /// How far to go.
-    pub plan: Plan,
+    pub plan: RunPlan,
     /// The calendar.
     pub now: &'a dyn Fn() -> String,
     /// Set by whoever wants the run to end soon.
     pub stop: &'a AtomicBool,
-    /// Who wants to know what happens.
-    pub seen: &'a mut dyn FnMut(Seen<'_>),
+    /// Called with everything that happens.
+    pub on_event: &'a mut dyn FnMut(TuneEvent<'_>),
 }
 
 /// What happens in a run. Entries are in the log by then.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub enum TuneEvent<'a> {
     /// A line was written.
     Entry(&'a Entry, &'a Summary),
-    /// Something goes on: searching, compiling the finalists, measuring a step.
-    Doing(&'a str, &'a Summary),
+    /// What the run is doing: searching, compiling the finalists, measuring a step.
+    Progress(&'a str, &'a Summary),
 }
 
 /// What a search came to the end of.

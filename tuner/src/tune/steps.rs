@@ -7,9 +7,9 @@ use codegen::device::Launch;
 use schedule::Step;
 
 use super::{
-    Part, Summary, Tuning,
-    candidates::{Candidates, Compiled, stray},
-    feed::{Candidate, checked},
+    Phase, Summary, Tuning,
+    candidate_source::{Candidate, checked},
+    compiled::{Compiled, measurement, stray},
     finals::too_slow,
     stopped::Halt,
 };
@@ -36,10 +36,10 @@ impl Tuning<'_> {
         let first = before.as_ref().map_or(0, |it| it.steps + 1);
         for count in first..=candidate.steps.len() {
             let steps = &candidate.steps[..count];
-            let it = self.step(&text, &candidate, steps, before.as_ref(), summary)?;
-            self.write(&Entry::Step(it.clone()), summary)?;
-            self.log.steps.push(it.clone());
-            before = Some(it);
+            let result = self.step(&text, &candidate, steps, before.as_ref(), summary)?;
+            self.write(&Entry::Step(result.clone()), summary)?;
+            self.log.steps.push(result.clone());
+            before = Some(result);
         }
         Ok(())
     }
@@ -53,7 +53,7 @@ impl Tuning<'_> {
         before: Option<&StepResult>,
         summary: &Summary,
     ) -> Result<StepResult, Halt> {
-        let mut it = StepResult {
+        let mut result = StepResult {
             run: self.head.run.clone(),
             n: candidate.n,
             steps: steps.len(),
@@ -66,29 +66,29 @@ impl Tuning<'_> {
         };
         let made = match checked(self.problem, steps) {
             Ok(it) => it,
-            Err((error, _)) => return Ok(StepResult { error: Some(error), ..it }),
+            Err((error, _)) => return Ok(StepResult { error: Some(error), ..result }),
         };
-        it.src = sha256(&made.source);
-        if let Some(before) = before.filter(|before| before.src == it.src) {
-            let (result, error) = (before.result.clone(), before.error.clone());
-            return Ok(StepResult { result, error, no_effect: true, ..it });
+        result.src = sha256(&made.source);
+        if let Some(before) = before.filter(|before| before.src == result.src) {
+            let (measured, error) = (before.result.clone(), before.error.clone());
+            return Ok(StepResult { result: measured, error, no_effect: true, ..result });
         }
         let least = self.least_seconds(&made.program.launches);
         if least > CALL {
             let words = format!("its threads would take {least:.0} s or more for one call");
-            return Ok(StepResult { error: Some(too_slow(words)), ..it });
+            return Ok(StepResult { error: Some(too_slow(words)), ..result });
         }
         let prefix = Candidate {
             steps: steps.to_vec(),
-            source: it.src.clone(),
+            source: result.src.clone(),
             origin: Origin::Default,
             ..candidate.clone()
         };
         match self.measure_one(text, prefix, summary)? {
-            Ok(result) => it.result = Some(result),
-            Err(error) => it.error = Some(error),
+            Ok(measured) => result.result = Some(measured),
+            Err(error) => result.error = Some(error),
         }
-        Ok(it)
+        Ok(result)
     }
 
     /// Compiles and screens one candidate.
@@ -104,17 +104,17 @@ impl Tuning<'_> {
             steps: candidate.steps.clone(),
             source_sha256: candidate.source.clone(),
         };
-        let deadline = super::drive::COMPILE;
+        let deadline = super::search_loop::COMPILE;
         let (outcome, ms) = self.ask_one(Role::Compile, task, deadline, &what, summary)?;
-        let program = match Candidates::compiled(candidate, outcome, ms) {
+        let program = match Compiled::of(candidate, outcome, ms) {
             Ok(Compiled { program, .. }) => program,
             Err((_, error)) => return Ok(Err(error)),
         };
         let how = Screen { best: None, deadline: CALL, threads: self.plan.threads };
         let task = Task::Screen { problem: text.clone(), program, how };
-        let patience = self.patience(CALL, 4.0);
-        let (outcome, _) = self.ask_one(Role::Measure, task, patience, &what, summary)?;
-        Ok(outcome.and_then(Candidates::measurement))
+        let timeout = self.measure_timeout(CALL, 4.0);
+        let (outcome, _) = self.ask_one(Role::Measure, task, timeout, &what, summary)?;
+        Ok(outcome.and_then(measurement))
     }
 
     fn ask_one(
@@ -125,7 +125,7 @@ impl Tuning<'_> {
         what: &str,
         summary: &Summary,
     ) -> Result<super::ask::Answered, Halt> {
-        let mut answers = self.ask(role, vec![(task, deadline)], (Part::Steps, what), summary)?;
+        let mut answers = self.ask(role, vec![(task, deadline)], (Phase::Steps, what), summary)?;
         Ok(answers.pop().unwrap_or_else(|| (Err(stray(Stage::Run)), 0.0)))
     }
 

@@ -8,9 +8,9 @@ use crate::{log::TrialError, pool::Role};
 /// Why a run ended before all was done. Whatever it was, the log can be resumed, which does the rest.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Stopped {
-    /// The user wanted it, in this part of it.
+    /// The user wanted it, in this phase of it.
     #[error("stopped by the user{0}")]
-    User(Part),
+    User(Phase),
     /// No worker of this role is left.
     #[error("no worker {} is left", .0.words())]
     NoWorker(Role),
@@ -19,9 +19,9 @@ pub enum Stopped {
     Finals(TrialError),
 }
 
-/// A part of a run.
+/// A phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Phase {
     /// Candidates are tried one by one.
     Search,
     /// The best of them are timed against each other.
@@ -30,18 +30,18 @@ pub enum Part {
     Steps,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Phase {
     /// After "stopped by the user".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Search => "",
-            Part::Finals => " in the finals",
-            Part::Steps => " before all steps were measured",
+            Phase::Search => "",
+            Phase::Finals => " in the finals",
+            Phase::Steps => " before all steps were measured",
         })
     }
 }
 
-/// Why a part of a run does not come to its end.
+/// Why a phase of a run does not come to its end.
 pub(super) enum Halt {
     /// The run ends here, and its log says so.
     Stopped(Stopped),

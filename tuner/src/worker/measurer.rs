@@ -16,11 +16,11 @@ use crate::{
 /// A machine and what is on it.
 pub(super) struct Measurer {
     machine: Box<dyn Machine>,
-    site: Option<Site>,
+    prepared: Option<PreparedProblem>,
 }
 
-/// A problem whose inputs are on the machine.
-struct Site {
+/// The problem of the last job, with its inputs and what a bench has on the machine.
+struct PreparedProblem {
     text: ProblemText,
     problem: Problem,
     inputs: IndexMap<Name, Tensor>,
@@ -36,7 +36,7 @@ impl Measurer {
             Device::Cpu => Box::new(CpuMachine::open()?),
             Device::Cuda(number) => Box::new(CudaMachine::open(number)?),
         };
-        Ok(Measurer { machine, site: None })
+        Ok(Measurer { machine, prepared: None })
     }
 
     pub(super) fn info(&self) -> &MachineInfo {
@@ -49,48 +49,50 @@ impl Measurer {
             Task::Compile { .. } => Err(internal("a compilation is not a measurement")),
             Task::Screen { problem, program, how } => {
                 let program = program_of(program)?;
-                self.at(problem, |bench| bench::screen(bench, &program, how)).map(Outcome::Measured)
+                self.on_bench(problem, |bench| bench::screen(bench, &program, how)).map(Outcome::Measured)
             }
             Task::Finals { problem, programs, how } => {
                 let programs = programs.iter().map(program_of).collect::<Result<Vec<_>, _>>()?;
-                self.at(problem, |bench| bench::finals(bench, &programs, how)).map(Outcome::Finals)
+                self.on_bench(problem, |bench| bench::finals(bench, &programs, how)).map(Outcome::Finals)
             }
         }
     }
 
     /// Does something on the bench of a problem, which is kept for the next job.
-    fn at<T>(
+    fn on_bench<T>(
         &mut self,
         text: &ProblemText,
         work: impl FnOnce(&mut Bench<'_>) -> Result<T, TrialError>,
     ) -> Result<T, TrialError> {
-        if self.site.as_ref().is_none_or(|it| it.text != *text) {
-            self.leave_site();
-            self.site = Some(Site::new(text, self.machine.info())?);
+        if self.prepared.as_ref().is_none_or(|it| it.text != *text) {
+            self.release();
+            self.prepared = Some(PreparedProblem::new(text, self.machine.info())?);
         }
-        let site = self.site.as_mut().ok_or_else(|| internal("there is no problem"))?;
-        let (case, inputs) = (&site.problem.case, &site.inputs);
+        let prepared = self.prepared.as_mut().ok_or_else(|| internal("there is no problem"))?;
+        let (case, inputs) = (&prepared.problem.case, &prepared.inputs);
         let mut reference = case.reference(inputs).map_err(|err| internal(&err.to_string()))?;
-        let mut bench = match site.kept.take() {
+        let mut bench = match prepared.kept.take() {
             Some(kept) => Bench::again(&mut *self.machine, case, inputs, &mut reference, kept),
             None => Bench::new(&mut *self.machine, case, inputs, &mut reference).map_err(no_bench)?,
         };
         let result = work(&mut bench);
-        site.kept = Some(bench.keep());
+        prepared.kept = Some(bench.keep());
         result
     }
 
     /// Gives back what the last problem has on the machine.
-    fn leave_site(&mut self) {
-        let Some(Site { problem, inputs, kept: Some(kept), .. }) = self.site.take() else { return };
+    fn release(&mut self) {
+        let Some(PreparedProblem { problem, inputs, kept: Some(kept), .. }) = self.prepared.take() else {
+            return;
+        };
         if let Ok(mut reference) = problem.case.reference(&inputs) {
             drop(Bench::again(&mut *self.machine, &problem.case, &inputs, &mut reference, kept));
         }
     }
 }
 
-impl Site {
-    fn new(text: &ProblemText, machine: &MachineInfo) -> Result<Site, TrialError> {
+impl PreparedProblem {
+    fn new(text: &ProblemText, machine: &MachineInfo) -> Result<PreparedProblem, TrialError> {
         let problem = text.problem().map_err(|err| misunderstood(&err))?;
         let runs = match problem.target {
             Target::Cpu => machine.arch == "cpu",
@@ -104,7 +106,7 @@ impl Site {
         let fits = problem.case.expect_memory(problem.target == Target::Cpu);
         fits.map_err(|err| misunderstood(&err.into()))?;
         let inputs = problem.case.inputs();
-        Ok(Site { text: text.clone(), problem, inputs, kept: None })
+        Ok(PreparedProblem { text: text.clone(), problem, inputs, kept: None })
     }
 }
 

@@ -22,7 +22,7 @@ pub const IN_POOL: &str = "TILEWRIGHT_IN_POOL";
 
 /// What a worker may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limits {
+pub enum WorkerLimits {
     /// Of a worker that measures: nothing is limited but core dumps. A GPU's driver maps more memory than there is.
     Measure,
     /// Of a worker that only compiles: 8 GiB of memory, and two minutes of processor time for each job.
@@ -37,9 +37,9 @@ const JOB_SECONDS: u64 = 120;
 
 /// Makes this process a worker: it leaves no core dumps, stays within limits, and ends with its parent and all that it
 /// started. What the system refuses is not worth an error.
-pub fn prepare(limits: Limits) {
+pub fn prepare(limits: WorkerLimits) {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    if limits == Limits::Compile {
+    if limits == WorkerLimits::Compile {
         let most = getrlimit(Resource::As).maximum.map_or(MEMORY, |it| it.min(MEMORY));
         let _ = setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) });
     }

@@ -21,12 +21,12 @@ use crate::{
     protocol::{Answer, FromWorker, Hello, Job, MAX_LINE, Outcome, Task},
 };
 
-/// What does the jobs of a worker.
-pub trait Hands {
-    /// Gets ready, and says what for.
+/// Does the jobs of a worker.
+pub trait JobHandler {
+    /// Gets ready, and says what this worker is and what it can do.
     fn hello(&mut self) -> Hello;
 
-    /// Does a job. A panic is answered for it.
+    /// Does a job. If it panics, [`serve`] answers with an error.
     fn perform(&mut self, task: &Task) -> Result<Outcome, TrialError>;
 }
 
@@ -51,17 +51,17 @@ pub enum ServeError {
 
 /// The number in a line whose task is of no known kind.
 #[derive(Deserialize)]
-struct Number {
+struct JobNumber {
     id: u64,
 }
 
 /// A line of the input.
-enum Order {
+enum InputLine {
     Job(Box<Job>),
     /// A job that cannot be understood.
-    Strange(u64, String),
+    NotUnderstood(u64, String),
     /// No job at all.
-    Bad(ServeError),
+    Invalid(ServeError),
 }
 
 /// How long this process may take to end by itself once it has nothing to do.
@@ -77,15 +77,15 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub fn serve(
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
-    hands: &mut dyn Hands,
+    handler: &mut dyn JobHandler,
 ) -> Result<(), ServeError> {
     let busy = Arc::new(AtomicUsize::new(0));
-    let (sender, orders) = mpsc::channel();
-    let seen = Arc::clone(&busy);
+    let (sender, lines) = mpsc::channel();
+    let pending = Arc::clone(&busy);
     let reader = move || {
         // What is wrong with a line is worth a word before the end.
-        let has_ended = read(input, &sender, &seen);
-        if has_ended && seen.load(Ordering::SeqCst) > 0 {
+        let has_ended = read(input, &sender, &pending);
+        if has_ended && pending.load(Ordering::SeqCst) > 0 {
             leave();
         }
         drop(sender);
@@ -93,17 +93,17 @@ pub fn serve(
         leave();
     };
     thread::Builder::new().spawn(reader).map_err(ServeError::NoThread)?;
-    let hello = hands.hello();
+    let hello = handler.hello();
     say(output, &FromWorker::Hello(hello))?;
-    for order in orders {
+    for line in lines {
         let begin = Instant::now();
-        let (id, outcome) = match order {
-            Order::Job(job) => (job.id, perform(hands, &job.task)),
-            Order::Strange(id, why) => {
+        let (id, outcome) = match line {
+            InputLine::Job(job) => (job.id, perform(handler, &job.task)),
+            InputLine::NotUnderstood(id, why) => {
                 let words = format!("this worker does not understand the job: {why}");
                 (id, Err(TrialError::new(Stage::Run, ErrorKind::Protocol, &words)))
             }
-            Order::Bad(err) => return Err(err),
+            InputLine::Invalid(err) => return Err(err),
         };
         let ms = begin.elapsed().as_secs_f64() * 1e3;
         // Whoever has the answer may end the input at once: by then there is nothing to do any more.
@@ -113,9 +113,9 @@ pub fn serve(
     Ok(())
 }
 
-/// Reads jobs until the input ends, or until a line is none, and says which. A last line without an end was cut off
-/// with its writer: it is no job.
-fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) -> bool {
+/// Reads jobs until the input ends (true) or a line is no job (false). A last line without a line break was cut off
+/// when its writer ended: it is no job.
+fn read(input: impl Read, lines: &Sender<InputLine>, busy: &AtomicUsize) -> bool {
     let mut input = BufReader::with_capacity(1 << 16, input);
     for number in 1.. {
         let mut line = Vec::new();
@@ -125,34 +125,34 @@ fn read(input: impl Read, orders: &Sender<Order>, busy: &AtomicUsize) -> bool {
         if read.is_err() || (line.last() != Some(&b'\n') && !too_long) {
             return true;
         }
-        let order = if too_long {
-            Order::Bad(ServeError::NoJob { line: number, why: "it is too long".into() })
+        let message = if too_long {
+            InputLine::Invalid(ServeError::NoJob { line: number, why: "it is too long".into() })
         } else {
-            order(number, &line)
+            line_of(number, &line)
         };
-        let is_bad = matches!(order, Order::Bad(_));
+        let is_invalid = matches!(message, InputLine::Invalid(_));
         busy.fetch_add(1, Ordering::SeqCst);
-        if orders.send(order).is_err() || is_bad {
-            return !is_bad;
+        if lines.send(message).is_err() || is_invalid {
+            return !is_invalid;
         }
     }
     true
 }
 
-fn order(number: usize, line: &[u8]) -> Order {
+fn line_of(number: usize, line: &[u8]) -> InputLine {
     let err = match serde_json::from_slice::<Job>(line) {
-        Ok(job) => return Order::Job(Box::new(job)),
+        Ok(job) => return InputLine::Job(Box::new(job)),
         Err(err) => err.to_string(),
     };
-    match serde_json::from_slice::<Number>(line) {
-        Ok(Number { id }) => Order::Strange(id, err),
-        Err(_) => Order::Bad(ServeError::NoJob { line: number, why: err }),
+    match serde_json::from_slice::<JobNumber>(line) {
+        Ok(JobNumber { id }) => InputLine::NotUnderstood(id, err),
+        Err(_) => InputLine::Invalid(ServeError::NoJob { line: number, why: err }),
     }
 }
 
 /// Does a job. After a panic the process is worth no trust, and is to be replaced.
-fn perform(hands: &mut dyn Hands, task: &Task) -> Result<Outcome, TrialError> {
-    let res = catch_unwind(AssertUnwindSafe(|| hands.perform(task)));
+fn perform(handler: &mut dyn JobHandler, task: &Task) -> Result<Outcome, TrialError> {
+    let res = catch_unwind(AssertUnwindSafe(|| handler.perform(task)));
     res.unwrap_or_else(|payload| Err(panicked(task, &*payload)))
 }
 

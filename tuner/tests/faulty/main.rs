@@ -3,8 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
-#[path = "../../examples/faulty_worker/hands.rs"]
-mod hands;
+#[path = "../../examples/faulty_worker/handler.rs"]
+mod handler;
 
 use std::{
     env, fs,
@@ -30,7 +30,7 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["worker", ..] => {
-            if let Err(words) = hands::run(&arguments[1..]) {
+            if let Err(words) = handler::run(&arguments[1..]) {
                 let _ = writeln!(stderr(), "{words}");
                 exit(2);
             }

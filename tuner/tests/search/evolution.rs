@@ -2,7 +2,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use tilewright_tuner::{
     log::Origin,
-    search::{Breeding, Evolution, Grid, Next, Points, Proposal, Seeded, Strategy, Told, simulate::Table},
+    search::{
+        Breeding, Evaluation, Evolution, Grid, Next, Points, Proposal, Seeded, Strategy, simulate::Table,
+    },
 };
 
 use crate::synthetic::{self, Synthetic, hash};
@@ -35,7 +37,7 @@ fn proposals(
                 let (at, index) = waiting.swap_remove((share * waiting.len() as f64) as usize);
                 let refused = index % 7 == 0;
                 let seconds = it.seconds(index).filter(|_| !refused);
-                strategy.tell(Told { index, n: (!refused).then_some(at as u64), seconds });
+                strategy.tell(Evaluation { index, n: (!refused).then_some(at as u64), seconds });
             }
         }
     }
@@ -99,7 +101,7 @@ fn children_have_the_trials_they_come_from() {
             Origin::Rule | Origin::Default => panic!("nobody proposed these"),
         }
         let n = Some(tried.len() as u64);
-        strategy.tell(Told { index: proposal.index, n, seconds: it.seconds(proposal.index) });
+        strategy.tell(Evaluation { index: proposal.index, n, seconds: it.seconds(proposal.index) });
         tried.push(proposal.index);
     }
     assert!(mutations > 50 && crossovers > 10, "{mutations} {crossovers}");

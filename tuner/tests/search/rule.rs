@@ -8,7 +8,7 @@ use tilewright_tuner::{
     filter::Limits,
     log::Origin,
     search::{
-        Breeding, Evolution, Knobs, Next, Points, Seeded, Strategy, Told,
+        Breeding, Evaluation, Evolution, Knobs, Next, Points, Seeded, Strategy,
         roofline::{Gpu, predict},
         rule::{Look, picks, seeds},
     },
@@ -107,7 +107,7 @@ fn the_defaults_and_the_picks_begin_a_search() {
         let digits = knobs.digits(it.index);
         assert_eq!(knobs.admit(&digits), Some(it.index));
         let seconds = 1.0 + digits.iter().sum::<usize>() as f64;
-        strategy.tell(Told { index: it.index, n: Some(n as u64), seconds: Some(seconds) });
+        strategy.tell(Evaluation { index: it.index, n: Some(n as u64), seconds: Some(seconds) });
     }
 }
 

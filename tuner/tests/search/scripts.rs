@@ -7,7 +7,7 @@ use schedule::{Choice, Script, workload::Param};
 use tilewright_tuner::{
     Space,
     log::Trial,
-    search::{Breeding, Evolution, Knobs, Next, Points, Random, Strategy, Told, simulate::Table},
+    search::{Breeding, Evaluation, Evolution, Knobs, Next, Points, Random, Strategy, simulate::Table},
 };
 
 const SCRIPT: &str = r#"schedule(
@@ -74,7 +74,7 @@ fn best(space: &Space, strategy: &mut dyn Strategy, trials: u64) -> f64 {
         assert_eq!(space.admits(it.index), Ok(()));
         let seconds = seconds(space, it.index);
         best = best.min(seconds.unwrap_or(f64::INFINITY));
-        strategy.tell(Told { index: it.index, n: Some(n), seconds });
+        strategy.tell(Evaluation { index: it.index, n: Some(n), seconds });
     }
     best
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use tilewright_tuner::{
     log::Origin,
-    search::{Grid, Next, Points, Proposal, Random, Seeded, Strategy, Told},
+    search::{Evaluation, Grid, Next, Points, Proposal, Random, Seeded, Strategy},
 };
 
 /// Points of three knobs whose digits' sum is even.
@@ -17,7 +17,7 @@ fn exhaust(strategy: &mut dyn Strategy) -> Vec<Proposal> {
         match strategy.next() {
             Next::Try(it) => {
                 let n = Some(out.len() as u64);
-                strategy.tell(Told { index: it.index, n, seconds: Some(1.0 + it.index as f64) });
+                strategy.tell(Evaluation { index: it.index, n, seconds: Some(1.0 + it.index as f64) });
                 out.push(it);
             }
             Next::Wait => panic!("nothing is under way"),

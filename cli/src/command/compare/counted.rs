@@ -14,7 +14,7 @@ use crate::{
     diagnostic::Diagnostic,
     term::shell::Shell,
     term::table::{Table, grouped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 pub(super) fn compare(
@@ -25,7 +25,7 @@ pub(super) fn compare(
 ) -> Result<(), Diagnostic> {
     if it.how.log.is_some() || matches!(it.fail_on, Some(FailOn::Slower(_) | FailOn::NotFaster)) {
         let title = "the virtual GPU has no clock: there is nothing to log, and nothing is slower";
-        return Err(Diagnostic::usage(Trouble::Options, title)
+        return Err(Diagnostic::usage(UsageError::Options, title)
             .help("`--fail-on different` fails where any counter differs".to_owned()));
     }
     let (mut counts, mut wrong) = (vec![], vec![]);
@@ -33,7 +33,7 @@ pub(super) fn compare(
         let plan = entrant.plan.as_ref().ok_or_else(|| {
             let title =
                 format!("{} is a {}: the virtual GPU compares scripts", entrant.name, entrant.origin.word());
-            Diagnostic::usage(Trouble::Options, title)
+            Diagnostic::usage(UsageError::Options, title)
         })?;
         let came = inspect::scheduled(plan, &entrant.name, arch, it.how.seed, shell)?;
         counts.push(came.counts());
@@ -60,7 +60,7 @@ pub(super) fn compare(
     }
     match wrong {
         Some(report) => Err(report),
-        None if unwanted => Err(Diagnostic::failed(Trouble::FailOn, "their counters differ")),
+        None if unwanted => Err(Diagnostic::failed(UsageError::FailOn, "their counters differ")),
         None => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ use tuner::{
     read_log, replay,
 };
 
-use crate::{diagnostic::Diagnostic, plan::Plan, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, plan::Plan, usage_error::UsageError};
 
 /// A schedule to compare.
 #[derive(Debug)]
@@ -86,20 +86,20 @@ impl Entrant {
     ) -> Result<Entrant, Diagnostic> {
         let (path, number) = split(word);
         match (kind(&path)?, number) {
-            (Kind::Script, None) => script(word, &path, params, dims),
-            (Kind::Script, Some(_)) => {
+            (FileKind::Script, None) => script(word, &path, params, dims),
+            (FileKind::Script, Some(_)) => {
                 let title = format!("{}: a script has no numbers", path.display());
-                Err(Diagnostic::usage(Trouble::NoRun, title)
+                Err(Diagnostic::usage(UsageError::NoRun, title)
                     .help("numbers are of lines in logs of `run`, and of trials".to_owned()))
             }
-            (Kind::Records, number) => record(&path, number, dims),
-            (Kind::Tuning, number) => trial(&path, number),
+            (FileKind::Records, number) => record(&path, number, dims),
+            (FileKind::Tuning, number) => trial(&path, number),
         }
     }
 }
 
 /// The sorts of files.
-enum Kind {
+enum FileKind {
     Script,
     Records,
     Tuning,
@@ -116,21 +116,21 @@ fn split(word: &str) -> (PathBuf, Option<u64>) {
 }
 
 /// A log of trials says in every line what sort it is, and a log of records never does.
-fn kind(path: &Path) -> Result<Kind, Diagnostic> {
+fn kind(path: &Path) -> Result<FileKind, Diagnostic> {
     let io = |err: &std::io::Error| Diagnostic::io(path, err);
     if fs::metadata(path).map_err(|err| io(&err))?.is_dir() {
-        return Ok(Kind::Tuning);
+        return Ok(FileKind::Tuning);
     }
     match path.extension().and_then(|it| it.to_str()) {
         Some("jsonl") => {}
-        Some("gz" | "twlog") => return Ok(Kind::Tuning),
-        Some(_) | None => return Ok(Kind::Script),
+        Some("gz" | "twlog") => return Ok(FileKind::Tuning),
+        Some(_) | None => return Ok(FileKind::Script),
     }
     let mut first = vec![];
     let file = tuner::regular::open(path).map_err(|err| io(&err))?;
     BufReader::new(file.take(64)).read_until(b'\n', &mut first).map_err(|err| io(&err))?;
     let tuning = first.starts_with(b"{\"k\":");
-    Ok(if tuning { Kind::Tuning } else { Kind::Records })
+    Ok(if tuning { FileKind::Tuning } else { FileKind::Records })
 }
 
 fn script(
@@ -173,11 +173,11 @@ impl Entrant {
 
 /// A record of `run` or `tutorial`: the last, or that of a line.
 fn record(path: &Path, line: Option<u64>, dims: &[(Name, i64)]) -> Result<Entrant, Diagnostic> {
-    let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
+    let fail = |words: String| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", path.display()));
     let log = read_log(path).map_err(|err| match err {
         tuner::LogError::Io(err) => Diagnostic::io(path, &err),
         tuner::LogError::Line { .. } | tuner::LogError::Newer { .. } => {
-            Diagnostic::usage(Trouble::Damage, format!("{}: {err}", path.display()))
+            Diagnostic::usage(UsageError::Damage, format!("{}: {err}", path.display()))
         }
     })?;
     let count = log.records.len() as u64;
@@ -232,7 +232,7 @@ fn params(of: &IndexMap<String, Value>) -> Result<Vec<(String, Param)>, String> 
 /// A trial of a tuning log: the best, or that of a number.
 fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let log = tuner::log::read(path).map_err(|err| Diagnostic::log(&err))?;
-    let fail = |words: String| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", path.display()));
+    let fail = |words: String| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", path.display()));
     let (run, trial) = chosen(&log.runs, number)
         .map_err(|words| log.unread(None).map_or_else(|| fail(words), |err| Diagnostic::log(&err)))?;
     let head = run.head().map_err(|err| Diagnostic::log(&err))?;
@@ -240,7 +240,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
     let damaged = |err: replay::HeadError| Diagnostic::failed(&err, format!("{name}: {err}"));
     let (problem, space) = (head.problem().map_err(damaged)?, head.space().map_err(damaged)?);
     let again = replay::check(&problem, &problem.workload_id(), &space, trial)
-        .map_err(|err| Diagnostic::failed(Trouble::Differs, format!("{name}: {err}")))?;
+        .map_err(|err| Diagnostic::failed(UsageError::Differs, format!("{name}: {err}")))?;
     let params = params(&head.script.params).map_err(fail)?;
     let script = tuner::Script {
         name: head.script.name.clone(),

@@ -8,8 +8,8 @@
 //! A verdict is never forced: where the interval of a ratio is partly on one side of the margin and partly on the other, or
 //! where the noise floor is wider than the margin, it is AMBIGUOUS, and `--fail-on` takes that for no answer.
 
+mod ambiguity;
 mod counted;
-mod doubt;
 mod entrant;
 mod fail_on;
 mod paired;
@@ -28,7 +28,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::{Asked, parse_asked, parse_dim, parse_param},
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Time schedules against each other, and say which is faster
@@ -105,11 +105,14 @@ impl Compare {
             report.print(shell.out)?;
         }
         if let Some((it, why)) = failed.and_then(|it| Some((it, it.failure.as_ref()?))) {
-            return Err(Diagnostic::failed(Trouble::NoResult, format!("{} has no result: {why}", it.name)));
+            return Err(Diagnostic::failed(
+                UsageError::NoResult,
+                format!("{} has no result: {why}", it.name),
+            ));
         }
         match unwanted {
-            Some((words, false)) => Err(Diagnostic::failed(Trouble::FailOn, words)),
-            Some((words, true)) => Err(Diagnostic::unsure(Trouble::CannotTell, words).help(
+            Some((words, false)) => Err(Diagnostic::failed(UsageError::FailOn, words)),
+            Some((words, true)) => Err(Diagnostic::unsure(UsageError::CannotTell, words).help(
                 "more `--rounds`, a quieter machine or a wider `--margin` may tell; it passes only if it is told"
                     .to_owned(),
             )),

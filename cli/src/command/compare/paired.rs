@@ -16,7 +16,7 @@ use tuner::{
 use super::{
     Compare,
     entrant::Entrant,
-    report::{Figures, Method, Pair, Report, Told, steps_apart},
+    report::{EntrantReport, Figures, Method, Pair, Report, steps_apart},
     same,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     plan::Asked,
     term::shell::Shell,
     term::table::counted,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// An entrant with its source.
@@ -51,7 +51,7 @@ pub(super) fn compare(
     let sourced = entrants.iter().map(|it| sourced(it, &problem)).collect::<Result<Vec<Sourced<'_>>, _>>()?;
     let identical = sourced.iter().all(|it| it.source == sourced[0].source);
     let mut report = Report::new(entrants, &target, it.margin(MARGIN));
-    report.entrants = sourced.iter().map(told).collect();
+    report.entrants = sourced.iter().map(entrant_report).collect();
     report.pairs = sourced[1..].iter().map(|b| pair(&sourced[0], b, it.code)).collect();
     if identical && !it.measure {
         report.method = Method::Source;
@@ -69,7 +69,7 @@ fn sourced<'a>(entrant: &'a Entrant, problem: &Problem) -> Result<Sourced<'a>, D
         crate::build::lower(session.func(), &problem.target)?;
     }
     let made = generate(problem, &entrant.steps).map_err(|err| {
-        Diagnostic::failed(Trouble::Differs, format!("{}: this build refuses it: {err}", entrant.name))
+        Diagnostic::failed(UsageError::Differs, format!("{}: this build refuses it: {err}", entrant.name))
     })?;
     let hash = sha256(&made.source);
     match &entrant.recorded {
@@ -79,7 +79,7 @@ fn sourced<'a>(entrant: &'a Entrant, problem: &Problem) -> Result<Sourced<'a>, D
                 "it was made by tilewright {} on {}; `--recorded` compares the figures of then",
                 then.tool, then.machine.name
             );
-            Err(Diagnostic::failed(Trouble::Differs, title).help(help))
+            Err(Diagnostic::failed(UsageError::Differs, title).help(help))
         }
         Some(_) | None => {
             Ok(Sourced { entrant, func: made.func, source: made.source, launches: made.program.launches })
@@ -87,8 +87,8 @@ fn sourced<'a>(entrant: &'a Entrant, problem: &Problem) -> Result<Sourced<'a>, D
     }
 }
 
-fn told(it: &Sourced<'_>) -> Told {
-    Told {
+fn entrant_report(it: &Sourced<'_>) -> EntrantReport {
+    EntrantReport {
         name: it.entrant.name.clone(),
         origin: it.entrant.origin,
         source_sha256: sha256(&it.source),
@@ -136,7 +136,7 @@ fn measure(
         && ir::Arch::parse(&info.arch).is_some_and(|it| it.sm != arch.sm)
     {
         let title = format!("they are for {arch}, and {} is a {}", info.name, info.arch);
-        return Err(Diagnostic::usage(Trouble::Machine, title)
+        return Err(Diagnostic::usage(UsageError::Machine, title)
             .help("`--target cuda` builds scripts for the GPU at hand".to_owned()));
     }
     let found = time(it, &built, &problem.case, machine.as_mut(), shell)?;
@@ -145,13 +145,13 @@ fn measure(
     report.rounds = found.rounds;
     report.dropped = found.dropped;
     report.noise_floor = found.noise_floor;
-    for ((told, built), found) in report.entrants.iter_mut().zip(&built).zip(&found.finalists) {
-        told.resources.clone_from(&built.resources);
-        told.figures = found.result.as_ref().map(Figures::of);
-        told.failure = found.error.as_ref().map(|it| format!("{}: {}", it.kind, it.message));
+    for ((entrant, built), found) in report.entrants.iter_mut().zip(&built).zip(&found.finalists) {
+        entrant.resources.clone_from(&built.resources);
+        entrant.figures = found.result.as_ref().map(Figures::of);
+        entrant.failure = found.error.as_ref().map(|it| format!("{}: {}", it.kind, it.message));
         let suspicious = found.result.as_ref().is_some_and(|it| it.suspicious);
         if suspicious {
-            told.failure = Some("it is faster than the machine can be".to_owned());
+            entrant.failure = Some("it is faster than the machine can be".to_owned());
         }
     }
     for (pair, ratio) in report.pairs.iter_mut().zip(against(&found, 0).into_iter().skip(1)) {
@@ -189,7 +189,9 @@ fn time(
     let programs: Vec<_> = built.iter().map(|it| it.program.clone()).collect();
     let found = finals(&mut bench, &programs, &how);
     shell.done();
-    found.map_err(|err| Diagnostic::failed(Trouble::NoResult, format!("nothing was timed: {}", err.message)))
+    found.map_err(|err| {
+        Diagnostic::failed(UsageError::NoResult, format!("nothing was timed: {}", err.message))
+    })
 }
 
 /// The lines of `--log`, as those of `run`.

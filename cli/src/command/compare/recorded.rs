@@ -9,17 +9,17 @@ use tuner::{
 use super::{
     Compare,
     entrant::{Entrant, Recorded},
-    report::{Figures, Method, Pair, Report, Told, steps_apart},
+    report::{EntrantReport, Figures, Method, Pair, Report, steps_apart},
     same,
 };
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// What counts as a difference: the clock of a machine drifts by more than one per cent between two runs.
 const MARGIN: f64 = 0.05;
 
 pub(super) fn compare(it: &Compare, entrants: &[Entrant]) -> Result<Report, Diagnostic> {
     let of = |it: &'_ Entrant| -> Result<Recorded, Diagnostic> {
-        let none = |words: &str| Diagnostic::usage(Trouble::NoRun, format!("{}: {words}", it.name));
+        let none = |words: &str| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", it.name));
         let found = it.recorded.clone().ok_or_else(|| none("a script has no recorded figures"))?;
         if found.seconds.is_empty() { Err(none("the log has no result of it")) } else { Ok(found) }
     };
@@ -29,7 +29,7 @@ pub(super) fn compare(it: &Compare, entrants: &[Entrant]) -> Result<Report, Diag
         if !differs.is_empty() {
             let (a, b) = (&entrants[0].name, &entrant.name);
             let title = format!("the figures of {a} and {b} cannot be compared; {}", differs.join("; "));
-            return Err(Diagnostic::usage(Trouble::Machine, title)
+            return Err(Diagnostic::usage(UsageError::Machine, title)
                 .help("without `--recorded` both are made again and timed here".to_owned()));
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn compare(it: &Compare, entrants: &[Entrant]) -> Result<Report, Diag
     report.method = Method::Recorded;
     report.machine = Some(then[0].machine.clone());
     report.regime = Some(then[0].regime);
-    report.entrants = entrants.iter().zip(&then).map(|(it, then)| told(it, then)).collect();
+    report.entrants = entrants.iter().zip(&then).map(|(it, then)| entrant_report(it, then)).collect();
     let pair = |(b, theirs): (&Entrant, &Recorded)| {
         let a = &entrants[0];
         let ratio = unpaired_ratio(&theirs.seconds, &then[0].seconds, 0);
@@ -59,8 +59,8 @@ pub(super) fn compare(it: &Compare, entrants: &[Entrant]) -> Result<Report, Diag
     Ok(report)
 }
 
-fn told(it: &Entrant, then: &Recorded) -> Told {
-    Told {
+fn entrant_report(it: &Entrant, then: &Recorded) -> EntrantReport {
+    EntrantReport {
         name: it.name.clone(),
         origin: it.origin,
         source_sha256: then.source.clone(),

@@ -1,4 +1,4 @@
-//! What a comparison found, and how it is told.
+//! The result of a comparison, in words and as data.
 
 use std::io::{self, Write};
 
@@ -45,7 +45,7 @@ pub(super) struct Report {
     /// From where on a difference counts.
     pub(super) margin: f64,
     /// All, the first the one to compare with.
-    pub(super) entrants: Vec<Told>,
+    pub(super) entrants: Vec<EntrantReport>,
     /// Each of the others against the first.
     pub(super) pairs: Vec<Pair>,
 }
@@ -61,9 +61,9 @@ pub(super) enum Method {
     Recorded,
 }
 
-/// What there is to tell of an entrant.
+/// What is reported of an entrant.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct EntrantReport {
     pub(super) name: String,
     pub(super) origin: Origin,
     pub(super) source_sha256: String,
@@ -127,7 +127,7 @@ impl Figures {
 
 #[cfg(test)]
 impl Report {
-    pub(super) fn fixed(method: Method, entrants: Vec<Told>, pairs: Vec<Pair>) -> Report {
+    pub(super) fn fixed(method: Method, entrants: Vec<EntrantReport>, pairs: Vec<Pair>) -> Report {
         Report {
             method,
             workload: "matmul".to_owned(),
@@ -181,8 +181,8 @@ impl Report {
             "dropped": self.dropped,
             "noise_floor": self.noise_floor,
             "margin": self.margin,
-            "entrants": self.entrants.iter().map(Told::data).collect::<Vec<_>>(),
-            "pairs": self.pairs.iter().map(|it| it.data(self.doubt(it).as_deref())).collect::<Vec<_>>(),
+            "entrants": self.entrants.iter().map(EntrantReport::data).collect::<Vec<_>>(),
+            "pairs": self.pairs.iter().map(|it| it.data(self.ambiguity(it).as_deref())).collect::<Vec<_>>(),
             "fail_on": fail_on.map(|it| it.to_string()),
         })
     }
@@ -283,7 +283,7 @@ impl Report {
             }
         };
         writeln!(out, "{:<9}  {names}: {why}", it.verdict)?;
-        match self.doubt(it) {
+        match self.ambiguity(it) {
             Some(words) => wrapped(&format!("cannot tell: {words}"), "           ", "           ", out),
             None => Ok(()),
         }
@@ -300,7 +300,7 @@ impl Method {
     }
 }
 
-impl Told {
+impl EntrantReport {
     fn data(&self) -> Value {
         let figures = self.figures.as_ref();
         json!({
@@ -320,12 +320,12 @@ impl Told {
 }
 
 impl Pair {
-    fn data(&self, doubt: Option<&str>) -> Value {
+    fn data(&self, ambiguity: Option<&str>) -> Value {
         json!({
             "name": self.name,
             "against": self.against,
             "verdict": self.verdict,
-            "doubt": doubt,
+            "doubt": ambiguity,
             "ratio": self.ratio,
             "same_source": self.same_source,
             "steps_removed": self.removed,

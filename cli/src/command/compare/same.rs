@@ -4,7 +4,7 @@ use ir::Target;
 use schedule::{script::ScriptTarget, workload::Param};
 
 use super::entrant::{Entrant, Recorded};
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Refuses entrants that do not compute the same.
 pub(super) fn workload(all: &[Entrant]) -> Result<(), Diagnostic> {
@@ -13,7 +13,7 @@ pub(super) fn workload(all: &[Entrant]) -> Result<(), Diagnostic> {
         if let Some(what) = differs(a, b) {
             let title = format!("{} and {} cannot be compared: {what}", a.name, b.name);
             let help = "`--param m=512` sets a parameter of all scripts".to_owned();
-            let report = Diagnostic::usage(Trouble::Incumbent, title);
+            let report = Diagnostic::usage(UsageError::Incumbent, title);
             return Err(if a.script.workload == b.script.workload { report.help(help) } else { report });
         }
     }
@@ -84,7 +84,7 @@ pub(super) fn target(all: &[Entrant], asked: Option<&ScriptTarget>) -> Result<Sc
             (Some((old, name)), next) if old == next => Some((old, name)),
             (Some((old, name)), next) => {
                 let title = format!("{name} is for {old} and {} for {next}", it.name);
-                return Err(Diagnostic::usage(Trouble::Incumbent, title)
+                return Err(Diagnostic::usage(UsageError::Incumbent, title)
                     .help("`--target` says what to build all of them for".to_owned()));
             }
         };

@@ -10,7 +10,7 @@ use tuner::{
 use super::{
     entrant::Origin,
     fail_on::{Answer, FailOn, parse_part},
-    report::{Figures, Method, Pair, Report, Told, steps_apart},
+    report::{EntrantReport, Figures, Method, Pair, Report, steps_apart},
 };
 
 fn interval(low: f64, median: f64, high: f64) -> Interval {
@@ -78,7 +78,7 @@ fn steps_that_differ() {
     assert_eq!(steps_apart(&steps(&[i]), &steps(&[i])), (vec![], vec![]));
 }
 
-fn told(name: &str, gflops: Option<f64>) -> Told {
+fn entrant_report(name: &str, gflops: Option<f64>) -> EntrantReport {
     let launch = Launch {
         kernel: "matmul".to_owned(),
         grid: [4, 4, 1],
@@ -87,7 +87,7 @@ fn told(name: &str, gflops: Option<f64>) -> Told {
         buffers: vec![0, 1, 2],
         dims: vec![],
     };
-    Told {
+    EntrantReport {
         name: name.to_owned(),
         origin: Origin::Script,
         source_sha256: "ab".repeat(32),
@@ -123,7 +123,7 @@ fn report(method: Method) -> Report {
         pair("broken.ron", None, noise),
     ];
     let entrants = [("a.ron", Some(100.0)), ("faster.ron", Some(200.0)), ("broken.ron", None)];
-    let entrants = entrants.map(|(name, it)| told(name, it)).into();
+    let entrants = entrants.map(|(name, it)| entrant_report(name, it)).into();
     let mut report = Report::fixed(method, entrants, pairs);
     report.noise_floor = noise;
     report

@@ -5,34 +5,34 @@ use ir::DType;
 
 use super::{
     check::{Check, State},
+    environment::HostEnvironment,
     probe::{Nvrtc, Probe, Probed},
     smi::{Card, Mute, cards, slowdowns},
-    world::World,
 };
 
 /// The most GPUs that are looked at.
-const MOST: usize = 16;
+const MAX_GPUS: usize = 16;
 
 /// Memory that is in use on a card at rest, in MiB; more of it belongs to somebody.
 const RESTING_MIB: u64 = 1024;
 
 /// The driver first, then two lines for each GPU.
-pub(super) fn checks(world: &dyn World) -> Vec<Check> {
-    let cards = cards(world);
-    let first = world.probe(Probe::Gpu(0));
-    let mut out = vec![driver(world, &first)];
+pub(super) fn checks(environment: &dyn HostEnvironment) -> Vec<Check> {
+    let cards = cards(environment);
+    let first = environment.probe(Probe::Gpu(0));
+    let mut out = vec![driver(environment, &first)];
     if out[0].state == State::Warn && matches!(first, Probed::Refused { .. }) && cards.is_err() {
         out.push(Check::skip("gpu0", "there is no driver to ask for GPUs"));
         return out;
     }
-    let count = cards.as_ref().map_or(1, Vec::len).clamp(1, MOST);
+    let count = cards.as_ref().map_or(1, Vec::len).clamp(1, MAX_GPUS);
     let known = cards.as_ref().ok();
     for n in 0..count {
         let probed = if n == 0 {
             first.clone()
         } else {
             // One that hangs is enough: others would take as long.
-            world.probe(Probe::Gpu(u32::try_from(n).unwrap_or(u32::MAX)))
+            environment.probe(Probe::Gpu(u32::try_from(n).unwrap_or(u32::MAX)))
         };
         let hung = matches!(probed, Probed::Hung(_));
         out.push(device(n, probed));
@@ -57,14 +57,14 @@ pub(super) fn checks(world: &dyn World) -> Vec<Check> {
 }
 
 /// Whether there is a driver, and whether it takes what NVRTC makes.
-fn driver(world: &dyn World, first: &Probed) -> Check {
+fn driver(environment: &dyn HostEnvironment, first: &Probed) -> Check {
     let name = "driver";
     match first {
         Probed::Found(it) => {
             let info: Option<MachineInfo> = serde_json::from_value(it.clone()).ok();
             let version = info.and_then(|it| it.versions.into_iter().find(|it| it.0 == "CUDA driver"));
             let version = version.map(|it| it.1).unwrap_or_default();
-            let nvrtc = world.probe(Probe::Nvrtc).facts::<Nvrtc>().ok();
+            let nvrtc = environment.probe(Probe::Nvrtc).facts::<Nvrtc>().ok();
             let major = version.split('.').next().and_then(|it| it.parse::<u32>().ok());
             match nvrtc.zip(major) {
                 Some((it, major)) if it.version.0 > major => {
@@ -126,7 +126,7 @@ fn words(it: &MachineInfo) -> String {
     format!("{} ({})", it.name, facts.join(", "))
 }
 
-/// Whether a GPU is as fast as it could be, and alone. Of several troubles the first has its fix told.
+/// Whether a GPU is as fast as it could be, and alone. Of several problems the fix of the first is shown.
 fn state(n: usize, it: &Card) -> Check {
     let name = format!("gpu{n}-state");
     let mut facts = vec![];
@@ -137,17 +137,17 @@ fn state(n: usize, it: &Card) -> Check {
     facts.extend(it.temperature.map(|it| format!("{it} °C")));
     facts.extend(it.ecc_errors.map(|it| format!("{it} ECC errors")));
     let facts = format!("{}: {}", it.name, facts.join(", "));
-    match troubles(n, it).into_iter().next() {
+    match problems(n, it).into_iter().next() {
         None => Check::ok(name, facts),
         Some((_, fix)) => {
-            let all: Vec<String> = troubles(n, it).into_iter().map(|it| it.0).collect();
+            let all: Vec<String> = problems(n, it).into_iter().map(|it| it.0).collect();
             Check::warn(name, format!("{facts}; {}", all.join("; ")), fix)
         }
     }
 }
 
 /// What is wrong with a card, the worst first, each with what to do.
-fn troubles(n: usize, it: &Card) -> Vec<(String, String)> {
+fn problems(n: usize, it: &Card) -> Vec<(String, String)> {
     let mut out = vec![];
     let mut add = |what: String, fix: String| out.push((what, fix));
     if it.ecc_errors.is_some_and(|it| it > 0) {

@@ -4,8 +4,8 @@ use codegen::device::MachineInfo;
 
 use super::{
     check::Check,
+    environment::HostEnvironment,
     probe::{Compiler, Probe, Probed},
-    world::World,
 };
 
 /// Extensions that the emitted C gets faster by, as Linux names them; of each architecture the widest counts.
@@ -17,9 +17,9 @@ const BUSY: f64 = 0.25;
 /// The least memory that problems of a usual size take, in MiB.
 const LEAST_MIB: u64 = 1024;
 
-pub(super) fn compiler(world: &dyn World) -> Check {
+pub(super) fn compiler(environment: &dyn HostEnvironment) -> Check {
     let name = "c-compiler";
-    let probed = world.probe(Probe::Compiler);
+    let probed = environment.probe(Probe::Compiler);
     if let Probed::Hung(_) = probed {
         let fix = "cc --version  (if that hangs, too, install another: apt-get install gcc)";
         return Check::fail(name, probed.to_string(), fix);
@@ -40,13 +40,13 @@ pub(super) fn compiler(world: &dyn World) -> Check {
     }
 }
 
-pub(super) fn processor(world: &dyn World) -> Check {
+pub(super) fn processor(environment: &dyn HostEnvironment) -> Check {
     let name = "cpu";
-    let info = world.read("/proc/cpuinfo").unwrap_or_default();
+    let info = environment.read("/proc/cpuinfo").unwrap_or_default();
     let flags = info.lines().find(|it| it.starts_with("flags") || it.starts_with("Features"));
     let flags: Vec<&str> = flags.map(|it| it.split_whitespace().collect()).unwrap_or_default();
     let has: Vec<&str> = EXTENSIONS.into_iter().filter(|it| flags.contains(it)).collect();
-    match world.probe(Probe::Processor).facts::<MachineInfo>() {
+    match environment.probe(Probe::Processor).facts::<MachineInfo>() {
         Ok(it) => {
             let peak = it.peak_f32_gflops.map(|it| format!("peak {it:.0} GFLOPS in f32"));
             let memory = it.peak_gb_per_s.map(|it| format!("{it:.0} GB/s"));
@@ -67,14 +67,14 @@ pub(super) fn processor(world: &dyn World) -> Check {
     }
 }
 
-pub(super) fn governor(world: &dyn World) -> Check {
+pub(super) fn governor(environment: &dyn HostEnvironment) -> Check {
     let name = "cpu-governor";
     let folder = "/sys/devices/system/cpu/cpu0/cpufreq";
-    let Some(governor) = world.read(&format!("{folder}/scaling_governor")) else {
+    let Some(governor) = environment.read(&format!("{folder}/scaling_governor")) else {
         return Check::skip(name, "the system does not tell (as in most containers and virtual machines)");
     };
     let governor = governor.trim();
-    let driver = world.read(&format!("{folder}/scaling_driver")).unwrap_or_default();
+    let driver = environment.read(&format!("{folder}/scaling_driver")).unwrap_or_default();
     // With these drivers `powersave` leaves the clock to the processor, which raises it under load.
     let hardware = ["intel_pstate", "amd-pstate-epp"].contains(&driver.trim());
     match governor {
@@ -88,12 +88,12 @@ pub(super) fn governor(world: &dyn World) -> Check {
     }
 }
 
-pub(super) fn load(world: &dyn World) -> Check {
+pub(super) fn load(environment: &dyn HostEnvironment) -> Check {
     let name = "load";
-    let text = world.read("/proc/loadavg");
+    let text = environment.read("/proc/loadavg");
     let load = text.as_deref().and_then(|it| it.split_whitespace().next()?.parse::<f64>().ok());
     let Some(load) = load else { return Check::skip(name, "the system does not tell") };
-    let cores = world.cores();
+    let cores = environment.cores();
     let words = format!("{load:.2} over the last minute on {cores} cores");
     if load <= BUSY * cores as f64 {
         return Check::ok(name, words);
@@ -102,9 +102,9 @@ pub(super) fn load(world: &dyn World) -> Check {
     Check::warn(name, format!("{words}: others disturb what is measured"), fix)
 }
 
-pub(super) fn memory(world: &dyn World) -> Check {
+pub(super) fn memory(environment: &dyn HostEnvironment) -> Check {
     let name = "memory";
-    let text = world.read("/proc/meminfo").unwrap_or_default();
+    let text = environment.read("/proc/meminfo").unwrap_or_default();
     let field = |key: &str| {
         let line = text.lines().find(|it| it.strip_prefix(key).is_some_and(|it| it.starts_with(':')))?;
         let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
@@ -113,7 +113,7 @@ pub(super) fn memory(world: &dyn World) -> Check {
     let Some((total, free)) = field("MemTotal").zip(field("MemAvailable")) else {
         return Check::skip(name, "the system does not tell");
     };
-    let number = |path: &str| world.read(path)?.trim().parse::<u64>().ok().map(|it| it >> 20);
+    let number = |path: &str| environment.read(path)?.trim().parse::<u64>().ok().map(|it| it >> 20);
     let used = number("/sys/fs/cgroup/memory.current");
     let limit = number("/sys/fs/cgroup/memory.max").filter(|it| *it < total);
     // What a container may take besides counts where it is less than what the machine has.

@@ -1,11 +1,12 @@
 //! `tilewright doctor`: what this machine has, and what to do about what it lacks.
 //!
-//! A check is a function from a [`World`] to lines: OK, WARN, FAIL or skip, what was found, and one command that mends
+//! A check is a function from a [`HostEnvironment`] to lines: OK, WARN, FAIL or skip, what was found, and one command that mends
 //! it. FAIL is kept for what makes measuring on the CPU impossible, and for a driver that hangs; a machine without a GPU
 //! is fine. What loads a library or runs a compiler happens in a process of its own that may not take longer than its
 //! time ([`probe`]), so that nothing that hangs or crashes takes `doctor` with it.
 
 mod check;
+mod environment;
 mod folders;
 mod gpu;
 mod host;
@@ -14,16 +15,15 @@ mod smi;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod world;
 
 use serde_json::json;
 
 use self::{
     check::{Check, State},
+    environment::{HostEnvironment, ThisHost},
     probe::Probe,
-    world::{Here, World},
 };
-use crate::{diagnostic::Diagnostic, term::shell::Shell, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, term::shell::Shell, usage_error::UsageError};
 
 /// Tell what this machine has, and how to get the rest
 ///
@@ -41,7 +41,7 @@ impl Doctor {
         if let Some(probe) = &self.probe {
             return shell.json(&probe.answer());
         }
-        let checks = all(&Here::new()?, &mut |what| shell.progress(&format!("looking at {what}")));
+        let checks = all(&ThisHost::new()?, &mut |what| shell.progress(&format!("looking at {what}")));
         shell.done();
         let failed: Vec<&str> =
             checks.iter().filter(|it| it.state == State::Fail).map(|it| it.name.as_str()).collect();
@@ -60,28 +60,37 @@ impl Doctor {
 /// The checks of these names failed.
 pub(crate) fn unfit(names: &[&str]) -> Diagnostic {
     let title = format!("this machine lacks what is needed: {}", names.join(", "));
-    Diagnostic::failed(Trouble::Unfit, title)
+    Diagnostic::failed(UsageError::Unfit, title)
         .help("the line of each check has what to do, after `fix:`".to_owned())
 }
 
 /// Checks of one sort, with what they look at.
-type Group = (&'static str, fn(&dyn World) -> Vec<Check>);
+type Group = (&'static str, fn(&dyn HostEnvironment) -> Vec<Check>);
 
 /// All checks, in the order in which they are told.
-fn all(world: &dyn World, seen: &mut dyn FnMut(&str)) -> Vec<Check> {
+fn all(environment: &dyn HostEnvironment, seen: &mut dyn FnMut(&str)) -> Vec<Check> {
     let mut out = vec![];
     let groups: [Group; 5] = [
-        ("the C compiler", |world| vec![host::compiler(world)]),
-        ("the processor", |world| {
-            vec![host::processor(world), host::governor(world), host::load(world), host::memory(world)]
+        ("the C compiler", |environment| vec![host::compiler(environment)]),
+        ("the processor", |environment| {
+            vec![
+                host::processor(environment),
+                host::governor(environment),
+                host::load(environment),
+                host::memory(environment),
+            ]
         }),
         ("GPUs", gpu::checks),
-        ("libraries", |world| vec![tools::nvrtc(world), tools::cublas(world), tools::disassembler(world)]),
-        ("folders", |world| vec![folders::state(world), folders::temporary(world), folders::current(world)]),
+        ("libraries", |environment| {
+            vec![tools::nvrtc(environment), tools::cublas(environment), tools::disassembler(environment)]
+        }),
+        ("folders", |environment| {
+            vec![folders::state(environment), folders::temporary(environment), folders::current(environment)]
+        }),
     ];
     for (what, group) in groups {
         seen(what);
-        out.extend(group(world));
+        out.extend(group(environment));
     }
     out
 }

@@ -9,7 +9,7 @@ use codegen::device::{
 use ir::Arch;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tuner::worker::{Limits, prepare};
+use tuner::worker::{WorkerLimits, prepare};
 
 /// What to find out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,7 +89,7 @@ impl Probe {
     }
 
     /// How long the process may take. A driver may have to be loaded and a GPU to be woken first.
-    pub(super) fn patience(self) -> Duration {
+    pub(super) fn timeout(self) -> Duration {
         Duration::from_secs(match self {
             Probe::Compiler | Probe::Processor | Probe::Nvrtc | Probe::Cublas | Probe::Disassembler => 30,
             Probe::Gpu(_) => 40,
@@ -98,7 +98,7 @@ impl Probe {
 
     /// The work of the process.
     pub(super) fn answer(self) -> Answer {
-        prepare(Limits::Measure);
+        prepare(WorkerLimits::Measure);
         let found = match self {
             Probe::Compiler => compiler(),
             Probe::Processor => CpuMachine::open().map(|it| fact(it.info())),

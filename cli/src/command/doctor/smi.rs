@@ -2,7 +2,7 @@
 
 use tuner::pool::OnceError;
 
-use super::world::World;
+use super::environment::HostEnvironment;
 
 /// A GPU as `nvidia-smi` sees it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -42,9 +42,9 @@ pub(super) enum Mute {
 }
 
 /// All GPUs, in the order of their numbers.
-pub(super) fn cards(world: &dyn World) -> Result<Vec<Card>, Mute> {
+pub(super) fn cards(environment: &dyn HostEnvironment) -> Result<Vec<Card>, Mute> {
     let ask = |query: &str| {
-        let said = world.run(&["nvidia-smi", query, "--format=csv,noheader,nounits"]);
+        let said = environment.run(&["nvidia-smi", query, "--format=csv,noheader,nounits"]);
         let said = said.map_err(|err| match err {
             OnceError::Start(_) => Mute::Missing,
             OnceError::Slow(_) => Mute::Broken(err.to_string()),

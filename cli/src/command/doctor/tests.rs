@@ -14,8 +14,8 @@ use tuner::pool::{Once, OnceError};
 use super::{
     all,
     check::{Check, State},
+    environment::HostEnvironment,
     probe::{Probe, Probed},
-    world::World,
 };
 
 /// A machine as a test wants it.
@@ -41,7 +41,7 @@ const USERS: &str = "nvidia-smi --query-compute-apps";
 const CARD: &str =
     "GPU-1, NVIDIA H100, 81559, 4, 0, 700.00, 700.00, 345, 1980, 0x0000000000000001, 31, Default, Disabled\n";
 
-impl World for Fake {
+impl HostEnvironment for Fake {
     fn probe(&self, probe: Probe) -> Probed {
         self.probes.get(&probe.word()).cloned().unwrap_or_else(|| missing("a GPU of that number"))
     }

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use super::{
     check::Check,
+    environment::HostEnvironment,
     probe::{Nvrtc, Probe, Probed},
-    world::World,
 };
 
 /// The oldest architecture that the emitted code is for.
 const OLDEST: u32 = 80;
 
-pub(super) fn nvrtc(world: &dyn World) -> Check {
+pub(super) fn nvrtc(environment: &dyn HostEnvironment) -> Check {
     let name = "nvrtc";
-    let it = match world.probe(Probe::Nvrtc).facts::<Nvrtc>() {
+    let it = match environment.probe(Probe::Nvrtc).facts::<Nvrtc>() {
         Ok(it) => it,
         Err((error, help)) => {
             return Check::warn(
@@ -43,17 +43,17 @@ pub(super) fn nvrtc(world: &dyn World) -> Check {
     Check::ok(name, format!("{found}, for {}", archs.join(" ")))
 }
 
-pub(super) fn cublas(world: &dyn World) -> Check {
+pub(super) fn cublas(environment: &dyn HostEnvironment) -> Check {
     let name = "cublas";
-    let probed = world.probe(Probe::Cublas);
+    let probed = environment.probe(Probe::Cublas);
     // It is the baseline of measurements on a GPU, and nothing else.
-    if let (Probed::Refused { .. }, Probed::Refused { .. }) = (&probed, world.probe(Probe::Gpu(0))) {
+    if let (Probed::Refused { .. }, Probed::Refused { .. }) = (&probed, environment.probe(Probe::Gpu(0))) {
         return Check::skip(name, format!("{probed}; it is the baseline of a GPU, and there is none"));
     }
     match probed.facts::<String>() {
         Ok(path) => {
             let folder = Path::new(&path).parent().filter(|it| !it.as_os_str().is_empty());
-            let listed = folder.and_then(|it| Some(world.run(&["ls", it.to_str()?]).ok()?.stdout));
+            let listed = folder.and_then(|it| Some(environment.run(&["ls", it.to_str()?]).ok()?.stdout));
             match listed {
                 Some(it) if !it.contains("libcublasLt.so") => {
                     let fix = "pip install --force-reinstall nvidia-cublas";
@@ -70,17 +70,17 @@ pub(super) fn cublas(world: &dyn World) -> Check {
 }
 
 /// What prints machine code as text.
-pub(super) fn disassembler(world: &dyn World) -> Check {
+pub(super) fn disassembler(environment: &dyn HostEnvironment) -> Check {
     let name = "disassembler";
     let usual = || "pip install nvidia-cuda-nvdisasm".to_owned();
-    let path = match world.probe(Probe::Disassembler).facts::<String>() {
+    let path = match environment.probe(Probe::Disassembler).facts::<String>() {
         Ok(path) => path,
         Err((error, help)) => {
             let found = format!("{error}: `show --emit sass` needs one");
             return Check::warn(name, found, help.unwrap_or_else(usual));
         }
     };
-    match world.run(&[&path, "--version"]) {
+    match environment.run(&[&path, "--version"]) {
         Ok(said) if said.success => {
             let version = said.stdout.lines().find(|it| it.contains("release")).unwrap_or_default();
             Check::ok(name, format!("{path}, {}", version.trim()))

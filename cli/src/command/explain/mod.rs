@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     diagnostic::Diagnostic,
     term::{markdown::shown, shell::Shell, table::Table},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Explain an error code, a primitive or a tensor intrinsic, or list all of them
@@ -70,7 +70,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
             "`tilewright explain` lists primitives and intrinsics, `tilewright explain --codes` all codes"
                 .to_owned();
         let title = format!("there is no primitive, intrinsic or code `{name}`");
-        return Err(Diagnostic::usage(Trouble::Topic, title).help(help.unwrap_or(all)));
+        return Err(Diagnostic::usage(UsageError::Topic, title).help(help.unwrap_or(all)));
     };
     if shell.json {
         return shell.json(&json!({"ok": true, "primitive": name, "text": text}));

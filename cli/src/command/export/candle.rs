@@ -9,7 +9,7 @@ use super::{
 };
 
 /// The most inputs that candle's custom ops have.
-const MOST: usize = 3;
+const MAX_INPUTS: usize = 3;
 
 /// The files of the crate, or why there is none.
 pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<[(&'static str, String); 2], String> {
@@ -18,8 +18,8 @@ pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<[(&'static str, Stri
     let [(at, output)] = outputs[..] else {
         return Err(format!("candle's ops have one output, and this has {}", outputs.len()));
     };
-    if inputs.is_empty() || inputs.len() > MOST {
-        return Err(format!("candle's ops have one to {MOST} inputs, and this has {}", inputs.len()));
+    if inputs.is_empty() || inputs.len() > MAX_INPUTS {
+        return Err(format!("candle's ops have one to {MAX_INPUTS} inputs, and this has {}", inputs.len()));
     }
     if let Some(it) = spec.params().iter().find(|it| !is_known(it.dtype)) {
         return Err(format!("candle has no tensors of {} (`{}`)", it.dtype, it.name));

@@ -32,7 +32,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 use manifest::{Compiled, manifest};
 use spec::Spec;
@@ -142,7 +142,7 @@ impl Export {
         let subject = Subject::of(self)?;
         if self.source_only && subject.target == Target::Cpu {
             let title = "`--source-only` leaves out machine code, and a bundle for a processor has none";
-            return Err(Diagnostic::usage(Trouble::Options, title));
+            return Err(Diagnostic::usage(UsageError::Options, title));
         }
         let Files { all, left_out, .. } = files(&subject, self.source_only)?;
         write::bundle(&self.out, &all, self.force)?;

@@ -2,7 +2,7 @@
 
 use ir::Name;
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Files of bundles, programs that they build, and modules that they use: a file or a crate of that name would take their place.
 const OURS: &str = "candle_core core ctypes cudarc example half kernel launcher main math numpy operator os pathlib re reference run \
@@ -47,7 +47,7 @@ const LIBRARY: &str = "accept access acct alarm aligned_alloc asctime asprintf a
 /// The name of a bundle: `given`, if it can name functions, files and a crate; else `tilewright_` and the workload's.
 ///
 /// # Errors
-/// [`Trouble::BundleName`] for what is no identifier, or is a name of something else.
+/// [`UsageError::BundleName`] for what is no identifier, or is a name of something else.
 pub(super) fn of(given: Option<&str>, workload: &Name) -> Result<String, Diagnostic> {
     let Some(text) = given else { return Ok(format!("tilewright_{workload}")) };
     let refuse = |why: &str| {
@@ -55,7 +55,7 @@ pub(super) fn of(given: Option<&str>, workload: &Name) -> Result<String, Diagnos
         let help = format!(
             "functions, files and a crate are named so; `tilewright_{workload}` is what they are called otherwise"
         );
-        Err(Diagnostic::usage(Trouble::BundleName, title).help(help))
+        Err(Diagnostic::usage(UsageError::BundleName, title).help(help))
     };
     let name = Name::new(text);
     let is_in = |words: &str| words.split_whitespace().any(|it| it == text);

@@ -17,7 +17,7 @@ use crate::{
     build::{found_arch, lower, source},
     diagnostic::Diagnostic,
     plan::Plan,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// The size of a symbolic dimension that the user gives none: no power of two, so that tails are run.
@@ -104,7 +104,7 @@ fn log_and_trial(what: &Path) -> Option<(PathBuf, Option<u64>)> {
 fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
     if request.run.is_some() {
         return Err(Diagnostic::usage(
-            Trouble::Options,
+            UsageError::Options,
             "`--run` chooses a run of a log, and this is a script",
         ));
     }
@@ -117,7 +117,7 @@ fn from_script(request: &Export) -> Result<Subject, Diagnostic> {
 fn dims(func: &Func, given: &[(Name, i64)]) -> Result<IndexMap<Name, i64>, Diagnostic> {
     if let Some((name, _)) = given.iter().find(|it| !func.dims.contains(&it.0)) {
         let title = format!("the workload has no symbolic dimension `{name}`");
-        return Err(Diagnostic::usage(Trouble::Dimension, title));
+        return Err(Diagnostic::usage(UsageError::Dimension, title));
     }
     let value = |dim: &Name| given.iter().rev().find(|it| it.0 == *dim).map_or(DEFAULT_SIZE, |it| it.1);
     Ok(func.dims.iter().map(|it| (it.clone(), value(it))).collect())
@@ -126,7 +126,7 @@ fn dims(func: &Func, given: &[(Name, i64)]) -> Result<IndexMap<Name, i64>, Diagn
 fn from_log(request: &Export, path: &Path, number: Option<u64>) -> Result<Subject, Diagnostic> {
     if let Some((name, _)) = request.params.first() {
         let title = format!("a log's trial has its parameters; `--param {name}=…` is for scripts");
-        return Err(Diagnostic::usage(Trouble::Options, title));
+        return Err(Diagnostic::usage(UsageError::Options, title));
     }
     let log = tuner::log::read(path)?;
     let (run, trial) = chosen(&log, path, request.run.as_deref(), number)?;
@@ -134,10 +134,10 @@ fn from_log(request: &Export, path: &Path, number: Option<u64>) -> Result<Subjec
     let damaged = |err: replay::HeadError| Diagnostic::failed(&err, format!("run {}: {err}", head.run));
     let (problem, space) = (head.problem().map_err(damaged)?, head.space().map_err(damaged)?);
     let again = replay::check(&problem, &problem.workload_id(), &space, trial)
-        .map_err(|err| Diagnostic::failed(Trouble::Differs, format!("trial {}: {err}", trial.n)))?;
+        .map_err(|err| Diagnostic::failed(UsageError::Differs, format!("trial {}: {err}", trial.n)))?;
     let target = plan_target(request, &problem)?;
     let made = generate(&Problem { target: target.clone(), ..problem.clone() }, &again.steps)
-        .map_err(|err| Diagnostic::failed(Trouble::Differs, format!("trial {}: {err}", trial.n)))?;
+        .map_err(|err| Diagnostic::failed(UsageError::Differs, format!("trial {}: {err}", trial.n)))?;
     let given = |name: &Name| request.dims.iter().rev().find(|it| it.0 == *name).map(|it| it.1);
     dims(&problem.case.func, &request.dims)?;
     let of_run = problem.case.dims.iter();
@@ -164,7 +164,7 @@ fn plan_target(request: &Export, problem: &Problem) -> Result<Target, Diagnostic
         (Some(ScriptTarget::Cpu), Target::Cpu) => Ok(Target::Cpu),
         (Some(ScriptTarget::Cuda(Some(arch))), Target::Cuda(_)) => Ok(Target::Cuda(arch.clone())),
         (Some(ScriptTarget::Cpu | ScriptTarget::Cuda(_)), of_log) => Err(Diagnostic::usage(
-            Trouble::Options,
+            UsageError::Options,
             format!("the log is of {}, and its trials are exported for that", target_word(of_log)),
         )),
     }
@@ -178,7 +178,8 @@ fn chosen<'a>(
     number: Option<u64>,
 ) -> Result<(&'a RunLog, &'a Trial), Diagnostic> {
     let wanted: Vec<_> = log.runs.iter().filter(|it| run.is_none_or(|run| it.0 == run)).collect();
-    let none = |what: String| Diagnostic::usage(Trouble::NoRun, format!("{} has no {what}", path.display()));
+    let none =
+        |what: String| Diagnostic::usage(UsageError::NoRun, format!("{} has no {what}", path.display()));
     if wanted.is_empty() {
         return Err(Diagnostic::no_run(log, path, run));
     }
@@ -189,7 +190,7 @@ fn chosen<'a>(
             None => Ok((first, trial)),
             Some((other, ..)) => {
                 let title = format!("runs {name} and {other} both have a trial {n}");
-                Err(Diagnostic::usage(Trouble::NoRun, title).help("choose one: `--run NAME`".to_owned()))
+                Err(Diagnostic::usage(UsageError::NoRun, title).help("choose one: `--run NAME`".to_owned()))
             }
         };
     }

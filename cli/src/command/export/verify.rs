@@ -12,7 +12,7 @@ use ir::Target;
 use serde_json::{Value, json};
 
 use super::{cpu, cuda, subject::Subject, write::scratch};
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// What the bundle's own program said.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ const NO_DEVICE: i32 = 77;
 /// Builds and runs the bundle in a folder.
 ///
 /// # Errors
-/// [`Trouble::BundleWrong`] where it does not build or its numbers are wrong, [`Trouble::BundleNotRun`] where it was
+/// [`UsageError::BundleWrong`] where it does not build or its numbers are wrong, [`UsageError::BundleNotRun`] where it was
 /// built and there is no device to run it on.
 pub(super) fn bundle(folder: &Path, subject: &Subject) -> Result<Verdict, Diagnostic> {
     let copy = scratch()?;
@@ -56,7 +56,7 @@ pub(super) fn bundle(folder: &Path, subject: &Subject) -> Result<Verdict, Diagno
         .stdin(Stdio::null())
         .output()
         .map_err(|err| {
-            Diagnostic::failed(Trouble::BundleWrong, format!("its program does not start: {err}"))
+            Diagnostic::failed(UsageError::BundleWrong, format!("its program does not start: {err}"))
         })?;
     judge(&run)
 }
@@ -79,9 +79,11 @@ fn build(folder: &Path, subject: &Subject) -> Result<(), Diagnostic> {
         .output();
     match out {
         Ok(it) if it.status.success() => Ok(()),
-        Ok(it) => Err(Diagnostic::failed(Trouble::BundleWrong, format!("it does not build: {}", said(&it)))),
+        Ok(it) => {
+            Err(Diagnostic::failed(UsageError::BundleWrong, format!("it does not build: {}", said(&it))))
+        }
         Err(err) => {
-            Err(Diagnostic::failed(Trouble::BundleWrong, format!("it does not build: {program}: {err}")))
+            Err(Diagnostic::failed(UsageError::BundleWrong, format!("it does not build: {program}: {err}")))
         }
     }
 }
@@ -96,14 +98,15 @@ fn judge(run: &Output) -> Result<Verdict, Diagnostic> {
             words,
         }),
         Some(NO_DEVICE) => Err(Diagnostic::usage(
-            Trouble::BundleNotRun,
+            UsageError::BundleNotRun,
             format!("the bundle was built, and there is no GPU to run it on: {words}"),
         )
         .help("run `make check` in the bundle on a machine that has one".to_owned())),
-        Some(_) => Err(Diagnostic::failed(Trouble::BundleWrong, format!("its own program says: {words}"))),
-        None => {
-            Err(Diagnostic::failed(Trouble::BundleWrong, format!("its program was killed ({})", run.status)))
-        }
+        Some(_) => Err(Diagnostic::failed(UsageError::BundleWrong, format!("its own program says: {words}"))),
+        None => Err(Diagnostic::failed(
+            UsageError::BundleWrong,
+            format!("its program was killed ({})", run.status),
+        )),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     process,
 };
 
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// The file that a folder must have to count as a bundle.
 pub(super) const MANIFEST: &str = "kernel.json";
@@ -24,7 +24,7 @@ pub(super) fn bundle(out: &Path, files: &[(String, Vec<u8>)], force: bool) -> Re
     let (fresh, old) = (beside("new"), beside("old"));
     let written = fill(&fresh, files).and_then(|()| swap(out, &fresh, &old));
     if written.is_err() {
-        // Whatever is left of it is of no use; that it cannot be removed is the lesser trouble.
+        // Whatever is left of it is of no use; that it cannot be removed is the lesser problem.
         let _ = fs::remove_dir_all(&fresh);
     }
     written.map_err(failed)
@@ -65,7 +65,7 @@ fn swap(out: &Path, fresh: &Path, old: &Path) -> io::Result<()> {
 fn refuse_other_folders(out: &Path, force: bool) -> Result<(), Diagnostic> {
     let refuse = |what: &str| {
         let title = format!("{} {what}", out.display());
-        Err(Diagnostic::usage(Trouble::Target, title))
+        Err(Diagnostic::usage(UsageError::Target, title))
     };
     if out.file_name().is_none() {
         return refuse("is no name for a new folder");

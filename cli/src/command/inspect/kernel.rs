@@ -14,7 +14,7 @@ use crate::{
     plan::{Plan, no_value, place, read},
     term::shell::Shell,
     term::table::counted,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// `run KERNEL.tw --target vgpu`.
@@ -55,7 +55,7 @@ impl Kernel<'_> {
     fn alone(&self, name: &str, module: Module, shell: &mut Shell<'_>) -> Result<Inspected, Diagnostic> {
         if let Some((name, _)) = self.params.first() {
             let title = format!("a kernel in its text form has no parameters, and so no `{name}`");
-            return Err(Diagnostic::usage(Trouble::TextParams, title));
+            return Err(Diagnostic::usage(UsageError::TextParams, title));
         }
         let mut inputs = IndexMap::new();
         for (n, (buffer, arg)) in (0..).zip(module.args.iter().filter(|(_, it)| it.role == Role::Input)) {
@@ -85,7 +85,7 @@ impl Kernel<'_> {
 
     /// Refuses a kernel whose inputs and outputs are not those of the reference: by name, role, type and number of elements.
     fn expect_fit(&self, module: &Module, case: &Case) -> Result<(), Diagnostic> {
-        let refuse = |title: String| Diagnostic::usage(Trouble::Reference, title);
+        let refuse = |title: String| Diagnostic::usage(UsageError::Reference, title);
         let theirs = || case.func.buffers.iter().filter(|it| it.1.role != Role::Temp);
         let ours = || module.args.iter().filter(|it| it.1.role != Role::Temp);
         for (name, arg) in ours() {
@@ -134,7 +134,7 @@ impl Kernel<'_> {
             let title =
                 format!("{} `{buffer}` would have {count} elements, and 2^30 is the most", role(arg.role));
             let help = (!self.dims.is_empty()).then(|| "give the dimensions smaller values".to_owned());
-            Diagnostic::usage(Trouble::Huge, title).help(help)
+            Diagnostic::usage(UsageError::Huge, title).help(help)
         })
     }
 }

@@ -5,43 +5,44 @@ use std::path::Path;
 
 use schedule::script::ScriptTarget;
 
-use super::{course::Exercise, measure::Seen};
+use super::{course::Exercise, measure::PreparedSchedule};
 use crate::{
-    build::lower, command::inspect, diagnostic::Diagnostic, plan::Plan, term::shell::Shell, trouble::Trouble,
+    build::lower, command::inspect, diagnostic::Diagnostic, plan::Plan, term::shell::Shell,
+    usage_error::UsageError,
 };
 
-/// What became of an exercise.
-pub(super) struct Outcome {
+/// The result of checking an exercise.
+pub(super) struct CheckResult {
     /// A schedule that is refused, or computes something else.
     pub(super) refused: Option<Diagnostic>,
     /// One for each goal, if it is not refused.
-    pub(super) results: Vec<Found>,
+    pub(super) results: Vec<GoalResult>,
 }
 
-/// What was measured for a goal.
+/// What was measured for a goal, and whether it meets the goal.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Found {
+pub(super) struct GoalResult {
     /// The value, if the program has what is asked about.
     pub(super) value: Option<f64>,
     pub(super) holds: bool,
 }
 
-impl Outcome {
+impl CheckResult {
     pub(super) fn is_solved(&self) -> bool {
         self.refused.is_none() && self.results.iter().all(|it| it.holds)
     }
 }
 
 /// Checks a text in the place of an exercise.
-pub(super) fn check(exercise: &Exercise, path: &Path, text: &str, shell: &mut Shell<'_>) -> Outcome {
-    match seen(exercise, path, text, true, shell) {
-        Err(refused) => Outcome { refused: Some(refused), results: vec![] },
-        Ok(seen) => {
+pub(super) fn check(exercise: &Exercise, path: &Path, text: &str, shell: &mut Shell<'_>) -> CheckResult {
+    match prepare(exercise, path, text, true, shell) {
+        Err(refused) => CheckResult { refused: Some(refused), results: vec![] },
+        Ok(prepared) => {
             let found = exercise.lesson.goals.iter().map(|goal| {
-                let value = goal.what.of(&seen);
-                Found { value, holds: value.is_some_and(|it| goal.holds(it)) }
+                let value = goal.what.of(&prepared);
+                GoalResult { value, holds: value.is_some_and(|it| goal.holds(it)) }
             });
-            Outcome { refused: None, results: found.collect() }
+            CheckResult { refused: None, results: found.collect() }
         }
     }
 }
@@ -49,18 +50,18 @@ pub(super) fn check(exercise: &Exercise, path: &Path, text: &str, shell: &mut Sh
 /// What the first goal measures in the exercise as it is handed out, if that is a program at all.
 pub(super) fn start_value(exercise: &Exercise, shell: &mut Shell<'_>) -> Option<f64> {
     let path = format!("{}.ron", exercise.name);
-    let seen = seen(exercise, Path::new(&path), &exercise.start, false, shell).ok()?;
-    exercise.lesson.goals.first()?.what.of(&seen)
+    let prepared = prepare(exercise, Path::new(&path), &exercise.start, false, shell).ok()?;
+    exercise.lesson.goals.first()?.what.of(&prepared)
 }
 
-/// Schedules, lowers and runs. What is wrong with the numbers is an error; what is not asked to be verified is run once.
-fn seen(
+/// Schedules, lowers and runs a text. Wrong numbers are an error; without `verify` it is run once and not verified.
+fn prepare(
     exercise: &Exercise,
     path: &Path,
     text: &str,
     verify: bool,
     shell: &mut Shell<'_>,
-) -> Result<Seen, Diagnostic> {
+) -> Result<PreparedSchedule, Diagnostic> {
     let plan = Plan::parse(path, text, &[])?;
     same_task(exercise, &plan)?;
     let target = plan.target(None, None);
@@ -69,7 +70,7 @@ fn seen(
     let small = Plan::parse(path, text, &exercise.lesson.check())?;
     let (small_module, _) = lower(small.schedule(&target, None)?.func(), &target)?;
     let counters = inspect::trial(&small, &exercise.name, small_module, verify, shell)?;
-    Ok(Seen { func, module, counters })
+    Ok(PreparedSchedule { func, module, counters })
 }
 
 /// Refuses a schedule of another program: at other sizes or in another type the goals mean nothing.
@@ -85,7 +86,7 @@ fn same_task(exercise: &Exercise, plan: &Plan) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let title = format!("the exercise is about {}, and this is {}", words(&asked), words(plan));
-    Err(Diagnostic::failed(Trouble::Altered, title)
+    Err(Diagnostic::failed(UsageError::Altered, title)
         .at(&plan.path, &plan.text, plan.script.params.span.clone())
         .help(format!(
             "leave them as they are; `tilewright learn diff {}` shows what you changed",

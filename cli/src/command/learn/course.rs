@@ -7,8 +7,8 @@ use schedule::{
 };
 use serde::Deserialize;
 
-use super::measure::What;
-use crate::{diagnostic::Diagnostic, trouble::Trouble};
+use super::measure::Metric;
+use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// An exercise: a schedule with a hole, and what the hole is for.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Lesson {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename = "goal")]
 pub(super) struct Goal {
-    pub(super) what: What,
+    pub(super) what: Metric,
     #[serde(default)]
     pub(super) at_most: Option<f64>,
     #[serde(default)]
@@ -140,7 +140,7 @@ pub(super) fn find<'a>(all: &'a [Exercise], word: &str) -> Result<&'a Exercise, 
         (true, Some(near)) => format!("did you mean `{near}`?"),
         (true, None) => "`tilewright learn list` lists them".to_owned(),
     };
-    Err(Diagnostic::usage(Trouble::Exercise, title).help(help))
+    Err(Diagnostic::usage(UsageError::Exercise, title).help(help))
 }
 
 #[cfg(test)]

@@ -5,39 +5,39 @@ use serde_json::json;
 use super::{
     check::{check, start_value},
     course::{Exercise, find},
-    place::Place,
+    exercise_folder::ExerciseFolder,
     speed, tell,
 };
 use crate::{
     diagnostic::Diagnostic,
     term::{shell::Shell, table::Table, wrap::wrapped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Somebody's exercises.
 pub(super) struct Learner {
-    pub(super) place: Place,
+    pub(super) folder: ExerciseFolder,
 }
 
 impl Learner {
-    pub(super) fn new(place: Place) -> Learner {
-        Learner { place }
+    pub(super) fn new(folder: ExerciseFolder) -> Learner {
+        Learner { folder }
     }
 
     /// Whether the text of an exercise is solved, checked only if that is not known.
     fn is_solved(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<bool, Diagnostic> {
-        let text = self.place.text(exercise)?;
-        if let Some(known) = self.place.known(exercise, &text) {
+        let text = self.folder.text(exercise)?;
+        if let Some(known) = self.folder.known(exercise, &text) {
             return Ok(known);
         }
         // What was not touched is not solved: a test holds the exercises to that.
         let solved = text != exercise.start && {
             shell.progress(&exercise.name);
-            let solved = check(exercise, &self.place.path(exercise), &text, shell).is_solved();
+            let solved = check(exercise, &self.folder.path(exercise), &text, shell).is_solved();
             shell.done();
             solved
         };
-        self.place.remember(exercise, &text, solved)?;
+        self.folder.remember(exercise, &text, solved)?;
         Ok(solved)
     }
 
@@ -82,7 +82,7 @@ impl Learner {
     pub(super) fn solved(&self, all: &[Exercise]) -> Result<usize, Diagnostic> {
         let mut count = 0;
         for it in all {
-            count += usize::from(self.place.known(it, &self.place.text(it)?) == Some(true));
+            count += usize::from(self.folder.known(it, &self.folder.text(it)?) == Some(true));
         }
         Ok(count)
     }
@@ -95,12 +95,12 @@ impl Learner {
         shell: &mut Shell<'_>,
     ) -> Result<bool, Diagnostic> {
         shell.progress(&exercise.name);
-        let outcome = check(exercise, &self.place.path(exercise), text, shell);
-        let start = if outcome.is_solved() { start_value(exercise, shell) } else { None };
+        let result = check(exercise, &self.folder.path(exercise), text, shell);
+        let start = if result.is_solved() { start_value(exercise, shell) } else { None };
         shell.done();
-        tell(exercise, &outcome, start, shell)?;
-        self.place.remember(exercise, text, outcome.is_solved())?;
-        Ok(outcome.is_solved())
+        tell(exercise, &result, start, shell)?;
+        self.folder.remember(exercise, text, result.is_solved())?;
+        Ok(result.is_solved())
     }
 
     pub(super) fn check_one(
@@ -110,10 +110,10 @@ impl Learner {
         speed: bool,
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
-        let text = self.place.text(exercise)?;
+        let text = self.folder.text(exercise)?;
         if !self.check_and_tell(exercise, &text, shell)? {
             let title = format!("{} is not solved", exercise.name);
-            return Err(Diagnostic::failed(Trouble::Unsolved, title)
+            return Err(Diagnostic::failed(UsageError::Unsolved, title)
                 .help(format!("`tilewright learn hint {}`", exercise.name)));
         }
         if speed {
@@ -136,12 +136,12 @@ impl Learner {
     ) -> Result<(), Diagnostic> {
         let mut open = vec![];
         for exercise in all {
-            let text = self.place.text(exercise)?;
+            let text = self.folder.text(exercise)?;
             if text == exercise.start {
                 if shell.json {
                     shell.json(&json!({"ok": false, "exercise": exercise.name, "untouched": true}))?;
                 }
-                self.place.remember(exercise, &text, false)?;
+                self.folder.remember(exercise, &text, false)?;
                 open.push(exercise.name.as_str());
             } else if !self.check_and_tell(exercise, &text, shell)? {
                 open.push(exercise.name.as_str());
@@ -158,7 +158,7 @@ impl Learner {
             };
         };
         let title = format!("{solved} of {} exercises are solved; the next one is {next}", all.len());
-        Err(Diagnostic::failed(Trouble::Unsolved, title).help(format!("`tilewright learn hint {next}`")))
+        Err(Diagnostic::failed(UsageError::Unsolved, title).help(format!("`tilewright learn hint {next}`")))
     }
 
     pub(super) fn list(&mut self, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
@@ -189,7 +189,7 @@ impl Learner {
     }
 
     pub(super) fn hint(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let shown = self.place.next_hint(exercise)?;
+        let shown = self.folder.next_hint(exercise)?;
         let hints = &exercise.lesson.hints;
         if shell.json {
             let (name, of) = (&exercise.name, hints.len());
@@ -206,7 +206,7 @@ impl Learner {
     }
 
     pub(super) fn diff(&self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let text = self.place.text(exercise)?;
+        let text = self.folder.text(exercise)?;
         let changed = text != exercise.start;
         let diff = if changed { schedule::diff_text(&exercise.start, &text, 2) } else { String::new() };
         if shell.json {
@@ -235,7 +235,7 @@ impl Learner {
             let next = self.next(all, shell)?.map(|it| it.name.clone());
             let done = all.iter().take_while(|it| Some(&it.name) != next.as_ref());
             done.last().ok_or_else(|| {
-                Diagnostic::failed(Trouble::Unsolved, "nothing is solved yet")
+                Diagnostic::failed(UsageError::Unsolved, "nothing is solved yet")
                     .help("name an exercise, and add `--force`".to_owned())
             })?
         };
@@ -243,7 +243,7 @@ impl Learner {
             let title = format!("{} is not solved yet", exercise.name);
             let help =
                 format!("`tilewright learn hint {}` helps; `--force` shows it all the same", exercise.name);
-            return Err(Diagnostic::failed(Trouble::Unsolved, title).help(help));
+            return Err(Diagnostic::failed(UsageError::Unsolved, title).help(help));
         }
         if shell.json {
             let (name, text) = (&exercise.name, &exercise.solution);
@@ -254,7 +254,7 @@ impl Learner {
     }
 
     pub(super) fn reset(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let kept = self.place.reset(exercise)?;
+        let kept = self.folder.reset(exercise)?;
         if shell.json {
             return shell.json(&json!({"ok": true, "exercise": exercise.name, "kept": kept}));
         }

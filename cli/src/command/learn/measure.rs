@@ -13,7 +13,7 @@ use super::{kernel, nest};
 /// Something measured.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum What {
+pub(super) enum Metric {
     /// How many elements of a buffer lie between two turns of the innermost loop around a block.
     Stride { block: Name, buffer: Name },
     /// How many bytes of a buffer a block reads between two uses of one element.
@@ -65,7 +65,7 @@ pub(super) enum What {
 }
 
 /// A schedule, ready to be measured.
-pub(super) struct Seen {
+pub(super) struct PreparedSchedule {
     /// The scheduled program and its kernels, at the sizes of the script.
     pub(super) func: Func,
     pub(super) module: Module,
@@ -73,48 +73,51 @@ pub(super) struct Seen {
     pub(super) counters: Vec<Counters>,
 }
 
-impl What {
+impl Metric {
     /// The value, if the program has what is asked about.
-    pub(super) fn of(&self, seen: &Seen) -> Option<f64> {
+    pub(super) fn of(&self, prepared: &PreparedSchedule) -> Option<f64> {
         let count = |it: usize| Some(it as f64);
         match self {
-            What::Stride { block, buffer } => nest::stride(&seen.func, block, buffer).map(|it| it as f64),
-            What::Reuse { block, buffer } => nest::reuse(&seen.func, block, buffer),
-            What::Intensity { block } => nest::intensity(&seen.func, block),
-            What::Conditions => count(kernel::conditions(&seen.module)),
-            What::Lanes { buffer } => nest::lanes(&seen.func, buffer),
-            What::Copies { buffer, scope } => count(nest::copies(&seen.func, buffer, Scope::parse(scope)?)),
-            What::Sums { scope } => count(sums(&seen.func, Scope::parse(scope)?)),
-            What::Temporary { scope } => Some(kernel::temporary(&seen.module, Scope::parse(scope)?)),
-            What::Temporaries => {
-                let is_one = |it: &&ir::Buffer| it.role == Role::Temp && it.scope == Scope::Global;
-                count(seen.func.buffers.values().filter(is_one).count())
+            Metric::Stride { block, buffer } => {
+                nest::stride(&prepared.func, block, buffer).map(|it| it as f64)
             }
-            What::Parallel { block } => {
-                let loops = seen.func.loops_of(block)?;
+            Metric::Reuse { block, buffer } => nest::reuse(&prepared.func, block, buffer),
+            Metric::Intensity { block } => nest::intensity(&prepared.func, block),
+            Metric::Conditions => count(kernel::conditions(&prepared.module)),
+            Metric::Lanes { buffer } => nest::lanes(&prepared.func, buffer),
+            Metric::Copies { buffer, scope } => {
+                count(nest::copies(&prepared.func, buffer, Scope::parse(scope)?))
+            }
+            Metric::Sums { scope } => count(sums(&prepared.func, Scope::parse(scope)?)),
+            Metric::Temporary { scope } => Some(kernel::temporary(&prepared.module, Scope::parse(scope)?)),
+            Metric::Temporaries => {
+                let is_one = |it: &&ir::Buffer| it.role == Role::Temp && it.scope == Scope::Global;
+                count(prepared.func.buffers.values().filter(is_one).count())
+            }
+            Metric::Parallel { block } => {
+                let loops = prepared.func.loops_of(block)?;
                 let outer = loops.first().filter(|it| it.kind == LoopKind::Parallel);
                 outer.map_or(Some(1.0), |it| it.extent.as_int().map(|it| it as f64))
             }
-            What::Threads => kernel::launched(&seen.module, true),
-            What::Blocks => kernel::launched(&seen.module, false),
-            What::Stages => count(stages(&seen.func)),
-            What::InFlight => count(kernel::in_flight(&seen.module)),
-            What::AsyncCopies => count(kernel::async_copies(&seen.module)),
-            What::Instructions { of } => count(kernel::instructions(&seen.module, of)),
-            What::SharedBytes => Some(kernel::temporary(&seen.module, Scope::Shared)),
-            What::Requests => seen.sum(&|_| true, &|it| it.requests),
-            What::Reads { buffer } => {
-                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Read, &|it| it.requests)
+            Metric::Threads => kernel::launched(&prepared.module, true),
+            Metric::Blocks => kernel::launched(&prepared.module, false),
+            Metric::Stages => count(stages(&prepared.func)),
+            Metric::InFlight => count(kernel::in_flight(&prepared.module)),
+            Metric::AsyncCopies => count(kernel::async_copies(&prepared.module)),
+            Metric::Instructions { of } => count(kernel::instructions(&prepared.module, of)),
+            Metric::SharedBytes => Some(kernel::temporary(&prepared.module, Scope::Shared)),
+            Metric::Requests => prepared.sum(&|_| true, &|it| it.requests),
+            Metric::Reads { buffer } => {
+                prepared.sum(&|it| it.buffer == *buffer && it.direction == Direction::Read, &|it| it.requests)
             }
-            What::Writes { buffer } => {
-                seen.sum(&|it| it.buffer == *buffer && it.direction == Direction::Write, &|it| it.requests)
-            }
-            What::SharedRatio => seen.ratio("shared"),
-            What::GlobalRatio => seen.ratio("global"),
-            What::Sectors => seen.sum(&|it| it.space == "global", &|it| it.units),
-            What::Barriers => {
-                let sum: u64 = seen.counters.iter().map(|it| it.barriers).sum();
-                (!seen.counters.is_empty()).then_some(sum as f64)
+            Metric::Writes { buffer } => prepared
+                .sum(&|it| it.buffer == *buffer && it.direction == Direction::Write, &|it| it.requests),
+            Metric::SharedRatio => prepared.ratio("shared"),
+            Metric::GlobalRatio => prepared.ratio("global"),
+            Metric::Sectors => prepared.sum(&|it| it.space == "global", &|it| it.units),
+            Metric::Barriers => {
+                let sum: u64 = prepared.counters.iter().map(|it| it.barriers).sum();
+                (!prepared.counters.is_empty()).then_some(sum as f64)
             }
         }
     }
@@ -122,37 +125,37 @@ impl What {
     /// What it is, in words.
     pub(super) fn words(&self) -> String {
         match self {
-            What::Stride { block: _, buffer } => format!("stride of `{buffer}` in the innermost loop"),
-            What::Reuse { block: _, buffer } => {
+            Metric::Stride { block: _, buffer } => format!("stride of `{buffer}` in the innermost loop"),
+            Metric::Reuse { block: _, buffer } => {
                 format!("bytes of `{buffer}` read before an element is used again")
             }
-            What::Intensity { block: _ } => "multiply-adds for each number read".to_owned(),
-            What::Conditions => "conditions in the program".to_owned(),
-            What::Lanes { buffer } => format!("elements of `{buffer}` written at once"),
-            What::Copies { buffer, scope } => format!("copies of tiles of `{buffer}` in {scope} memory"),
-            What::Sums { scope } => format!("sums kept in {scope} memory"),
-            What::Temporary { scope } => format!("bytes of temporaries in {scope} memory"),
-            What::Temporaries => "temporary matrices in global memory".to_owned(),
-            What::Parallel { block: _ } => "iterations that threads can share".to_owned(),
-            What::Threads => "threads in a block".to_owned(),
-            What::Blocks => "blocks in the grid".to_owned(),
-            What::Stages => "stages of the pipeline".to_owned(),
-            What::InFlight => "groups of copies under way at a wait".to_owned(),
-            What::AsyncCopies => "asynchronous copies in the source".to_owned(),
-            What::Instructions { of } => format!("instructions `{of}…` in the source"),
-            What::SharedBytes => "bytes of shared memory for a block".to_owned(),
-            What::Requests => "requests to memory".to_owned(),
-            What::Reads { buffer } => format!("requests that read `{buffer}`"),
-            What::Writes { buffer } => format!("requests that write `{buffer}`"),
-            What::SharedRatio => "wavefronts of shared memory, as a multiple of the fewest".to_owned(),
-            What::GlobalRatio => "sectors of global memory, as a multiple of the fewest".to_owned(),
-            What::Sectors => "sectors of global memory".to_owned(),
-            What::Barriers => "barriers passed by blocks".to_owned(),
+            Metric::Intensity { block: _ } => "multiply-adds for each number read".to_owned(),
+            Metric::Conditions => "conditions in the program".to_owned(),
+            Metric::Lanes { buffer } => format!("elements of `{buffer}` written at once"),
+            Metric::Copies { buffer, scope } => format!("copies of tiles of `{buffer}` in {scope} memory"),
+            Metric::Sums { scope } => format!("sums kept in {scope} memory"),
+            Metric::Temporary { scope } => format!("bytes of temporaries in {scope} memory"),
+            Metric::Temporaries => "temporary matrices in global memory".to_owned(),
+            Metric::Parallel { block: _ } => "iterations that threads can share".to_owned(),
+            Metric::Threads => "threads in a block".to_owned(),
+            Metric::Blocks => "blocks in the grid".to_owned(),
+            Metric::Stages => "stages of the pipeline".to_owned(),
+            Metric::InFlight => "groups of copies under way at a wait".to_owned(),
+            Metric::AsyncCopies => "asynchronous copies in the source".to_owned(),
+            Metric::Instructions { of } => format!("instructions `{of}…` in the source"),
+            Metric::SharedBytes => "bytes of shared memory for a block".to_owned(),
+            Metric::Requests => "requests to memory".to_owned(),
+            Metric::Reads { buffer } => format!("requests that read `{buffer}`"),
+            Metric::Writes { buffer } => format!("requests that write `{buffer}`"),
+            Metric::SharedRatio => "wavefronts of shared memory, as a multiple of the fewest".to_owned(),
+            Metric::GlobalRatio => "sectors of global memory, as a multiple of the fewest".to_owned(),
+            Metric::Sectors => "sectors of global memory".to_owned(),
+            Metric::Barriers => "barriers passed by blocks".to_owned(),
         }
     }
 }
 
-impl Seen {
+impl PreparedSchedule {
     fn traffic(&self) -> impl Iterator<Item = &Traffic> {
         self.counters.iter().flat_map(|it| &it.traffic)
     }

@@ -1,16 +1,16 @@
 //! `tilewright learn`: exercises in the manner of rustlings. Each is a schedule with a hole; what fills it is up to the
 //! learner, as long as the numbers are right and the goals are met.
 //!
-//! `course.rs` reads what ships, `check.rs` decides, `measure.rs` has what goals are about, `place.rs` is the learner's
+//! `course.rs` reads what ships, `check.rs` decides, `measure.rs` has what goals are about, `exercise_folder.rs` is the learner's
 //! folder.
 
 mod check;
 mod course;
+mod exercise_folder;
 mod kernel;
 mod learner;
 mod measure;
 mod nest;
-mod place;
 mod show;
 mod speed;
 #[cfg(test)]
@@ -24,15 +24,15 @@ use std::{
 
 use serde_json::json;
 
-use check::{Outcome, check, start_value};
+use check::{CheckResult, check, start_value};
 use course::{Exercise, exercises, find};
+use exercise_folder::{ExerciseFolder, FOLDER};
 use learner::Learner;
-use place::{FOLDER, Place};
 
 use crate::{
     diagnostic::Diagnostic,
     term::{keys::Keys, shell::Shell},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Learn by exercises: fill the holes in schedules. Without a verb, watch the current one and check it when it changes
@@ -97,7 +97,7 @@ enum Verb {
 impl Learn {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let all = exercises();
-        let learner = || Ok::<_, Diagnostic>(Learner::new(Place::find(self.dir.as_deref())?));
+        let learner = || Ok::<_, Diagnostic>(Learner::new(ExerciseFolder::find(self.dir.as_deref())?));
         match &self.verb {
             None => watched(&mut learner()?, &all, shell),
             Some(Verb::Init { folder }) => init(self.dir.as_ref().unwrap_or(folder), &all, shell),
@@ -105,7 +105,7 @@ impl Learn {
             Some(Verb::Check { name, all: false, solutions: true, .. }) => {
                 let Some(name) = name else {
                     let title = "`--solutions` is for `--all`, or for an exercise by name";
-                    return Err(Diagnostic::usage(Trouble::Options, title));
+                    return Err(Diagnostic::usage(UsageError::Options, title));
                 };
                 solutions(std::slice::from_ref(find(&all, name)?), shell)
             }
@@ -141,7 +141,7 @@ impl Learn {
 fn watched(learner: &mut Learner, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if shell.json || !io::stdout().is_terminal() {
         let title = "the exercises are watched on a terminal only";
-        return Err(Diagnostic::usage(Trouble::Terminal, title)
+        return Err(Diagnostic::usage(UsageError::Terminal, title)
             .help("`tilewright learn check` checks the current one once".to_owned()));
     }
     let keys = Keys::new()?;
@@ -150,14 +150,14 @@ fn watched(learner: &mut Learner, all: &[Exercise], shell: &mut Shell<'_>) -> Re
 }
 
 fn init(folder: &Path, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    let place = Place::init(folder, all)?;
+    let folder = ExerciseFolder::init(folder, all)?;
     let Some(first) = all.first() else { return Ok(()) };
-    let path = place.path(first);
+    let path = folder.path(first);
     if shell.json {
         let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
-        return shell.json(&json!({"ok": true, "folder": place.root(), "exercises": names}));
+        return shell.json(&json!({"ok": true, "folder": folder.root(), "exercises": names}));
     }
-    shell.say(&format!("{} exercises are in {}", all.len(), place.root().display()))?;
+    shell.say(&format!("{} exercises are in {}", all.len(), folder.root().display()))?;
     shell.say(&format!("begin with {}: fill what `???` asks for", path.display()))?;
     shell.say("`tilewright learn` watches it, `tilewright learn hint` helps")
 }
@@ -168,15 +168,15 @@ fn solutions(all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> 
     for exercise in all {
         shell.progress(&exercise.name);
         let path = PathBuf::from(format!("{}.ron", exercise.name));
-        let outcome = check(exercise, &path, &exercise.solution, shell);
+        let result = check(exercise, &path, &exercise.solution, shell);
         let start = start_value(exercise, shell);
         shell.done();
-        tell(exercise, &outcome, start, shell)?;
-        wrong.extend((!outcome.is_solved()).then_some(exercise.name.as_str()));
+        tell(exercise, &result, start, shell)?;
+        wrong.extend((!result.is_solved()).then_some(exercise.name.as_str()));
     }
     if let Some(first) = wrong.first() {
         let title = format!("{} of {} solutions do not pass: {first}", wrong.len(), all.len());
-        return Err(Diagnostic::failed(Trouble::Unsolved, title));
+        return Err(Diagnostic::failed(UsageError::Unsolved, title));
     }
     if shell.json {
         return shell.json(&json!({"ok": true, "solved": all.len(), "of": all.len(), "next": null}));
@@ -191,14 +191,14 @@ fn solutions(all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> 
 
 fn tell(
     exercise: &Exercise,
-    outcome: &Outcome,
+    result: &CheckResult,
     start: Option<f64>,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
     if shell.json {
-        return shell.json(&show::outcome_data(exercise, outcome, start));
+        return shell.json(&show::result_data(exercise, result, start));
     }
-    show::outcome(exercise, outcome, start, shell)?;
+    show::result(exercise, result, start, shell)?;
     Ok(())
 }
 

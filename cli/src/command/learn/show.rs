@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::{
-    check::{Found, Outcome},
+    check::{CheckResult, GoalResult},
     course::{Exercise, Goal},
 };
 use crate::term::{
@@ -30,22 +30,22 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// An exercise that was checked: what is wrong, or what was learnt.
-pub(super) fn outcome(
+pub(super) fn result(
     exercise: &Exercise,
-    outcome: &Outcome,
+    result: &CheckResult,
     start: Option<f64>,
     shell: &mut Shell<'_>,
 ) -> io::Result<()> {
-    let (style, mark) = if outcome.is_solved() { (Style::Good, "✓") } else { (Style::Bad, "✗") };
+    let (style, mark) = if result.is_solved() { (Style::Good, "✓") } else { (Style::Bad, "✗") };
     let (mark, colour) = (shell.paint(style, mark), shell.colour);
     let out = &mut *shell.out;
     wrapped(&format!("{mark} {}: {}", exercise.name, exercise.lesson.title), "", "  ", out)?;
-    if let Some(refused) = &outcome.refused {
+    if let Some(refused) = &result.refused {
         writeln!(out, "{}", folded(&refused.render(colour), narrow()))?;
         return Ok(());
     }
-    for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&outcome.results).enumerate() {
-        if !outcome.is_solved() {
+    for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&result.results).enumerate() {
+        if !result.is_solved() {
             wrapped(&goal_words(goal, *found), "  ", "      ", out)?;
         } else if n == 0 {
             wrapped(&format!("learnt: {}", exercise.lesson.learnt), "  ", "    ", out)?;
@@ -55,7 +55,7 @@ pub(super) fn outcome(
     Ok(())
 }
 
-fn goal_words(goal: &Goal, found: Found) -> String {
+fn goal_words(goal: &Goal, found: GoalResult) -> String {
     let what = goal.what.words();
     match (found.holds, found.value) {
         (true, Some(value)) => format!("✓ {what}: {}", number(value)),
@@ -65,14 +65,14 @@ fn goal_words(goal: &Goal, found: Found) -> String {
 }
 
 /// `stride of `B` in the innermost loop: 512 -> 1`.
-fn gained_words(goal: &Goal, found: Found, start: Option<f64>) -> String {
+fn gained_words(goal: &Goal, found: GoalResult, start: Option<f64>) -> String {
     let word = |it: Option<f64>| it.map_or("—".to_owned(), number);
     format!("{}: {} -> {}", goal.what.words(), word(start), word(found.value))
 }
 
 /// The same for `--json`.
-pub(super) fn outcome_data(exercise: &Exercise, outcome: &Outcome, start: Option<f64>) -> Value {
-    let goals = exercise.lesson.goals.iter().zip(&outcome.results).map(|(goal, found)| {
+pub(super) fn result_data(exercise: &Exercise, result: &CheckResult, start: Option<f64>) -> Value {
+    let goals = exercise.lesson.goals.iter().zip(&result.results).map(|(goal, found)| {
         json!({
             "what": goal.what.words(),
             "at_most": goal.at_most,
@@ -82,12 +82,12 @@ pub(super) fn outcome_data(exercise: &Exercise, outcome: &Outcome, start: Option
         })
     });
     json!({
-        "ok": outcome.is_solved(),
+        "ok": result.is_solved(),
         "exercise": exercise.name,
         "title": exercise.lesson.title,
         "goals": goals.collect::<Vec<_>>(),
-        "refused": outcome.refused.as_ref().map(crate::diagnostic::Diagnostic::data),
+        "refused": result.refused.as_ref().map(crate::diagnostic::Diagnostic::data),
         "start": start,
-        "learnt": outcome.is_solved().then_some(&exercise.lesson.learnt),
+        "learnt": result.is_solved().then_some(&exercise.lesson.learnt),
     })
 }

@@ -11,8 +11,8 @@ use super::course::Exercise;
 use crate::{
     build::{Built, build, open},
     command::{
-        climb::versus,
         figures::ratio_words,
+        ladder_report::versus,
         measure::{bench_error, case, compare, failure_words},
     },
     diagnostic::Diagnostic,

@@ -6,7 +6,7 @@ use super::{
     Learner,
     check::check,
     course::{Exercise, exercises, find},
-    place::Place,
+    exercise_folder::ExerciseFolder,
     watch::{Heard, watch},
 };
 use crate::{command::globals::Globals, term::shell::Shell};
@@ -133,7 +133,7 @@ fn watching_goes_on_to_the_next_exercise() {
     let folder = tempfile::tempdir().unwrap();
     let all: Vec<Exercise> = exercises().into_iter().take(2).collect();
     let root = folder.path().join("exercises");
-    let mut learner = Learner::new(Place::init(&root, &all).unwrap());
+    let mut learner = Learner::new(ExerciseFolder::init(&root, &all).unwrap());
     let wrong = all[0].start.replace("steps: [", "steps: [ reordr(order: [\"k\", \"j\"]),");
     let mut texts = [wrong, all[0].solution.clone(), all[1].solution.clone()].into_iter();
     let mut out = vec![];
@@ -156,7 +156,7 @@ fn watching_goes_on_to_the_next_exercise() {
 fn watching_ends_where_nothing_changes_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let all: Vec<Exercise> = exercises().into_iter().take(1).collect();
-    let mut learner = Learner::new(Place::init(&folder.path().join("x"), &all).unwrap());
+    let mut learner = Learner::new(ExerciseFolder::init(&folder.path().join("x"), &all).unwrap());
     let mut out = vec![];
     let mut wait = |_: &Path, _: &str| Ok(Heard::Quit);
     watch(&mut learner, &all, false, &mut wait, &mut Shell::new(&mut out, &Globals::default())).unwrap();
@@ -167,7 +167,7 @@ fn watching_ends_where_nothing_changes_any_more() {
 fn keys_give_hints_and_go_round() {
     let folder = tempfile::tempdir().unwrap();
     let all: Vec<Exercise> = exercises().into_iter().take(2).collect();
-    let mut learner = Learner::new(Place::init(&folder.path().join("exercises"), &all).unwrap());
+    let mut learner = Learner::new(ExerciseFolder::init(&folder.path().join("exercises"), &all).unwrap());
     let solve = |path: &Path| {
         let mine = all.iter().find(|it| path.ends_with(format!("{}.ron", it.name))).unwrap();
         fs::write(path, &mine.solution).unwrap();

@@ -5,7 +5,7 @@ use std::{path::Path, thread};
 
 use super::{course::Exercise, learner::Learner};
 use crate::{
-    command::watch::{EVERY, Files},
+    command::watch::{Files, POLL},
     diagnostic::Diagnostic,
     term::{keys::Keys, shell::Shell, wrap::wrapped},
 };
@@ -43,7 +43,7 @@ pub(super) fn poll(keys: Option<&Keys>, path: &Path, text: &str) -> Result<Heard
                 Some(_) | None => {}
             }
         }
-        thread::sleep(EVERY);
+        thread::sleep(POLL);
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn watch(
     while let Some(at) = learner.next_from(from, exercises, shell)? {
         let current = &exercises[at];
         let done = learner.solved(exercises)?;
-        let path = learner.place.path(current);
+        let path = learner.folder.path(current);
         writeln!(shell.out, "\n[{done}/{}] edit {}", exercises.len(), path.display())?;
         from = match work_on(learner, current, keys, wait, shell)? {
             Heard::Quit => return Ok(()),
@@ -80,9 +80,9 @@ fn work_on(
     wait: Wait<'_>,
     shell: &mut Shell<'_>,
 ) -> Result<Heard, Diagnostic> {
-    let path = learner.place.path(current);
+    let path = learner.folder.path(current);
     loop {
-        let text = learner.place.text(current)?;
+        let text = learner.folder.text(current)?;
         if learner.check_and_tell(current, &text, shell)? {
             return Ok(Heard::Changed);
         }

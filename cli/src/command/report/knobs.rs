@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The most columns of a strip plot.
-const MOST: usize = 24;
+const MAX_COLUMNS: usize = 24;
 
 /// What one strip plot is about: a knob, or a factor of a tile.
 pub(super) struct Strip<'a> {
@@ -69,7 +69,7 @@ pub(super) fn knobs(view: &View<'_>) -> Vec<Knob> {
 /// The strip plots of a knob.
 pub(super) fn strips<'a>(view: &View<'a>, knob: &Knob) -> Vec<Strip<'a>> {
     let parts = knob.choices.iter().map(factors).max().unwrap_or(0);
-    if parts > 1 && knob.choices.len() > MOST {
+    if parts > 1 && knob.choices.len() > MAX_COLUMNS {
         let of = |at| move |it: &Choice| factor(it, at).map(Choice::Int);
         return (0..parts).map(|at| strip(view, knob, format!("{}[{at}]", knob.name), &of(at))).collect();
     }
@@ -100,7 +100,7 @@ fn strip<'a>(
     let default = choices.first().cloned();
     choices.sort_by(order);
     choices.dedup();
-    let width = choices.len().div_ceil(MOST).max(1);
+    let width = choices.len().div_ceil(MAX_COLUMNS).max(1);
     let mut columns: Vec<Column<'a>> = choices
         .chunks(width)
         .map(|them| Column {

@@ -64,7 +64,7 @@ impl Report {
         Noted::of(&log).tell(&self.log, shell);
         let views: Vec<View<'_>> = runs.into_iter().map(View::of).collect();
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
-        page::REPORT.write(&out, &page::page(&views, &trouble(&log)), self.force)?;
+        page::REPORT.write(&out, &page::page(&views, &damage_words(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         if shell.json {
             let runs: Vec<_> = views.iter().map(|it| it.name).collect();
@@ -94,7 +94,7 @@ fn default_out(log: &Path) -> PathBuf {
 }
 
 /// What of a log could not be read, without the folders, which are of no use to another reader of the page.
-fn trouble(log: &Log) -> Vec<String> {
+fn damage_words(log: &Log) -> Vec<String> {
     let file = |path: &Path| path.file_name().map_or(String::new(), |it| it.to_string_lossy().into_owned());
     let place = |line: u64| if line == 0 { String::new() } else { format!(", line {line}") };
     let damage =

@@ -18,8 +18,8 @@ use crate::term::{
 pub(super) const REPORT: Sort =
     Sort { command: "report", what: "report", style: include_str!("style.css"), script: "" };
 
-/// The page of some runs. `trouble` is what could not be read of their log, in words.
-pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
+/// The page of some runs. `damage` is what could not be read of their log, in words.
+pub(super) fn page(runs: &[View<'_>], damage: &[String]) -> String {
     let title = match runs {
         [one] => format!("{}: tuning report", name_of(one)),
         _ => format!("{}: tuning report", plural(runs.len(), "run")),
@@ -29,7 +29,7 @@ pub(super) fn page(runs: &[View<'_>], trouble: &[String]) -> String {
         let _ = writeln!(out, "<h1>{}</h1>", escaped(&title));
         out += &contents(runs);
     }
-    out += &trouble_words(trouble);
+    out += &damage_words(damage);
     for (at, view) in runs.iter().enumerate() {
         out += &section(view, at, runs.len() == 1);
     }
@@ -74,16 +74,16 @@ fn contents(runs: &[View<'_>]) -> String {
     out + "</tbody></table></div></nav>\n"
 }
 
-fn trouble_words(trouble: &[String]) -> String {
-    if trouble.is_empty() {
+fn damage_words(damage: &[String]) -> String {
+    if damage.is_empty() {
         return String::new();
     }
     let mut out = "<div class=\"trouble\"><p>Parts of this log are not what was written, and are missing here:</p>\n<ul>\n".to_owned();
-    for it in trouble.iter().take(20) {
+    for it in damage.iter().take(20) {
         let _ = writeln!(out, "<li>{}</li>", escaped(&shortened(it, 400)));
     }
-    if trouble.len() > 20 {
-        let _ = writeln!(out, "<li>and {} more</li>", count(trouble.len() as u64 - 20));
+    if damage.len() > 20 {
+        let _ = writeln!(out, "<li>and {} more</li>", count(damage.len() as u64 - 20));
     }
     out + "</ul></div>\n"
 }

@@ -250,8 +250,8 @@ pub(super) struct Taken {
     boxes: Vec<[f64; 4]>,
 }
 
-/// Where a word may stand.
-pub(super) type Spot = ((f64, f64), Anchor);
+/// A position for a label: a point, and which end of the label is there.
+pub(super) type LabelPosition = ((f64, f64), Anchor);
 
 /// How large the words at marks are, and a little more, for they are bold, and wide in some fonts.
 const WORD: f64 = 16.0;
@@ -275,30 +275,30 @@ impl Taken {
         }
     }
 
-    /// The first of some spots where a word meets no other and stays between left and right, top and bottom; the first of all
+    /// The first of some positions where a word meets no other and stays between left and right, top and bottom; the first of all
     /// where there is none.
     pub(super) fn place(
         &mut self,
         text: &str,
         frame: [f64; 4],
-        spots: impl IntoIterator<Item = Spot>,
-    ) -> Option<Spot> {
-        let mut spots = spots.into_iter().peekable();
-        let first = spots.peek().copied();
-        let is_free = |it: &Spot| {
+        positions: impl IntoIterator<Item = LabelPosition>,
+    ) -> Option<LabelPosition> {
+        let mut positions = positions.into_iter().peekable();
+        let first = positions.peek().copied();
+        let is_free = |it: &LabelPosition| {
             let [left, top, right, bottom] = word_box(*it, text);
             let inside = left >= frame[0] && top >= frame[1] && right <= frame[2] && bottom <= frame[3];
             inside
                 && !self.boxes.iter().any(|it| left < it[2] && it[0] < right && top < it[3] && it[1] < bottom)
         };
-        let spot = spots.find(is_free).or(first)?;
-        self.boxes.push(word_box(spot, text));
-        Some(spot)
+        let position = positions.find(is_free).or(first)?;
+        self.boxes.push(word_box(position, text));
+        Some(position)
     }
 }
 
 /// The room that a word takes.
-fn word_box(((x, y), anchor): Spot, text: &str) -> [f64; 4] {
+fn word_box(((x, y), anchor): LabelPosition, text: &str) -> [f64; 4] {
     let width = width_of(text, WORD);
     let left = match anchor {
         Anchor::Start => x,

@@ -21,8 +21,8 @@ const FLOOR: f64 = 16.0;
 /// Lines nearer than this have their words on either side of them.
 const NEAR: f64 = 26.0;
 
-/// Up to so many dots tell what they are when pointed at; more would make the page heavy.
-const TOLD: usize = 1_500;
+/// The most dots that have a title to show when pointed at; more would make the page heavy.
+const MAX_TITLED_DOTS: usize = 1_500;
 
 pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     let points = view.points();
@@ -71,10 +71,10 @@ fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) 
 
 fn dots(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale) {
     let at = |it: &Point<'_>| (x.at(it.trial.n as f64), y.at(it.gflops));
-    if points.len() <= TOLD {
+    if points.len() <= MAX_TITLED_DOTS {
         for it in points {
             let class = if it.screened { "hollow" } else { "dot" };
-            svg.circle(at(it), 3.0, class, &told(it.trial, it.gflops));
+            svg.circle(at(it), 3.0, class, &dot_title(it.trial, it.gflops));
         }
         return;
     }
@@ -94,8 +94,8 @@ fn dots(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale) {
     }
 }
 
-/// What a dot is: `trial 37: 41,234 GFLOPS; bm 128, bn 64`.
-pub(super) fn told(trial: &Trial, it: f64) -> String {
+/// The title of a dot: `trial 37: 41,234 GFLOPS; bm 128, bn 64`.
+pub(super) fn dot_title(trial: &Trial, it: f64) -> String {
     let decisions: Vec<_> = trial.decisions.iter().map(|(name, choice)| format!("{name} {choice}")).collect();
     let words = format!("trial {}: {} GFLOPS; {}", trial.n, gflops(it), decisions.join(", "));
     crate::term::markup::shortened(&words, 300)
@@ -131,7 +131,7 @@ fn best_so_far(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale, librar
     places.push((RIGHT, height));
     svg.polyline(&places, "best-line");
     for (at, it) in records {
-        svg.circle(at, 4.0, "best", &told(it.trial, it.gflops));
+        svg.circle(at, 4.0, "best", &dot_title(it.trial, it.gflops));
     }
     let word = format!("best: {} (trial {})", gflops(best.gflops), best.trial.n);
     let is_under = library.is_some_and(|it| it >= best.gflops && height - y.at(it) < NEAR);

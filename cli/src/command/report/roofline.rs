@@ -4,8 +4,8 @@ use tuner::{Regime, log::Run};
 
 use super::{
     figure::Figure,
-    plot::{Anchor, Scale, Spot, Svg, Taken, bottom_axis, left_axis},
-    progress::told,
+    plot::{Anchor, LabelPosition, Scale, Svg, Taken, bottom_axis, left_axis},
+    progress::dot_title,
     view::View,
     words::{bytes, gflops, percent},
 };
@@ -94,8 +94,8 @@ fn roof_lines(svg: &mut Svg, taken: &mut Taken, roofs: &Roofs, x: &Scale, y: &Sc
         let at = y.at(compute);
         svg.line((x.at(start), at), (x.end, at), "roof");
         let word = format!("compute: {} GFLOPS", gflops(compute));
-        let spots = [-8.0, 18.0, -26.0].map(|off| ((x.end, at + off), Anchor::End));
-        write(svg, taken, "halo roof-word", &word, spots);
+        let positions = [-8.0, 18.0, -26.0].map(|off| ((x.end, at + off), Anchor::End));
+        write(svg, taken, "halo roof-word", &word, positions);
     }
 }
 
@@ -112,7 +112,7 @@ fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) 
         write(svg, taken, "halo library-word", &word, beside(at, height, !is_right));
     }
     let Some(best) = best else { return };
-    let title = view.winner().map_or("the winner".to_owned(), |it| told(it, best.gflops));
+    let title = view.winner().map_or("the winner".to_owned(), |it| dot_title(it, best.gflops));
     let height = y.clamped(best.gflops);
     svg.circle((at, height), 5.0, "best", &title);
     let part = view.roof().map(|it| format!(", {} of the roofline", percent(best.gflops / it.0)));
@@ -121,7 +121,7 @@ fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) 
 }
 
 /// Where the word of a mark may stand: beside it, on one side rather than on the other, or a line or more higher or lower.
-fn beside(at: f64, height: f64, is_right: bool) -> impl Iterator<Item = Spot> {
+fn beside(at: f64, height: f64, is_right: bool) -> impl Iterator<Item = LabelPosition> {
     let side =
         move |is_right: bool| if is_right { (at + 14.0, Anchor::Start) } else { (at - 14.0, Anchor::End) };
     [0.0, -18.0, 18.0, -36.0, 36.0, -54.0, 54.0, -72.0, 72.0].into_iter().flat_map(move |off| {
@@ -130,8 +130,14 @@ fn beside(at: f64, height: f64, is_right: bool) -> impl Iterator<Item = Spot> {
 }
 
 /// Writes a word where no other stands.
-fn write(svg: &mut Svg, taken: &mut Taken, class: &str, word: &str, spots: impl IntoIterator<Item = Spot>) {
-    if let Some((place, anchor)) = taken.place(word, [LEFT, 4.0, WIDTH, BOTTOM - 2.0], spots) {
+fn write(
+    svg: &mut Svg,
+    taken: &mut Taken,
+    class: &str,
+    word: &str,
+    positions: impl IntoIterator<Item = LabelPosition>,
+) {
+    if let Some((place, anchor)) = taken.place(word, [LEFT, 4.0, WIDTH, BOTTOM - 2.0], positions) {
         svg.text(place, anchor, class, word);
     }
 }

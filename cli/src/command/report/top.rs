@@ -12,14 +12,14 @@ use super::{
 };
 use crate::term::markup::{escaped, shortened};
 
-/// How many there are.
-const MOST: usize = 10;
+/// The most rows.
+const MAX_ROWS: usize = 10;
 /// Knobs beyond so many are told in words instead of columns.
 const COLUMNS: usize = 14;
 
 pub(super) fn table(view: &View<'_>) -> String {
     let ranked = view.ranked();
-    let best = &ranked[..ranked.len().min(MOST)];
+    let best = &ranked[..ranked.len().min(MAX_ROWS)];
     let names: Vec<Name> = knobs(view).into_iter().map(|it| it.name).collect();
     let has_columns = names.len() <= COLUMNS;
     let registers = best.iter().any(|it| !it.trial.res.is_empty());

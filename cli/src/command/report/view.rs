@@ -41,7 +41,7 @@ pub(super) struct Point<'a> {
 }
 
 /// More GFLOPS than any machine has: not a number to draw.
-const MOST: f64 = 1e13;
+const MAX_GFLOPS: f64 = 1e13;
 
 impl<'a> View<'a> {
     /// A run of a log.
@@ -65,7 +65,7 @@ impl<'a> View<'a> {
             Fate::Doubtful(it, "faster than the machine can be")
         } else if !(it.before.is_ok() && it.after.is_ok()) {
             Fate::Doubtful(it, "its numbers are wrong, though it is logged as a result")
-        } else if !(it.gflops > 0.0 && it.gflops < MOST) {
+        } else if !(it.gflops > 0.0 && it.gflops < MAX_GFLOPS) {
             Fate::Doubtful(it, "its GFLOPS are not to be believed")
         } else {
             Fate::Timed(it)
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
     /// The name of the vendor's library and its GFLOPS, if it took part.
     pub(super) fn library(&self) -> Option<(&'a str, f64)> {
         let it = self.finals?.baseline.as_ref()?;
-        (it.gflops > 0.0 && it.gflops < MOST).then_some((&*it.name, it.gflops))
+        (it.gflops > 0.0 && it.gflops < MAX_GFLOPS).then_some((&*it.name, it.gflops))
     }
 
     /// What a finalist is called: its trial, or the incumbent by its name.
@@ -150,7 +150,7 @@ impl<'a> View<'a> {
         let head = self.head?;
         let (seconds, bound) = head.roofline.seconds()?;
         let gflops = head.workload.flops / seconds / 1e9;
-        (gflops > 0.0 && gflops < MOST).then_some((gflops, bound))
+        (gflops > 0.0 && gflops < MAX_GFLOPS).then_some((gflops, bound))
     }
 
     /// Seconds from the head to the last line, where the times can be read.

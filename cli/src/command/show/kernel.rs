@@ -7,7 +7,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::{place, read},
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Whether a file is a lowered program by its first word; one that cannot be read is none.
@@ -43,7 +43,7 @@ pub(super) fn show(path: &Path, emit: Emit, shell: &mut Shell<'_>) -> Result<(),
         | Emit::Space => {
             let title = "a lowered kernel has no form but its own: only lowering proves what printers and compilers rely on";
             let help = "`tilewright run` runs it on the virtual GPU: `--target vgpu`";
-            return Err(Diagnostic::usage(Trouble::Options, title).help(help.to_owned()));
+            return Err(Diagnostic::usage(UsageError::Options, title).help(help.to_owned()));
         }
     }
     if shell.json {

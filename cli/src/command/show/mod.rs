@@ -25,7 +25,7 @@ use crate::{
     diagnostic::Diagnostic,
     plan::{Plan, parse_arch, parse_dim, parse_param},
     term::{code::Lang, shell::Shell, table::counted},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Show what a schedule makes of a program: after some steps, lowered, as source, compiled, or all of it as a page
@@ -144,7 +144,7 @@ impl Show {
 
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if self.svg.is_some() && self.emit != Emit::Pipeline {
-            return Err(Diagnostic::usage(Trouble::Options, "only `--emit pipeline` draws an SVG"));
+            return Err(Diagnostic::usage(UsageError::Options, "only `--emit pipeline` draws an SVG"));
         }
         if kernel::is_module(&self.script)? {
             self.expect_nothing_of_a_schedule()?;
@@ -209,7 +209,7 @@ impl Show {
             _ if self.arch.is_some() => "a lowered kernel is for the architecture that it was lowered for",
             _ => return Ok(()),
         };
-        Err(Diagnostic::usage(Trouble::Options, title)
+        Err(Diagnostic::usage(UsageError::Options, title)
             .help("name the script that it was lowered from, or leave the option out".to_owned()))
     }
 
@@ -226,7 +226,7 @@ impl Show {
             return Ok(Some(asked));
         }
         let title = format!("there is no step {asked}: the script has {}", counted(count, "step"));
-        Err(Diagnostic::usage(Trouble::Options, title).help("steps are counted from 1".to_owned()))
+        Err(Diagnostic::usage(UsageError::Options, title).help("steps are counted from 1".to_owned()))
     }
 
     /// `cuda`, `ptx`, `sass` and `resources` are for a GPU and `c` is for the cpu, whatever the script says.
@@ -281,5 +281,5 @@ fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic
 }
 
 fn not_cuda() -> Diagnostic {
-    Diagnostic::usage(Trouble::Options, "only a GPU's program has PTX, SASS and resources")
+    Diagnostic::usage(UsageError::Options, "only a GPU's program has PTX, SASS and resources")
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How much of a source line is shown.
-const WIDTH: usize = 100;
+const MAX_SOURCE_COLUMNS: usize = 100;
 
 pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let Target::Cuda(arch) = target else { return Err(not_cuda()) };
@@ -103,7 +103,7 @@ fn source_line(words: &str) -> Option<usize> {
 
 fn heading(line: usize, lines: &[&str]) -> String {
     let text = lines.get(line.saturating_sub(1)).map_or("", |it| it.trim());
-    let mut shown: String = text.chars().take(WIDTH).collect();
+    let mut shown: String = text.chars().take(MAX_SOURCE_COLUMNS).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }

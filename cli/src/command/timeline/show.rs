@@ -18,7 +18,7 @@ use crate::{
     diagnostic::Diagnostic,
     new_file,
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Prints the timelines of a scheduled program, and draws them if a file is named for it, perhaps over another.
@@ -110,7 +110,8 @@ fn no_pipeline(func: &Func) -> Diagnostic {
             .collect();
         let title =
             format!("loop `{}` is annotated, but not with stages and orders both: it is no pipeline", it.var);
-        return Diagnostic::failed(Trouble::NoPipeline, title).help(format!("add {}", missing.join(" and ")));
+        return Diagnostic::failed(UsageError::NoPipeline, title)
+            .help(format!("add {}", missing.join(" and ")));
     }
     let help = match loops.iter().find(|it| suits(func, it)) {
         Some(it) => {
@@ -121,7 +122,7 @@ fn no_pipeline(func: &Func) -> Diagnostic {
                  `tilewright explain software_pipeline_stage` tells how"
             .to_owned(),
     };
-    Diagnostic::failed(Trouble::NoPipeline, format!("no loop of `{}` is pipelined", func.name)).help(help)
+    Diagnostic::failed(UsageError::NoPipeline, format!("no loop of `{}` is pipelined", func.name)).help(help)
 }
 
 /// Whether a loop fills temporaries in some statements and uses them in others.

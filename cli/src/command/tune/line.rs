@@ -29,24 +29,24 @@ pub(super) struct Line<'a> {
 type Forms = Vec<String>;
 
 /// Which parts give way in which order, where there is not enough room: each time one gets its next form.
-const SHORTENED: [Part; 12] = [
-    Part::Best,
-    Part::Refused,
-    Part::Bar,
-    Part::Curve,
-    Part::Time,
-    Part::Best,
-    Part::Failed,
-    Part::Curve,
-    Part::What,
-    Part::Failed,
-    Part::Time,
-    Part::Count,
+const SHORTENED: [LinePart; 12] = [
+    LinePart::Best,
+    LinePart::Refused,
+    LinePart::Bar,
+    LinePart::Curve,
+    LinePart::Time,
+    LinePart::Best,
+    LinePart::Failed,
+    LinePart::Curve,
+    LinePart::What,
+    LinePart::Failed,
+    LinePart::Time,
+    LinePart::Count,
 ];
 
 /// The parts in the order in which they stand.
 #[derive(Clone, Copy)]
-enum Part {
+enum LinePart {
     Bar,
     Count,
     What,

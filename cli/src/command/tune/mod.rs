@@ -20,8 +20,8 @@ use crate::{
     diagnostic::Diagnostic,
     plan::{Plan, parse_dim, parse_param, parse_target},
     term::shell::Shell,
-    trouble::Trouble,
     tuning::{TuneOptions, Tuner, Workers, other_workload},
+    usage_error::UsageError,
 };
 
 use progress::Progress;
@@ -103,7 +103,7 @@ impl Tune {
             seed: self.seed,
             strategy: self.strategy.clone(),
             log: self.log.clone().unwrap_or_else(|| default_log(&self.script)),
-            plan: log::Plan {
+            plan: log::RunPlan {
                 trials: self.trials,
                 seconds: self.time,
                 finalists: self.finalists,
@@ -125,10 +125,10 @@ impl Tune {
 fn ended(tuner: Tuner, folder: &Path, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop)
-        .map_err(|err| Diagnostic::usage(Trouble::Process, format!("signals cannot be caught: {err}")))?;
+        .map_err(|err| Diagnostic::usage(UsageError::Process, format!("signals cannot be caught: {err}")))?;
     let head = tuner.head().clone();
     let mut progress = Progress::new(&head, shell);
-    let ended = tuner.run(&stop, &mut |it| progress.seen(it));
+    let ended = tuner.run(&stop, &mut |it| progress.on_event(it));
     let printed = progress.end();
     let ended = ended?;
     printed?;

@@ -8,7 +8,7 @@ use std::{
 
 use tuner::{
     log::{Entry, Happening, Run},
-    tune::{Seen, Summary},
+    tune::{Summary, TuneEvent},
 };
 
 use super::line::Line;
@@ -35,16 +35,16 @@ impl<'a, 'b> Progress<'a, 'b> {
         Progress { run, shell, began: Instant::now(), before: None, curve: vec![], broken: None }
     }
 
-    pub(super) fn seen(&mut self, it: Seen<'_>) {
-        match it {
-            Seen::Entry(entry, summary) => {
+    pub(super) fn on_event(&mut self, event: TuneEvent<'_>) {
+        match event {
+            TuneEvent::Entry(entry, summary) => {
                 self.entry(entry);
                 if let (Entry::Trial(_), Some(best)) = (entry, &summary.best) {
                     self.curve.push(best.gflops);
                 }
                 self.show(SEARCHING, summary);
             }
-            Seen::Doing(what, summary) => {
+            TuneEvent::Progress(what, summary) => {
                 self.before.get_or_insert(summary.trials);
                 self.show(what, summary);
             }

@@ -14,8 +14,8 @@ use crate::{
     command::top::Noted,
     diagnostic::Diagnostic,
     term::shell::Shell,
-    trouble::Trouble,
     tuning::{Tuner, Workers},
+    usage_error::UsageError,
 };
 
 /// Go on with a run that was stopped: no trial is repeated, and the stream of candidates is the same
@@ -102,7 +102,7 @@ fn same_machine(head: &Run, pool: &Pool) -> Result<(), Diagnostic> {
         Some(here) if (&here.name, &here.arch) != (&then.name, &then.arch) => {
             let title = format!("the run was on {} ({}), and this is {}", then.name, then.arch, here.name);
             let help = "results of different machines do not mix: start a run of its own".to_owned();
-            Err(Diagnostic::failed(Trouble::Machine, title).help(help))
+            Err(Diagnostic::failed(UsageError::Machine, title).help(help))
         }
         Some(_) | None => Ok(()),
     }

@@ -17,7 +17,7 @@ use crate::{
     diagnostic::Diagnostic,
     term::shell::Shell,
     term::table::{Table, counted},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 /// Prints the end of a run, and fails if it has no result.
@@ -46,20 +46,20 @@ pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>
     }
     if let Some(why) = &it.stopped {
         // Where there is nobody to measure, or the finals fail, the run did not do what it was asked to.
-        let trouble = match why {
+        let error = match why {
             Stopped::User(_) => {
                 shell.note(&format!("{why}; go on with: {resume}"));
                 return Ok(());
             }
-            Stopped::NoWorker(_) => Trouble::NoCandidate,
-            Stopped::Finals(_) => Trouble::Finals,
+            Stopped::NoWorker(_) => UsageError::NoCandidate,
+            Stopped::Finals(_) => UsageError::Finals,
         };
-        return Err(Diagnostic::failed(trouble, why.to_string()).help(format!("try again with: {resume}")));
+        return Err(Diagnostic::failed(error, why.to_string()).help(format!("try again with: {resume}")));
     }
     if it.summary.best.is_some() {
         return Ok(());
     }
-    Err(Diagnostic::failed(Trouble::NoCandidate, "no candidate gave a result")
+    Err(Diagnostic::failed(UsageError::NoCandidate, "no candidate gave a result")
         .help(no_result(head, folder, it)))
 }
 

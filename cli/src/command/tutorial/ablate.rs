@@ -15,14 +15,14 @@ use tuner::{
 use crate::{
     build::{Built, build},
     command::{
-        climb::versus,
         figures::{range_words, ratio_words, times_words},
+        ladder_report::versus,
         measure::{bench_error, case, compare, failure_words, gflops_words},
     },
     diagnostic::Diagnostic,
     plan::Plan,
     term::{markup::shortened, shell::Shell, table::Table, wrap::wrapped},
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 use super::without::{Needed, Without, without_each};
@@ -45,7 +45,7 @@ struct Row {
 
 /// What a step does for the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum StepVerdict {
     Helps,
     NoEffect,
     CannotTell,
@@ -90,7 +90,7 @@ impl Ablation<'_> {
         match failed.map(|it| (it, failure_words(it).unwrap_or_default())) {
             None => Ok(()),
             Some((it, words)) => {
-                Err(Diagnostic::failed(Trouble::NoResult, format!("{} has no result: {words}", it.label)))
+                Err(Diagnostic::failed(UsageError::NoResult, format!("{} has no result: {words}", it.label)))
             }
         }
     }
@@ -172,7 +172,7 @@ impl Ablation<'_> {
                 ratio.interval().map_or_else(dash, range_words),
                 verdict(row, found).as_str().to_owned(),
             ]),
-            (_, _, None) => cells.extend([dash(), dash(), dash(), Verdict::SameCode.as_str().to_owned()]),
+            (_, _, None) => cells.extend([dash(), dash(), dash(), StepVerdict::SameCode.as_str().to_owned()]),
         }
         if !row.without.with.is_empty() {
             let last = cells.pop().unwrap_or_default();
@@ -228,31 +228,31 @@ fn worth(row: &Row, found: &Comparison) -> Option<Ratio> {
     versus(&found.candidates[0], measured)
 }
 
-fn verdict(row: &Row, found: &Comparison) -> Verdict {
+fn verdict(row: &Row, found: &Comparison) -> StepVerdict {
     let noise = versus(&found.candidates[0], &found.candidates[1]).and_then(|it| it.interval());
     match (worth(row, found), row.candidate, &row.without.program) {
-        (_, _, Err(_)) => Verdict::Needed,
-        (None, None, Ok(_)) => Verdict::SameCode,
-        (None, Some(_), Ok(_)) => Verdict::Failed,
+        (_, _, Err(_)) => StepVerdict::Needed,
+        (None, None, Ok(_)) => StepVerdict::SameCode,
+        (None, Some(_), Ok(_)) => StepVerdict::Failed,
         (Some(it), _, Ok(_)) => match bench::verdict(MARGIN, it.interval(), noise) {
-            bench::Verdict::Faster => Verdict::Helps,
-            bench::Verdict::Slower => Verdict::Hurts,
-            bench::Verdict::Same => Verdict::NoEffect,
-            bench::Verdict::Ambiguous => Verdict::CannotTell,
+            bench::Verdict::Faster => StepVerdict::Helps,
+            bench::Verdict::Slower => StepVerdict::Hurts,
+            bench::Verdict::Same => StepVerdict::NoEffect,
+            bench::Verdict::Ambiguous => StepVerdict::CannotTell,
         },
     }
 }
 
-impl Verdict {
+impl StepVerdict {
     fn as_str(self) -> &'static str {
         match self {
-            Verdict::Helps => "helps",
-            Verdict::NoEffect => "no effect",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::Hurts => "hurts",
-            Verdict::SameCode => "no effect (the same code)",
-            Verdict::Needed => "needed",
-            Verdict::Failed => "does not run",
+            StepVerdict::Helps => "helps",
+            StepVerdict::NoEffect => "no effect",
+            StepVerdict::CannotTell => "cannot tell",
+            StepVerdict::Hurts => "hurts",
+            StepVerdict::SameCode => "no effect (the same code)",
+            StepVerdict::Needed => "needed",
+            StepVerdict::Failed => "does not run",
         }
     }
 }

@@ -13,19 +13,19 @@ use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
     build::{Built, build, open, sketch},
-    command::climb::{Climb, How, Rungs, versus},
     command::inspect,
     command::ladder::{Ladder, Rung, Size},
+    command::ladder_report::{Detail, LadderReport, Rungs, versus},
     command::measure::{Measure, bench_error, case, compare, keep, log, record, state_log},
     diagnostic::Diagnostic,
     plan::{Asked, Plan, parse_asked},
     term::shell::Shell,
-    trouble::Trouble,
+    usage_error::UsageError,
 };
 
 use ablate::Ablation;
 
-/// Climb a ladder: what each rung changes, why, and what it gains, measured and verified
+/// LadderReport a ladder: what each rung changes, why, and what it gains, measured and verified
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tutorial {
     /// A ladder that ships, or a folder of scripts named NN_name.ron; `list` lists those that ship
@@ -58,13 +58,13 @@ pub(crate) struct Tutorial {
 }
 
 /// All rungs at one size, built.
-struct Made {
+struct BuiltRungs {
     plans: Vec<Plan>,
     built: Vec<Built>,
 }
 
 /// The rungs that are looked at.
-struct Part {
+struct RungRange {
     ladder: Ladder,
     /// The place on the whole ladder of the first of them, from 1.
     first: usize,
@@ -108,7 +108,7 @@ impl Tutorial {
     }
 
     /// The rungs that the flags choose.
-    fn part(&self, mut ladder: Ladder) -> Result<Part, Diagnostic> {
+    fn part(&self, mut ladder: Ladder) -> Result<RungRange, Diagnostic> {
         let last = match self.step.as_ref().or(self.until.as_ref()) {
             Some(word) => ladder.position(word)?,
             None => ladder.rungs.len() - 1,
@@ -120,33 +120,33 @@ impl Tutorial {
             (false, false) => 0,
         };
         ladder.rungs.drain(..first);
-        Ok(Part { ladder, first: first + 1, only_last: self.step.is_some() })
+        Ok(RungRange { ladder, first: first + 1, only_last: self.step.is_some() })
     }
 
-    fn how(&self) -> How {
-        How { full: self.full || self.step.is_some(), code: self.code }
+    fn detail(&self) -> Detail {
+        Detail { full: self.full || self.step.is_some(), code: self.code }
     }
 
-    /// Climbs on a machine.
+    /// Measures the rungs on a machine.
     fn measured(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         target: &Target,
         machine: &mut dyn Machine,
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
-        let climb = Climb::new(&part.ladder.name, machine.info(), self.measure.regime, self.how());
-        let mut climb = if part.only_last { climb.only_last(part.first) } else { climb };
+        let report = LadderReport::new(&part.ladder.name, machine.info(), self.measure.regime, self.detail());
+        let mut report = if part.only_last { report.only_last(part.first) } else { report };
         let mut records = Vec::new();
         for size in sizes {
-            records.extend(self.climb(part, *size, target, machine, &mut climb, shell)?);
+            records.extend(self.measure_size(part, *size, target, machine, &mut report, shell)?);
         }
         shell.done();
         if shell.json {
-            shell.json(&climb.summary())?;
+            shell.json(&report.summary())?;
         } else {
-            climb.print(shell.out)?;
+            report.print(shell.out)?;
         }
         let default = state_log().filter(|_| self.measure.log.is_none());
         let kept = default.map(|path| keep(&path, &records));
@@ -154,27 +154,27 @@ impl Tutorial {
             writeln!(shell.out)?;
             shell.say(&words)?;
         }
-        match climb.failures() {
+        match report.failures() {
             0 => Ok(()),
-            1 => Err(Diagnostic::failed(Trouble::NoResult, "a rung has no result")),
-            n => Err(Diagnostic::failed(Trouble::NoResult, format!("{n} rungs have no result"))),
+            1 => Err(Diagnostic::failed(UsageError::NoResult, "a rung has no result")),
+            n => Err(Diagnostic::failed(UsageError::NoResult, format!("{n} rungs have no result"))),
         }
     }
 
     /// Measures all rungs at one size. Records go to the log that the user named at once, so that a later size loses
     /// nothing.
-    fn climb(
+    fn measure_size(
         &self,
-        part: &Part,
+        part: &RungRange,
         size: Option<&Size>,
         target: &Target,
         machine: &mut dyn Machine,
-        climb: &mut Climb,
+        report: &mut LadderReport,
         shell: &mut Shell<'_>,
     ) -> Result<Vec<Record>, Diagnostic> {
         let info = machine.info().clone();
         let ladder = &part.ladder;
-        let Made { plans, built } = build_all(ladder, size, shell, &mut |plan| {
+        let BuiltRungs { plans, built } = build_all(ladder, size, shell, &mut |plan| {
             build(plan.schedule(target, None)?.func(), target, &plan.dims)
         })?;
         let case = case(&plans[0], self.measure.seed, *target == Target::Cpu)?;
@@ -197,10 +197,10 @@ impl Tutorial {
             .collect();
         log(self.measure.log.as_deref(), &records)?;
         let rungs = Rungs { ladder, plans: &plans, built: &built, target, first: part.first };
-        let told = rungs.told(self.how());
+        let views = rungs.views(self.detail());
         if shell.json {
-            for (at, (told, record)) in told.iter().zip(&records).enumerate() {
-                let mut data = told.data();
+            for (at, (view, record)) in views.iter().zip(&records).enumerate() {
+                let mut data = view.data();
                 data["ok"] = json!(record.failure.is_none());
                 data["size"] = json!(word);
                 let pair =
@@ -211,14 +211,14 @@ impl Tutorial {
             }
         }
         let single = single_thread(&mut bench, all.last(), &settings, &info, shell);
-        climb.add(&word, comparison, single, told);
+        report.add(&word, comparison, single, views);
         Ok(records)
     }
 
     /// What each step of the last rung is worth.
     fn ablate(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         target: &Target,
         machine: &mut dyn Machine,
@@ -226,7 +226,7 @@ impl Tutorial {
     ) -> Result<(), Diagnostic> {
         if self.measure.log.is_some() {
             let title = "`--ablate` writes no records: what it measures is no script";
-            return Err(Diagnostic::usage(Trouble::Options, title));
+            return Err(Diagnostic::usage(UsageError::Options, title));
         }
         let settings = self.measure.settings(machine.info());
         for size in sizes {
@@ -244,17 +244,17 @@ impl Tutorial {
         Ok(())
     }
 
-    /// Climbs without a machine: what changes, what it needs, and what the virtual GPU counts.
+    /// Shows the rungs without measuring: what changes, what each needs, and what the virtual GPU counts.
     fn on_virtual_gpu(
         &self,
-        part: &Part,
+        part: &RungRange,
         sizes: &[Option<&Size>],
         arch: Option<&Arch>,
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
         if self.ablate {
             let title = "`--ablate` measures, and the virtual GPU has no clock";
-            return Err(Diagnostic::usage(Trouble::Options, title));
+            return Err(Diagnostic::usage(UsageError::Options, title));
         }
         let small = Size::parse(SMALL).expect("a number is a size");
         let small = [Some(&small)];
@@ -269,7 +269,7 @@ impl Tutorial {
             sizes = &small;
         }
         for size in sizes {
-            let Made { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
+            let BuiltRungs { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
                 sketch(plan.schedule(&target, None)?.func(), &target, &plan.dims)
             })?;
             shell.done();
@@ -281,13 +281,13 @@ impl Tutorial {
                 target: &target,
                 first: part.first,
             };
-            let told = rungs.told(self.how());
-            let shown = if part.only_last { &told[told.len() - 1..] } else { &told };
-            for it in shown.iter().filter(|_| !shell.json) {
-                it.print(self.how(), shell.out)?;
+            let views = rungs.views(self.detail());
+            let shown = if part.only_last { &views[views.len() - 1..] } else { &views };
+            for view in shown.iter().filter(|_| !shell.json) {
+                view.print(self.detail(), shell.out)?;
                 writeln!(shell.out)?;
             }
-            inspect::ladder(&part.ladder.name, &word, (&plans, &told), arch, &self.measure, shell)?;
+            inspect::ladder(&part.ladder.name, &word, (&plans, &views), arch, &self.measure, shell)?;
         }
         if shell.json { shell.json(&json!({"ok": true, "ladder": part.ladder.name})) } else { Ok(()) }
     }
@@ -352,14 +352,14 @@ fn build_all(
     size: Option<&Size>,
     shell: &mut Shell<'_>,
     make: &mut dyn FnMut(&Plan) -> Result<Built, Diagnostic>,
-) -> Result<Made, Diagnostic> {
+) -> Result<BuiltRungs, Diagnostic> {
     let plans = plans(ladder, size)?;
     let mut built = vec![];
     for (plan, rung) in plans.iter().zip(&ladder.rungs) {
         shell.progress(&format!("compiling {}", rung.title()));
         built.push(make(plan)?);
     }
-    Ok(Made { plans, built })
+    Ok(BuiltRungs { plans, built })
 }
 
 /// The sizes that a script gives, in one word.

@@ -52,12 +52,12 @@ fn a_page_says() {
 fn several_runs_have_a_contents_list() {
     let (mut gpu, cpu) = (fixture::gpu(3), fixture::cpu());
     gpu.trials.truncate(1);
-    let trouble = ["run-x.jsonl, line 7: the line does not end with a checksum".to_owned()];
-    let text = page(&[view(&gpu), view(&cpu)], &trouble);
+    let damage = ["run-x.jsonl, line 7: the line does not end with a checksum".to_owned()];
+    let text = page(&[view(&gpu), view(&cpu)], &damage);
     assert!(
         text.contains("<a href=\"#run-1\">20261121T200000Z-00c0ffee</a>") && text.contains("id=\"run-1\"")
     );
-    assert!(text.contains(&trouble[0]));
+    assert!(text.contains(&damage[0]));
     let said = said(&text);
     let end = said.find("workload: ").unwrap();
     insta::assert_snapshot!(&said[..end]);

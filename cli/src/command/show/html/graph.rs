@@ -12,7 +12,7 @@ use super::super::deps::{Edge, Graph, Node, word};
 use crate::term::markup::{escaped, shortened};
 
 /// More blocks than this are a list.
-const MOST: usize = 24;
+const MAX_BLOCKS: usize = 24;
 /// Pixels: a character of a name and of a label, a line of a label, the room between things.
 const CHAR: i64 = 8;
 const SMALL: i64 = 7;
@@ -68,7 +68,7 @@ pub(super) fn html(graph: &Graph) -> String {
     if graph.edges.is_empty() {
         return "<p class=\"quiet\">No block depends on another.</p>\n".to_owned();
     }
-    if graph.nodes.len() > MOST {
+    if graph.nodes.len() > MAX_BLOCKS {
         return list(graph);
     }
     let (mut items, links) = items(graph);

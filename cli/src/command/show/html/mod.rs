@@ -35,7 +35,7 @@ use crate::{
         shell::Shell,
     },
 };
-use step::Tale;
+use step::StepSections;
 
 /// What a trace is among our pages.
 const TRACE: Sort = Sort {
@@ -55,23 +55,23 @@ pub(super) fn write(
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
     TRACE.expect_ours(out, force)?;
-    let mut tale = Tale::new(&plan.func, target);
-    let scheduled = plan.walk(target, until, &mut |step, session| tale.step(step, session));
-    let steps = tale.told.len();
-    let touched = tale.history.touched();
-    let (last, refusal) = match scheduled.and_then(|it| result::told(plan, it.func(), target, touched)) {
+    let mut steps = StepSections::new(&plan.func, target);
+    let scheduled = plan.walk(target, until, &mut |step, session| steps.step(step, session));
+    let count = steps.sections.len();
+    let touched = steps.history.touched();
+    let (last, refusal) = match scheduled.and_then(|it| result::ending(plan, it.func(), target, touched)) {
         Ok(it) => (it, None),
-        Err(err) => (Ending { sections: refused(plan, steps, &err), lines: vec![] }, Some(err)),
+        Err(err) => (Ending { sections: refused(plan, count, &err), lines: vec![] }, Some(err)),
     };
-    TRACE.write(out, &TRACE.page(&title(plan), &main(plan, target, &tale, &last)), force)?;
+    TRACE.write(out, &TRACE.page(&title(plan), &main(plan, target, &steps, &last)), force)?;
     if let Some(err) = refusal {
         shell.note(&format!("{} shows how it came to this", plain(&out.display().to_string())));
         return Err(err);
     }
     if shell.json {
-        return shell.json(&json!({"ok": true, "emit": "html", "out": out, "steps": steps}));
+        return shell.json(&json!({"ok": true, "emit": "html", "out": out, "steps": count}));
     }
-    let steps = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
+    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     writeln!(shell.out, "wrote {}: {steps}", plain(&out.display().to_string()))?;
     Ok(())
 }
@@ -101,7 +101,7 @@ fn title(plan: &Plan) -> String {
     format!("{}: {} step by step", name(plan), shortened(&plan.script.workload.value, 60))
 }
 
-fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &Ending) -> String {
+fn main(plan: &Plan, target: &Target, steps: &StepSections<'_>, last: &Ending) -> String {
     let sizes = plan.sizes();
     let facts = [plan.script.workload.value.as_str(), &sizes, &words(target)]
         .into_iter()
@@ -113,14 +113,14 @@ fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &Ending) -> String 
         let _ = writeln!(out, "<p>{}</p>", prose(about));
     }
     out += "<div class=\"trace\">\n";
-    out += &contents(tale, last);
+    out += &contents(steps, last);
     out += "<div class=\"tale\">\n";
     let start = listing(&ir::text::print(&plan.func).text, Lang::Ir);
     let _ = writeln!(out, "<section id=\"start\">\n<h2>The program</h2>\n{start}</section>");
     let none = String::new();
-    for (n, it) in tale.told.iter().enumerate() {
+    for (n, it) in steps.sections.iter().enumerate() {
         let lines = last.lines.get(n).unwrap_or(&none);
-        let names = view::names(&tale.history.touched()[n]);
+        let names = view::names(&steps.history.touched()[n]);
         let _ = writeln!(
             out,
             "<section class=\"step\" id=\"step-{}\"{names}>\n{}{lines}{}</section>",
@@ -143,9 +143,9 @@ fn main(plan: &Plan, target: &Target, tale: &Tale<'_>, last: &Ending) -> String 
 }
 
 /// The script as a list of links.
-fn contents(tale: &Tale<'_>, last: &Ending) -> String {
+fn contents(steps: &StepSections<'_>, last: &Ending) -> String {
     let mut out = "<nav>\n<p><a href=\"#start\">The program</a></p>\n<ol>\n".to_owned();
-    for (n, it) in tale.told.iter().enumerate() {
+    for (n, it) in steps.sections.iter().enumerate() {
         let word = html(&it.call, Lang::Ron);
         let n = n + 1;
         let pin = if last.lines.is_empty() { String::new() } else { view::pin(n) };

@@ -27,7 +27,7 @@ use crate::{
     build::{build, compile_cuda, lower},
     command::timeline,
     diagnostic::Diagnostic,
-    guard::{What, within},
+    guard::{Activity, within},
     plan::Plan,
     term::{
         code::Lang,
@@ -46,7 +46,7 @@ pub(super) struct Views {
 }
 
 /// What comes after the steps, of which it is known what each touched; an error if the program cannot be lowered.
-pub(super) fn told(
+pub(super) fn ending(
     plan: &Plan,
     func: &Func,
     target: &Target,
@@ -80,7 +80,7 @@ pub(super) fn told(
         Err(err) => missing("Machine code", err),
     };
     section("machine", "Machine code", true, machine(plan, func, target, &views.source) + &listed);
-    let lines = (1..).zip(touched).map(|(n, it)| views.told(n, it, counted)).collect();
+    let lines = (1..).zip(touched).map(|(n, it)| views.own_lines(n, it, counted)).collect();
     Ok(Ending { sections, lines })
 }
 
@@ -106,7 +106,7 @@ impl Views {
     }
 
     /// Which lines are a step's own, with a link to the first of each form.
-    fn told(&self, step: usize, parts: &BTreeSet<Part>, machine: Option<&Code<'_>>) -> String {
+    fn own_lines(&self, step: usize, parts: &BTreeSet<Part>, machine: Option<&Code<'_>>) -> String {
         let link = |key: char, line: Option<usize>, count: usize, word: &str, of: &str| match line {
             Some(line) => format!("<a href=\"#{key}{line}\">{}{of}</a>", counted(count, word)),
             None => format!("<span class=\"quiet\">none{of}</span>"),
@@ -145,7 +145,7 @@ fn printed(func: &Func, target: &Target, source: &str) -> Result<String, Diagnos
         Target::Cuda(arch) => Ok(sass::printed(source, func, arch)?.0),
         Target::Cpu => {
             let compiler = cc::find()?;
-            Ok(within(What::Compiler, || compiler.assembly(source))?)
+            Ok(within(Activity::Compiler, || compiler.assembly(source))?)
         }
     }
 }

@@ -18,9 +18,9 @@ use crate::{
 /// How many unchanged lines stand around a change.
 const CONTEXT: usize = 3;
 
-/// The steps so far.
-pub(super) struct Tale<'a> {
-    pub(super) told: Vec<Told>,
+/// The sections of the steps so far.
+pub(super) struct StepSections<'a> {
+    pub(super) sections: Vec<StepSection>,
     /// What each of them made or changed.
     pub(super) history: History,
     target: &'a Target,
@@ -32,8 +32,8 @@ pub(super) struct Tale<'a> {
     drawing: Option<String>,
 }
 
-/// A step.
-pub(super) struct Told {
+/// The section of a step.
+pub(super) struct StepSection {
     /// The step as a script has it.
     pub(super) call: String,
     /// How its section begins.
@@ -42,17 +42,24 @@ pub(super) struct Told {
     pub(super) html: String,
 }
 
-impl<'a> Tale<'a> {
+impl<'a> StepSections<'a> {
     /// Before the first step.
-    pub(super) fn new(func: &Func, target: &'a Target) -> Tale<'a> {
+    pub(super) fn new(func: &Func, target: &'a Target) -> StepSections<'a> {
         let source = lower(func, target).and_then(|it| source(func, &it.0, target));
         let reason = source.as_ref().err().map(|it| it.message().to_owned());
-        Tale { told: vec![], history: History::new(func), target, source: source.ok(), reason, drawing: None }
+        StepSections {
+            sections: vec![],
+            history: History::new(func),
+            target,
+            source: source.ok(),
+            reason,
+            drawing: None,
+        }
     }
 
-    /// Tells of a step that was applied last.
+    /// Adds the section of the step that was applied last.
     pub(super) fn step(&mut self, step: &Step, session: &Session) {
-        let (n, call) = (self.told.len() + 1, step.to_ron());
+        let (n, call) = (self.sections.len() + 1, step.to_ron());
         self.history.step(session.func());
         let mut head = format!("<h2><a href=\"#step-{n}\">{n}</a> {}</h2>\n", step.name());
         let _ = writeln!(head, "<pre class=\"call\">{}</pre>", html(&call, Lang::Ron));
@@ -65,7 +72,7 @@ impl<'a> Tale<'a> {
         out += &self.timeline(session.func());
         let program = listing(&ir::text::print(session.func()).text, Lang::Ir);
         out += &folded("The program after this step", &program, false);
-        self.told.push(Told { call, head, html: out });
+        self.sections.push(StepSection { call, head, html: out });
     }
 
     /// What the step means for the code.

@@ -15,7 +15,7 @@ use super::{
 use pen::{AMBER, CHAR, Face, INK, LINE, MARGIN, Pen, RED, SMALL, pill_width};
 
 /// The least width of a drawing, for its sentences.
-const LEAST: usize = 800;
+const MIN_WIDTH: usize = 800;
 /// The least width of a step.
 const STEP: usize = 52;
 /// The heights of the rows.
@@ -35,7 +35,7 @@ const COLOURS: [(&str, &str); 6] = [
 
 /// All of them, one under the other.
 pub(super) fn draw(story: &Story) -> String {
-    let width = story.pipelines.iter().map(|it| Picture::new(it).width()).max().unwrap_or(0).max(LEAST);
+    let width = story.pipelines.iter().map(|it| Picture::new(it).width()).max().unwrap_or(0).max(MIN_WIDTH);
     let mut pen = Pen { out: String::new(), y: MARGIN - 8, width };
     for (pipelines, consequences) in story.by_kernel() {
         for it in pipelines {

@@ -1,4 +1,4 @@
-//! Where checks look. Tests have a world of their own.
+//! The environment that checks look at: this host, or a fake one in tests.
 
 use std::{
     cell::RefCell,
@@ -14,10 +14,10 @@ use std::{
 use tuner::pool::{Once, OnceError, once};
 
 use super::probe::{Answer, Probe, Probed};
-use crate::{command::measure::state_log, diagnostic::Diagnostic, trouble::Trouble};
+use crate::{command::measure::state_log, diagnostic::Diagnostic, usage_error::UsageError};
 
-/// What a check may ask.
-pub(super) trait World {
+/// The host as checks see it.
+pub(super) trait HostEnvironment {
     /// What a process of its own finds.
     fn probe(&self, probe: Probe) -> Probed;
     /// What a program prints.
@@ -34,32 +34,32 @@ pub(super) trait World {
     fn state(&self) -> Option<PathBuf>;
 }
 
-/// This machine.
-pub(super) struct Here {
+/// The host that this process runs on.
+pub(super) struct ThisHost {
     exe: PathBuf,
     /// What was asked before: the answer is the same, and one that hangs would hang again.
     asked: RefCell<Vec<(Probe, Probed)>>,
 }
 
 /// How long a program may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most bytes of a file that are looked at.
-const MOST: u64 = 1 << 16;
+const MAX_FILE_BYTES: u64 = 1 << 16;
 
-impl Here {
-    pub(super) fn new() -> Result<Here, Diagnostic> {
+impl ThisHost {
+    pub(super) fn new() -> Result<ThisHost, Diagnostic> {
         let failed =
-            |err| Diagnostic::usage(Trouble::Process, format!("tilewright itself is not found: {err}"));
-        Ok(Here { exe: env::current_exe().map_err(failed)?, asked: RefCell::new(vec![]) })
+            |err| Diagnostic::usage(UsageError::Process, format!("tilewright itself is not found: {err}"));
+        Ok(ThisHost { exe: env::current_exe().map_err(failed)?, asked: RefCell::new(vec![]) })
     }
 }
 
-impl Here {
+impl ThisHost {
     fn ask(&self, probe: Probe) -> Probed {
         let word = probe.word();
         let arguments = ["doctor", "--probe", &word].map(OsStr::new);
-        let limit = probe.patience();
+        let limit = probe.timeout();
         match once(self.exe.as_os_str(), &arguments, limit) {
             Ok(it) => match serde_json::from_str::<Answer>(it.stdout.trim()) {
                 Ok(Answer::Found(facts)) => Probed::Found(facts),
@@ -72,7 +72,7 @@ impl Here {
     }
 }
 
-impl World for Here {
+impl HostEnvironment for ThisHost {
     fn probe(&self, probe: Probe) -> Probed {
         let before = self.asked.borrow().iter().find(|it| it.0 == probe).map(|it| it.1.clone());
         before.unwrap_or_else(|| {
@@ -85,12 +85,12 @@ impl World for Here {
     fn run(&self, argv: &[&str]) -> Result<Once, OnceError> {
         let (program, arguments) = argv.split_first().unwrap_or((&"", &[]));
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-        once(OsStr::new(program), &arguments, PATIENCE)
+        once(OsStr::new(program), &arguments, PROGRAM_TIMEOUT)
     }
 
     fn read(&self, path: &str) -> Option<String> {
         let mut text = String::new();
-        fs::File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+        fs::File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
     }
 

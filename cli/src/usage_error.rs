@@ -1,8 +1,8 @@
-//! What can be wrong with a request itself, rather than with a script or a program.
+//! Usage errors: what can be wrong with a request itself, rather than with a script or a program.
 
-/// The sorts of refusals of the command line and of this library. Their words are where they are made.
+/// The kinds of errors of the command line and of this library. Their messages are written where they are raised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum UsageError {
     /// A file cannot be read or written.
     File,
     /// Standard output cannot be written.
@@ -13,7 +13,7 @@ pub enum Trouble {
     Ladder,
     /// A folder has no rungs, or a ladder not the one asked for.
     Rungs,
-    /// A size has not as many numbers as the workload.
+    /// A size has another number of extents than the workload.
     Size,
     /// There is no such workload.
     Workload,
@@ -31,13 +31,13 @@ pub enum Trouble {
     NoPipeline,
     /// A program in the text form has no parameters.
     TextParams,
-    /// A buffer is larger than can be made.
+    /// A buffer is larger than can be allocated.
     Huge,
     /// Lines of a log are damaged.
     Damage,
     /// A log has no such run or trial.
     NoRun,
-    /// What a log says is not what came out now.
+    /// A log says something else than what came out now.
     Differs,
     /// No candidate gave a result.
     NoCandidate,
@@ -85,7 +85,7 @@ pub enum Trouble {
     BundleName,
 }
 
-ir::codes!(Trouble {
+ir::codes!(UsageError {
     File = 5001,
     Output = 5002,
     Target = 5003,

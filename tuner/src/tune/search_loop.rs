@@ -1,4 +1,4 @@
-//! The search: candidates out, results in.
+//! The search loop: it sends candidates to the workers, and takes their results.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
-    Ended, Exhausted, Part, Seen, Stopped, Summary, TuneError, Tuning,
-    candidates::{Candidates, Compiled},
-    feed::{Candidate, Fed, Feed},
+    Ended, Exhausted, Phase, Stopped, Summary, TuneError, TuneEvent, Tuning,
+    candidate_source::{Candidate, CandidateSource, NextCandidate},
+    compiled::{Compiled, measurement},
     history::History,
     stopped::Halt,
 };
@@ -23,13 +23,13 @@ use crate::{
 
 /// How long a compiler may take.
 pub(super) const COMPILE: Duration = Duration::from_mins(1);
-/// How long to wait for a worker before looking around.
-const GLANCE: Duration = Duration::from_millis(100);
+/// How long to wait for a worker before the limits are checked again.
+const POLL: Duration = Duration::from_millis(100);
 
-/// A search under way.
-struct Search<'a, 'b> {
+/// A search that is running.
+struct SearchLoop<'a, 'b> {
     tuning: &'b mut Tuning<'a>,
-    feed: Feed<'a>,
+    source: CandidateSource<'a>,
     history: History,
     summary: Summary,
     text: ProblemText,
@@ -54,29 +54,29 @@ impl Tuning<'_> {
     /// All other failures are entries of the log.
     pub fn run(mut self) -> Result<Ended, TuneError> {
         self.incumbents()?;
-        let mut it = self.search()?;
-        if it.stopped.is_none() {
-            match self.after_search(&it.summary) {
+        let mut ended = self.search()?;
+        if ended.stopped.is_none() {
+            match self.after_search(&ended.summary) {
                 Ok(()) => {}
-                Err(Halt::Stopped(why)) => it.stopped = Some(why),
+                Err(Halt::Stopped(why)) => ended.stopped = Some(why),
                 Err(Halt::Error(err)) => return Err(err),
             }
         }
-        let (what, detail) = match &it.stopped {
+        let (what, detail) = match &ended.stopped {
             Some(why) => (Happening::Stopped, why.to_string()),
-            None => (Happening::Finished, format!("{} trials", it.summary.trials)),
+            None => (Happening::Finished, format!("{} trials", ended.summary.trials)),
         };
-        self.happened(what, detail, &it.summary)?;
-        it.finals = self.log.finals.pop();
-        let winner = match (&it.finals, &it.stopped) {
+        self.happened(what, detail, &ended.summary)?;
+        ended.finals = self.log.finals.pop();
+        let winner = match (&ended.finals, &ended.stopped) {
             (Some(finals), _) => finals.finalists.first().and_then(|it| it.n),
-            (None, None) => it.summary.best.as_ref().map(|it| it.n),
+            (None, None) => ended.summary.best.as_ref().map(|it| it.n),
             (None, Some(_)) => None,
         };
-        it.winner = winner.and_then(|n| self.log.trials.remove(&n));
+        ended.winner = winner.and_then(|n| self.log.trials.remove(&n));
         let of = self.log.steps.last().map(|it| it.n);
-        it.steps = self.log.steps.into_iter().filter(|it| Some(it.n) == of).collect();
-        Ok(it)
+        ended.steps = self.log.steps.into_iter().filter(|it| Some(it.n) == of).collect();
+        Ok(ended)
     }
 
     /// The finals, unless the log has them, and the steps of the winner, those that the log lacks.
@@ -99,8 +99,8 @@ impl Tuning<'_> {
         let strategy = search::strategy(self.head, self.problem, self.space);
         let mut summary = Summary::default();
         self.log.trials.values().for_each(|it| summary.add(it));
-        let mut search = Search {
-            feed: Feed::new(self.problem, self.space, strategy),
+        let mut search = SearchLoop {
+            source: CandidateSource::new(self.problem, self.space, strategy),
             history: History::of(&self.log.trials),
             summary,
             text: ProblemText::of(self.problem),
@@ -113,7 +113,7 @@ impl Tuning<'_> {
             tuning: self,
         };
         search.run()?;
-        let Search { summary, exhausted, stopped, .. } = search;
+        let SearchLoop { summary, exhausted, stopped, .. } = search;
         let exhausted = exhausted.unwrap_or_default();
         Ok(Ended { summary, exhausted, stopped, finals: None, winner: None, steps: vec![] })
     }
@@ -121,7 +121,7 @@ impl Tuning<'_> {
     /// Writes an entry, and tells of it once it is on the disk.
     pub(super) fn write(&mut self, entry: &Entry, summary: &Summary) -> Result<(), TuneError> {
         self.writer.append(entry)?;
-        (self.seen)(Seen::Entry(entry, summary));
+        (self.on_event)(TuneEvent::Entry(entry, summary));
         Ok(())
     }
 
@@ -139,29 +139,29 @@ impl Tuning<'_> {
 
     /// How long a measurement may take before its worker is killed: what it needs to draw inputs and evaluate the
     /// reference, and what the candidate needs if it is just bearable.
-    pub(super) fn patience(&self, call: f64, calls: f64) -> Duration {
+    pub(super) fn measure_timeout(&self, call: f64, calls: f64) -> Duration {
         let set_up = 15.0 + self.problem.case.work.bytes / 50e6;
         Duration::from_secs_f64((set_up + call * calls).min(3600.0))
     }
 }
 
-impl Search<'_, '_> {
+impl SearchLoop<'_, '_> {
     fn run(&mut self) -> Result<(), TuneError> {
         while !self.is_over() {
-            self.look_at_time();
-            let fed = self.feed()?;
+            self.check_limits();
+            let made = self.submit_next()?;
             self.dispatch();
-            // Where there is more to feed, the workers' answers are taken without waiting for them.
-            let wait = if fed { Duration::ZERO } else { GLANCE };
+            // Where there may be more to submit, the workers' answers are taken without waiting for them.
+            let wait = if made { Duration::ZERO } else { POLL };
             let mut event = self.tuning.pool.wait(wait);
-            while let Some(it) = event {
-                self.hear(it)?;
+            while let Some(current) = event {
+                self.handle(current)?;
                 event = self.tuning.pool.wait(Duration::ZERO);
             }
-            if !fed {
+            if !made {
                 // Hours of a search that nobody will find in a log are not worth going on with.
                 self.tuning.writer.expect_whole()?;
-                (self.tuning.seen)(Seen::Doing("searching", &self.summary));
+                (self.tuning.on_event)(TuneEvent::Progress("searching", &self.summary));
             }
         }
         Ok(())
@@ -169,7 +169,7 @@ impl Search<'_, '_> {
 
     fn is_over(&self) -> bool {
         let idle = self.compiling.is_empty() && self.measuring.is_empty();
-        let nothing_more = self.exhausted.is_some() || self.feed.fed() >= self.tuning.plan.trials;
+        let nothing_more = self.exhausted.is_some() || self.source.trials() >= self.tuning.plan.trials;
         if self.stopped.is_some() {
             self.measuring.is_empty()
         } else {
@@ -177,34 +177,34 @@ impl Search<'_, '_> {
         }
     }
 
-    fn look_at_time(&mut self) {
+    fn check_limits(&mut self) {
         if self.stopped.is_some() {
             return;
         }
         if self.tuning.stop.load(Ordering::Relaxed) {
-            self.stopped = Some(Stopped::User(Part::Search));
+            self.stopped = Some(Stopped::User(Phase::Search));
         } else if self.tuning.plan.seconds.is_some_and(|it| self.began.elapsed().as_secs_f64() >= it) {
             // What is under way comes to its end, so that the numbers of trials have no gaps.
             self.exhausted.get_or_insert(Exhausted::Time);
         }
     }
 
-    /// Makes one candidate, if a compiler is free for it. Whether to ask again at once.
-    fn feed(&mut self) -> Result<bool, TuneError> {
+    /// Submits one candidate to a compile worker if one is free. Returns whether to call this again at once.
+    fn submit_next(&mut self) -> Result<bool, TuneError> {
         let ahead = self.compiling.len() + self.ready.len();
         let busy = self.tuning.plan.exclusive && !self.measuring.is_empty();
         let is_full = self.tuning.pool.idle(Role::Compile) == 0 || ahead >= self.most_ahead();
         if self.stopped.is_some() || self.exhausted.is_some() || busy || is_full {
             return Ok(false);
         }
-        if self.feed.fed() >= self.tuning.plan.trials {
+        if self.source.trials() >= self.tuning.plan.trials {
             return Ok(false);
         }
-        let candidate = match self.feed.next(&self.history, &mut self.summary)? {
-            Fed::Candidate(it) => *it,
-            Fed::Known | Fed::Rejected => return Ok(true),
-            Fed::Wait => return Ok(false),
-            Fed::Done => {
+        let candidate = match self.source.next(&self.history, &mut self.summary)? {
+            NextCandidate::New(it) => *it,
+            NextCandidate::Known | NextCandidate::Rejected => return Ok(true),
+            NextCandidate::Wait => return Ok(false),
+            NextCandidate::Done => {
                 self.exhausted = Some(Exhausted::Space);
                 return Ok(false);
             }
@@ -233,13 +233,13 @@ impl Search<'_, '_> {
             let deadline = best.map_or(60.0, |it| (50.0 * it).clamp(2.0, 60.0));
             let how = Screen { best, deadline, threads: self.tuning.plan.threads };
             let task = Task::Screen { problem: self.text.clone(), program: compiled.program.clone(), how };
-            let patience = self.tuning.patience(deadline, 4.0);
-            let job = self.tuning.pool.submit(Role::Measure, task, patience);
+            let timeout = self.tuning.measure_timeout(deadline, 4.0);
+            let job = self.tuning.pool.submit(Role::Measure, task, timeout);
             self.measuring.insert(job, compiled);
         }
     }
 
-    fn hear(&mut self, event: PoolEvent) -> Result<(), TuneError> {
+    fn handle(&mut self, event: PoolEvent) -> Result<(), TuneError> {
         match event {
             PoolEvent::Done { job, worker, outcome, ms } => {
                 if let Some(candidate) = self.compiling.remove(&job) {
@@ -266,7 +266,7 @@ impl Search<'_, '_> {
         worker: &str,
         ms: f64,
     ) -> Result<(), TuneError> {
-        let compiled = match Candidates::compiled(candidate, outcome, ms) {
+        let compiled = match Compiled::of(candidate, outcome, ms) {
             Ok(compiled) => compiled,
             Err((compiled, error)) => return self.conclude(*compiled, Err(error), worker, None),
         };
@@ -287,18 +287,18 @@ impl Search<'_, '_> {
         worker: &str,
         ms: f64,
     ) -> Result<(), TuneError> {
-        self.conclude(compiled, outcome.and_then(Candidates::measurement), worker, Some(ms))
+        self.conclude(compiled, outcome.and_then(measurement), worker, Some(ms))
     }
 
-    /// Writes the trial down and tells the strategy.
+    /// Writes the trial to the log and tells the strategy its result.
     fn conclude(
         &mut self,
-        it: Compiled,
+        compiled: Compiled,
         result: Result<crate::log::Measurement, TrialError>,
         worker: &str,
         measure: Option<f64>,
     ) -> Result<(), TuneError> {
-        let Compiled { candidate, program, resources, binary, compile } = it;
+        let Compiled { candidate, program, resources, binary, compile } = compiled;
         let (result, error) = match result {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
@@ -324,7 +324,7 @@ impl Search<'_, '_> {
         let seconds = trial.seconds();
         self.tuning.log.trials.insert(trial.n, trial.clone());
         self.tuning.write(&Entry::Trial(trial), &self.summary)?;
-        self.feed.tell(candidate.index, candidate.n, seconds);
+        self.source.tell(candidate.index, candidate.n, seconds);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What there is to tell of a rung besides times: steps, differences, needs, the reason.
+//! The view of a rung beside its times: its steps, what they change, what its kernels need, and why it may be slower.
 
 use std::io::{self, Write};
 
@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use crate::{
     build::Built,
     command::{
-        climb::needs::{Needs, limits},
         ladder::Rung,
+        ladder_report::needs::{Needs, limits},
     },
     plan::Plan,
     term::wrap::wrapped,
 };
 
 /// How many lines of a difference are shown unless all are wanted.
-const SHORT: usize = 12;
+const MAX_DIFF_LINES: usize = 12;
 
-/// How much is told.
+/// How much is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct How {
+pub(crate) struct Detail {
     /// The whole of each difference.
     pub(crate) full: bool,
     /// The difference of the generated code, too.
     pub(crate) code: bool,
 }
 
-/// A rung beside the one below.
-pub(crate) struct Told {
-    /// Its place on the ladder, from 1.
+/// What is shown of a rung beside the one below.
+pub(crate) struct RungView {
+    /// Its position on the ladder, from 1.
     pub(crate) number: usize,
     pub(crate) title: String,
     pub(crate) no_effect: bool,
     about: Option<String>,
     added: Vec<String>,
     removed: Vec<String>,
-    /// Of the programs and of their sources; empty for the first rung.
+    /// The differences of the programs and of their sources; empty for the first rung.
     ir_diff: String,
     code_diff: Option<String>,
     /// What the script asks for in vain.
@@ -46,22 +46,22 @@ pub(crate) struct Told {
     target: Target,
 }
 
-impl Told {
-    /// Of a rung and the one below it, both built.
+impl RungView {
+    /// The view of a rung and the one below it, both built.
     pub(crate) fn new(
         number: usize,
         rung: &Rung,
         here: (&Plan, &Built),
         below: Option<(&Plan, &Built)>,
         target: &Target,
-        how: How,
-    ) -> Told {
+        detail: Detail,
+    ) -> RungView {
         let (plan, built) = here;
         let words = |it: &Plan| it.script.steps().iter().map(|it| it.value.to_ron()).collect::<Vec<_>>();
         let new = words(plan);
         let old = below.map(|(plan, _)| words(plan)).unwrap_or_default();
         let source = |it: &Built| schedule::diff_text(&it.source, &built.source, 0);
-        Told {
+        RungView {
             number,
             title: rung.title(),
             no_effect: below.is_some_and(|(_, it)| it.source == built.source),
@@ -69,7 +69,7 @@ impl Told {
             removed: without(&old, &new),
             added: without(&new, &old),
             ir_diff: below.map(|(_, it)| schedule::diff(&it.func, &built.func, 0)).unwrap_or_default(),
-            code_diff: below.filter(|_| how.code).map(|(_, it)| source(it)),
+            code_diff: below.filter(|_| detail.code).map(|(_, it)| source(it)),
             notes: built.notes.clone(),
             needs: Needs::of(built, target),
             below: below.map(|(_, it)| Needs::of(it, target)).unwrap_or_default(),
@@ -77,7 +77,7 @@ impl Told {
         }
     }
 
-    /// Of `--json`, without times.
+    /// As data for `--json`, without times.
     pub(crate) fn data(&self) -> Value {
         json!({
             "number": self.number,
@@ -93,8 +93,8 @@ impl Told {
         })
     }
 
-    /// All that needs no measurement.
-    pub(crate) fn print(&self, how: How, out: &mut dyn Write) -> io::Result<()> {
+    /// Prints all that needs no measurement.
+    pub(crate) fn print(&self, detail: Detail, out: &mut dyn Write) -> io::Result<()> {
         let none = if self.no_effect { "  (no effect)" } else { "" };
         writeln!(out, "── {}. {}{none}", self.number, self.title)?;
         if let Some(about) = &self.about {
@@ -104,14 +104,14 @@ impl Told {
             steps.iter().try_for_each(|it| writeln!(out, "  {sign} {it}"))?;
         }
         if self.number > 1 {
-            print_diff("the program", &self.ir_diff, how.full, out)?;
+            print_diff("the program", &self.ir_diff, detail.full, out)?;
         }
         if let Some(diff) = &self.code_diff {
             let language = match self.target {
                 Target::Cpu => "the generated C",
                 Target::Cuda(_) => "the generated CUDA",
             };
-            print_diff(language, diff, how.full, out)?;
+            print_diff(language, diff, detail.full, out)?;
         }
         for it in &self.needs {
             let of = if self.needs.len() > 1 { format!("{} needs", it.kernel) } else { "needs".to_owned() };
@@ -153,7 +153,7 @@ fn print_diff(what: &str, diff: &str, full: bool, out: &mut dyn Write) -> io::Re
     }
     writeln!(out, "  {what} changes: {more} lines more, {less} lines less")?;
     let lines = diff.lines().filter(|it| !it.trim().starts_with('…'));
-    let limit = if full { usize::MAX } else { SHORT };
+    let limit = if full { usize::MAX } else { MAX_DIFF_LINES };
     lines.take(limit).try_for_each(|it| writeln!(out, "    {it}"))?;
     if more + less > limit {
         writeln!(out, "    … {} lines more (`--full` shows all)", more + less - limit)?;
@@ -179,7 +179,7 @@ mod tests {
     use codegen::device::{Limit, Occupancy};
     use ir::Target;
 
-    use super::{Needs, Told, without};
+    use super::{Needs, RungView, without};
 
     #[test]
     fn fewer_blocks_are_a_reason() {
@@ -188,7 +188,7 @@ mod tests {
             let occupancy = Some(Occupancy { blocks, warps: 8 * blocks, max_warps: 64, limited_by });
             vec![Needs { occupancy, ..Needs::default() }]
         };
-        let told = |from, to| Told {
+        let view = |from, to| RungView {
             number: 2,
             title: "double buffer".to_owned(),
             no_effect: false,
@@ -203,8 +203,8 @@ mod tests {
             target: Target::Cpu,
         };
         let words = "double buffering did not pay: occupancy fell from 6 to 3 blocks per SM, limited by shared memory";
-        assert_eq!(told(6, 3).did_not_pay().as_deref(), Some(words));
-        assert_eq!(told(3, 3).did_not_pay(), None);
+        assert_eq!(view(6, 3).did_not_pay().as_deref(), Some(words));
+        assert_eq!(view(3, 3).did_not_pay(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a comparison leaves open, and what it says to `--fail-on`.
+//! Verdicts that are ambiguous, and what a comparison answers to `--fail-on`.
 
 use tuner::{
     bench::{NO_FLOOR, Verdict, reach},
@@ -40,7 +40,7 @@ impl Report {
     }
 
     /// Why a verdict is [`Verdict::Ambiguous`].
-    pub(super) fn doubt(&self, it: &Pair) -> Option<String> {
+    pub(super) fn ambiguity(&self, it: &Pair) -> Option<String> {
         let failed = |name: &str| self.entrants.iter().any(|it| it.name == name && it.failure.is_some());
         let percent = |it: f64| format!("{:.1} %", 100.0 * it);
         let (margin, floor) = (percent(self.margin), self.floor().map(reach));

@@ -1,4 +1,4 @@
-//! Many cases, each on a thread that may panic or take too long.
+//! The fuzzer: it runs many cases, each on a thread that may panic or take too long.
 
 use std::{
     fs,
@@ -19,12 +19,12 @@ use crate::{
 };
 
 /// How long a case may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const CASE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The stack of a thread that works, which is that of a main thread.
+/// The stack of a thread that runs cases: that of a main thread.
 const STACK: usize = 8 << 20;
 
-/// What a case came to.
+/// The verdict on a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It was accepted or refused.
@@ -35,37 +35,37 @@ pub(crate) enum Verdict {
     Hang,
 }
 
-/// Something that should not be.
+/// A case that panicked or hung.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    /// What it came to.
+pub(crate) struct Failure {
+    /// Its verdict.
     pub(crate) verdict: Verdict,
     /// The script, with the steps left out that it does not need.
     pub(crate) text: String,
 }
 
-/// What a session found.
+/// The result of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// How many cases came how far, in the order of [`case::ALL`].
     pub(crate) came: [u64; 7],
-    /// What should not be; the same panic once.
-    pub(crate) found: Vec<Found>,
+    /// The cases that panicked or hung; the same panic once.
+    pub(crate) failures: Vec<Failure>,
     /// How long the slowest case took.
     pub(crate) slowest: Duration,
     /// That case.
     pub(crate) slow: String,
 }
 
-/// A thread that does cases, and is left behind when one hangs.
-struct Hand {
-    orders: Sender<String>,
+/// A thread that runs cases, and is abandoned when one hangs.
+struct CaseThread {
+    scripts: Sender<String>,
     answers: Receiver<Verdict>,
 }
 
-impl Hand {
-    fn new(words: &Arc<Mutex<String>>) -> Hand {
-        let (orders, texts) = mpsc::channel::<String>();
+impl CaseThread {
+    fn new(words: &Arc<Mutex<String>>) -> CaseThread {
+        let (scripts, texts) = mpsc::channel::<String>();
         let (sender, answers) = mpsc::channel();
         let words = Arc::clone(words);
         let work = move || {
@@ -82,13 +82,13 @@ impl Hand {
             }
         };
         thread::Builder::new().stack_size(STACK).spawn(work).expect("the system has threads");
-        Hand { orders, answers }
+        CaseThread { scripts, answers }
     }
 }
 
 /// Does cases one after the other.
 pub(crate) struct Fuzzer {
-    hand: Hand,
+    thread: CaseThread,
     words: Arc<Mutex<String>>,
     /// Where the case is written before it runs: an overflow of the stack ends the process.
     last: Option<PathBuf>,
@@ -111,7 +111,7 @@ impl Fuzzer {
         std::panic::set_hook(Box::new(move |it| {
             *heard.lock().unwrap_or_else(PoisonError::into_inner) = it.to_string();
         }));
-        Fuzzer { hand: Hand::new(&words), words, last }
+        Fuzzer { thread: CaseThread::new(&words), words, last }
     }
 
     /// What a script comes to.
@@ -119,16 +119,16 @@ impl Fuzzer {
         if let Some(path) = &self.last {
             let _ = fs::write(path, text);
         }
-        let sent = self.hand.orders.send(text.to_owned());
-        let verdict = self.hand.answers.recv_timeout(PATIENCE);
+        let sent = self.thread.scripts.send(text.to_owned());
+        let verdict = self.thread.answers.recv_timeout(CASE_TIMEOUT);
         match (sent, verdict) {
             (Ok(()), Ok(it)) => it,
             (_, Err(RecvTimeoutError::Timeout)) => {
-                self.hand = Hand::new(&self.words);
+                self.thread = CaseThread::new(&self.words);
                 Verdict::Hang
             }
             (Err(_), _) | (_, Err(RecvTimeoutError::Disconnected)) => {
-                self.hand = Hand::new(&self.words);
+                self.thread = CaseThread::new(&self.words);
                 Verdict::Panic("the thread ended".to_owned())
             }
         }
@@ -155,11 +155,11 @@ impl Fuzzer {
             }
             match verdict {
                 Verdict::Fine(came) => tally.came[came as usize] += 1,
-                verdict if tally.found.iter().any(|it| it.verdict == verdict && verdict != Verdict::Hang) => {
-                }
+                verdict
+                    if tally.failures.iter().any(|it| it.verdict == verdict && verdict != Verdict::Hang) => {}
                 verdict => {
                     let text = self.shrunk(text, &verdict);
-                    tally.found.push(Found { verdict, text });
+                    tally.failures.push(Failure { verdict, text });
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! The folder with somebody's exercises, and how far they are.
+//! The folder with a learner's exercises and progress.
 //!
-//! What is solved is found out by checking. A file in the folder remembers it, by the digest of what was checked, so that
-//! nothing is checked twice, and how many hints were shown; whoever deletes that file loses nothing else.
+//! Whether an exercise is solved is found out by checking it. A file in the folder remembers the result, by the digest of what
+//! was checked, so that nothing is checked twice, and how many hints were shown; whoever deletes that file loses nothing else.
 
 use std::{
     collections::BTreeMap,
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 use tuner::sha256;
 
 use super::course::Exercise;
-use crate::{diagnostic::Diagnostic, plan::read, trouble::Trouble};
+use crate::{diagnostic::Diagnostic, plan::read, usage_error::UsageError};
 
 /// The folder that `learn init` makes unless told otherwise.
 pub(super) const FOLDER: &str = "tilewright-exercises";
-/// What remembers.
+/// The file that remembers the progress.
 const FILE: &str = ".tilewright-learn.json";
-/// What this program writes there.
+/// The version of the format that this program writes.
 const VERSION: u32 = 1;
 
 /// A folder of exercises.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ExerciseFolder {
     root: PathBuf,
     progress: Progress,
 }
@@ -33,12 +33,12 @@ pub(super) struct Place {
 struct Progress {
     format_version: u32,
     #[serde(default)]
-    exercises: BTreeMap<String, Entry>,
+    exercises: BTreeMap<String, ExerciseProgress>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-struct Entry {
-    /// Of the text that was checked, the goals and this program.
+struct ExerciseProgress {
+    /// Of the checked text, the goals and the version of this program.
     #[serde(default)]
     sha256: String,
     #[serde(default)]
@@ -50,42 +50,42 @@ struct Entry {
 
 /// Only what all versions of the file have.
 #[derive(Deserialize)]
-struct Head {
+struct VersionHead {
     format_version: u32,
 }
 
-impl Place {
+impl ExerciseFolder {
     /// The folder that was named; else this one, if it holds exercises, or the usual one in it.
-    pub(super) fn find(named: Option<&Path>) -> Result<Place, Diagnostic> {
+    pub(super) fn find(named: Option<&Path>) -> Result<ExerciseFolder, Diagnostic> {
         let usual = [Path::new("."), Path::new(FOLDER)];
         let roots: Vec<&Path> = named.map_or(usual.to_vec(), |it| vec![it]);
         let Some(root) = roots.iter().find(|it| it.join(FILE).is_file()) else {
             let at = named.map_or("here".to_owned(), |it| format!("in {}", it.display()));
-            return Err(Diagnostic::usage(Trouble::NoExercises, format!("there are no exercises {at}"))
+            return Err(Diagnostic::usage(UsageError::NoExercises, format!("there are no exercises {at}"))
                 .help("`tilewright learn init` writes them into a new folder".to_owned()));
         };
-        Ok(Place { root: root.to_path_buf(), progress: progress(&root.join(FILE))? })
+        Ok(ExerciseFolder { root: root.to_path_buf(), progress: progress(&root.join(FILE))? })
     }
 
     /// Writes all exercises into a new folder.
-    pub(super) fn init(root: &Path, exercises: &[Exercise]) -> Result<Place, Diagnostic> {
+    pub(super) fn init(root: &Path, exercises: &[Exercise]) -> Result<ExerciseFolder, Diagnostic> {
         let is_empty = |it: &Path| fs::read_dir(it).is_ok_and(|mut it| it.next().is_none());
         if root.exists() && !is_empty(root) {
             let title = format!("{} is there already, and not an empty folder", root.display());
-            return Err(Diagnostic::usage(Trouble::Target, title).help(
+            return Err(Diagnostic::usage(UsageError::Target, title).help(
                 "name another folder; `tilewright learn reset NAME` starts a single exercise anew".to_owned(),
             ));
         }
         let progress = Progress { format_version: VERSION, exercises: BTreeMap::new() };
-        let place = Place { root: root.to_path_buf(), progress };
+        let folder = ExerciseFolder { root: root.to_path_buf(), progress };
         for exercise in exercises {
-            let path = place.path(exercise);
+            let path = folder.path(exercise);
             let folder = path.parent().unwrap_or(root);
             fs::create_dir_all(folder).map_err(|err| Diagnostic::io(folder, &err))?;
             write(&path, &exercise.start)?;
         }
-        place.save()?;
-        Ok(place)
+        folder.save()?;
+        Ok(folder)
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -116,7 +116,7 @@ impl Place {
         solved: bool,
     ) -> Result<(), Diagnostic> {
         let entry = self.progress.exercises.entry(exercise.name.clone()).or_default();
-        let new = Entry { sha256: digest(exercise, text), solved, hints: entry.hints };
+        let new = ExerciseProgress { sha256: digest(exercise, text), solved, hints: entry.hints };
         if *entry == new {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl Place {
         Ok(shown)
     }
 
-    /// Writes an exercise anew. What stood there is kept beside it, under the name that comes back.
+    /// Writes an exercise anew. The old text is kept beside it, under the name that is returned.
     pub(super) fn reset(&mut self, exercise: &Exercise) -> Result<Option<PathBuf>, Diagnostic> {
         let path = self.path(exercise);
         let old = fs::read_to_string(&path).ok().filter(|it| *it != exercise.start);
@@ -160,14 +160,14 @@ impl Place {
 fn progress(path: &Path) -> Result<Progress, Diagnostic> {
     let text = read(path)?;
     let empty = Progress { format_version: VERSION, exercises: BTreeMap::new() };
-    match serde_json::from_str::<Head>(&text) {
+    match serde_json::from_str::<VersionHead>(&text) {
         Ok(it) if it.format_version > VERSION => {
             let title = format!(
                 "{} is of format {}, and this program knows formats up to {VERSION}",
                 path.display(),
                 it.format_version
             );
-            Err(Diagnostic::usage(Trouble::Progress, title).help(
+            Err(Diagnostic::usage(UsageError::Progress, title).help(
                 "a newer tilewright wrote it: use that one, or delete the file; what is solved is found out again"
                     .to_owned(),
             ))

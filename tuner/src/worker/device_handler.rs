@@ -1,9 +1,9 @@
-//! The hands that do real jobs.
+//! The job handler of production: it compiles candidates and measures them on a device.
 
 use std::fs::File;
 
 use super::{
-    Hands,
+    JobHandler,
     measurer::{Measurer, misunderstood},
     process::{allow_job, lock_device},
 };
@@ -25,8 +25,8 @@ pub enum Device {
     Cuda(u32),
 }
 
-/// The hands that do real jobs: they make programs from steps, and measure them on a device.
-pub struct Maker {
+/// The job handler of production: it makes programs from steps, and measures them if it has a device.
+pub struct DeviceHandler {
     device: Device,
     measurer: Option<Measurer>,
     /// Held as long as the process lives.
@@ -50,10 +50,10 @@ impl Device {
     }
 }
 
-impl Maker {
-    /// Hands for a device, which the hello opens.
-    pub fn new(device: Device) -> Maker {
-        Maker { device, measurer: None, locks: vec![], problem: None }
+impl DeviceHandler {
+    /// For a device, which is opened by [`JobHandler::hello`].
+    pub fn new(device: Device) -> DeviceHandler {
+        DeviceHandler { device, measurer: None, locks: vec![], problem: None }
     }
 
     /// The problem of a text.
@@ -92,7 +92,7 @@ impl Maker {
     }
 }
 
-impl Hands for Maker {
+impl JobHandler for DeviceHandler {
     fn hello(&mut self) -> Hello {
         let mut hello = Hello {
             proto: PROTOCOL,

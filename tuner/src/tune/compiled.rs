@@ -1,8 +1,8 @@
-//! What workers make of candidates, taken apart: shared by the search, the finals and the steps.
+//! Candidates that went through the compiler, and reading the answers of workers: for the search, the finals and the steps.
 
 use codegen::device::Resources;
 
-use super::feed::Candidate;
+use super::candidate_source::Candidate;
 use crate::{
     log::{ErrorKind, Measurement, Stage, TrialError},
     protocol::{Binary, Outcome},
@@ -22,38 +22,35 @@ pub(super) struct Compiled {
     pub(super) compile: f64,
 }
 
-/// Reading answers.
-pub(super) struct Candidates;
-
-impl Candidates {
-    /// What came of compiling.
-    pub(super) fn compiled(
+impl Compiled {
+    /// From the answer of a compile worker; with an error comes the candidate all the same.
+    pub(super) fn of(
         candidate: Candidate,
         outcome: Result<Outcome, TrialError>,
         compile: f64,
     ) -> Result<Compiled, (Box<Compiled>, TrialError)> {
         let nothing = Binary { base64: String::new(), launches: vec![], buffers: vec![], zeroed: vec![] };
-        let mut it = Compiled { candidate, program: nothing, resources: vec![], binary: None, compile };
+        let mut compiled = Compiled { candidate, program: nothing, resources: vec![], binary: None, compile };
         let refused = match outcome {
             Ok(Outcome::Program { program, sha256, resources }) => {
-                (it.program, it.binary, it.resources) = (program, Some(sha256), resources);
+                (compiled.program, compiled.binary, compiled.resources) = (program, Some(sha256), resources);
                 None
             }
             Ok(Outcome::Measured(_) | Outcome::Finals(_)) => Some(stray(Stage::Compile)),
             Err(error) => Some(error),
         };
         match refused {
-            None => Ok(it),
-            Some(error) => Err((Box::new(it), error)),
+            None => Ok(compiled),
+            Some(error) => Err((Box::new(compiled), error)),
         }
     }
+}
 
-    /// What came of a screen.
-    pub(super) fn measurement(outcome: Outcome) -> Result<Measurement, TrialError> {
-        match outcome {
-            Outcome::Measured(it) => Ok(it),
-            Outcome::Program { .. } | Outcome::Finals(_) => Err(stray(Stage::Run)),
-        }
+/// The measurement in the answer to a screen.
+pub(super) fn measurement(outcome: Outcome) -> Result<Measurement, TrialError> {
+    match outcome {
+        Outcome::Measured(it) => Ok(it),
+        Outcome::Program { .. } | Outcome::Finals(_) => Err(stray(Stage::Run)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A worker in the course of its processes, from its first start to its quarantine.
+//! The state of a worker across its processes, from its first start to its quarantine.
 
 use std::{
     collections::BTreeSet,
@@ -9,18 +9,18 @@ use indexmap::IndexMap;
 
 use super::{
     WorkerSpec,
-    fault::{Fault, Mode},
+    fault::{Mode, WorkerFault},
     process::Process,
 };
 
 /// How many failures in a row, without an answer between, a worker is allowed.
-pub(super) const PATIENCE: u32 = 3;
+pub(super) const MAX_FAILURES: u32 = 3;
 
 /// How many answers nobody asked for a process is allowed.
 const STRAYS: usize = 100;
 
-/// A worker.
-pub(super) struct Slot {
+/// The state of a worker.
+pub(super) struct WorkerState {
     pub(super) spec: WorkerSpec,
     pub(super) life: Life,
     /// The jobs that it has, in the order they were sent.
@@ -56,7 +56,7 @@ pub(super) enum Life {
 pub(super) struct Ending {
     pub(super) process: Process,
     /// Why; none if it is replaced as planned.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<WorkerFault>,
     pub(super) since: Instant,
     pub(super) killed: bool,
     /// Whether it never said hello.
@@ -71,7 +71,7 @@ pub(super) struct Flight {
 }
 
 /// What a number in an answer means.
-pub(super) enum Number {
+pub(super) enum AnswerKind {
     /// A job that it has.
     Due(Flight),
     /// A job that it has already answered.
@@ -82,9 +82,9 @@ pub(super) enum Number {
     Strange,
 }
 
-impl Slot {
-    pub(super) fn new(spec: WorkerSpec) -> Slot {
-        Slot {
+impl WorkerState {
+    pub(super) fn new(spec: WorkerSpec) -> WorkerState {
+        WorkerState {
             spec,
             life: Life::Down,
             flights: IndexMap::new(),
@@ -116,7 +116,7 @@ impl Slot {
     }
 
     /// Begins the end of its process, at once or by itself.
-    pub(super) fn end(&mut self, fault: Option<Fault>, at_once: bool, now: Instant) {
+    pub(super) fn end(&mut self, fault: Option<WorkerFault>, at_once: bool, now: Instant) {
         let (process, unborn) = match std::mem::replace(&mut self.life, Life::Down) {
             Life::Starting(process, _) => (process, true),
             Life::Ready(process) => (process, false),
@@ -132,16 +132,16 @@ impl Slot {
     }
 
     /// Whose answer has this number.
-    pub(super) fn number(&mut self, id: u64) -> Number {
+    pub(super) fn number(&mut self, id: u64) -> AnswerKind {
         if let Some(flight) = self.flights.shift_remove(&id) {
             self.answered.insert(id);
-            return Number::Due(flight);
+            return AnswerKind::Due(flight);
         }
         if !self.answered.contains(&id) {
-            return Number::Strange;
+            return AnswerKind::Strange;
         }
         self.strays += 1;
-        if self.strays > STRAYS { Number::Flood } else { Number::Again }
+        if self.strays > STRAYS { AnswerKind::Flood } else { AnswerKind::Again }
     }
 
     /// The next time at which it has to have done something.
@@ -154,14 +154,14 @@ impl Slot {
     }
 
     /// The fault of being too late, if it is.
-    pub(super) fn overdue(&self, hello: Duration, now: Instant) -> Option<Fault> {
+    pub(super) fn overdue(&self, hello: Duration, now: Instant) -> Option<WorkerFault> {
         match &self.life {
             Life::Starting(_, since) => {
-                (now >= *since + hello).then_some(Fault::Late { seconds: hello.as_secs_f64() })
+                (now >= *since + hello).then_some(WorkerFault::Late { seconds: hello.as_secs_f64() })
             }
             Life::Ready(_) => {
                 let late = self.flights.values().find(|it| now >= it.sent + it.deadline)?;
-                Some(Fault::Hang { seconds: late.deadline.as_secs_f64() })
+                Some(WorkerFault::Hang { seconds: late.deadline.as_secs_f64() })
             }
             Life::Down | Life::Ending(_) | Life::Out => None,
         }

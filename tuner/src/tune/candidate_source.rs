@@ -1,6 +1,8 @@
-//! From the proposals of a strategy to trials with numbers: each proposal is scheduled, lowered and printed here, and
-//! refused if that fails, if it cannot run on the target, or if an earlier trial has the same source. What is left
-//! gets the next number. All of it depends on the seed and on what the strategy was told, on nothing else.
+//! The source of candidates: it makes numbered trials of the proposals of a strategy.
+//!
+//! Each proposal is scheduled, lowered and printed here, and refused if that fails, if it cannot run on the target, or if
+//! an earlier trial has the same source. What is left gets the next number. All of it depends only on the seed and on the
+//! results that the strategy was told.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -15,7 +17,7 @@ use crate::{
     build::{BuildError, Generated, Problem, generate},
     filter,
     log::{ErrorKind, Origin, Stage, TrialError},
-    search::{Next, Proposal, Strategy, Told},
+    search::{Evaluation, Next, Proposal, Strategy},
     sha256,
 };
 
@@ -26,62 +28,71 @@ pub(super) struct Candidate {
     pub(super) n: u64,
     /// Its place in the space.
     pub(super) index: u128,
-    /// What was decided.
+    /// The decisions of the knobs.
     pub(super) decisions: Decisions,
     /// Where it comes from.
     pub(super) origin: Origin,
-    /// The name of what it is.
+    /// The hash that identifies its workload and steps.
     pub(super) id: String,
     /// Its steps.
     pub(super) steps: Vec<Step>,
     /// SHA-256 of its source.
     pub(super) source: String,
-    /// How long that took, in milliseconds.
+    /// How long scheduling, lowering and printing took, in milliseconds.
     pub(super) milliseconds: f64,
 }
 
-/// What came of asking for a candidate.
-pub(super) enum Fed {
+/// The answer to a request for a candidate.
+pub(super) enum NextCandidate {
     /// One to try.
-    Candidate(Box<Candidate>),
-    /// One that the log knows already.
+    New(Box<Candidate>),
+    /// One whose result is in the log already.
     Known,
-    /// A proposal that is no trial; ask again.
+    /// A proposal that was refused and is no trial; ask again.
     Rejected,
-    /// Nothing before more results are in.
+    /// None until more results are in.
     Wait,
-    /// Nothing ever again.
+    /// None ever again: the space is exhausted.
     Done,
 }
 
-/// The way from proposals to candidates.
-pub(super) struct Feed<'a> {
+/// Makes candidates of proposals.
+pub(super) struct CandidateSource<'a> {
     problem: &'a Problem,
     space: &'a Space,
     strategy: Box<dyn Strategy + 'a>,
     workload: String,
-    /// Which trial has a source.
+    /// The trial of each source, by its SHA-256.
     sources: HashMap<String, u64>,
+    /// The number of the next trial.
     next: u64,
 }
 
-impl<'a> Feed<'a> {
-    pub(super) fn new(problem: &'a Problem, space: &'a Space, strategy: Box<dyn Strategy + 'a>) -> Feed<'a> {
+impl<'a> CandidateSource<'a> {
+    pub(super) fn new(
+        problem: &'a Problem,
+        space: &'a Space,
+        strategy: Box<dyn Strategy + 'a>,
+    ) -> CandidateSource<'a> {
         let workload = problem.workload_id();
-        Feed { problem, space, strategy, workload, sources: HashMap::new(), next: 0 }
+        CandidateSource { problem, space, strategy, workload, sources: HashMap::new(), next: 0 }
     }
 
-    /// How many trials there have been.
-    pub(super) fn fed(&self) -> u64 {
+    /// How many trials it has made.
+    pub(super) fn trials(&self) -> u64 {
         self.next
     }
 
-    /// Takes one proposal.
-    pub(super) fn next(&mut self, history: &History, summary: &mut Summary) -> Result<Fed, TuneError> {
+    /// Takes one proposal of the strategy and makes a candidate of it.
+    pub(super) fn next(
+        &mut self,
+        history: &History,
+        summary: &mut Summary,
+    ) -> Result<NextCandidate, TuneError> {
         let proposal = match self.strategy.next() {
             Next::Try(it) => it,
-            Next::Wait => return Ok(Fed::Wait),
-            Next::Done => return Ok(Fed::Done),
+            Next::Wait => return Ok(NextCandidate::Wait),
+            Next::Done => return Ok(NextCandidate::Done),
         };
         let steps = self.space.steps(proposal.index);
         let steps = steps.map_err(|err| (error(ErrorKind::Schedule, err.to_string()), None));
@@ -89,23 +100,23 @@ impl<'a> Feed<'a> {
             Ok(it) => it,
             Err((error, place)) => {
                 summary.reject(&error, place);
-                self.strategy.tell(Told { index: proposal.index, n: None, seconds: None });
-                return Ok(Fed::Rejected);
+                self.strategy.tell(Evaluation { index: proposal.index, n: None, seconds: None });
+                return Ok(NextCandidate::Rejected);
             }
         };
         let n = candidate.n;
         self.next += 1;
-        let Some(known) = history.trial(n) else { return Ok(Fed::Candidate(Box::new(candidate))) };
+        let Some(known) = history.trial(n) else { return Ok(NextCandidate::New(Box::new(candidate))) };
         if known.id != candidate.id {
             return Err(TuneError::Diverged { n });
         }
         self.tell(candidate.index, n, known.seconds);
-        Ok(Fed::Known)
+        Ok(NextCandidate::Known)
     }
 
     /// Tells the strategy what became of a trial: seconds per call, or nothing if it failed.
     pub(super) fn tell(&mut self, index: u128, n: u64, seconds: Option<f64>) {
-        self.strategy.tell(Told { index, n: Some(n), seconds });
+        self.strategy.tell(Evaluation { index, n: Some(n), seconds });
     }
 
     fn candidate(

@@ -1,12 +1,12 @@
-//! Which words of a step are to blame for its refusal, and which words a program probably meant.
+//! Blame: which bytes of a step caused its refusal, and which name a program probably meant.
 
 use std::ops::Range;
 
 use ir::{Func, Loop, LoopKind, Name, Part, ThreadAxis, VerifyError, VerifyErrorKind};
 use schedule::{Blame, ScheduleError, nearest};
 
-/// The bytes within a step that are to blame, if it shows them.
-pub(crate) fn culprit(text: &str, step: &Range<usize>, err: &ScheduleError) -> Option<Range<usize>> {
+/// The bytes within a step that are to blame for its refusal, if the step has them.
+pub(crate) fn blamed_span(text: &str, step: &Range<usize>, err: &ScheduleError) -> Option<Range<usize>> {
     let slice = text.get(step.clone())?;
     let names = err.names();
     let found = match err.blame() {
@@ -57,15 +57,15 @@ fn value(slice: &str, field: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Of the loops bound to these axes the one with the most iterations, as far as they are known.
+/// The loop with the most iterations, as far as known, of those bound to these axes.
 pub(crate) fn longest_bound<'a>(func: &'a Func, axes: &[ThreadAxis]) -> Option<&'a Name> {
     let is_bound = |it: &&Loop| matches!(it.kind, LoopKind::Bound(to) if axes.contains(&to));
     let bound = func.loops().into_iter().filter(is_bound);
     bound.rev().max_by_key(|it| it.extent.as_int()).map(|it| &it.var)
 }
 
-/// What was probably meant by a name that a program does not have.
-pub(crate) fn meant(func: &Func, err: &VerifyError) -> Option<String> {
+/// A hint with the name that was probably meant by one that a program does not have.
+pub(crate) fn did_you_mean(func: &Func, err: &VerifyError) -> Option<String> {
     let (name, known): (&Name, Vec<&Name>) = match &err.kind {
         VerifyErrorKind::NoSuchBuffer { buffer } => (buffer, func.buffers.keys().collect()),
         VerifyErrorKind::NotInScope { var, part, is_loop: false } => {

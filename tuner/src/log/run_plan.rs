@@ -7,7 +7,7 @@ use crate::Regime;
 
 /// How far to go. The head of a run has it, so that `resume` goes just as far.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RunPlan {
     /// How many trials.
     pub trials: u64,
     /// For how many seconds the search may go on.

@@ -1,7 +1,7 @@
-//! What a climb found, and how it is told: a section for each rung, then tables over all sizes.
+//! The report on a ladder: a section for each rung, then tables over all sizes.
 
 mod needs;
-mod told;
+mod rung_view;
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use ir::Target;
 use serde_json::{Value, json};
 use tuner::{Comparison, Measured, Ratio, Regime};
 
-pub(crate) use told::{How, Told};
+pub(crate) use rung_view::{Detail, RungView};
 
 use crate::{
     build::Built,
@@ -21,18 +21,18 @@ use crate::{
     term::{table::Table, wrap::wrapped},
 };
 
-/// Some rungs of a ladder with their measurements.
-pub(crate) struct Climb {
+/// The report on some rungs of a ladder, with their measurements.
+pub(crate) struct LadderReport {
     ladder: String,
     machine: String,
     library: &'static str,
     regime: Regime,
-    how: How,
-    /// The place on the ladder of the first of these rungs, from 1.
+    detail: Detail,
+    /// The position on the ladder of the first of these rungs, from 1.
     first: usize,
-    /// Whether only the last rung is told, and the one below it was only measured for comparison.
+    /// Whether only the last rung is shown, and the one below it was only measured for comparison.
     only_last: bool,
-    rungs: Vec<Told>,
+    rungs: Vec<RungView>,
     sizes: Vec<Size>,
 }
 
@@ -49,30 +49,30 @@ pub(crate) struct Rungs<'a> {
     pub(crate) plans: &'a [Plan],
     pub(crate) built: &'a [Built],
     pub(crate) target: &'a Target,
-    /// The place on the whole ladder of the first of them, from 1.
+    /// The position on the whole ladder of the first of them, from 1.
     pub(crate) first: usize,
 }
 
 impl Rungs<'_> {
-    /// What there is to tell of them without measuring.
-    pub(crate) fn told(&self, how: How) -> Vec<Told> {
+    /// What can be shown of them without measuring.
+    pub(crate) fn views(&self, detail: Detail) -> Vec<RungView> {
         let all = self.plans.iter().zip(self.built);
-        let tell = |(at, here): (usize, (&Plan, &Built))| {
+        let view = |(at, here): (usize, (&Plan, &Built))| {
             let below = at.checked_sub(1).map(|it| (&self.plans[it], &self.built[it]));
-            Told::new(self.first + at, &self.ladder.rungs[at], here, below, self.target, how)
+            RungView::new(self.first + at, &self.ladder.rungs[at], here, below, self.target, detail)
         };
-        all.enumerate().map(tell).collect()
+        all.enumerate().map(view).collect()
     }
 }
 
-impl Climb {
-    pub(crate) fn new(ladder: &str, info: &MachineInfo, regime: Regime, how: How) -> Climb {
-        Climb {
+impl LadderReport {
+    pub(crate) fn new(ladder: &str, info: &MachineInfo, regime: Regime, detail: Detail) -> LadderReport {
+        LadderReport {
             ladder: ladder.to_owned(),
             machine: format!("{} ({}, {} units)", info.name, info.arch, info.units),
             library: tuner::library(info),
             regime,
-            how,
+            detail,
             first: 1,
             only_last: false,
             rungs: vec![],
@@ -80,20 +80,20 @@ impl Climb {
         }
     }
 
-    /// Of a rung and perhaps the one below it, for comparison: only the last is told.
-    pub(crate) fn only_last(self, first: usize) -> Climb {
-        Climb { first, only_last: true, ..self }
+    /// The report on a rung and perhaps the one below it, for comparison: only the last is shown.
+    pub(crate) fn only_last(self, first: usize) -> LadderReport {
+        LadderReport { first, only_last: true, ..self }
     }
 
-    /// Adds what was measured at one size. What is told of the rungs is that of the last size.
+    /// Adds what was measured at one size. The views of the rungs are those of the last size.
     pub(crate) fn add(
         &mut self,
         word: &str,
         comparison: Comparison,
         single: Option<Comparison>,
-        told: Vec<Told>,
+        views: Vec<RungView>,
     ) {
-        self.rungs = told;
+        self.rungs = views;
         self.sizes.push(Size { word: word.to_owned(), comparison, single });
     }
 
@@ -126,7 +126,7 @@ impl Climb {
         })
     }
 
-    /// The whole story.
+    /// Prints the whole report.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         wrapped(&format!("{} on {}", self.ladder, self.machine), "", "  ", out)?;
         let (regime, caches) = (self.regime.as_str(), self.regime.cache_policy());
@@ -134,7 +134,7 @@ impl Climb {
         let last = self.rungs.len().saturating_sub(1);
         for at in if self.only_last { last..self.rungs.len() } else { 0..self.rungs.len() } {
             writeln!(out)?;
-            self.rungs[at].print(self.how, out)?;
+            self.rungs[at].print(self.detail, out)?;
             self.sizes.iter().try_for_each(|it| self.print_result(it, at, out))?;
         }
         if !self.only_last {
@@ -147,7 +147,7 @@ impl Climb {
         self.sizes.iter().try_for_each(|it| self.print_spreads(it, out))
     }
 
-    /// Whose figures are to be doubted.
+    /// Warns of figures with a large spread.
     fn print_spreads(&self, size: &Size, out: &mut dyn Write) -> io::Result<()> {
         let stats = size.comparison.candidates.iter().zip(&self.rungs);
         let stats = stats.filter_map(|(it, rung)| Some((rung.title.as_str(), it.stats?)));
@@ -179,25 +179,25 @@ impl Climb {
     }
 
     fn print_result(&self, size: &Size, at: usize, out: &mut dyn Write) -> io::Result<()> {
-        let it = size.candidate(at);
-        if let Some(words) = failure_words(it) {
+        let measured = size.candidate(at);
+        if let Some(words) = failure_words(measured) {
             return wrapped(&format!("{}: ✗ {words}", size.word), "  ", "    ", out);
         }
-        let (Some(gflops), Some(stats)) = (it.gflops, it.stats) else { return Ok(()) };
+        let (Some(gflops), Some(stats)) = (measured.gflops, measured.stats) else { return Ok(()) };
         let below = at.checked_sub(1).map(|it| size.candidate(it)).filter(|it| it.failure.is_none());
         let before = below.and_then(|it| it.gflops);
         let arrow = before.map(|it| format!("{} -> ", gflops_words(it))).unwrap_or_default();
         let mut words = vec![format!("{arrow}{} GFLOPS", gflops_words(gflops))];
-        let ratio = below.and_then(|below| versus(it, below));
+        let ratio = below.and_then(|below| versus(measured, below));
         words.extend(ratio.map(|it| ratio_words(&it, "the rung below")));
         let first = Some(size.candidate(0)).filter(|_| at > 1 && !self.only_last);
-        let first = first.and_then(|first| versus(it, first));
+        let first = first.and_then(|first| versus(measured, first));
         words.extend(first.map(|it| format!("{} the first", times_words(it.median))));
         let spread = below.and_then(|it| it.stats).map(|it| format!(" (below: {})", spread_words(&it)));
         let spread = spread.unwrap_or_default();
         words.push(format!("{}, spread {}{spread}", time_words(stats.median), spread_words(&stats)));
-        words.extend(roofline_words(&size.comparison, it));
-        if let Some(ratio) = it.versus_baseline {
+        words.extend(roofline_words(&size.comparison, measured));
+        if let Some(ratio) = measured.versus_baseline {
             words.push(format!("{:.1} % of {}", 100.0 * ratio.median, self.library));
         }
         wrapped(&format!("{}: {}", size.word, words.join(", ")), "  ", "    ", out)?;
@@ -205,7 +205,7 @@ impl Climb {
         if is_slower && let Some(words) = self.rungs[at].did_not_pay() {
             wrapped(&words, "  ", "    ", out)?;
         }
-        match &it.after {
+        match &measured.after {
             Some(verdict) => wrapped(&format!("✓ verified: {}", verified_words(verdict)), "  ", "    ", out),
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Hands that spoil the programs of chosen screens.
+//! A job handler that breaks the programs of chosen screens.
 
 use std::{fs, io, path::PathBuf, process};
 
@@ -8,7 +8,7 @@ use tilewright_tuner::{
     build::Problem,
     log::{ErrorKind, Stage, TrialError},
     protocol::{Binary, Hello, Outcome, Task},
-    worker::{Device, Hands, Limits, Maker, claim_output, prepare, serve},
+    worker::{Device, DeviceHandler, JobHandler, WorkerLimits, claim_output, prepare, serve},
 };
 
 /// What is done instead of a screen.
@@ -35,9 +35,9 @@ const WORDS: [(&str, Fault); 8] = [
     ("exit", Fault::Exit),
 ];
 
-/// Real hands, and what they are made to do.
-struct Faulty {
-    maker: Maker,
+/// The job handler of production, and the faults to inject.
+struct FaultyHandler {
+    inner: DeviceHandler,
     faults: Vec<(Fault, u64)>,
     state: PathBuf,
 }
@@ -57,10 +57,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     let state = state.ok_or("--state FILE is needed: it counts the screens")?;
-    prepare(if device == Device::None { Limits::Compile } else { Limits::Measure });
+    prepare(if device == Device::None { WorkerLimits::Compile } else { WorkerLimits::Measure });
     let mut output = claim_output().map_err(|err| err.to_string())?;
-    let mut hands = Faulty { maker: Maker::new(device), faults, state };
-    serve(io::stdin(), &mut output, &mut hands).map_err(|err| err.to_string())
+    let mut handler = FaultyHandler { inner: DeviceHandler::new(device), faults, state };
+    serve(io::stdin(), &mut output, &mut handler).map_err(|err| err.to_string())
 }
 
 /// Reads `oob@5`.
@@ -71,7 +71,7 @@ fn fault(text: &str) -> Result<(Fault, u64), String> {
     Ok((kind, number.parse().map_err(|_| words())?))
 }
 
-impl Faulty {
+impl FaultyHandler {
     /// The number of a screen, from 1.
     fn count(&self) -> io::Result<u64> {
         let before = fs::read_to_string(&self.state).ok().and_then(|it| it.trim().parse().ok());
@@ -81,25 +81,25 @@ impl Faulty {
     }
 }
 
-impl Hands for Faulty {
+impl JobHandler for FaultyHandler {
     fn hello(&mut self) -> Hello {
-        Hello { tool: "faulty worker".to_owned(), ..self.maker.hello() }
+        Hello { tool: "faulty worker".to_owned(), ..self.inner.hello() }
     }
 
     fn perform(&mut self, task: &Task) -> Result<Outcome, TrialError> {
-        let Task::Screen { problem, how, .. } = task else { return self.maker.perform(task) };
+        let Task::Screen { problem, how, .. } = task else { return self.inner.perform(task) };
         let failed = |err: &dyn ToString| TrialError::new(Stage::Run, ErrorKind::Internal, &err.to_string());
         let number = self.count().map_err(|err| failed(&err))?;
         let Some((fault, _)) = self.faults.iter().find(|it| it.1 == number).copied() else {
-            return self.maker.perform(task);
+            return self.inner.perform(task);
         };
         assert!(fault != Fault::Panic, "this is what was asked for");
         if fault == Fault::Exit {
             process::exit(3);
         }
-        let program = spoiled(self.maker.problem(problem)?, fault).map_err(|err| failed(&err))?;
+        let program = spoiled(self.inner.problem(problem)?, fault).map_err(|err| failed(&err))?;
         let (problem, how) = (problem.clone(), how.clone());
-        self.maker.perform(&Task::Screen { problem, program: Binary::of(&program), how })
+        self.inner.perform(&Task::Screen { problem, program: Binary::of(&program), how })
     }
 }
 

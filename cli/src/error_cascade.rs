@@ -1,42 +1,44 @@
-//! Several refused steps of one script: which of them would stay refused if the earlier ones were mended.
+//! Error cascades: which refusals of a script do not follow from earlier ones.
 //!
-//! After a refused step the later ones are applied to a program that is not the one they were written for. Telling of what
-//! would vanish is worse than telling one thing at a time, so a later refusal is told only if it has nothing to do with an
-//! earlier one, as far as names show:
+//! After a refused step the later ones are applied to a program that is not the one they were written for. An error that
+//! vanishes with another is worse than none, so a later refusal is reported only if it has nothing to do with an earlier one,
+//! as far as names show:
 //!
 //! * What is wrong in the words of a step alone (a factor of 0, no such scope) is wrong in any program.
-//! * A missing name is told if no doubtful step mentions it or could have made it. Primitives make names that their script
+//! * A missing name is reported if no tainted step mentions it or could have made it. Primitives make names that their script
 //!   says, or that extend another by `_`, such as `A_shared`.
-//! * Anything else depends on the loops and blocks around it, and is told if no doubtful step is about the same nest.
+//! * Anything else depends on the loops and blocks around it, and is reported if no tainted step is about the same
+//!   nest.
 //!
-//! A step is doubtful if it was refused, or mentions what a doubtful step before it mentions.
+//! A step is tainted if it was refused, or mentions what a tainted step before it mentions.
 
 use std::collections::BTreeSet;
 
 use ir::{Func, Name, Scope, Stmt, ThreadAxis};
 use schedule::{ScheduleError as E, Step, Thing};
 
-/// What doubtful steps are about.
+/// The names that tainted steps are about.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts {
+pub(crate) struct ErrorCascade {
     /// The names that they mention, with those that were probably meant.
     mentioned: BTreeSet<Name>,
     /// The names in the nests of loops that they are about.
     near: BTreeSet<Name>,
 }
 
-impl Doubts {
-    /// Takes note of a step, with what it was refused for, if it was, and says whether that is to be told.
-    pub(crate) fn judge(&mut self, step: &Step, func: &Func, err: Option<&E>) -> bool {
+impl ErrorCascade {
+    /// Records a step and its error, if it was refused. Returns whether that error is to be reported: whether it does
+    /// not follow from an earlier one.
+    pub(crate) fn record(&mut self, step: &Step, func: &Func, err: Option<&E>) -> bool {
         let mut words = names(step);
         if let Some(err) = err {
             words.extend(err.names().into_iter().cloned());
         }
-        let is_told = err.is_some_and(|it| self.is_independent(it, &words, func));
+        let is_reported = err.is_some_and(|it| self.is_independent(it, &words, func));
         if err.is_some() || words.iter().any(|it| self.is_mentioned(it)) {
             self.add(words, func, err);
         }
-        is_told
+        is_reported
     }
 
     fn is_independent(&self, err: &E, words: &BTreeSet<Name>, func: &Func) -> bool {
@@ -53,7 +55,7 @@ impl Doubts {
         !nests.iter().any(|it| self.near.contains(it))
     }
 
-    /// Whether a doubtful step mentions a name or one that it extends.
+    /// Whether a tainted step mentions a name or one that it extends.
     fn is_mentioned(&self, name: &Name) -> bool {
         self.mentioned.iter().any(|it| it == name || extends(name, it))
     }
