@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, DType, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value, Wait,
-    arith::Bounds, pipeline::PipelineError,
+    Access, DType, Feature, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value,
+    Wait, arith::Bounds, pipeline::PipelineError,
 };
 
 use super::{
     Context, LowerError,
-    cp_async::{LEAST_SM, WIDER, cp_async},
+    cp_async::{WIDER, cp_async},
     kernel_bounds,
 };
 
@@ -149,7 +149,9 @@ impl Settler<'_> {
     fn judge(&self, place: &Access, value: &Value) -> Result<(), String> {
         match self.target {
             Target::Cpu => return Err("a CPU has no asynchronous copies".to_owned()),
-            Target::Cuda(arch) if arch.sm < LEAST_SM => return Err(format!("{arch} has no cp.async")),
+            Target::Cuda(arch) if !arch.has(Feature::CpAsync) => {
+                return Err(format!("{arch} has no cp.async"));
+            }
             Target::Cuda(_) => {}
         }
         if !self.waited.contains(&place.buffer) {
