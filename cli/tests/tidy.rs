@@ -146,6 +146,65 @@ fn passes_ask_what_instructions_do_and_not_which_they_are() {
     }
 }
 
+/// Numbers of the technical specifications of GPUs that stand nowhere but in the table of architectures, as they would
+/// be written.
+const OF_ARCHITECTURES: [&str; 14] = [
+    "65536",
+    "65535",
+    "2147483647",
+    "48*1024",
+    "99*1024",
+    "100*1024",
+    "163*1024",
+    "164*1024",
+    "227*1024",
+    "228*1024",
+    "101376",
+    "166912",
+    "232448",
+    "0x7fffffff",
+];
+
+/// Lines with such a number that means something else.
+const NO_ARCHITECTURE: [(&str, &str); 4] = [
+    ("schedule/src/error.rs", "the factor is 1 to 65535"),
+    ("schedule/src/spot.rs", "E::BadAlignment { factor, .. } if !(1..=65_535)"),
+    ("codegen/src/device/cublas_product.rs", "cuBLAS takes matrices of at most 2147483647 rows"),
+    ("codegen/src/cfamily/literal.rs", "__int_as_float(0x7fffffff)"),
+];
+
+#[test]
+fn what_architectures_can_do_stands_in_one_table() {
+    for path in sources() {
+        let name = relative(&path);
+        let is_code = name.contains("/src/") && !name.ends_with("tests.rs") && !name.contains("/tests/");
+        if !is_code || name.starts_with("ir/src/arch") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let (code, _) = text.split_once("#[cfg(test)]\nmod ").unwrap_or((&text, ""));
+        let is_other = |line: &str| NO_ARCHITECTURE.iter().any(|it| it.0 == name && line.contains(it.1));
+        for line in code.lines().filter(|it| !it.trim_start().starts_with("//") && !is_other(it)) {
+            let compares =
+                ["sm < ", "sm <= ", "sm > ", "sm >= ", "match arch.sm", "match self.sm", "match sm "];
+            let found = compares.iter().find(|it| line.contains(**it));
+            assert!(found.is_none(), "{name} tells architectures apart: ask `Arch::caps`\n{line}");
+            let line: String = line.chars().filter(|it| *it != '_' && *it != ' ').collect();
+            let found = OF_ARCHITECTURES.iter().find(|it| holds_number(&line, it));
+            assert!(found.is_none(), "{name} has a number of an architecture: ask `Arch::caps`\n{line}");
+        }
+    }
+}
+
+/// Whether a line has a number, and not as a part of a longer one.
+fn holds_number(line: &str, number: &str) -> bool {
+    line.match_indices(number).any(|(at, _)| {
+        let is_more = |it: char| it.is_ascii_alphanumeric() || it == '.';
+        let (before, after) = (&line[..at], &line[at + number.len()..]);
+        !before.ends_with(is_more) && !after.starts_with(is_more)
+    })
+}
+
 #[test]
 fn files_are_short() {
     let long: BTreeMap<_, _> = LONG.iter().copied().collect();

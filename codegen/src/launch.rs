@@ -1,7 +1,7 @@
 //! From a lowered module and machine code to a program that a machine can load.
 
 use indexmap::IndexMap;
-use ir::{Alloc, Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
+use ir::{Alloc, Arch, Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
 
 use crate::device::{Launch, Program};
 
@@ -95,7 +95,7 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
         let mut grid = [1; 3];
         let mut block = [1; 3];
         for (&axis, extent) in &kernel.launch {
-            let limit = axis_limit(axis);
+            let limit = Arch::axis_limit(axis);
             let value = size(extent);
             let fits = value.filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
             let error = || {
@@ -170,16 +170,6 @@ pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
 pub(crate) fn shared_bytes(it: &Alloc) -> i64 {
     let bytes = it.len * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
     (bytes + 15) / 16 * 16
-}
-
-/// The most blocks or threads that CUDA launches on an axis.
-pub(crate) const fn axis_limit(axis: ThreadAxis) -> i64 {
-    match axis {
-        ThreadAxis::BlockX => i32::MAX as i64,
-        ThreadAxis::BlockY | ThreadAxis::BlockZ => 65_535,
-        ThreadAxis::ThreadX | ThreadAxis::ThreadY => 1024,
-        ThreadAxis::ThreadZ => 64,
-    }
 }
 
 fn place<'a>(axis: ThreadAxis, grid: &'a mut [u32; 3], block: &'a mut [u32; 3]) -> (&'a mut [u32; 3], usize) {

@@ -118,7 +118,7 @@ fn large_shared_memory_works_and_its_limit_is_named() {
     let Some(mut machine) = machine("large_shared_memory_works_and_its_limit_is_named") else { return };
     let arch = arch(&machine);
     let compiled = nvrtc::compile(SOURCE, "source.cu", &arch, &[]).unwrap();
-    let bytes = u32::try_from(arch.max_shared_bytes()).unwrap();
+    let bytes = arch.caps().max_shared_per_block;
     let count = usize::try_from(bytes / 4).unwrap();
     let program = |shared_bytes| Program {
         binary: compiled.cubin.clone(),

@@ -62,6 +62,7 @@
 //! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. [`text::parse_module`] reads it as it was printed,
 //! comments among statements included.
 
+mod arch;
 pub mod arith;
 mod code;
 pub mod cost;
@@ -92,6 +93,7 @@ mod unchanged;
 mod value;
 pub mod verify;
 
+pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
@@ -109,7 +111,7 @@ pub use serpentine::SERPENTINE;
 pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
-pub use target::{Arch, Target};
+pub use target::Target;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{Example, Part, VerifyError, VerifyErrorKind, is_reserved, verify, verify_step};

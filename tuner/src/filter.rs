@@ -2,7 +2,7 @@
 //! by what the compiler told afterwards.
 
 use codegen::device::{Launch, Limit, Resources, occupancy};
-use ir::{Arch, Kernel, Name, Op, Scope, Target};
+use ir::{Arch, Caps, Kernel, Name, Op, Scope, Target};
 
 use crate::{
     build::Generated,
@@ -44,10 +44,6 @@ pub enum Rejection {
 /// What compilers begin a warning with that costs time.
 const PERFORMANCE_LOSS: &str = "Potential Performance Loss";
 
-/// The registers of a multiprocessor, and the most that a thread can have.
-const REGISTERS: u64 = 65_536;
-const REGISTERS_PER_THREAD: u64 = 255;
-
 impl Default for Limits {
     fn default() -> Limits {
         Limits { spill_store_bytes: 64, performance_loss: false, private_arrays: true }
@@ -79,7 +75,7 @@ pub fn before_compiling(generated: &Generated, target: &Target, limits: &Limits)
     for (kernel, launch) in generated.module.kernels.iter().zip(&generated.program.launches) {
         check_launch(launch, arch)?;
         if limits.private_arrays {
-            check_private(kernel, launch)?;
+            check_private(kernel, launch, arch.caps())?;
         }
         let least = Resources { registers: 1, ..Resources::default() };
         check_occupancy(launch, &least, arch)?;
@@ -117,11 +113,11 @@ fn threads_of(launch: &Launch) -> u64 {
 
 fn check_launch(launch: &Launch, arch: &Arch) -> Result<(), Rejection> {
     let kernel = || launch.kernel.clone();
-    let (threads, limit) = (threads_of(launch), Target::MAX_THREADS.unsigned_abs());
+    let (threads, limit) = (threads_of(launch), u64::from(Arch::MAX_THREADS));
     if threads > limit {
         return Err(Rejection::Threads { kernel: kernel(), threads, limit });
     }
-    let (bytes, limit) = (launch.shared_bytes, arch.max_shared_bytes());
+    let (bytes, limit) = (launch.shared_bytes, i64::from(arch.caps().max_shared_per_block));
     if i64::from(bytes) > limit {
         return Err(Rejection::Shared { kernel: kernel(), bytes, limit });
     }
@@ -130,11 +126,13 @@ fn check_launch(launch: &Launch, arch: &Arch) -> Result<(), Rejection> {
 
 /// An array that is larger than all the registers that a thread can have is in memory for the whole or in part,
 /// whatever the compiler does with it.
-fn check_private(kernel: &Kernel, launch: &Launch) -> Result<(), Rejection> {
+fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Rejection> {
     let threads = threads_of(launch);
     // Registers are given to whole warps, and the compiler keeps what `blocks_per_sm` asks for.
-    let resident = threads.next_multiple_of(32) * kernel.blocks_per_sm.map_or(1, i64::unsigned_abs).max(1);
-    let registers = (REGISTERS / resident.max(1)).min(REGISTERS_PER_THREAD);
+    let resident = threads.next_multiple_of(Arch::WARP.into())
+        * kernel.blocks_per_sm.map_or(1, i64::unsigned_abs).max(1);
+    let registers =
+        (u64::from(caps.registers_per_sm) / resident.max(1)).min(caps.registers_per_thread.into());
     let limit = 4 * i64::try_from(registers).expect("at most 255");
     let mut largest: Option<(i64, &Name)> = None;
     for op in &kernel.body {

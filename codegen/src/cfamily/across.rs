@@ -5,12 +5,9 @@
 
 use std::fmt::Write as _;
 
-use ir::{Access, DType, Turn, TurnKind, Value};
+use ir::{Access, DType, Feature, Turn, TurnKind, Value};
 
-use super::{Dialect, Printer, helper::Helper};
-
-/// The first architecture that adds several floats in one operation.
-const VECTOR_ADD_SM: u32 = 90;
+use super::{Printer, helper::Helper};
 
 impl Printer<'_> {
     /// An addition that no other thread comes between.
@@ -50,7 +47,7 @@ impl Printer<'_> {
     /// The function that adds to adjacent elements.
     pub(super) fn define_atomic_add(&mut self, name: &str, dtype: DType, lanes: u32) -> String {
         let (element, of) = (self.require(Helper::Type(dtype, 1)), self.require(Helper::Type(dtype, lanes)));
-        let has_vectors = matches!(self.dialect, Dialect::Cuda(sm) if sm >= VECTOR_ADD_SM);
+        let has_vectors = self.dialect.has(Feature::VectorAdd);
         let at = |lane: u32| if lanes == 1 { "v".to_owned() } else { format!("v.at[{lane}]") };
         let width = if has_vectors && dtype == DType::F32 { lanes.min(4) } else { 1 };
         let (word, register) = added(dtype).expect("other types are not asked for");

@@ -1,6 +1,6 @@
 //! Conversions that a C cast does not do: narrow floats, saturation and rounding.
 
-use ir::DType;
+use ir::{DType, Feature};
 
 use super::{
     Dialect, Printer,
@@ -100,7 +100,7 @@ impl Printer<'_> {
         let of = types::scalar(self.dialect, to);
         let instruction = match (to, self.dialect) {
             (DType::F16, Dialect::Cuda(_)) => Some("cvt.rn.f16.f32"),
-            (DType::Bf16, Dialect::Cuda(sm)) if sm >= 80 => Some("cvt.rn.bf16.f32"),
+            (DType::Bf16, it) if it.has(Feature::ConvertBf16) => Some("cvt.rn.bf16.f32"),
             _ => None,
         };
         if let Some(it) = instruction {

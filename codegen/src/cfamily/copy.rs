@@ -1,9 +1,9 @@
 //! Asynchronous copies: `cp.async` in CUDA C++, plain stores in C.
 
-use ir::{Access, DType, Name, Scope, Value, Wait};
+use ir::{Access, DType, Feature, Name, Scope, Value, Wait};
 
-use super::{Dialect, Printer, frame::fits, helper::Helper, names::identifier};
-use crate::lower::passes::choose_mechanisms::cp_async::{LEAST_SM, cp_async};
+use super::{Printer, frame::fits, helper::Helper, names::identifier};
+use crate::lower::passes::choose_mechanisms::cp_async::cp_async;
 
 impl Printer<'_> {
     /// A copy that may land later, where the target has such; a store lands at once, which is as right.
@@ -40,7 +40,7 @@ impl Printer<'_> {
     }
 
     const fn has_async_copies(&self) -> bool {
-        matches!(self.dialect, Dialect::Cuda(sm) if sm >= LEAST_SM)
+        self.dialect.has(Feature::CpAsync)
     }
 
     /// The type of a buffer's elements, and which memory it is in.

@@ -1,6 +1,6 @@
 //! CUDA C++: how a kernel begins.
 
-use ir::{Index, Kernel, Name, Op, Target, ThreadAxis, axis_var, text::Origin};
+use ir::{Arch, Index, Kernel, Name, Op, ThreadAxis, axis_var, text::Origin};
 
 use crate::{launch::shared_alignment, shared_layout};
 
@@ -17,7 +17,7 @@ impl Printer<'_> {
     pub(super) fn cuda_kernel(&mut self, kernel: &Kernel) {
         let (offsets, bytes) = shared_layout(kernel);
         self.frame.shared_offsets = offsets;
-        let threads = thread_count(kernel).unwrap_or(Target::MAX_THREADS);
+        let threads = thread_count(kernel).unwrap_or_else(|| Arch::MAX_THREADS.into());
         let parameters = self.cuda_parameters(kernel).join(", ");
         let resident = kernel.blocks_per_sm.map(|it| format!(", {it}")).unwrap_or_default();
         let head = format!(

@@ -5,7 +5,7 @@
 //! What the source uses beyond its language is defined in a prelude, and only where used ([`helper`]).
 
 use indexmap::IndexMap;
-use ir::{Kernel, Module, Target, text::Origin};
+use ir::{Caps, Feature, Kernel, Module, Target, text::Origin};
 
 use crate::device::CPU_ABI_HEADER;
 
@@ -37,11 +37,16 @@ use lines::Lines;
 enum Dialect {
     /// C with the vector extensions of GCC and Clang.
     C,
-    /// CUDA C++ for NVRTC without headers, for a compute capability times ten.
-    Cuda(u32),
+    /// CUDA C++ for NVRTC without headers, for an architecture that can do so much.
+    Cuda(&'static Caps),
 }
 
 impl Dialect {
+    /// Whether it is for an architecture with an instruction.
+    const fn has(self, feature: Feature) -> bool {
+        matches!(self, Dialect::Cuda(caps) if caps.features.has(feature))
+    }
+
     const fn is_c(self) -> bool {
         matches!(self, Dialect::C)
     }
@@ -71,7 +76,7 @@ struct Printer<'a> {
 pub(crate) fn print(module: &Module, target: &Target) -> (String, Vec<Option<Origin>>) {
     let dialect = match target {
         Target::Cpu => Dialect::C,
-        Target::Cuda(arch) => Dialect::Cuda(arch.sm),
+        Target::Cuda(arch) => Dialect::Cuda(arch.caps()),
     };
     let mut printer = Printer {
         dialect,

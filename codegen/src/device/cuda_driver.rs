@@ -8,9 +8,9 @@ use std::{
 };
 
 use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute_enum as Attribute, CUevent, CUresult};
-use ir::Arch;
+use ir::{Arch, Feature};
 
-use super::{DeviceError, MachineInfo, nvrtc, peak::lanes_per_unit};
+use super::{DeviceError, MachineInfo, nvrtc};
 
 /// What is called here and in the other modules of `cuda`. `cudarc` panics at the first call of a function that the driver lacks, so
 /// all are looked up before.
@@ -169,12 +169,13 @@ pub(super) fn describe_device(device: CUdevice) -> Result<MachineInfo, DeviceErr
     let clock_khz = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?);
     let memory_khz = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
     let bus_bytes = f64::from(ask(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?) / 8.0;
-    let flops = f64::from(units * lanes_per_unit(sm)) * 2.0 * clock_khz * 1e3;
+    let arch = native_arch(sm);
+    let flops = f64::from(units * arch.caps().f32_lanes) * 2.0 * clock_khz * 1e3;
     // Data moves on both edges of the memory clock.
     let bytes = memory_khz * 1e3 * 2.0 * bus_bytes;
     Ok(MachineInfo {
         name: name.into_owned(),
-        arch: native_arch(sm).to_string(),
+        arch: arch.to_string(),
         units,
         peak_f32_gflops: (flops > 0.0).then_some(flops / 1e9),
         peak_gb_per_s: (bytes > 0.0).then_some(bytes / 1e9),
@@ -197,7 +198,8 @@ fn versions() -> Result<Vec<(String, String)>, DeviceError> {
 
 /// The architecture to compile for to use all of a device: with the suffix `a` from Hopper on.
 fn native_arch(sm: u32) -> Arch {
-    Arch { sm, suffix: (sm >= 90).then_some('a') }
+    let plain = Arch { sm, suffix: None };
+    Arch { suffix: plain.has(Feature::ArchCode).then_some('a'), ..plain }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::{ffi::c_void, ptr};
 
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUstream};
+use ir::{Arch, ThreadAxis};
 
 use super::{DeviceError, Launch, cuda_driver::check};
 
@@ -63,17 +64,16 @@ pub(super) fn check_launch(it: &Launch, threads: u32, fixed: u32, most: u32) -> 
             "asks for {total} threads a block; its registers allow {threads} on this GPU"
         ));
     }
-    if it.block[2] > 64 {
-        return refuse(format!("asks for {} threads on z; a block has at most 64", it.block[2]));
+    let most_deep = Arch::axis_limit(ThreadAxis::ThreadZ);
+    if i64::from(it.block[2]) > most_deep {
+        return refuse(format!("asks for {} threads on z; a block has at most {most_deep}", it.block[2]));
     }
     if shared > u64::from(most) {
         return refuse(format!("asks for {shared} bytes of shared memory a block; this GPU has {most}"));
     }
-    if it.grid[0] > i32::MAX.cast_unsigned() || it.grid[1] > 65_535 || it.grid[2] > 65_535 {
-        return refuse(format!(
-            "asks for {:?} blocks; a grid has at most [2147483647, 65535, 65535]",
-            it.grid
-        ));
+    let limits = [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(Arch::axis_limit);
+    if it.grid.iter().zip(limits).any(|(it, limit)| i64::from(*it) > limit) {
+        return refuse(format!("asks for {:?} blocks; a grid has at most {limits:?}", it.grid));
     }
     Ok(())
 }

@@ -103,7 +103,7 @@ fn prepared_function(
     // One kernel may stand in several launches: its limit is that of the largest.
     let same = program.launches.iter().filter(|it| it.kernel == *name);
     let shared = same.map(|it| it.shared_bytes).max().unwrap_or(0);
-    if shared + fixed > 48 * 1024 {
+    if shared + fixed > ir::Arch::DEFAULT_SHARED {
         let limit = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function is loaded.
         check(&format!("cuFuncSetAttribute for `{name}`"), unsafe {

@@ -16,7 +16,7 @@ use std::{
     sync::OnceLock,
 };
 
-use ir::Arch;
+use ir::{Arch, Feature};
 use serde::Serialize;
 
 use super::{
@@ -113,14 +113,15 @@ pub fn compile(source: &str, name: &str, arch: &Arch, options: &[&str]) -> Resul
 
 /// Refuses a suffix that the architecture came too early for, which NVRTC tells in words about options.
 fn check_suffix(arch: &Arch) -> Result<(), DeviceError> {
-    let (first, what) = match arch.suffix {
-        Some('a') => (90, "features of its own"),
-        Some('f') => (100, "features of a family"),
+    let (feature, what) = match arch.suffix {
+        Some('a') => (Feature::ArchCode, "features of its own"),
+        Some('f') => (Feature::FamilyCode, "features of a family"),
         Some(_) | None => return Ok(()),
     };
-    if arch.sm >= first {
+    if arch.has(feature) {
         return Ok(());
     }
+    let first = feature.least_sm();
     Err(DeviceError::Unsupported(format!(
         "there is no {arch}: sm_{} has no {what}, the first that has is sm_{first}",
         arch.sm

@@ -1,8 +1,7 @@
 //! What a machine can do at most in matrix products, by the type of their factors.
 //!
 //! The figures follow from the machine's peak in f32, which has its clock and its multiprocessors in it, and from how many
-//! operations a multiprocessor does a clock. They are of dense products, and of the fastest cards of an architecture: of the
-//! cards with compute capability 8.6, 8.9 and 12.0, those for games add up in f32 at half this rate.
+//! operations a multiprocessor does a clock (`ir::TensorRates`).
 
 use ir::{Arch, DType};
 
@@ -22,48 +21,12 @@ impl MachineInfo {
             | DType::F8e5m2
             | DType::I8
             | DType::U8 => {
-                let sm = Arch::parse(&self.arch)?.sm;
-                let lanes = f64::from(2 * lanes_per_unit(sm));
-                Some(plain / lanes * f64::from(product_rate(sm, factors)?))
+                let caps = Arch::parse(&self.arch)?.known_caps()?;
+                let lanes = f64::from(2 * caps.f32_lanes);
+                Some(plain / lanes * f64::from(caps.tensor.of(factors)?))
             }
             DType::Bool | DType::I16 | DType::I32 | DType::I64 | DType::U16 | DType::U32 => None,
         }
-    }
-}
-
-/// The f32 lanes of a multiprocessor (CUDA C++ Programming Guide, throughput of arithmetic instructions).
-pub(super) fn lanes_per_unit(sm: u32) -> u32 {
-    match sm {
-        60 | 70..=80 => 64,
-        _ => 128,
-    }
-}
-
-/// The operations that the matrix units of a multiprocessor do a clock, an addition and a multiplication counted as two
-/// (NVIDIA's white papers on Turing, Ampere, Ada, Hopper and Blackwell).
-fn product_rate(sm: u32, factors: DType) -> Option<u32> {
-    // In products of f16; the other types follow.
-    let half = match sm {
-        75 | 86 | 89 | 120 | 121 => 1024,
-        80 | 87 => 2048,
-        90 => 4096,
-        100 | 103 => 8192,
-        _ => return None,
-    };
-    match factors {
-        DType::F16 => Some(half),
-        DType::Bf16 => (sm >= 80).then_some(half),
-        DType::Tf32 => (sm >= 80).then_some(half / 2),
-        DType::I8 | DType::U8 => Some(2 * half),
-        DType::F8e4m3 | DType::F8e5m2 => (sm >= 89).then_some(2 * half),
-        DType::Bool
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U16
-        | DType::U32
-        | DType::F32
-        | DType::F64 => None,
     }
 }
 
@@ -72,7 +35,7 @@ mod tests {
     use super::*;
 
     fn card(arch: &str, units: u32, mhz: f64) -> MachineInfo {
-        let lanes = Arch::parse(arch).map_or(1, |it| 2 * lanes_per_unit(it.sm));
+        let lanes = Arch::parse(arch).map_or(1, |it| 2 * it.caps().f32_lanes);
         MachineInfo {
             name: "card".to_owned(),
             arch: arch.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir::Arch;
+use ir::{Arch, Caps};
 use serde::{Deserialize, Serialize};
 
 /// What one kernel needs, as ptxas tells.
@@ -53,79 +53,58 @@ pub struct Occupancy {
     pub limited_by: Vec<Limit>,
 }
 
-/// The limits of one multiprocessor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Multiprocessor {
-    warps: u32,
-    blocks: u32,
-    barriers: u32,
-    shared_bytes: u32,
-    /// Shared memory that the system takes from each block.
-    reserved_bytes: u32,
-}
-
-const REGISTERS: u32 = 65_536;
-const REGISTERS_PER_THREAD: u32 = 255;
-const PARTITIONS: u32 = 4;
-const WARP: u32 = 32;
-
 /// How many blocks of `threads` threads a multiprocessor holds, each with `dynamic_shared` bytes on top of what the
 /// kernel declares. `None` for an architecture whose limits are not known here.
 ///
-/// The rules are those of NVIDIA's `cuda_occupancy.h`. Registers are given to warps in units of 256, out of four equal
-/// partitions; a launch is refused unless the block would fit with its warps rounded up to a multiple of four. Shared
-/// memory is given in units of 128 bytes, plus 1 KiB a block that the system keeps from compute capability 8.0 on.
-/// Hardware barriers count from 9.0 on.
+/// The rules are those of NVIDIA's `cuda_occupancy.h`. Registers are given to warps in units, out of equal partitions; a
+/// launch is refused unless the block would fit with its warps rounded up to a multiple of the partitions. Shared memory
+/// is given in units, too, and the system keeps some of it for each block.
 pub fn occupancy(it: &Resources, threads: u32, dynamic_shared: u32, arch: &Arch) -> Option<Occupancy> {
-    let sm = multiprocessor(arch)?;
-    let block_warps = threads.max(1).div_ceil(WARP);
-
-    let warp_registers = (it.registers.clamp(1, REGISTERS_PER_THREAD) * WARP).next_multiple_of(256);
-    let fits = warp_registers * block_warps.min(WARP).next_multiple_of(PARTITIONS) <= REGISTERS;
-    let by_registers = match it.registers {
-        0..=REGISTERS_PER_THREAD if fits => {
-            PARTITIONS * (REGISTERS / PARTITIONS / warp_registers) / block_warps
-        }
-        _ => 0,
+    let caps = arch.known_caps()?;
+    let block_warps = threads.max(1).div_ceil(Arch::WARP);
+    let by_barriers = match (caps.barriers_per_sm, it.barriers) {
+        (None, _) | (_, 0) => u32::MAX,
+        (Some(all), barriers) => all / barriers,
     };
-    let by_barriers = match (arch.sm, it.barriers) {
-        (..90, _) | (_, 0) => u32::MAX,
-        (_, barriers) => sm.barriers / barriers,
-    };
-    let wanted = i64::from(it.static_shared_bytes) + i64::from(dynamic_shared);
-    let taken = (wanted + i64::from(sm.reserved_bytes) + 127) / 128 * 128;
-    let by_shared = match taken {
-        _ if wanted > arch.max_shared_bytes() => 0,
-        0 => u32::MAX,
-        _ => u32::try_from(i64::from(sm.shared_bytes) / taken).expect("at most the shared bytes, a u32"),
-    };
-    let by_threads = if threads > 1024 { 0 } else { sm.warps / block_warps };
+    let by_threads = if threads > Arch::MAX_THREADS { 0 } else { caps.warps_per_sm / block_warps };
 
     let bounds = [
-        (Limit::Registers, by_registers),
-        (Limit::Shared, by_shared),
+        (Limit::Registers, by_registers(it.registers, block_warps, caps)),
+        (Limit::Shared, by_shared(i64::from(it.static_shared_bytes) + i64::from(dynamic_shared), caps)),
         (Limit::Threads, by_threads),
-        (Limit::Blocks, sm.blocks),
+        (Limit::Blocks, caps.blocks_per_sm),
         (Limit::Barriers, by_barriers),
     ];
     let blocks = bounds.iter().map(|it| it.1).min().expect("there are five");
     let limited_by = bounds.iter().filter(|it| it.1 == blocks).map(|it| it.0).collect();
-    Some(Occupancy { blocks, warps: blocks * block_warps, max_warps: sm.warps, limited_by })
+    Some(Occupancy { blocks, warps: blocks * block_warps, max_warps: caps.warps_per_sm, limited_by })
 }
 
-/// The limits of an architecture (CUDA C++ Programming Guide, technical specifications per compute capability).
-fn multiprocessor(arch: &Arch) -> Option<Multiprocessor> {
-    let (warps, blocks, barriers, shared_kib, reserved_bytes) = match arch.sm {
-        75 => (32, 16, 32, 64, 0),
-        80 => (64, 32, 64, 164, 1024),
-        86 => (48, 16, 16, 100, 1024),
-        87 => (48, 16, 16, 164, 1024),
-        89 | 120 | 121 => (48, 24, 24, 100, 1024),
-        90 | 100 | 103 => (64, 32, 64, 228, 1024),
-        110 => (48, 24, 24, 228, 1024),
-        _ => return None,
-    };
-    Some(Multiprocessor { warps, blocks, barriers, shared_bytes: shared_kib * 1024, reserved_bytes })
+/// How many blocks of so many warps the registers are enough for.
+fn by_registers(registers: u32, block_warps: u32, caps: &Caps) -> u32 {
+    if registers > caps.registers_per_thread {
+        return 0;
+    }
+    let of_warp = (registers.max(1) * Arch::WARP).next_multiple_of(caps.register_unit);
+    let most_warps = Arch::MAX_THREADS / Arch::WARP;
+    let assumed = block_warps.min(most_warps).next_multiple_of(caps.partitions);
+    if of_warp * assumed > caps.registers_per_block {
+        return 0;
+    }
+    caps.partitions * (caps.registers_per_sm / caps.partitions / of_warp) / block_warps
+}
+
+/// How many blocks with so many bytes of shared memory fit.
+fn by_shared(wanted: i64, caps: &Caps) -> u32 {
+    let unit = i64::from(caps.shared_unit);
+    match (wanted + i64::from(caps.reserved_shared) + unit - 1) / unit * unit {
+        _ if wanted > i64::from(caps.max_shared_per_block) => 0,
+        0 => u32::MAX,
+        taken => {
+            let blocks = i64::from(caps.shared_per_sm) / taken;
+            u32::try_from(blocks).expect("at most the shared bytes, a u32")
+        }
+    }
 }
 
 /// Reads what each kernel needs out of a log of `ptxas -v`. Lines it does not know are passed over; a number that is
@@ -285,6 +264,11 @@ ptxas info    : Function properties for helper
             Case(89, [16, 0, 0], [64, 0], 24, &[Threads, Blocks]),
             Case(120, [64, 0, 0], [256, 99 * 1024], 1, &[Shared]),
             Case(75, [32, 0, 0], [256, 16 * 1024], 4, &[Shared, Threads]),
+            // There are as many barriers as resident blocks, on sm_100 twice as many.
+            Case(100, [16, 0, 3], [32, 0], 21, &[Barriers]),
+            Case(103, [16, 0, 3], [32, 0], 10, &[Barriers]),
+            // Shared memory is given in units of 256 bytes before sm_80.
+            Case(75, [16, 0, 0], [32, 51 * 128], 9, &[Shared]),
             Case(90, [300, 0, 0], [32, 0], 0, &[Registers]),
             Case(90, [16, 0, 0], [1025, 0], 0, &[Threads]),
             Case(90, [u32::MAX, u32::MAX, u32::MAX], [u32::MAX, u32::MAX], 0, &[Registers, Shared, Threads, Barriers]),
@@ -297,6 +281,6 @@ ptxas info    : Function properties for helper
             assert_eq!((got.blocks, &*got.limited_by), (blocks, limits), "{case}");
             assert_eq!(got.warps, blocks * threads.div_ceil(32), "{case}");
         }
-        assert_eq!(occupancy(&Resources::default(), 128, 0, &arch(61)), None);
+        assert_eq!(occupancy(&Resources::default(), 128, 0, &arch(95)), None);
     }
 }

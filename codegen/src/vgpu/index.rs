@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use ir::{Index, IndexKind, Name};
+use ir::{Arch, Index, IndexKind, Name};
 
 /// How many threads run in lockstep.
-pub(crate) const WARP: usize = 32;
+pub(crate) const WARP: usize = Arch::WARP as usize;
 
 /// One number a lane.
 pub(crate) type LaneIndices = [i64; WARP];

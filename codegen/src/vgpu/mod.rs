@@ -45,7 +45,7 @@ mod value;
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use ir::{Arg, Index, Module, Name, Role, ThreadAxis};
+use ir::{Arch, Arg, Index, Module, Name, Role, ThreadAxis};
 
 pub use counters::{Counters, Direction, Traffic};
 pub use estimate::estimate;
@@ -133,7 +133,10 @@ pub enum VgpuError {
     TooLarge { buffer: Name, len: Index },
     #[error("kernel `{kernel}` would have {extent} on {}", axis.as_str())]
     Launch { kernel: Name, axis: ThreadAxis, extent: Index },
-    #[error("kernel `{kernel}` would have {threads} threads in a block, and 1024 are possible")]
+    #[error(
+        "kernel `{kernel}` would have {threads} threads in a block, and {} are possible",
+        Arch::MAX_THREADS
+    )]
     TooManyThreads { kernel: Name, threads: i64 },
     #[error("kernel `{kernel}` would have {blocks} blocks, which would take days")]
     TooManyBlocks { kernel: Name, blocks: i64 },

@@ -7,6 +7,7 @@
 //! Blocks that take turns are ordered by those: what one did before the end of its turn, a later one has [`Seen`] from
 //! the beginning of its own on. Atomic additions do not race with each other.
 
+use ir::Arch;
 use serde::Serialize;
 
 /// An access in the past: which statement, which thread, when.
@@ -69,7 +70,7 @@ pub enum RaceKind {
 
 impl Mark {
     /// How many threads a block may have.
-    pub(crate) const THREADS: u32 = 1024;
+    pub(crate) const THREADS: u32 = Arch::MAX_THREADS;
     /// How many statements a kernel may have.
     pub(crate) const SITES: u32 = u32::MAX / Mark::THREADS;
 

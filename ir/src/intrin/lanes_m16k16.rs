@@ -1,11 +1,12 @@
 //! the elements of a left factor of 2 bytes each.
 
+use crate::Feature;
 use super::{Instruction, Intrinsic, lane_map::A_16X16};
 
 pub(super) static INTRINSIC: Intrinsic = Intrinsic {
     name: "lanes_m16k16",
     about: "Runs any statement over the elements of a left factor of 2 bytes each, each in the lane that has it: for what no matrix load can fill.",
-    least_sm: 75,
+    needs: Feature::Ldmatrix,
     types: &[],
     description: "",
     instruction: Instruction::Lanes(&A_16X16),

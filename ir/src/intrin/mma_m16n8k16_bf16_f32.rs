@@ -1,5 +1,6 @@
 //! `mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32`.
 
+use crate::Feature;
 use super::{
     Instruction, Intrinsic,
     lane_map::{C_16X8, A_16X16, B_16X8},
@@ -8,7 +9,7 @@ use super::{
 pub(super) static INTRINSIC: Intrinsic = Intrinsic {
     name: "mma_m16n8k16_bf16_f32",
     about: "Multiplies 16x16 by 16x8 elements of bf16 and adds the products up in f32.",
-    least_sm: 80,
+    needs: Feature::MmaBf16,
     types: &[],
     description: "\
 func mma()

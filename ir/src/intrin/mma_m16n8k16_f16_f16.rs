@@ -1,5 +1,6 @@
 //! `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16`.
 
+use crate::Feature;
 use super::{
     Instruction, Intrinsic,
     lane_map::{C_16X8, A_16X16, B_16X8},
@@ -8,7 +9,7 @@ use super::{
 pub(super) static INTRINSIC: Intrinsic = Intrinsic {
     name: "mma_m16n8k16_f16_f16",
     about: "Multiplies 16x16 by 16x8 elements of f16 and adds the products up in f16: half the registers, and as exact as f16 is.",
-    least_sm: 80,
+    needs: Feature::MmaF16,
     types: &[],
     description: "\
 func mma()

@@ -1,5 +1,6 @@
 //! `mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32`.
 
+use crate::Feature;
 use super::{
     Instruction, Intrinsic,
     lane_map::{C_16X8, A_16X32, B_32X8},
@@ -8,7 +9,7 @@ use super::{
 pub(super) static INTRINSIC: Intrinsic = Intrinsic {
     name: "mma_m16n8k32_s8_s32",
     about: "Multiplies 16x32 by 32x8 elements of i8 and adds the products up in i32.",
-    least_sm: 80,
+    needs: Feature::MmaI8,
     types: &[],
     description: "\
 func mma()

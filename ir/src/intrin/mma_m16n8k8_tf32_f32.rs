@@ -1,5 +1,6 @@
 //! `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32`.
 
+use crate::Feature;
 use super::{
     Instruction, Intrinsic,
     lane_map::{C_16X8, A_16X8, B_8X8},
@@ -8,7 +9,7 @@ use super::{
 pub(super) static INTRINSIC: Intrinsic = Intrinsic {
     name: "mma_m16n8k8_tf32_f32",
     about: "Multiplies 16x8 by 8x8 elements of tf32 and adds the products up in f32.",
-    least_sm: 80,
+    needs: Feature::MmaTf32,
     types: &[],
     description: "\
 func mma()

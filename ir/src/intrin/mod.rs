@@ -19,13 +19,13 @@ pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matr
 pub use lane_map::LaneMap;
 pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 
-use crate::{Block, DType};
+use crate::{Arch, Block, DType, Feature};
 
 /// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
 pub const TENSORIZE: &str = "tensorize";
 
-/// The number of lanes of a warp.
-pub const WARP: i64 = 32;
+/// The number of lanes of a warp, as an extent: [`Arch::WARP`].
+pub const WARP: i64 = Arch::WARP as i64;
 
 /// An instruction of a warp, or a way to spread work over its lanes.
 #[derive(PartialEq, Eq, Debug)]
@@ -34,8 +34,8 @@ pub struct Intrinsic {
     pub name: &'static str,
     /// What it is good for, in a sentence or two.
     pub about: &'static str,
-    /// The least compute capability, times ten.
-    pub least_sm: u32,
+    /// What an architecture must have.
+    pub needs: Feature,
     /// The types that `T` of the description may stand for; none where it has no `T`.
     pub types: &'static [DType],
     /// What it computes: a function in the text form with a block that has no iterators. Its buffers are the

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use ir::{CrossBlock, Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
+use ir::{Arch, CrossBlock, Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -94,12 +94,8 @@ fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
 /// Refuses more threads than a GPU has, where the numbers are known.
 fn check_counts(it: &Loop, axis: ThreadAxis, others: &[&Loop]) -> Result<(), ScheduleError> {
     let Some(count) = it.extent.as_int() else { return Ok(()) };
-    let (what, limit) = match axis {
-        ThreadAxis::BlockX => ("blocks of threads on one axis", i64::from(i32::MAX)),
-        ThreadAxis::BlockY | ThreadAxis::BlockZ => ("blocks of threads on one axis", 65_535),
-        ThreadAxis::ThreadX | ThreadAxis::ThreadY => ("threads on one axis", Target::MAX_THREADS),
-        ThreadAxis::ThreadZ => ("threads on one axis", 64),
-    };
+    let what = if axis.is_thread() { "threads on one axis" } else { "blocks of threads on one axis" };
+    let limit = Arch::axis_limit(axis);
     if count > limit {
         return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
     }
@@ -112,7 +108,7 @@ fn check_counts(it: &Loop, axis: ThreadAxis, others: &[&Loop]) -> Result<(), Sch
         }
     }
     let threads = threads.iter().filter(|(axis, _)| axis.is_thread()).map(|(_, count)| *count);
-    let (count, limit) = (threads.fold(1, i64::saturating_mul), Target::MAX_THREADS);
+    let (count, limit) = (threads.fold(1, i64::saturating_mul), i64::from(Arch::MAX_THREADS));
     if axis.is_thread() && count > limit {
         let what = "threads with the axes around and inside it";
         return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The manual of an intrinsic.
 pub(super) fn manual(it: &Intrinsic) -> String {
-    let mut out = format!("{}\n\n{}\nNeeds sm_{} or later.", it.name, it.about, it.least_sm);
+    let mut out = format!("{}\n\n{}\nNeeds sm_{} or later.", it.name, it.about, it.needs.least_sm());
     if !it.types.is_empty() {
         let types: Vec<_> = it.types.iter().map(|it| it.as_str()).collect();
         let _ = write!(out, " T is {}.", types.join(", "));
@@ -69,7 +69,7 @@ pub(super) fn data(it: &Intrinsic) -> Value {
         "ok": true,
         "intrinsic": it.name,
         "about": it.about,
-        "least_sm": it.least_sm,
+        "least_sm": it.needs.least_sm(),
         "types": it.types.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
         "description": it.description,
         "maps": maps(it).into_iter().map(map).collect::<Vec<_>>(),

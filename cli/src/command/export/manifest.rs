@@ -1,7 +1,7 @@
 //! `kernel.json`: what a tool has to know to load and launch the kernels by itself.
 
 use codegen::device::Resources;
-use ir::{Index, Role, Target, cost};
+use ir::{Arch, Index, Role, Target, ThreadAxis, cost};
 use serde_json::{Map, Value, json};
 use tuner::{BlockError, build::target_word};
 
@@ -111,7 +111,8 @@ fn constraints(spec: &Spec<'_>) -> Vec<String> {
         Target::Cpu => None,
         Target::Cuda(arch) => Some(format!("the device runs code for {arch}")),
     };
-    let grids = spec.launches.iter().flat_map(|it| it.grid.iter().zip([i64::from(i32::MAX), 65_535, 65_535]));
+    let limits = [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(Arch::axis_limit);
+    let grids = spec.launches.iter().flat_map(|it| it.grid.iter().zip(limits));
     let grids = grids.filter(|it| it.0.as_int().is_none());
     let grids = grids.map(|(it, most)| format!("{} <= {most}", words(it)));
     dims.chain(lengths).chain(aligned).chain([apart]).chain(grids).chain(device).collect()

@@ -1,8 +1,8 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
+use ir::{Arch, Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
 
-use crate::launch::{axis_limit, shared_layout};
+use crate::launch::shared_layout;
 use crate::lower::{Context, LowerError};
 
 /// Checks threads in a block, constant extents of axes, and shared memory in a block against the target's limits.
@@ -18,21 +18,24 @@ pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Modu
                 threads = threads.saturating_mul(extent);
             }
         }
-        if threads > Target::MAX_THREADS {
-            let (kernel, limit) = (kernel.name.clone(), Target::MAX_THREADS);
+        let limit = i64::from(Arch::MAX_THREADS);
+        if threads > limit {
+            let kernel = kernel.name.clone();
             return Err(LowerError::TooManyThreads { kernel, threads, limit });
         }
         let long = kernel.launch.iter().filter_map(|(&axis, extent)| Some((axis, extent.as_int()?)));
-        if let Some((axis, extent)) = long.into_iter().find(|(axis, extent)| *extent > axis_limit(*axis)) {
+        if let Some((axis, extent)) =
+            long.into_iter().find(|(axis, extent)| *extent > Arch::axis_limit(*axis))
+        {
             return Err(LowerError::AxisTooLong {
                 kernel: kernel.name.clone(),
                 axis,
                 extent,
-                limit: axis_limit(axis),
+                limit: Arch::axis_limit(axis),
             });
         }
         check_lanes(kernel)?;
-        let (bytes, limit) = (shared_layout(kernel).1, arch.max_shared_bytes());
+        let (bytes, limit) = (shared_layout(kernel).1, i64::from(arch.caps().max_shared_per_block));
         if bytes > limit {
             let kernel_name = kernel.name.clone();
             return Err(LowerError::SharedTooLarge {

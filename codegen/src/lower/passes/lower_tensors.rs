@@ -121,9 +121,9 @@ impl Tensors<'_> {
             return Err(LowerError::LaneLoop { block: block.name.clone(), var: target.clone() });
         }
         if let Target::Cuda(arch) = &self.context.target
-            && arch.sm < intrinsic.least_sm
+            && !arch.has(intrinsic.needs)
         {
-            let (block, intrinsic, least) = (block.name.clone(), intrinsic.name, intrinsic.least_sm);
+            let (block, intrinsic, least) = (block.name.clone(), intrinsic.name, intrinsic.needs.least_sm());
             return Err(LowerError::IntrinsicArch { block, intrinsic, least, arch: arch.clone() });
         }
         let found = intrin::matched(intrinsic, self.func, block).map_err(|mismatch| {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, DType, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value, Wait,
-    arith::Bounds, pipeline::PipelineError,
+    Access, DType, Feature, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value,
+    Wait, arith::Bounds, pipeline::PipelineError,
 };
 
 use crate::lower::{
     Context, LowerError,
     analysis::bounds::kernel_bounds,
-    passes::choose_mechanisms::cp_async::{LEAST_SM, WIDER, cp_async},
+    passes::choose_mechanisms::cp_async::{WIDER, cp_async},
 };
 
 /// ```text
@@ -149,7 +149,9 @@ impl Settler<'_> {
     fn judge(&self, place: &Access, value: &Value) -> Result<(), String> {
         match self.target {
             Target::Cpu => return Err("a CPU has no asynchronous copies".to_owned()),
-            Target::Cuda(arch) if arch.sm < LEAST_SM => return Err(format!("{arch} has no cp.async")),
+            Target::Cuda(arch) if !arch.has(Feature::CpAsync) => {
+                return Err(format!("{arch} has no cp.async"));
+            }
             Target::Cuda(_) => {}
         }
         if !self.waited.contains(&place.buffer) {

@@ -19,7 +19,7 @@ use codegen::{
     shared_layout,
 };
 use indexmap::IndexMap;
-use ir::{Arch, Kernel, Module, Name, Role};
+use ir::{Arch, Caps, Kernel, Module, Name, Role};
 
 /// What the rule needs to know of a GPU.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,7 +75,7 @@ impl Gpu {
         let arch = Arch::parse(&info.arch)?;
         let units = f64::from(info.units.max(1));
         // A fused multiply-add counts two.
-        let lanes = if arch.sm <= 80 { 64.0 } else { 128.0 };
+        let lanes = f64::from(arch.caps().f32_lanes);
         let clock = info.peak_f32_gflops.map_or(1.5e9, |it| it * 1e9 / (2.0 * lanes * units));
         let memory = info.peak_gb_per_s.map_or(1e12, |it| it * 1e9);
         Some(Gpu { arch, units, clock, memory, cache: info.cache_bytes as f64 })
@@ -96,11 +96,11 @@ fn kernel(module: &Module, kernel: &Kernel, dims: &IndexMap<Name, i64>, gpu: &Gp
         let count = if axis.is_thread() { &mut threads } else { &mut blocks };
         *count = count.checked_mul(size(extent)?)?;
     }
-    let threads = u32::try_from(threads).ok().filter(|it| *it <= 1024)?;
+    let threads = u32::try_from(threads).ok().filter(|it| *it <= Arch::MAX_THREADS)?;
     let tree = tree::Tree::of(module, kernel, dims)?;
-    let warps = f64::from(threads.div_ceil(32));
+    let warps = f64::from(threads.div_ceil(Arch::WARP));
 
-    let (registers, spills) = registers(tree.registers, threads, kernel);
+    let (registers, spills) = registers(tree.registers, threads, kernel, gpu.arch.caps());
     let needs = Resources { registers, ..Resources::default() };
     let shared = u32::try_from(shared_layout(kernel).1).ok()?;
     let resident = occupancy(&needs, threads, shared, &gpu.arch).map_or(1, |it| it.blocks);
@@ -133,9 +133,11 @@ fn kernel(module: &Module, kernel: &Kernel, dims: &IndexMap<Name, i64>, gpu: &Gp
 }
 
 /// The registers of a thread whose arrays take so many, and the share of its time that spills cost.
-fn registers(arrays: f64, threads: u32, kernel: &Kernel) -> (u32, f64) {
-    let resident = i64::from(threads.next_multiple_of(32)) * kernel.blocks_per_sm.unwrap_or(1).max(1);
-    let limit = (65_536 / resident.max(1) / 8 * 8).clamp(16, 255) as f64;
+fn registers(arrays: f64, threads: u32, kernel: &Kernel, caps: &Caps) -> (u32, f64) {
+    let resident = i64::from(threads.next_multiple_of(Arch::WARP)) * kernel.blocks_per_sm.unwrap_or(1).max(1);
+    let unit = i64::from(caps.register_unit / Arch::WARP);
+    let limit = i64::from(caps.registers_per_sm) / resident.max(1) / unit * unit;
+    let limit = limit.clamp(16, caps.registers_per_thread.into()) as f64;
     let wanted = arrays + BASE_REGISTERS;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 255")]
     let given = wanted.min(limit).ceil() as u32;

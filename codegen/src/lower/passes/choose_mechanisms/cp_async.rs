@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, Annotation, Block, DType, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt, Storage,
-    Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
+    Access, Annotation, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Number, Scope,
+    Stmt, Storage, Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
 };
 
 use crate::lower::{
@@ -15,9 +15,6 @@ use crate::lower::{
         choose_mechanisms::{Obstacle, Question, replace_component},
     },
 };
-
-/// The least compute capability (times ten) that has the instruction.
-pub(crate) const LEAST_SM: u32 = 80;
 
 /// A copy that is one instruction.
 pub(crate) struct CpAsync<'a> {
@@ -51,8 +48,8 @@ pub(crate) fn cp_async<'a>(
 }
 
 /// Whether the instruction copies that many bytes.
-pub(crate) const fn is_width(bytes: usize) -> bool {
-    matches!(bytes, 4 | 8 | 16)
+fn is_width(bytes: usize) -> bool {
+    Arch::CP_ASYNC_BYTES.contains(&bytes)
 }
 
 /// What an assignment copies from global to shared memory unchanged, and under which conditions it is not zero.
@@ -98,9 +95,9 @@ const fn is_zero(number: Number) -> bool {
 /// to shared memory, 4, 8 or 16 adjacent bytes a thread at a time.
 pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
     if let Target::Cuda(arch) = question.target
-        && arch.sm < LEAST_SM
+        && !arch.has(Feature::CpAsync)
     {
-        let reason = format!("{arch} has no cp.async, which came with sm_{LEAST_SM}");
+        let reason = format!("{arch} has no cp.async, which came with sm_{}", Feature::CpAsync.least_sm());
         return Err(Obstacle::new(reason, "lower for sm_80 or later, or use `register_staged`"));
     }
     let func = question.func;
