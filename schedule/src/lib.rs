@@ -20,7 +20,7 @@
 //! 6. Add refusals as variants of an error enum, with the names they are about and one line of help.
 //! 7. Add the file to `primitive/mod.rs`: `mod`, `pub use`, a variant of [`Step`], its arms, its source.
 //! 8. Add scripts to `tests/scripts`, at least one accepted and one refused (`INSTA_UPDATE=always cargo test` writes
-//!    what they print), and a proposal to `tests/random.rs`, which then looks for a schedule that the primitive breaks.
+//!    what they print), and a proposal to `tests/it/propose.rs`, which then looks for a schedule that the primitive breaks.
 
 mod block_error;
 mod check;

@@ -23,7 +23,7 @@ use crate::{
     log::Origin,
 };
 
-/// The numbers of an evolution. The defaults were found on tables of different shapes; see `tests/search`.
+/// The numbers of an evolution. The defaults were found on tables of different shapes; see `tests/it/search`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Breeding {
     /// How many points are drawn at random first, adopted ones included.

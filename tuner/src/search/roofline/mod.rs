@@ -7,7 +7,7 @@
 //! not change leave it. A kernel takes as long as the most loaded multiprocessor, the clock of its blocks one after the
 //! other, and memory take together.
 //!
-//! The numbers are good for an order of candidates and not for more; `tests/search/roofline.rs` says how good.
+//! The numbers are good for an order of candidates and not for more; `tests/it/search/roofline.rs` says how good.
 
 mod access;
 mod build;

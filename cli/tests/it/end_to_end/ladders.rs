@@ -1,0 +1,154 @@
+//! Every rung of every ladder that ships.
+
+use indexmap::IndexMap;
+use ir::{Name, Target, ThreadAxis};
+use schedule::{Script, Step, primitive::Padding, workload::Param};
+use workloads::{Ladder, Shipped};
+
+use super::{
+    check::{Case, Scheduled, size},
+    gpu,
+};
+
+/// Rows, columns and depth: smaller than one tile, a whole number of some tiles, and one past them.
+const SIZES: [(i64, i64, i64); 4] = [(33, 50, 20), (64, 64, 64), (1, 1, 1), (48, 80, 40)];
+
+/// The rung from which a kernel holds its tile in registers and so must not spill.
+const IN_REGISTERS: usize = 3;
+
+fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
+    let what = format!("{} {} {params:?}", ladder.name, rung.name);
+    // What follows a product is no whole number, and what f16 makes of it depends on the last bit.
+    let tolerance = if ladder.workload == "matmul" { 0.0 } else { 2e-3 };
+    Case { what, text: rung.text.to_owned(), params, dims: IndexMap::new(), tolerance }
+}
+
+fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
+    let mut count = 0;
+    for ladder in workloads::ladders() {
+        for (at, rung) in ladder.rungs.iter().enumerate() {
+            visit(ladder, at, rung);
+            count += 1;
+        }
+    }
+    assert!(count >= 15);
+}
+
+fn sizes((m, n, k): (i64, i64, i64)) -> Vec<(String, Param)> {
+    [("m", m), ("n", n), ("k", k)].map(|(name, it)| (name.to_owned(), Param::Int(it))).to_vec()
+}
+
+fn at_size(at: usize) {
+    every_rung(|ladder, number, rung| {
+        let case = case(ladder, rung, sizes(SIZES[at]));
+        // The compiler sees each rung at one of these sizes; at its own size it sees all.
+        if number % SIZES.len() == at {
+            case.check();
+        } else {
+            case.check_values();
+        }
+    });
+}
+
+/// Rows and columns of a block, and how deep it goes at a time. `None` for a CPU.
+fn tile(case: &Case) -> Option<(i64, i64, i64)> {
+    let Scheduled { before, after, target } = case.schedule();
+    if target == Target::Cpu {
+        return None;
+    }
+    if let Some(padded) = padded(case) {
+        return Some(padded);
+    }
+    let module = case.lower(&after, &target);
+    let extents = before.loops().into_iter().map(|it| it.extent.as_int().unwrap()).collect::<Vec<_>>();
+    let [m, n, k] = extents[..] else { panic!("{}: a product has three loops", case.what) };
+    let blocks = |axis| i64::try_from(size(&module.kernels[0].launch[&axis], &case.dims)).unwrap();
+    let steps = after.find_loop(&Name::new("ko")).map_or(k, |it| it.extent.as_int().unwrap());
+    Some((m / blocks(ThreadAxis::BlockY), n / blocks(ThreadAxis::BlockX), k / steps))
+}
+
+/// What a script pads rows, columns and depth to multiples of: its tile.
+fn padded(case: &Case) -> Option<(i64, i64, i64)> {
+    let script = Script::parse(&case.text).unwrap();
+    let padding = script.steps().into_iter().find_map(|it| match &it.value {
+        Step::PadEinsum(it) => Some(it.padding.clone()),
+        _ => None,
+    })?;
+    let Padding::Map(map) = padding else { panic!("{}: paddings go by name here", case.what) };
+    let of = |name: &str| map[&Name::new(name)].get().unwrap();
+    Some((of("i"), of("j"), of("k")))
+}
+
+fn on_tiles(half: usize, sizes_of: impl Fn((i64, i64, i64)) -> (i64, i64, i64)) {
+    every_rung(|ladder, at, rung| {
+        if let Some(tile) = tile(&case(ladder, rung, vec![])).filter(|_| at % 2 == half) {
+            case(ladder, rung, sizes(sizes_of(tile))).check_values();
+        }
+    });
+}
+
+/// Full tiles, and enough of them for the steady loop of the deepest pipeline.
+fn whole((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
+    (m, n, 5 * k)
+}
+
+/// A block of full rows, one with a single row, columns that are missing, and a last step that is cut short.
+fn past((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
+    (m + 1, n - 3, 3 * k + 5)
+}
+
+#[test]
+fn even_rungs_on_whole_tiles() {
+    on_tiles(0, whole);
+}
+
+#[test]
+fn odd_rungs_on_whole_tiles() {
+    on_tiles(1, whole);
+}
+
+#[test]
+fn even_rungs_past_their_tiles() {
+    on_tiles(0, past);
+}
+
+#[test]
+fn odd_rungs_past_their_tiles() {
+    on_tiles(1, past);
+}
+
+// One test a size, for the sizes run beside each other.
+
+#[test]
+fn rungs_at_size_0() {
+    at_size(0);
+}
+
+#[test]
+fn rungs_at_size_1() {
+    at_size(1);
+}
+
+#[test]
+fn rungs_at_size_2() {
+    at_size(2);
+}
+
+#[test]
+fn rungs_at_size_3() {
+    at_size(3);
+}
+
+#[test]
+fn register_tiles_do_not_spill() {
+    every_rung(|ladder, at, rung| {
+        let scheduled = case(ladder, rung, vec![]).schedule();
+        if scheduled.target == Target::Cpu {
+            return;
+        }
+        for it in gpu::compile(rung.name, &scheduled.after) {
+            let memory = (it.stack_bytes, it.spill_store_bytes, it.spill_load_bytes);
+            assert!(at < IN_REGISTERS || memory == (0, 0, 0), "{}: {it:?}", rung.name);
+        }
+    });
+}

@@ -1,0 +1,14 @@
+//! Scripts all the way to numbers: scheduled, interpreted, lowered, compiled, run, and compared with what the
+//! unscheduled program computes.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod check;
+mod cpu;
+mod gpu;
+mod ladders;
+mod orders;
+#[path = "../../../../schedule/tests/it/propose.rs"]
+mod propose;
+mod random;
+mod scripts;

@@ -1,0 +1,30 @@
+//! The tool as its users run it, its library, its book, and the rules of this repository.
+
+extern crate schedule as tilewright_schedule; // as `propose` calls it, a file of that crate's tests
+
+mod book;
+mod cli;
+mod common;
+mod compare;
+mod contract;
+mod cuda;
+mod end_to_end;
+mod export;
+mod guard;
+mod hostile;
+mod learn;
+mod log;
+mod mutation;
+mod pipeline;
+mod refusals;
+mod report;
+mod show;
+mod sources;
+mod spaces;
+mod sweep;
+mod tidy;
+mod timeline;
+mod tune;
+mod tutorial;
+mod watch;
+mod worker;

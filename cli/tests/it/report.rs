@@ -1,0 +1,107 @@
+//! `tilewright report` on logs as files.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop")]
+
+#[path = "../../src/command/report/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::common::tilewright;
+use fixture::Fixture;
+use tuner::log::Writer;
+
+fn write(folder: &Path, runs: &[Fixture]) {
+    for it in runs {
+        let mut writer = Writer::create(folder, &it.head).unwrap();
+        for entry in it.entries().iter().skip(1) {
+            writer.append(entry).unwrap();
+        }
+    }
+}
+
+fn log() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("log"), &[fixture::gpu(20), fixture::cpu()]);
+    folder
+}
+
+/// The pages stay in the target folder after the tests, to be looked at.
+#[test]
+fn a_log_becomes_a_page() {
+    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report");
+    let _ = fs::remove_dir_all(&kept);
+    write(&kept.join("both"), &[fixture::gpu(400), fixture::cpu()]);
+    write(&kept.join("one"), &[fixture::gpu(400)]);
+    assert_eq!(
+        tilewright(&kept, &["report", "both"]),
+        "--- stdout\nwrote both/report.html: 2 runs, 460 trials\n--- exit code 0"
+    );
+    tilewright(&kept, &["report", "one"]);
+    let both = fs::read_to_string(kept.join("both/report.html")).unwrap();
+    assert!(both.starts_with("<!DOCTYPE html>") && both.ends_with("</html>\n"));
+    // A report in the folder is no part of the log, and the same log gives the same bytes.
+    tilewright(&kept, &["report", "both"]);
+    assert_eq!(fs::read_to_string(kept.join("both/report.html")).unwrap(), both);
+    assert!(fs::read_dir(kept.join("both")).unwrap().all(|it| !it.unwrap().path().ends_with(".part")));
+}
+
+#[test]
+fn one_run_of_a_log_and_one_segment() {
+    let folder = log();
+    let name = fixture::cpu().head.run;
+    let told = tilewright(folder.path(), &["report", "log", "--run", &name, "--out", "cpu.html", "--json"]);
+    assert!(
+        told.contains(
+            "{\"ok\":true,\"out\":\"cpu.html\",\"runs\":[\"20261121T200000Z-00c0ffee\"],\"trials\":60}"
+        ),
+        "{told}"
+    );
+    let told = tilewright(folder.path(), &["report", "log", "--run", "other\u{1b}[2J"]);
+    insta::assert_snapshot!(told);
+    let segment = format!("log/run-{name}.jsonl");
+    let told = tilewright(folder.path(), &["report", &segment]);
+    assert!(told.contains("wrote log/report.html: 1 run, 60 trials"), "{told}");
+    assert_eq!(
+        fs::read(folder.path().join("log/report.html")).unwrap(),
+        fs::read(folder.path().join("cpu.html")).unwrap()
+    );
+}
+
+#[test]
+fn other_files_are_not_overwritten() {
+    let folder = log();
+    let mine = folder.path().join("mine.html");
+    fs::write(&mine, "<!DOCTYPE html>\nmine").unwrap();
+    let arguments = ["report", "log", "--out", "mine.html"];
+    insta::assert_snapshot!(tilewright(folder.path(), &arguments));
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "<!DOCTYPE html>\nmine");
+    assert!(tilewright(folder.path(), &[&arguments[..], &["--force"]].concat()).contains("exit code 0"));
+    // Now it is ours.
+    assert!(tilewright(folder.path(), &arguments).contains("exit code 0"));
+    let told = tilewright(folder.path(), &["report", "log", "--out", "log", "--force"]);
+    assert!(told.contains("it is a folder") && told.contains("exit code 2"), "{told}");
+    let told = tilewright(folder.path(), &["report", "log", "--out", "none/x.html"]);
+    assert!(told.contains("there is no such file") && told.contains("exit code 2"), "{told}");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn logs_that_are_damaged_or_none() {
+    let folder = log();
+    let told = tilewright(folder.path(), &["report", "nowhere"]);
+    assert!(told.contains("exit code 2"), "{told}");
+    let segment = folder.path().join("log").join(format!("run-{}.jsonl", fixture::cpu().head.run));
+    let text = fs::read_to_string(&segment).unwrap();
+    let broken = text.replacen("\"worker\":\"measure-0\"", "\"worker\":\"measure-1\"", 1);
+    fs::write(&segment, broken).unwrap();
+    let told = tilewright(folder.path(), &["report", "log"]);
+    assert!(told.contains("2 runs, 79 trials"), "{told}");
+    let page = fs::read_to_string(folder.path().join("log/report.html")).unwrap();
+    assert!(page.contains("run-20261121T200000Z-00c0ffee.jsonl, line 2: the checksum"));
+    assert!(!page.contains(&*folder.path().to_string_lossy()));
+}

@@ -1,0 +1,12 @@
+//! Kernels through their public items: lowered, printed, compiled, and run.
+
+mod bindings;
+mod cpu_device;
+mod emit;
+mod execute;
+mod lower;
+mod nvrtc;
+mod swizzle;
+mod timeline;
+mod vectors;
+mod vgpu;

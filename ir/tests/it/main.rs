@@ -1,0 +1,7 @@
+//! The language through its public items: texts, refusals, meaning.
+
+mod common;
+mod interp;
+mod refused;
+mod round_trip;
+mod text;

@@ -1,0 +1,59 @@
+//! What the tests of schedules share: programs, inputs, and the comparison of two programs by what they compute.
+
+#![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
+
+use std::{fs, path::Path};
+
+use indexmap::IndexMap;
+use ir::{Func, Name, Role, Tensor};
+
+/// The program of a name in `tests/funcs`.
+pub(crate) fn program(name: &str) -> Func {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/funcs").join(format!("{name}.txt"));
+    let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+    ir::text::parse(&text).unwrap_or_else(|err| panic!("{name}: {err:?}"))
+}
+
+/// Sizes for the symbolic dimensions, different from each other and not round.
+pub(crate) fn sizes(func: &Func, round: usize) -> IndexMap<Name, i64> {
+    let choices = [[5, 7, 3], [1, 2, 1], [9, 1, 4]];
+    func.dims.iter().cloned().zip(choices[round % choices.len()]).collect()
+}
+
+/// Small whole numbers, of which float sums are exact in every order.
+pub(crate) fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
+    let inputs = func.buffers.values().filter(|it| it.role == Role::Input);
+    let mut seed = 7u64;
+    inputs
+        .map(|buffer| {
+            let shape: Vec<usize> = buffer
+                .shape
+                .iter()
+                .map(|it| usize::try_from(it.eval(&|name| dims.get(name).copied()).unwrap()).unwrap())
+                .collect();
+            let data: Vec<f64> = (0..shape.iter().product())
+                .map(|_| {
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    f64::from(u32::try_from(seed >> 33).unwrap() % 7) - 3.0
+                })
+                .collect();
+            Tensor::new(buffer.dtype, &shape, data)
+        })
+        .collect()
+}
+
+/// What differs between the outputs of two programs with the same inputs, for some sizes.
+pub(crate) fn difference(before: &Func, after: &Func) -> Option<String> {
+    let rounds = if before.dims.is_empty() { 1 } else { 3 };
+    (0..rounds).find_map(|round| {
+        let dims = sizes(before, round);
+        let inputs = inputs(before, &dims);
+        let want = ir::interp::run(before, &dims, &inputs).unwrap();
+        match ir::interp::run(after, &dims, &inputs) {
+            Ok(got) if got == want => None,
+            Ok(_) => Some(format!("other values at {dims:?}")),
+            Err(err) => Some(format!("at {dims:?}: {err}")),
+        }
+    })
+}

@@ -1,0 +1,11 @@
+//! Schedules through their public items: scripts, workloads, random steps.
+
+mod bindings;
+mod common;
+mod expressions;
+mod hostile;
+mod manual;
+mod propose;
+mod random;
+mod scripts;
+mod workload;
