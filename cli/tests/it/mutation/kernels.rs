@@ -128,7 +128,8 @@ pub(crate) fn lowered(path: &Path, sizes: &[(&str, i64)]) -> (Func, Module) {
     let func = workload.instantiate(&params).unwrap();
     let steps = script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap();
     let after = apply(&stem(path), &func, steps.into_iter().map(|it| it.value));
-    let module = codegen::compile_module(&after, &target()).unwrap_or_else(|err| panic!("{path:?}: {err}"));
+    let module =
+        codegen::compile_module(&after, &target()).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
     (func, module)
 }
 

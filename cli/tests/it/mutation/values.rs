@@ -65,8 +65,7 @@ fn instead_of(token: &str, vars: &[String]) -> Vec<String> {
     }
     let one: &[&str] = match token {
         "+" => &["-", "*"],
-        "-" => &["+"],
-        "*" => &["+"],
+        "-" | "*" => &["+"],
         "floordiv" => &["mod"],
         "mod" => &["floordiv"],
         "max" => &["min"],
@@ -131,6 +130,21 @@ enum Verdict {
     Right,
 }
 
+/// What the reference says, and what is seen without it.
+fn judge(module: &Module, inputs: &Inputs, expected: &[Expected], oracle: &mut dyn Oracle) -> Verdict {
+    let mut right = true;
+    for settings in Settings::hostile(1) {
+        let mut memory = inputs.clone();
+        let report = vgpu::run(module, &IndexMap::new(), &mut memory, &settings);
+        if report.is_err() || report.is_ok_and(|it| !it.findings.is_empty()) {
+            return Verdict::Finding;
+        }
+        let checks = expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], oracle));
+        right &= checks.into_iter().all(|it| it.wrong == 0);
+    }
+    if right { Verdict::Right } else { Verdict::Wrong }
+}
+
 impl Subject {
     fn load(name: &str, sizes: &[(&str, i64)]) -> Subject {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(format!("{name}.ron"));
@@ -141,27 +155,6 @@ impl Subject {
 
     fn case(&self, seed: u64) -> Case {
         Case::new(self.func.clone(), IndexMap::new(), seed).unwrap()
-    }
-
-    /// What the reference says, and what is seen without it.
-    fn judge(
-        &self,
-        module: &Module,
-        inputs: &Inputs,
-        expected: &[Expected],
-        oracle: &mut dyn Oracle,
-    ) -> Verdict {
-        let mut right = true;
-        for settings in Settings::hostile(1) {
-            let mut memory = inputs.clone();
-            let report = vgpu::run(module, &IndexMap::new(), &mut memory, &settings);
-            if report.is_err() || report.is_ok_and(|it| !it.findings.is_empty()) {
-                return Verdict::Finding;
-            }
-            let checks = expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], oracle));
-            right &= checks.into_iter().all(|it| it.wrong == 0);
-        }
-        if right { Verdict::Right } else { Verdict::Wrong }
     }
 
     /// Whether a mutant has the numbers of the kernel, on other inputs than it was judged on.
@@ -196,10 +189,10 @@ fn a_reference_tells_every_other_value() {
         let inputs = numbers(&tensors);
         let mut oracle = case.reference(&tensors).unwrap();
         let expected = Expected::of(&case, &mut oracle).unwrap();
-        assert_eq!(subject.judge(&subject.module, &inputs, &expected, &mut oracle), Verdict::Right, "{name}");
+        assert_eq!(judge(&subject.module, &inputs, &expected, &mut oracle), Verdict::Right, "{name}");
         let mut counts = [0; 4];
         for (mutant, module) in &mutants(&subject.module) {
-            let at = match subject.judge(module, &inputs, &expected, &mut oracle) {
+            let at = match judge(module, &inputs, &expected, &mut oracle) {
                 Verdict::Finding => 0,
                 Verdict::Wrong => 1,
                 Verdict::Right if subject.is_same(module) => {
