@@ -43,6 +43,22 @@ fn barriers_are_enough_and_needed() {
     assert!(tally.needed * 100 >= tally.barriers * 98, "{tally:?}");
 }
 
+#[test]
+fn kernels_are_read_back_as_they_were_printed() {
+    let mut random = Random(5);
+    for _ in 0..KERNELS {
+        let made = generate::kernel(&mut random);
+        let target = Target::Cuda(Arch { sm: 80, suffix: None });
+        let mut context = Context { buffers: made.buffers, ..Context::new(&target) };
+        let Ok(module) = insert_barriers(made.module, &mut context) else { continue };
+        let flat = flatten::flatten(module.clone(), &context).expect("nothing here is swizzled");
+        for module in [module, flat] {
+            let text = module.to_string();
+            assert_eq!(ir::text::parse_module(&text).as_ref(), Ok(&module), "{text}");
+        }
+    }
+}
+
 fn judge(made: Made, tally: &mut Tally) {
     let target = Target::Cuda(Arch { sm: 80, suffix: None });
     let mut context = Context { buffers: made.buffers, ..Context::new(&target) };
