@@ -153,7 +153,7 @@ const LIBRARY: &str = "abs acos acosh asin asinh atan atan2 atanh cbrt ceil cloc
     norm norm3d norm4d pow printf puts remainder rint round scalbn sin sincos sinh sinpi tan tgamma time trunc y0 \
     y1 yn";
 
-/// The symbol of a kernel of a name: an [`identifier`] that no function of the library has either.
+/// The symbol of a kernel of a name: an `identifier` that no function of the library has either.
 pub fn symbol(name: &Name) -> Cow<'_, str> {
     let stem = name.as_str().trim_end_matches('_');
     if LIBRARY.split_whitespace().any(|it| it == stem) {

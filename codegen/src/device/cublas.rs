@@ -1,4 +1,4 @@
-//! The GPU's baseline: `cublasGemmStridedBatchedEx`, for the products of [`cublas_product`](super::cublas_product).
+//! The GPU's baseline: `cublasGemmStridedBatchedEx`, for the products of `cublas_product.rs`.
 //!
 //! cuBLAS is found like NVRTC (see [`nvrtc`](super::nvrtc)): `TILEWRIGHT_CUBLAS_DIR`, the usual folders, the wheel
 //! `nvidia-cublas` or the one that PyTorch brings. The types are `cudarc`'s; the functions are looked up here, for it

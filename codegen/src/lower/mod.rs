@@ -5,7 +5,7 @@
 //! by value, and may refuse with a [`LowerError`].
 //!
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
-//! which element are much easier there; the shapes travel in the [`Context`].
+//! which element are much easier there; the shapes travel in the `Context`.
 
 pub(crate) mod analysis;
 mod error;

@@ -17,7 +17,7 @@ use crate::{
 ///
 /// Each read has to follow a write in the same iteration: by a block whose box covers what is read, or, where boxes
 /// do not tell, by a store that can be solved for, or, where the loop is small, in fact. What the rest of the program
-/// does with the buffer has to have nothing to do with the loop ([`seen_by()`]).
+/// does with the buffer has to have nothing to do with the loop.
 pub fn private(func: &Func, it: &Loop) -> BTreeSet<Name> {
     let nests = Nest::all(func);
     temporaries(func).filter(|name| is_private(func, &nests, it, name)).cloned().collect()

@@ -75,7 +75,7 @@ pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
 }
 
 /// Checks all invariants of a function that was made from a verified one by a rewrite: as [`verify`], but for what
-/// is inside those blocks that were `kept` ([`kept`](crate::kept())).
+/// is inside those blocks that were `kept` (see [`unchanged_blocks`](crate::unchanged_blocks)).
 pub fn verify_step(func: &Func, kept: &[bool]) -> Result<(), Vec<VerifyError>> {
     let kept = Kept { blocks: kept, at: 0 };
     let mut it = Verifier { func, errors: names::check(func), around: Vec::new(), kept: kept.clone() };
