@@ -185,24 +185,33 @@ impl Instr {
     pub fn effects(&self) -> Effects<'_> {
         let mut accesses = Vec::new();
         self.each_access(&mut |access, mode| accesses.push(Effect { access, mode, proxy: Proxy::Generic }));
-        let (completion, sync, participants) = match self {
-            Instr::Store(..) | Instr::AtomicAdd(..) | Instr::Mark(_) | Instr::Comment(_) => {
-                (Completion::AtOnce, None, Participants::Thread)
-            }
-            Instr::AsyncCopy(..) => (Completion::WithGroup, None, Participants::Thread),
-            Instr::Tensor(_) => (Completion::AtOnce, None, Participants::Warp),
-            Instr::Commit => (Completion::AtOnce, Some(SyncKind::Commit), Participants::Thread),
-            Instr::Wait(it) => (Completion::AtOnce, Some(SyncKind::Wait(it)), Participants::Thread),
-            Instr::Barrier | Instr::Turn(_) => {
-                (Completion::AtOnce, Some(SyncKind::Barrier), Participants::Block)
-            }
+        let (completion, participants) = match self {
+            Instr::Store(..)
+            | Instr::AtomicAdd(..)
+            | Instr::Commit
+            | Instr::Wait(_)
+            | Instr::Mark(_)
+            | Instr::Comment(_) => (Completion::AtOnce, Participants::Thread),
+            Instr::AsyncCopy(..) => (Completion::WithGroup, Participants::Thread),
+            Instr::Tensor(_) => (Completion::AtOnce, Participants::Warp),
+            Instr::Barrier | Instr::Turn(_) => (Completion::AtOnce, Participants::Block),
         };
-        Effects { accesses, completion, sync, participants }
+        Effects { accesses, completion, sync: self.sync(), participants }
     }
 
-    /// What it orders.
-    pub fn sync(&self) -> Option<SyncKind<'_>> {
-        self.effects().sync
+    /// What it orders, for those who ask for nothing else of its effects.
+    pub const fn sync(&self) -> Option<SyncKind<'_>> {
+        match self {
+            Instr::Commit => Some(SyncKind::Commit),
+            Instr::Wait(it) => Some(SyncKind::Wait(it)),
+            Instr::Barrier | Instr::Turn(_) => Some(SyncKind::Barrier),
+            Instr::Store(..)
+            | Instr::AsyncCopy(..)
+            | Instr::AtomicAdd(..)
+            | Instr::Tensor(_)
+            | Instr::Mark(_)
+            | Instr::Comment(_) => None,
+        }
     }
 
     /// Whether it does nothing, and is there for readers only.

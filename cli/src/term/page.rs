@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
 use super::markup::escaped;
 use crate::{
     diagnostic::Diagnostic,
@@ -30,20 +32,11 @@ pub(crate) struct Sort {
     pub(crate) script: &'static str,
 }
 
-/// Hexadecimal digits in base 64: three of them are two digits of it.
+/// Hexadecimal digits in base 64, as content policies spell hashes.
 fn base64(hex: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in hex.as_bytes().chunks(3) {
-        let bits = three.iter().fold(0, |bits, it| {
-            bits * 16 + char::from(*it).to_digit(16).expect("these are hexadecimal digits") as usize
-        });
-        let bits = bits << (4 * (3 - three.len()));
-        let digits = [bits / 64, bits % 64];
-        out.extend(digits.iter().take(three.len().min(2)).map(|it| char::from(DIGITS[*it])));
-    }
-    let padding = (4 - out.len() % 4) % 4;
-    out + &"=".repeat(padding)
+    let byte =
+        |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("a hash is pairs of hexadecimal digits");
+    STANDARD.encode((0..hex.len()).step_by(2).map(byte).collect::<Vec<_>>())
 }
 
 impl Sort {

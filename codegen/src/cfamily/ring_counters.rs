@@ -1,4 +1,4 @@
-//! Slots of rings as variables that go round with a loop.
+//! Ring counters: variables that stand for the slots of rings and go round with a loop.
 //!
 //! `(ko + 2) % 3` takes a multiplication of 64 bits, a shift and two more instructions, and what is computed from it anew in each
 //! iteration takes registers. A variable that starts at 2 and goes on by one, or back to zero, takes an addition and a
@@ -42,9 +42,9 @@ fn collect(index: &Index, var: &Name, bounds: &Bounds, out: &mut Vec<RingCounter
     match index.kind() {
         IndexKind::Int(_) | IndexKind::Var(_) => {}
         IndexKind::FloorMod(a, b) => {
-            let slot = slot(index, a, b, var, bounds);
-            match slot {
-                Some(slot) if out.iter().all(|it| it.of != slot.of) => out.push(slot),
+            let counter = counter(index, a, b, var, bounds);
+            match counter {
+                Some(counter) if out.iter().all(|it| it.of != counter.of) => out.push(counter),
                 Some(_) => {}
                 None => collect(a, var, bounds, out),
             }
@@ -62,7 +62,7 @@ fn collect(index: &Index, var: &Name, bounds: &Bounds, out: &mut Vec<RingCounter
 }
 
 /// `(var + c) mod n` for constants; a power of two costs nothing as it is.
-fn slot(of: &Index, a: &Index, b: &Index, var: &Name, bounds: &Bounds) -> Option<RingCounter> {
+fn counter(of: &Index, a: &Index, b: &Index, var: &Name, bounds: &Bounds) -> Option<RingCounter> {
     let count =
         b.as_int().filter(|it| *it > 2 && u64::try_from(*it).is_ok_and(|it| !it.is_power_of_two()))?;
     let (1, rest) = bounds.linear_in(a, var)? else { return None };

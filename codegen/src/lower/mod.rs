@@ -46,13 +46,13 @@ enum Run {
 /// A program between two passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Before the to_kernel.
+    /// Before `lower_blocks`.
     Func(Func),
     /// After it.
     Module(Module),
 }
 
-/// Where each temporary live_ranges: the innermost loop whose every iteration has its own, or none for the program.
+/// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
 pub(crate) type AllocScopes = IndexMap<Name, Option<Name>>;
 
 /// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
@@ -73,7 +73,7 @@ pub(crate) struct Context {
     /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
     /// it reads.
     pub(crate) shared_alloc_scopes: AllocScopes,
-    /// The buffers of the `Func` at the to_kernel.
+    /// The buffers of the `Func` that `lower_blocks` finds.
     pub(crate) buffers: IndexMap<Name, Buffer>,
     /// Set by `settle_swizzles`: for each buffer with a swizzle, a sentence that tells it.
     pub(crate) swizzles: IndexMap<Name, String>,
@@ -115,7 +115,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "place_allocs",
-        doc: "Finds the home of each temporary: the innermost loop whose iterations do not share its value.",
+        doc: "Finds the allocation scope of each temporary: the innermost loop whose iterations do not share its value.",
         run: Run::Func(|func, context| Ok(passes::place_allocs::place_allocs(func, context))),
     },
     Pass {
@@ -125,7 +125,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "compact_buffers",
-        doc: "Shrinks each temporary to the part that one iteration of its home touches.",
+        doc: "Shrinks each temporary to the part that one iteration of its allocation scope touches.",
         run: Run::Func(|func, context| Ok(passes::compact_buffers::compact_buffers(func, context))),
     },
     Pass {

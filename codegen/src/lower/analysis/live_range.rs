@@ -9,12 +9,12 @@ use ir::{
 
 use crate::lower::AllocScopes;
 
-/// The life of a shared buffer. Statements count from the top of the kernel, outer before inner.
+/// The live range of a shared buffer. Statements count from the top of the kernel, outer before inner.
 #[derive(Debug)]
 pub(crate) struct LiveRange {
     /// The buffer.
     pub(crate) alloc: Alloc,
-    /// The first and the last statement of its life, if anything touches it.
+    /// The first and the last statement of it, if anything touches it.
     range: Option<(usize, usize)>,
     /// The loops around its touches in which threads cannot wait for each other.
     apart: BTreeSet<usize>,
@@ -32,11 +32,11 @@ impl LiveRange {
     }
 }
 
-/// The live_ranges of the shared buffers of a kernel, in the order of their allocation.
+/// The live ranges of the shared buffers of a kernel, in the order of their allocation.
 ///
 /// A buffer is in use from its first touch to its last. A loop around a touch makes that the whole loop, since the
 /// next iteration may read what this one left, unless every iteration fills what it reads: then the loop is the
-/// buffer's home, or is around it. Copies keep their destination in use until they have surely landed.
+/// buffer's allocation scope, or is around it. Copies keep their destination in use until they have surely landed.
 pub(crate) fn live_ranges(kernel: &Kernel, alloc_scopes: &AllocScopes) -> Vec<LiveRange> {
     let mut scan = Scan::default();
     for &axis in kernel.launch.keys().filter(|axis| axis.is_thread()) {
@@ -46,7 +46,7 @@ pub(crate) fn live_ranges(kernel: &Kernel, alloc_scopes: &AllocScopes) -> Vec<Li
     let allocs = std::mem::take(&mut scan.allocs);
     allocs
         .into_iter()
-        .map(|(name, alloc)| scan.life(alloc, alloc_scopes.get(&name).and_then(Option::as_ref)))
+        .map(|(name, alloc)| scan.live_range(alloc, alloc_scopes.get(&name).and_then(Option::as_ref)))
         .collect()
 }
 
@@ -78,7 +78,7 @@ struct Event {
 }
 
 enum What {
-    KernelAccess(Name),
+    Access(Name),
     Copy(Name),
     Commit,
     Wait(Wait),
@@ -116,7 +116,7 @@ impl Scan {
         let effects = it.effects();
         for Effect { access, mode, .. } in &effects.accesses {
             let mut add = |what| self.events.push(Event { at, scope, what });
-            add(What::KernelAccess(access.buffer.clone()));
+            add(What::Access(access.buffer.clone()));
             if mode.writes() && effects.completion == Completion::WithGroup {
                 add(What::Copy(access.buffer.clone()));
             }
@@ -133,18 +133,20 @@ impl Scan {
         index.any_var(&|name| self.threads.contains(name))
     }
 
-    fn life(&self, alloc: Alloc, home: Option<&Name>) -> LiveRange {
+    fn live_range(&self, alloc: Alloc, alloc_scope: Option<&Name>) -> LiveRange {
         let mut out = LiveRange { alloc, range: None, apart: BTreeSet::new() };
         let of = |it: &&Event| match &it.what {
-            What::KernelAccess(name) | What::Copy(name) => *name == out.alloc.name,
+            What::Access(name) | What::Copy(name) => *name == out.alloc.name,
             What::Commit | What::Wait(_) => false,
         };
         let touches: Vec<_> = self.events.iter().filter(of).collect();
         let is_copy = |it: &&&Event| matches!(it.what, What::Copy(_));
-        let landed: Option<Vec<_>> = touches.iter().filter(is_copy).map(|it| self.landed(it, home)).collect();
+        let landed: Option<Vec<_>> =
+            touches.iter().filter(is_copy).map(|it| self.landed(it, alloc_scope)).collect();
         // What may still be under way at the end of an iteration is not over with it, and what no wait covers
         // may happen at any time to the end of the kernel.
-        let home = home.filter(|it| landed.is_some() && touches.iter().all(|touch| self.is_under(touch, it)));
+        let alloc_scope =
+            alloc_scope.filter(|it| landed.is_some() && touches.iter().all(|touch| self.is_under(touch, it)));
         let mut add = |start: usize, end: usize| {
             let (first, last) = out.range.unwrap_or((start, end));
             out.range = Some((first.min(start), last.max(end)));
@@ -153,7 +155,7 @@ impl Scan {
             let mut range = (event.at, event.at);
             for scope in self
                 .around(event.scope)
-                .take_while(|it| self.scopes[*it].var.as_ref() != home || home.is_none())
+                .take_while(|it| self.scopes[*it].var.as_ref() != alloc_scope || alloc_scope.is_none())
             {
                 let it = &self.scopes[scope];
                 if it.var.is_some() {
@@ -175,13 +177,13 @@ impl Scan {
         std::iter::successors(scope, |it| self.scopes[*it].parent)
     }
 
-    fn is_under(&self, event: &Event, home: &Name) -> bool {
-        self.around(event.scope).any(|it| self.scopes[it].var.as_ref() == Some(home))
+    fn is_under(&self, event: &Event, alloc_scope: &Name) -> bool {
+        self.around(event.scope).any(|it| self.scopes[it].var.as_ref() == Some(alloc_scope))
     }
 
     /// The first wait for the buffer of a copy that surely covers it: later in the list of the copy or in one around
-    /// it, in the same iteration of the home, with more groups closed since than may be under way.
-    fn landed(&self, copy: &Event, home: Option<&Name>) -> Option<&Event> {
+    /// it, in the same iteration of the allocation scope, with more groups closed since than may be under way.
+    fn landed(&self, copy: &Event, alloc_scope: Option<&Name>) -> Option<&Event> {
         let What::Copy(buffer) = &copy.what else { return None };
         let around: Vec<_> = self.around(copy.scope).collect();
         let passes = |it: &&Event| it.at > copy.at && it.scope.is_none_or(|scope| around.contains(&scope));
@@ -190,9 +192,10 @@ impl Scan {
             match &event.what {
                 What::Commit => closed += 1,
                 What::Wait(wait) if closed > wait.in_flight && wait.buffers.contains(buffer) => {
-                    return Some(event).filter(|it| home.is_none_or(|home| self.is_under(it, home)));
+                    return Some(event)
+                        .filter(|it| alloc_scope.is_none_or(|alloc_scope| self.is_under(it, alloc_scope)));
                 }
-                What::Wait(_) | What::KernelAccess(_) | What::Copy(_) => {}
+                What::Wait(_) | What::Access(_) | What::Copy(_) => {}
             }
         }
         None

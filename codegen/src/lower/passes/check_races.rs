@@ -32,14 +32,14 @@ use crate::lower::{
 /// * Iterations of one bound loop must write different elements, or all the same; and must not read what another
 ///   iteration writes.
 /// * Blocks of a loop that reduces over them may meet in global memory if they take turns or add atomically
-///   ([`across`]).
+///   ([`cross_block`]).
 /// * A loop bound to an axis inside another one bound to the same axis must do work that is the same in each
 ///   iteration of the outer one.
 pub(crate) fn check_races(func: Func, context: &mut Context) -> Result<Func, LowerError> {
     let sites = sites(&func, &context.target);
     let kernels = kernels::kernels(&func, &context.target);
     let roots: Vec<_> = kernels.iter().map(|it| it.1.blocks()).collect();
-    // What cannot be launched is refused at the to_kernel.
+    // What cannot be launched is refused by `lower_blocks`.
     let launches: Vec<_> =
         kernels.iter().map(|it| kernels::launch(&func, it.1).unwrap_or_default()).collect();
     let kernel = |site: &FuncAccess<'_>| {
@@ -243,8 +243,8 @@ impl Check<'_> {
 
     /// Whether the memory is taken anew in each iteration of a loop bound to the axis.
     fn lives_in(&self, site: &FuncAccess<'_>, axis: ThreadAxis) -> bool {
-        let home = self.context.alloc_scopes.get(site.buffer).and_then(Option::as_ref);
-        let depth = home.and_then(|home| site.loops.iter().position(|it| it.var == *home));
+        let scope = self.context.alloc_scopes.get(site.buffer).and_then(Option::as_ref);
+        let depth = scope.and_then(|scope| site.loops.iter().position(|it| it.var == *scope));
         let bound = site.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
         matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
     }

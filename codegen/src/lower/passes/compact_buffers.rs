@@ -26,7 +26,7 @@ use crate::lower::{
 ///           A_shared[io*8 + i, ko*16 + k] = ..             A_shared[i, k] = ..
 /// ```
 ///
-/// Subscripts lose their least value over one iteration of the home, and then speak of loop variables where they
+/// Subscripts lose their least value over one iteration of the allocation scope, and then speak of loop variables where they
 /// spoke of iterators: the result is a program to lower, no longer one to schedule. A buffer whose part is not of
 /// constant size stays as it is.
 pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
@@ -35,8 +35,8 @@ pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
     let mut plans = BTreeMap::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
-        let home = context.alloc_scopes.get(name).and_then(Option::as_ref);
-        if let Some(plan) = plan(&func, &users, buffer, home, &context.target) {
+        let alloc_scope = context.alloc_scopes.get(name).and_then(Option::as_ref);
+        if let Some(plan) = plan(&func, &users, buffer, alloc_scope, &context.target) {
             plans.insert(name.clone(), plan);
         }
     }
@@ -58,12 +58,13 @@ fn plan(
     func: &Func,
     users: &[&FuncAccess<'_>],
     buffer: &Buffer,
-    home: Option<&Name>,
+    alloc_scope: Option<&Name>,
     target: &Target,
 ) -> Option<Region> {
     let first = users.first()?;
-    let depth =
-        home.map_or(0, |home| first.loops.iter().position(|it| it.var == *home).map_or(0, |at| at + 1));
+    let depth = alloc_scope.map_or(0, |alloc_scope| {
+        first.loops.iter().position(|it| it.var == *alloc_scope).map_or(0, |at| at + 1)
+    });
     let on_gpu = matches!(target, Target::Cuda(_));
     match buffer.scope {
         Scope::Global if on_gpu => return None,

@@ -1,4 +1,4 @@
-//! Finds where each temporary live_ranges.
+//! Finds where each temporary lives.
 
 use ir::{
     Func, Name, Role, Scope, Target, axis_var,
@@ -15,17 +15,17 @@ use crate::lower::{
     marks,
 };
 
-/// The home of a temporary is the innermost loop around all its accesses that does not carry its value from one
+/// The allocation scope of a temporary is the innermost loop around all its accesses that does not carry its value from one
 /// iteration to the next; without one, the whole program.
 ///
-/// A loop carries a value when an iteration may read what that iteration has not written: an accumulator live_ranges
+/// A loop carries a value when an iteration may read what that iteration has not written: an accumulator lives
 /// outside its reduction loop. What cannot be shown to be written first counts as carried.
 pub(crate) fn place_allocs(func: Func, context: &mut Context) -> Func {
     context.alloc_scopes = alloc_scopes(&func, &context.target);
     func
 }
 
-/// The alloc_scopes of all temporaries that are used.
+/// The allocation scopes of all temporaries that are used.
 pub(crate) fn alloc_scopes(func: &Func, target: &Target) -> AllocScopes {
     let sites = sites(func, target);
     let mut alloc_scopes = AllocScopes::new();
@@ -34,10 +34,10 @@ pub(crate) fn alloc_scopes(func: &Func, target: &Target) -> AllocScopes {
         let Some(first) = users.first() else { continue };
         let shared = users.iter().map(|it| first.shared_loops(it)).min().unwrap_or(0);
         let shared = copied_at(&users).map_or(shared, |depth| shared.min(depth));
-        let home = (1..=shared).rev().find(|&depth| {
+        let alloc_scope = (1..=shared).rev().find(|&depth| {
             users.iter().filter(|it| !it.write).all(|read| is_fresh(func, read, &users, depth, buffer.scope))
         });
-        alloc_scopes.insert(name.clone(), home.map(|depth| first.loops[depth - 1].var.clone()));
+        alloc_scopes.insert(name.clone(), alloc_scope.map(|depth| first.loops[depth - 1].var.clone()));
     }
     alloc_scopes
 }

@@ -13,8 +13,8 @@ use crate::lower::{
 /// Where to allocate the temporaries that are not arguments.
 ///
 /// On a GPU, global temporaries are arguments, since kernels share them; shared memory is taken at the top of the
-/// kernel, local memory at its home. On a CPU, a temporary of constant size that no parallel loop shares is
-/// private memory at its home; any other is an argument.
+/// kernel, local memory at its allocation scope. On a CPU, a temporary of constant size that no parallel loop shares is
+/// private memory at its allocation scope; any other is an argument.
 pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerError> {
     let sites = sites(func, &context.target);
     let mut places = Places::new();
@@ -23,7 +23,7 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
         if users.is_empty() {
             continue;
         }
-        let home = home(
+        let alloc_scope = alloc_scope(
             &users,
             context.alloc_scopes.get(name).and_then(Option::as_ref),
             context.alloc_scopes.contains_key(name),
@@ -38,14 +38,16 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
                         (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
                     return Err(LowerError::NotConstant { buffer, scope, axis, extent });
                 }
-                let at = if buffer.scope == Scope::Shared { None } else { home };
+                let at = if buffer.scope == Scope::Shared { None } else { alloc_scope };
                 places.insert(name.clone(), at);
             }
             (Target::Cpu, _) => {
-                let private = home.is_some() || buffer.scope.is_registers();
-                if constant.is_none() && private && !users.iter().any(|it| meets_parallel(it, home.as_ref()))
+                let private = alloc_scope.is_some() || buffer.scope.is_registers();
+                if constant.is_none()
+                    && private
+                    && !users.iter().any(|it| meets_parallel(it, alloc_scope.as_ref()))
                 {
-                    places.insert(name.clone(), home);
+                    places.insert(name.clone(), alloc_scope);
                 } else {
                     parallel(func, &users)?;
                 }
@@ -55,41 +57,43 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
     Ok(places)
 }
 
-/// The alloc_scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
+/// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
 pub(crate) fn shared_alloc_scopes(func: &Func, context: &Context) -> AllocScopes {
     let sites = sites(func, &context.target);
     let mut alloc_scopes = AllocScopes::new();
     for name in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared).map(|it| it.0) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
-        let home = home(
+        let alloc_scope = alloc_scope(
             &users,
             context.alloc_scopes.get(name).and_then(Option::as_ref),
             context.alloc_scopes.contains_key(name),
         );
-        let depth = first.loops.iter().position(|it| Some(&it.var) == home.as_ref()).map_or(0, |at| at + 1);
+        let depth =
+            first.loops.iter().position(|it| Some(&it.var) == alloc_scope.as_ref()).map_or(0, |at| at + 1);
         let plain = first.loops[..depth].iter().rev().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
         alloc_scopes.insert(name.clone(), plain.map(|it| it.var.clone()));
     }
     alloc_scopes
 }
 
-/// The innermost loop around all users, but not inside the home that was derived before loops were copied.
-fn home(users: &[&FuncAccess<'_>], derived: Option<&Name>, known: bool) -> Option<Name> {
+/// The innermost loop around all users, but not inside the allocation scope that was derived before loops were copied.
+fn alloc_scope(users: &[&FuncAccess<'_>], derived: Option<&Name>, known: bool) -> Option<Name> {
     let shared = users.iter().map(|it| users[0].shared_loops(it)).min().unwrap_or(0);
     let around = &users[0].loops[..shared];
     let at = match derived {
-        Some(home) => around.iter().position(|it| it.var == *home).map_or(shared, |at| at + 1),
+        Some(alloc_scope) => around.iter().position(|it| it.var == *alloc_scope).map_or(shared, |at| at + 1),
         None if known => 0,
         None => shared,
     };
     around[..at].last().map(|it| it.var.clone())
 }
 
-/// Whether a parallel loop stands between the home and the place.
-fn meets_parallel(site: &FuncAccess<'_>, home: Option<&Name>) -> bool {
-    let inside =
-        home.and_then(|home| site.loops.iter().position(|it| it.var == *home)).map_or(0, |at| at + 1);
+/// Whether a parallel loop stands between the allocation scope and the place.
+fn meets_parallel(site: &FuncAccess<'_>, alloc_scope: Option<&Name>) -> bool {
+    let inside = alloc_scope
+        .and_then(|alloc_scope| site.loops.iter().position(|it| it.var == *alloc_scope))
+        .map_or(0, |at| at + 1);
     site.loops[inside..].iter().any(|it| it.kind == LoopKind::Parallel)
 }
 

@@ -252,10 +252,11 @@ impl FuncToKernel<'_> {
             .collect()
     }
 
-    /// The memory whose home is this loop (or the top of the kernel), if the statement uses it.
-    fn allocs(&self, home: Option<&Name>, stmt: &Stmt) -> Vec<Op> {
+    /// The memory whose allocation scope is this loop (or the top of the kernel), if the statement uses it.
+    fn allocs(&self, alloc_scope: Option<&Name>, stmt: &Stmt) -> Vec<Op> {
         let used = memory::buffers_of(stmt);
-        let here = self.alloc_scopes.iter().filter(|(name, at)| at.as_ref() == home && used.contains(*name));
+        let here =
+            self.alloc_scopes.iter().filter(|(name, at)| at.as_ref() == alloc_scope && used.contains(*name));
         let alloc = |(name, _): (&Name, &Option<Name>)| {
             let buffer = &self.func.buffers[name];
             let storage = Storage::of(buffer);

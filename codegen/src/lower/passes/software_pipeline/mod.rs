@@ -28,7 +28,7 @@ use crate::lower::{
 /// ```
 ///
 /// What the annotations mean, and the whole expansion, is [`ir::pipeline`]'s; this pass adds what a machine needs:
-/// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new alloc_scopes of buffers.
+/// commits of asynchronous copies and waits for them, counted by the [`ledger`], and the new allocation scopes of buffers.
 pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Func, LowerError> {
     let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
     let written = writes.map(|it| it.buffer.clone()).collect();
@@ -48,7 +48,7 @@ struct Lowering<'a> {
 
 impl Hooks for Lowering<'_> {
     fn is_private(&self, var: &Name, buffer: &Name) -> bool {
-        self.context.alloc_scopes.get(buffer).is_some_and(|home| home.as_ref() == Some(var))
+        self.context.alloc_scopes.get(buffer).is_some_and(|alloc_scope| alloc_scope.as_ref() == Some(var))
     }
 
     fn marks(&mut self, plan: &PipelinePlan, emission: &Emission) -> Marks {
@@ -59,10 +59,10 @@ impl Hooks for Lowering<'_> {
         marks
     }
 
-    fn expanded(&mut self, plan: &PipelinePlan, home: Option<&Name>) {
+    fn expanded(&mut self, plan: &PipelinePlan, alloc_scope: Option<&Name>) {
         self.reports.push(report(plan, self.func, self.context));
         for buffer in plan.slots.keys() {
-            self.context.alloc_scopes.insert(buffer.clone(), home.cloned());
+            self.context.alloc_scopes.insert(buffer.clone(), alloc_scope.cloned());
         }
     }
 }
