@@ -29,7 +29,9 @@ fn module(rung: &str, (m, n, k): (i64, i64, i64)) -> Module {
 fn inputs(module: &Module) -> IndexMap<Name, Vec<f64>> {
     let len = |it: &Index| usize::try_from(it.as_int().expect("sizes are numbers")).expect("it is positive");
     let inputs = module.args.iter().filter(|(_, it)| it.role == Role::Input);
-    inputs.map(|(name, it)| (name.clone(), (0..len(&it.len)).map(|at| (at % 7) as f64).collect())).collect()
+    inputs
+        .map(|(name, it)| (name.clone(), (0..len(&it.elements())).map(|at| (at % 7) as f64).collect()))
+        .collect()
 }
 
 fn bench(bencher: divan::Bencher<'_, '_>, rung: &str, size: (i64, i64, i64)) {

@@ -3,7 +3,7 @@
 use codegen::{
     device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, cc, nvrtc},
     emit::emit,
-    lower::{lower_explained, no_effect},
+    lower::{Lowered, lower_explained, no_effect},
 };
 use indexmap::IndexMap;
 use ir::{Arch, Func, Module, Name, Target};
@@ -27,6 +27,8 @@ pub struct Built {
     pub(crate) resources: Vec<Resources>,
     /// What the script asks for in vain.
     pub(crate) notes: Vec<String>,
+    /// How each buffer with a swizzle lies in memory, in sentences.
+    pub(crate) swizzles: Vec<String>,
     /// The lowered program.
     pub(crate) module: Module,
 }
@@ -66,8 +68,13 @@ impl Built {
 
 /// Lowers a scheduled program, and tells what its script asks for in vain.
 pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Diagnostic> {
-    let (module, pipelines) = lower_explained(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
-    Ok((module, no_effect(func, &pipelines)))
+    let it = lowered(func, target)?;
+    let notes = no_effect(func, &it.pipelines);
+    Ok((it.module, notes))
+}
+
+fn lowered(func: &Func, target: &Target) -> Result<Lowered, Diagnostic> {
+    lower_explained(func, target).map_err(|err| Diagnostic::lower(func, &err))
 }
 
 /// The source of a lowered program. `func` is what it was lowered from, to point at.
@@ -103,24 +110,34 @@ pub(crate) fn tell_compiler(target: &Target, shell: &mut Shell<'_>) {
 
 /// Lowers, emits and compiles.
 pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
-    let (module, notes) = lower(func, target)?;
-    let source = source(func, &module, target)?;
+    let lowered = lowered(func, target)?;
+    let source = source(func, &lowered.module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;
-    let program = program(func, &module, dims, binary)?;
-    Ok(Built { func: func.clone(), source, program, resources, notes, module })
+    let program = program(func, &lowered.module, dims, binary)?;
+    Ok(built(func, lowered, (source, program, resources)))
 }
 
 /// Lowers and emits, and compiles where the compiler is found: without it, the program has no machine code and its needs are
 /// not known.
 pub(crate) fn sketch(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
-    let (module, notes) = lower(func, target)?;
-    let source = source(func, &module, target)?;
+    let lowered = lowered(func, target)?;
+    let source = source(func, &lowered.module, target)?;
     let (binary, resources) = match machine_code(&source, &func.name, target) {
         Err(DeviceError::Missing { .. }) => (vec![], vec![]),
         it => it?,
     };
-    let program = program(func, &module, dims, binary)?;
-    Ok(Built { func: func.clone(), source, program, resources, notes, module })
+    let program = program(func, &lowered.module, dims, binary)?;
+    Ok(built(func, lowered, (source, program, resources)))
+}
+
+fn built(
+    func: &Func,
+    lowered: Lowered,
+    (source, program, resources): (String, Program, Vec<Resources>),
+) -> Built {
+    let notes = no_effect(func, &lowered.pipelines);
+    let Lowered { module, swizzles, .. } = lowered;
+    Built { func: func.clone(), source, program, resources, notes, swizzles, module }
 }
 
 /// Compiles a source, in time.

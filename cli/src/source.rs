@@ -107,7 +107,7 @@ pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
         let at = text.find(&name).unwrap_or_default();
         Diagnostic::failed(&err, err.to_string()).at(path, text, at..at + name.trim_end().len())
     })?;
-    Ok(codegen::lower::without_marks(func))
+    Ok(codegen::lower::without_findings(func))
 }
 
 /// One character at a line and a column, both from 1, in bytes.

@@ -84,7 +84,7 @@ pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Opti
 }
 
 fn bytes_of(it: &Alloc) -> i64 {
-    it.len.saturating_mul(i64::try_from(DType::bytes(it.dtype)).unwrap_or(i64::MAX))
+    it.elements().saturating_mul(i64::try_from(DType::bytes(it.dtype)).unwrap_or(i64::MAX))
 }
 
 /// The private memory that statements need at once: their own allocations and the most that any of them needs.

@@ -86,9 +86,9 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
     let size = |index: &Index| index.eval(&|name| dims.get(name).copied());
 
     let buffers = module.args.iter().map(|(name, arg)| {
-        let value = size(&arg.len);
+        let value = size(&arg.elements());
         let bytes = value.and_then(|len| usize::try_from(len).ok()?.checked_mul(arg.dtype.bytes()));
-        bytes.ok_or_else(|| LaunchError::TooLarge { buffer: name.clone(), len: arg.len.clone(), value })
+        bytes.ok_or_else(|| LaunchError::TooLarge { buffer: name.clone(), len: arg.elements(), value })
     });
     let buffers = buffers.collect::<Result<_, _>>()?;
     let launches = module.kernels.iter().map(|kernel| {
@@ -168,7 +168,7 @@ pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
 
 /// The bytes that a shared buffer takes, up to where the next one may start.
 pub(crate) fn shared_bytes(it: &Alloc) -> i64 {
-    let bytes = it.len * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+    let bytes = it.elements() * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
     (bytes + 15) / 16 * 16
 }
 

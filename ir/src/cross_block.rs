@@ -1,8 +1,8 @@
 //! Reductions whose terms come from several blocks of threads: how those add to the same elements.
 
-use crate::{Annotation, BinaryOp, DType, Loop, Store, Value};
+use crate::{BinaryOp, DType, Store, Value};
 
-/// The annotation of a loop over blocks of threads that blocks reduce over: the word of a [`CrossBlock`].
+/// The key of [`crate::LoopAttrs::cross_block`].
 pub const CROSS_BLOCK: &str = "cross_block_reduction";
 
 /// How the iterations of a loop, each run by a block of threads of its own, reduce into the same elements.
@@ -29,14 +29,6 @@ impl CrossBlock {
     /// The way of a word.
     pub fn parse(text: &str) -> Option<CrossBlock> {
         CrossBlock::ALL.into_iter().find(|it| it.as_str() == text)
-    }
-
-    /// The way of a loop, if it is annotated with one.
-    pub fn of(it: &Loop) -> Option<CrossBlock> {
-        match it.annotations.get(CROSS_BLOCK)? {
-            Annotation::Text(word) => CrossBlock::parse(word),
-            Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_) => None,
-        }
     }
 
     /// Whether memory can add to elements of a type in one step.

@@ -35,6 +35,17 @@ pub struct Buffer {
     pub role: Role,
     /// How elements are laid out in that memory.
     pub layout: Layout,
+    /// How long one of it lives, for a temporary: lowering finds it out.
+    pub alloc_scope: Option<AllocScope>,
+}
+
+/// How long memory of a temporary lives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AllocScope {
+    /// For the whole program.
+    Program,
+    /// For an iteration of a loop: each has its own.
+    Loop(Name),
 }
 
 /// A kind of memory.
@@ -119,9 +130,18 @@ impl Scope {
 }
 
 impl Buffer {
+    /// The loop whose every iteration has its own, if lowering has found one.
+    pub const fn alloc_loop(&self) -> Option<&Name> {
+        match &self.alloc_scope {
+            Some(AllocScope::Loop(var)) => Some(var),
+            Some(AllocScope::Program) | None => None,
+        }
+    }
+
     /// A temporary in row-major layout.
     pub fn temp(dtype: DType, shape: Vec<Index>, scope: Scope) -> Buffer {
-        Buffer { dtype, shape, scope, role: Role::Temp, layout: Layout::default() }
+        let (role, layout) = (Role::Temp, Layout::default());
+        Buffer { dtype, shape, scope, role, layout, alloc_scope: None }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
-use crate::{Access, DType, Index, Instr, Less, Mode, Name, Role, Scope, ThreadAxis};
+use crate::{Access, DType, Index, Instr, Layout, Less, Mode, Name, Role, Scope, Storage, ThreadAxis};
 
 /// A program ready to print: its kernels run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,8 +27,10 @@ pub struct Module {
 pub struct Arg {
     /// The type of its elements.
     pub dtype: DType,
-    /// How many elements, over the symbolic dimensions.
-    pub len: Index,
+    /// Its size in each dimension, over the symbolic dimensions: from the pass `flatten` on one, in elements.
+    pub shape: Vec<Index>,
+    /// How elements are laid out: from `flatten` on row-major.
+    pub layout: Layout,
     /// Who owns it; a `Temp` is workspace that the caller allocates.
     pub role: Role,
     /// Whether the caller fills it with zeros before the first run; every run leaves it so.
@@ -71,10 +73,15 @@ pub struct Alloc {
     pub name: Name,
     /// The type of its elements.
     pub dtype: DType,
-    /// How many elements: a constant.
-    pub len: i64,
+    /// Its size in each dimension: from the pass `flatten` on one, in elements.
+    pub shape: Vec<i64>,
+    /// How elements are laid out: from `flatten` on row-major.
+    pub layout: Layout,
     /// Which memory. `Global` is private memory of one thread of a CPU, too large for registers.
     pub scope: Scope,
+    /// For shared memory, which is there for the whole kernel: the innermost loop whose every iteration fills what it reads
+    /// of it. From the pass `merge_shared` on nobody wants to know.
+    pub per: Option<Name>,
     /// Where it starts in the shared memory of the block, in bytes, where buffers share bytes: those that are never
     /// in use at once may overlap. Without it, a buffer has bytes of its own.
     pub offset: Option<i64>,
@@ -82,9 +89,44 @@ pub struct Alloc {
     pub align: i64,
 }
 
+impl Arg {
+    /// Where its elements lie.
+    pub fn storage(&self) -> Storage {
+        Storage::new(self.dtype, &self.shape, &self.layout, self.role)
+    }
+
+    /// How many elements it takes.
+    pub fn elements(&self) -> Index {
+        match &*self.shape {
+            [flat] if self.layout == Layout::default() => flat.clone(),
+            _ => self.storage().len,
+        }
+    }
+}
+
 impl Alloc {
     /// What shared buffers start at multiples of where nothing else is said: the widest vector access.
     pub const ALIGN: i64 = 16;
+
+    /// Memory of so many elements, with nothing special about it.
+    pub fn new(name: Name, dtype: DType, elements: i64, scope: Scope) -> Alloc {
+        let (shape, layout) = (vec![elements], Layout::default());
+        Alloc { name, dtype, shape, layout, scope, per: None, offset: None, align: Alloc::ALIGN }
+    }
+
+    /// Where its elements lie.
+    pub fn storage(&self) -> Storage {
+        let shape: Vec<_> = self.shape.iter().map(|it| Index::int(*it)).collect();
+        Storage::new(self.dtype, &shape, &self.layout, Role::Temp)
+    }
+
+    /// How many elements it takes.
+    pub fn elements(&self) -> i64 {
+        match &*self.shape {
+            [flat] if self.layout == Layout::default() => *flat,
+            _ => self.storage().len.as_int().expect("the shape is constant"),
+        }
+    }
 }
 
 /// A loop from zero.

@@ -43,9 +43,10 @@
 //! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. The first line may end with how
 //! far outputs may be from exact ones: `func matmul(n) tolerance 0.001f64`. Buffers stand
 //! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
-//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
-//! binding`, then its guards after `if`, joined by `&&`. Annotations stand last, in `#{…}`; a key that is no
-//! identifier is quoted.
+//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`; in a program that is being lowered `per ko` where each
+//! iteration of a loop has its own, and `once` where the program has one). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
+//! binding`, then its guards after `if`, joined by `&&`. What is asked of a loop or block ([`LoopAttrs`],
+//! [`BlockAttrs`]) stands last, in `#{…}`, together with notes under any other key; a key that is no identifier is quoted.
 //!
 //! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`, `xor(a, b)` and the sign `-a`. `* floordiv mod` bind
 //! equally tightly and, as `+ -`, group from the left. There is no subtraction in the tree: `a - b` is the sum
@@ -64,6 +65,7 @@
 
 mod arch;
 pub mod arith;
+mod attrs;
 mod code;
 pub mod cost;
 mod cross_block;
@@ -82,7 +84,6 @@ pub mod number;
 pub mod pipeline;
 pub mod reference;
 pub mod region;
-mod serpentine;
 pub mod solve;
 mod stmt;
 mod storage;
@@ -94,10 +95,14 @@ mod value;
 pub mod verify;
 
 pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
+pub use attrs::{
+    Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PipelineSpec,
+    SERPENTINE,
+};
 pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
-pub use func::{Buffer, Func, Layout, Role, Scope, StorageAlign};
+pub use func::{AllocScope, Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
 pub use instr::{
     Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, SyncKind, TensorOp, Turn, TurnKind,
@@ -107,11 +112,13 @@ pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
-pub use serpentine::SERPENTINE;
-pub use stmt::{Annotation, Annotations, Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
+pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
 pub use target::Target;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
-pub use verify::{Example, Part, VerifyError, VerifyErrorKind, is_reserved, verify, verify_step};
+pub use verify::{
+    Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, is_reserved, verify,
+    verify_module, verify_step,
+};

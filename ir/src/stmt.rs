@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
-use crate::{Access, Index, Instr, Less, Mode, Name, Value};
+use crate::{Access, BlockAttrs, Index, Instr, Less, LoopAttrs, Mode, Name, Value};
 
 /// A statement. Nodes are shared: cloning a tree is cheap, and changing one copies its path.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +29,8 @@ pub struct Loop {
     pub extent: Index,
     /// How the iterations are run.
     pub kind: LoopKind,
-    /// Requests to later passes, such as `software_pipeline_stage`.
-    pub annotations: Annotations,
+    /// What is asked of it, such as the stages of a pipeline.
+    pub attrs: LoopAttrs,
     /// What is repeated.
     pub body: Stmt,
 }
@@ -101,22 +99,6 @@ impl ThreadAxis {
     }
 }
 
-/// Requests attached to a loop or block, in the order they were made.
-pub type Annotations = IndexMap<String, Annotation>;
-
-/// The value of an annotation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Annotation {
-    /// A number.
-    Int(i64),
-    /// A word.
-    Text(String),
-    /// Numbers in order, as TVM's positional pipeline lists.
-    List(Vec<i64>),
-    /// A number for each named block.
-    Map(IndexMap<Name, i64>),
-}
-
 /// The unit of scheduling: a body over its own iterators, isolated from the loops around it.
 ///
 /// The block runs once for each iteration of the loops around it in which all `guards` hold. Its `init` runs
@@ -129,8 +111,8 @@ pub struct Block {
     pub iters: Vec<Iter>,
     /// Conditions over loop variables under which the block runs: TVM's predicate (`T.where`).
     pub guards: Vec<Less>,
-    /// Requests to later passes, such as `double_buffer_scope`.
-    pub annotations: Annotations,
+    /// What is asked of it, such as slots for what it fills.
+    pub attrs: BlockAttrs,
     /// What a reduction starts from.
     pub init: Option<Stmt>,
     /// What the block computes.
@@ -181,10 +163,10 @@ impl Stmt {
         if out.len() == 1 { out.remove(0) } else { Stmt::Seq(out) }
     }
 
-    /// A serial loop without annotations.
+    /// A serial loop of which nothing is asked.
     pub fn serial(var: &Name, extent: Index, body: Stmt) -> Stmt {
-        let annotations = Annotations::new();
-        Stmt::Loop(Arc::new(Loop { var: var.clone(), extent, kind: LoopKind::Serial, annotations, body }))
+        let (var, kind, attrs) = (var.clone(), LoopKind::Serial, LoopAttrs::default());
+        Stmt::Loop(Arc::new(Loop { var, extent, kind, attrs, body }))
     }
 
     /// A store.

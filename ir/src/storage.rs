@@ -3,7 +3,7 @@
 //! Elements are counted from the start of the buffer. Row-major order, the padding of `storage_align`, and a swizzle
 //! decide where each one is; nothing else in tilewright adds up strides.
 
-use crate::{Alloc, Buffer, Index, Role, Swizzle, XorSwizzle};
+use crate::{Alloc, Buffer, DType, Index, Layout, Role, Swizzle, XorSwizzle};
 
 /// How a buffer lies in memory.
 #[derive(Clone, Debug)]
@@ -21,21 +21,26 @@ pub struct Storage {
 impl Storage {
     /// The row-major strides of a buffer, each widened as `storage_align` asks where the buffer is ours, and its swizzle.
     pub fn of(buffer: &Buffer) -> Storage {
-        let mut strides = vec![Index::int(1); buffer.shape.len()];
+        Storage::new(buffer.dtype, &buffer.shape, &buffer.layout, buffer.role)
+    }
+
+    /// How a buffer of a type, a shape and a layout lies in memory of its owner.
+    pub fn new(dtype: DType, shape: &[Index], layout: &Layout, role: Role) -> Storage {
+        let mut strides = vec![Index::int(1); shape.len()];
         let mut len = Index::int(1);
-        for (axis, extent) in buffer.shape.iter().enumerate().rev() {
-            let aligned = buffer.layout.align.iter().find(|it| it.axis == axis && buffer.role == Role::Temp);
+        for (axis, extent) in shape.iter().enumerate().rev() {
+            let aligned = layout.align.iter().find(|it| it.axis == axis && role == Role::Temp);
             if let Some(align) = aligned {
                 len = &len + &(Index::int(align.offset) - len.clone()).floor_mod(&Index::int(align.factor));
             }
             strides[axis] = len.clone();
             len = len * extent.clone();
         }
-        let swizzle = match buffer.layout.swizzle {
+        let swizzle = match layout.swizzle {
             Some(Swizzle::Xor(it)) => Some(it),
-            Some(Swizzle::Auto) | None => None,
+            Some(Swizzle::Auto | Swizzle::None) | None => None,
         };
-        Storage { strides, len, swizzle, bytes: buffer.dtype.bytes_i64() }
+        Storage { strides, len, swizzle, bytes: dtype.bytes_i64() }
     }
 
     /// The offset in elements of a place before it is swizzled: sums of offsets are offsets of sums.
@@ -51,6 +56,11 @@ impl Storage {
             Some(it) => it.element(&offset, self.bytes),
             None => offset,
         }
+    }
+
+    /// The bytes of an element.
+    pub const fn element_bytes(&self) -> i64 {
+        self.bytes
     }
 
     /// How many adjacent bytes a swizzle leaves together, if there is one.

@@ -15,6 +15,8 @@ use crate::{Index, Name};
 pub enum Swizzle {
     /// Lowering chooses, once it knows the rows.
     Auto,
+    /// Lowering has chosen none: the rows are read as fast without.
+    None,
     /// The same for all buffers.
     Xor(XorSwizzle),
 }

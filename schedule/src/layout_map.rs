@@ -172,7 +172,7 @@ impl LayoutMap {
             name: name.clone(),
             iters: iters.collect(),
             guards: vec![],
-            annotations: ir::Annotations::default(),
+            attrs: ir::BlockAttrs::default(),
             init: None,
             body: Stmt::Seq(vec![]),
         };

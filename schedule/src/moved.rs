@@ -18,7 +18,7 @@ pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result
         return Err(BlockError::AlreadyUnder { block: block.clone(), loop_name: target.clone() });
     }
     let alone = loops.iter().filter(|it| it.body.blocks().len() == 1);
-    let mut marked = alone.filter(|it| it.kind != LoopKind::Serial || !it.annotations.is_empty());
+    let mut marked = alone.filter(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
     match marked.next() {
         None => Ok(()),
         Some(it) => Err(BlockError::MarkedLoop { block: block.clone(), loop_name: it.var.clone() }),

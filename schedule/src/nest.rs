@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ir::{
-    Annotations, Block, Func, Index, Iter, IterKind, Less, Loop, Name, Stmt,
+    Block, BlockAttrs, Func, Index, Iter, IterKind, Less, Loop, LoopAttrs, Name, Stmt,
     arith::Bounds,
     region::{Range, Region},
 };
@@ -15,8 +15,8 @@ pub(crate) fn wrap(loops: &[(Name, Index)], body: Stmt) -> Stmt {
 
 /// A loop of another name, extent and body, run as `like` is run.
 pub(crate) fn loop_like(like: &Loop, var: Name, body: Stmt) -> Stmt {
-    let annotations = Annotations::new();
-    Stmt::Loop(Arc::new(Loop { var, extent: like.extent.clone(), kind: like.kind, annotations, body }))
+    let attrs = LoopAttrs::default();
+    Stmt::Loop(Arc::new(Loop { var, extent: like.extent.clone(), kind: like.kind, attrs, body }))
 }
 
 /// A block that runs once for each element of `ranges` (one an iterator, `None` for all of its domain), inside
@@ -79,7 +79,7 @@ pub(crate) fn copy(
         name: name.clone(),
         iters: iters.map(|(var, n)| Iter::new(var, n.clone(), IterKind::Spatial, Index::int(0))).collect(),
         guards: vec![],
-        annotations: Annotations::new(),
+        attrs: BlockAttrs::default(),
         init: None,
         body: Stmt::store(ir::Access::new(to, places.clone()), ir::Value::load(from, places)),
     };

@@ -78,8 +78,8 @@ impl ScheduleState {
     /// A serial loop without annotations: what split, fuse and reorder may take apart.
     pub fn expect_plain_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
         let it = self.expect_serial_loop(name)?;
-        match it.annotations.first() {
-            Some((key, _)) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key: key.clone() }),
+        match it.attrs.entries().into_keys().next() {
+            Some(key) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key }),
             None => Ok(it),
         }
     }

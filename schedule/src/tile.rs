@@ -70,7 +70,7 @@ fn chain(outer: &Loop) -> Result<(Vec<&Loop>, &Block), TileError> {
 fn expect_plain(block: &Block, inner: &[&Loop]) -> Result<(), TileError> {
     for it in inner {
         let kind = match it.kind {
-            LoopKind::Serial | LoopKind::Unrolled if it.annotations.is_empty() => continue,
+            LoopKind::Serial | LoopKind::Unrolled if it.attrs.is_empty() => continue,
             LoopKind::Serial | LoopKind::Unrolled => "annotated",
             kind @ (LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Bound(_)) => kind_word(kind),
         };

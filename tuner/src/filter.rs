@@ -140,7 +140,7 @@ fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Re
             if let Op::Alloc(it) = op
                 && it.scope == Scope::Local
             {
-                let bytes = it.len.saturating_mul(i64::try_from(it.dtype.bytes()).unwrap_or(i64::MAX));
+                let bytes = it.elements().saturating_mul(i64::try_from(it.dtype.bytes()).unwrap_or(i64::MAX));
                 if largest.is_none_or(|(most, _)| bytes > most) {
                     largest = Some((bytes, &it.name));
                 }

@@ -108,8 +108,8 @@ impl Uses {
     fn access(&mut self, access: &Access, is_parallel: bool) {
         let Some(it) = self.live.get_mut(&access.buffer) else { return };
         let at = access.indices.first().and_then(Index::as_int);
-        let is_whole = i64::from(access.lanes) == it.alloc.len && at == Some(0);
-        let is_lane = access.lanes == 1 && at.is_some_and(|at| (0..it.alloc.len).contains(&at));
+        let is_whole = i64::from(access.lanes) == it.alloc.elements() && at == Some(0);
+        let is_lane = access.lanes == 1 && at.is_some_and(|at| (0..it.alloc.elements()).contains(&at));
         it.is_whole |= is_whole;
         // What a thread body captures needs an address.
         it.is_variable &= (is_whole || is_lane) && it.is_parallel == is_parallel;
@@ -119,7 +119,7 @@ impl Uses {
 impl Use {
     /// The name and the lanes of the variable, if it is one.
     fn register(self, dialect: Dialect) -> Option<(Name, u32)> {
-        let lanes = u32::try_from(self.alloc.len).ok()?;
+        let lanes = u32::try_from(self.alloc.elements()).ok()?;
         let has_type = lanes == 1 || (dialect.is_c() && lanes.is_power_of_two() && self.is_whole);
         (self.is_variable && has_type).then_some((self.alloc.name, lanes))
     }

@@ -82,12 +82,12 @@ impl Printer<'_> {
         }
         let of = self.require(super::Helper::Type(it.dtype, 1));
         match self.dialect {
-            Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.len),
+            Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.elements()),
             Dialect::Cuda(_) if it.scope == ir::Scope::Shared => {
                 let offset = self.frame.shared_offsets.get(&it.name).copied().unwrap_or(0);
                 format!("{of} *const {name} = ({of} *)(tw_shared + {offset});")
             }
-            Dialect::Cuda(_) => format!("__align__(16) {of} {name}[{}];", it.len),
+            Dialect::Cuda(_) => format!("__align__(16) {of} {name}[{}];", it.elements()),
         }
     }
 

@@ -2,25 +2,33 @@
 
 use std::sync::Arc;
 
-use ir::{Annotations, Block, Func, Instr, Name, Stmt};
+use ir::{Block, BlockAttrs, Func, Instr, Name, Stmt, Swizzle};
 
-/// On a block: its stores are copies that may land later.
-pub(crate) const COPY: &str = "async_copy";
-
-/// The program without the marks that passes leave on blocks for later ones: a program that a user wrote may have any
-/// annotation, and has to have none of these.
-pub fn without_marks(mut func: Func) -> Func {
-    func.map_blocks(&mut |block| {
-        block.annotations.retain(|key, _| key != COPY);
+/// The program without what passes find out for later ones: a program that a user wrote may have it in its text.
+pub fn without_findings(mut func: Func) -> Func {
+    func.map_blocks(&mut |block| block.attrs.is_copy = false);
+    func.body.walk_mut(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && !it.attrs.exchanged.is_empty()
+        {
+            Arc::make_mut(it).attrs.exchanged.clear();
+        }
+        true
     });
+    for buffer in func.buffers.values_mut() {
+        buffer.alloc_scope = None;
+        if buffer.layout.swizzle == Some(Swizzle::None) {
+            buffer.layout.swizzle = None;
+        }
+    }
     func
 }
 
 /// An instruction as a statement of a program of blocks: a block of its own, which may come under guards.
 pub(crate) fn instruction(name: &str, it: Instr) -> Stmt {
-    let (name, iters, guards, annotations) = (Name::new(name), vec![], vec![], Annotations::new());
+    let (name, iters, guards, attrs) = (Name::new(name), vec![], vec![], BlockAttrs::default());
     let body = Stmt::Instr(Arc::new(it));
-    Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init: None, body }))
+    Stmt::Block(Arc::new(Block { name, iters, guards, attrs, init: None, body }))
 }
 
 /// Whether a block orders something and computes nothing.

@@ -5,19 +5,21 @@
 //! by value, and may refuse with a [`LowerError`].
 //!
 //! Between `lower_blocks` and `flatten` subscripts are still one a dimension, because proofs about who touches
-//! which element are much easier there; the shapes travel in the `Context`.
+//! which element are much easier there; arguments and allocations have their shapes and layouts until then.
 
 pub(crate) mod analysis;
+mod context;
 mod error;
 mod marks;
 pub(crate) mod passes;
 mod report;
 
-use indexmap::IndexMap;
-use ir::{Buffer, Func, Mechanism, Module, Name, Target, pipeline::split_lifetimes};
+use ir::{Func, Module, Target, pipeline::split_lifetimes};
 
+pub use context::Lowered;
+pub(crate) use context::{Choice, Context};
 pub use error::LowerError;
-pub use marks::without_marks;
+pub use marks::without_findings;
 pub use passes::collapse_unit_loops::collapse_unit_loops;
 pub(crate) use passes::merge_shared::repacked;
 pub use passes::scalarize::scalarize;
@@ -52,55 +54,6 @@ pub enum State {
     Module(Module),
 }
 
-/// Where each temporary lives: the innermost loop whose every iteration has its own, or none for the program.
-pub(crate) type AllocScopes = IndexMap<Name, Option<Name>>;
-
-/// For a pipelined loop and a component of its asynchronous stages: how it copies, and a sentence that says why.
-pub(crate) type Mechanisms = IndexMap<(Name, Name), (Mechanism, String)>;
-
-/// What passes hand to later ones beside the program.
-pub(crate) struct Context {
-    /// The machine.
-    pub(crate) target: Target,
-    /// Set by `choose_mechanisms`.
-    pub(crate) mechanisms: Mechanisms,
-    /// The buffers that `choose_mechanisms` wants copied by `cp.async`.
-    pub(crate) copies: passes::choose_mechanisms::Copies,
-    /// Set by `check_races`.
-    pub(crate) conflicts: analysis::cross_block::CrossBlockConflicts,
-    /// Set by `place_allocs`.
-    pub(crate) alloc_scopes: AllocScopes,
-    /// Set by `lower_blocks`: for shared buffers, the innermost loop of the kernel whose every iteration fills what
-    /// it reads.
-    pub(crate) shared_alloc_scopes: AllocScopes,
-    /// The buffers of the `Func` that `lower_blocks` finds.
-    pub(crate) buffers: IndexMap<Name, Buffer>,
-    /// Set by `settle_swizzles`: for each buffer with a swizzle, a sentence that tells it.
-    pub(crate) swizzles: IndexMap<Name, String>,
-    /// What became of each pipeline, inner ones first.
-    pub(crate) pipelines: Vec<PipelineReport>,
-    /// Whether pipelines are lowered with an [`Instr::Mark`](ir::Instr) before each of their statements.
-    pub(crate) notes: bool,
-}
-
-impl Context {
-    /// Before the first pass.
-    pub(crate) fn new(target: &Target) -> Context {
-        Context {
-            target: target.clone(),
-            mechanisms: Mechanisms::new(),
-            copies: passes::choose_mechanisms::Copies::new(),
-            conflicts: analysis::cross_block::CrossBlockConflicts::new(),
-            alloc_scopes: AllocScopes::new(),
-            shared_alloc_scopes: AllocScopes::new(),
-            buffers: IndexMap::new(),
-            swizzles: IndexMap::new(),
-            pipelines: Vec::new(),
-            notes: false,
-        }
-    }
-}
-
 /// The passes in the order they run.
 pub const PASSES: &[Pass] = &[
     Pass {
@@ -116,22 +69,22 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "place_allocs",
         doc: "Finds the allocation scope of each temporary: the innermost loop whose iterations do not share its value.",
-        run: Run::Func(|func, context| Ok(passes::place_allocs::place_allocs(func, context))),
+        run: Run::Func(|func, context| Ok(passes::place_allocs::place_allocs(func, &context.target))),
     },
     Pass {
         name: "check_races",
         doc: "Refuses programs whose threads or blocks meet where no barrier can order them.",
-        run: Run::Func(passes::check_races::check_races),
+        run: Run::Func(|func, context| passes::check_races::check_races(func, &context.target)),
     },
     Pass {
         name: "compact_buffers",
         doc: "Shrinks each temporary to the part that one iteration of its allocation scope touches.",
-        run: Run::Func(|func, context| Ok(passes::compact_buffers::compact_buffers(func, context))),
+        run: Run::Func(|func, context| Ok(passes::compact_buffers::compact_buffers(func, &context.target))),
     },
     Pass {
         name: "settle_swizzles",
         doc: "Chooses the swizzles left open by the rows of their buffers, and refuses those that rows cannot hold.",
-        run: Run::Func(passes::settle_swizzles::settle_swizzles),
+        run: Run::Func(|func, _| passes::settle_swizzles::settle_swizzles(func)),
     },
     Pass {
         name: "software_pipeline",
@@ -141,37 +94,37 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "serpentine",
         doc: "Lets unrolled loops run backwards in odd iterations of a loop around them, where asked to.",
-        run: Run::Func(|func, context| Ok(passes::serpentine::serpentine(func, context))),
+        run: Run::Func(|func, _| Ok(passes::serpentine::serpentine(func))),
     },
     Pass {
         name: "lower_tensors",
         doc: "Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.",
-        run: Run::Func(|func, context| passes::lower_tensors::lower_tensors(func, context)),
+        run: Run::Func(|func, context| passes::lower_tensors::lower_tensors(func, &context.target)),
     },
     Pass {
         name: "lower_blocks",
         doc: "Substitutes iterators, turns guards and inits into conditions, bound loops into launch axes.",
-        run: Run::FuncToKernel(passes::lower_blocks::lower_blocks),
+        run: Run::FuncToKernel(|func, context| passes::lower_blocks::lower_blocks(func, &context.target)),
     },
     Pass {
         name: "merge_shared",
         doc: "Lets shared buffers that are never in use at the same time share bytes.",
-        run: Run::Module(|module, context| Ok(passes::merge_shared::merge_shared(module, context))),
+        run: Run::Module(|module, _| Ok(passes::merge_shared::merge_shared(module))),
     },
     Pass {
         name: "insert_barriers",
         doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
-        run: Run::Module(passes::insert_barriers::insert_barriers),
+        run: Run::Module(|module, _| passes::insert_barriers::insert_barriers(module)),
     },
     Pass {
         name: "flatten",
         doc: "Turns subscripts into one element offset, with the strides of storage_align, and swizzles it.",
-        run: Run::Module(|module, context| passes::flatten::flatten(module, context)),
+        run: Run::Module(passes::flatten::flatten),
     },
     Pass {
         name: "check_limits",
         doc: "Refuses kernels with more threads, blocks or shared memory than the target has.",
-        run: Run::Module(passes::check_limits::check_limits),
+        run: Run::Module(|module, context| passes::check_limits::check_limits(module, &context.target)),
     },
     Pass {
         name: "collapse_unit_loops",
@@ -211,42 +164,67 @@ pub fn lower(
     target: &Target,
     observe: &mut dyn FnMut(&Pass, &State),
 ) -> Result<Module, LowerError> {
-    run(func, Context::new(target), observe).map(|it| it.0)
+    run(func, Context::new(target), observe).map(|it| it.module)
 }
 
-/// Lowers a verified program and tells what became of its pipelines, inner ones before outer ones.
-pub fn lower_explained(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context::new(target), &mut |_, _| {}).map(explained)
-}
-
-/// How each buffer with a swizzle lies in memory, in sentences.
-pub fn swizzles(func: &Func, target: &Target) -> Result<Vec<String>, LowerError> {
-    let (_, context) = run(func, Context::new(target), &mut |_, _| {})?;
-    Ok(context.swizzles.into_values().collect())
+/// Lowers a verified program, and tells what there is to tell about it.
+pub fn lower_explained(func: &Func, target: &Target) -> Result<Lowered, LowerError> {
+    run(func, Context::new(target), &mut |_, _| {})
 }
 
 /// The same with marks that tell where the statements of pipelines are.
-pub(crate) fn lower_noted(func: &Func, target: &Target) -> Result<(Module, Vec<PipelineReport>), LowerError> {
-    run(func, Context { notes: true, ..Context::new(target) }, &mut |_, _| {}).map(explained)
-}
-
-fn explained((module, context): (Module, Context)) -> (Module, Vec<PipelineReport>) {
-    (module, report::settled(context))
+pub(crate) fn lower_marked(func: &Func, target: &Target) -> Result<Lowered, LowerError> {
+    run(func, Context { marks: true, ..Context::new(target) }, &mut |_, _| {})
 }
 
 fn run(
     func: &Func,
     mut context: Context,
     observe: &mut dyn FnMut(&Pass, &State),
-) -> Result<(Module, Context), LowerError> {
+) -> Result<Lowered, LowerError> {
     let state = PASSES.iter().try_fold(State::Func(func.clone()), |state, pass| {
         let state = pass.run.apply(state, &mut context)?;
+        if cfg!(debug_assertions) {
+            state.expect_verified(pass);
+        }
         observe(pass, &state);
         Ok::<_, LowerError>(state)
     })?;
+    let Context { pipelines, swizzles, .. } = context;
     match state {
-        State::Module(module) => Ok((module, context)),
+        State::Module(module) => Ok(Lowered { module, pipelines, swizzles }),
         State::Func(_) => unreachable!("the table has `lower_blocks`"),
+    }
+}
+
+impl State {
+    /// Stops where a pass has left a kernel that breaks an invariant, which is a bug in it.
+    fn expect_verified(&self, pass: &Pass) {
+        if let State::Module(module) = self
+            && let Err(errors) = ir::verify_module(module)
+        {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            panic!("`{}` breaks the kernel form: {}\n{module}", pass.name, errors.join("; "));
+        }
+    }
+}
+
+impl Pass {
+    /// The pass of a name.
+    pub fn find(name: &str) -> Option<&'static Pass> {
+        PASSES.iter().find(|it| it.name == name)
+    }
+
+    /// What it makes of the program that the pass before it leaves, such as one that was read from a text. What earlier
+    /// passes had to tell about it, and their refusals for that, are missing then.
+    ///
+    /// # Errors
+    /// Why it refuses the program.
+    ///
+    /// # Panics
+    /// On a program of the other side of `lower_blocks`.
+    pub fn run(&self, state: State, target: &Target) -> Result<State, LowerError> {
+        self.run.apply(state, &mut Context::new(target))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use ir::{
     Block, Func, Index, Loop, Mechanism, Name, Scope,
-    pipeline::{ASYNC, DOUBLE, ORDER, PipelinePlan, STAGE, split_lifetimes},
+    pipeline::{PipelinePlan, split_lifetimes},
 };
 
-use crate::lower::Context;
+use crate::lower::{Choice, Context};
 
 /// A pipelined loop as it was lowered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +37,8 @@ pub struct ComponentReport {
     pub mechanism: Mechanism,
     /// Why so, in words; empty if nothing was asked for.
     pub reason: String,
+    /// Whether the script insists.
+    pub is_forced: bool,
     /// The buffers that it reads.
     pub reads: Vec<Name>,
     /// The buffers that it writes.
@@ -63,14 +65,16 @@ pub struct SlotReport {
 /// The report of a plan.
 pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> PipelineReport {
     let components = plan.components.iter().map(|it| {
-        let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone()));
-        let (mechanism, reason) = known.cloned().unwrap_or((Mechanism::Plain, String::new()));
+        let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone())).cloned();
+        let plain = Choice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
+        let Choice { mechanism, reason, is_forced } = known.unwrap_or(plain);
         ComponentReport {
             name: it.name.clone(),
             stage: it.stage,
             order: it.order,
             mechanism,
             reason,
+            is_forced,
             reads: it.reads().into_iter().collect(),
             writes: it.writes().into_iter().collect(),
         }
@@ -98,19 +102,6 @@ pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> Pip
     }
 }
 
-/// The reports with what later passes found out: a copy may turn out to be no instruction.
-pub(crate) fn settled(context: Context) -> Vec<PipelineReport> {
-    let Context { mechanisms, mut pipelines, .. } = context;
-    for it in &mut pipelines {
-        for component in &mut it.components {
-            if let Some(known) = mechanisms.get(&(it.var.clone(), component.name.clone())) {
-                (component.mechanism, component.reason) = known.clone();
-            }
-        }
-    }
-    pipelines
-}
-
 impl SlotReport {
     /// What came of asking for slots, if the script asks for some.
     pub fn note(&self) -> Option<String> {
@@ -130,7 +121,7 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
     // Pipelines have buffers of their own where the script has one; the blocks are the same.
     let split = split_lifetimes(func.clone());
     let mut out = Vec::new();
-    for block in func.body.blocks().into_iter().filter(|it| it.annotations.contains_key(DOUBLE)) {
+    for block in func.body.blocks().into_iter().filter(|it| it.attrs.double_buffer) {
         let filled = |block: &Block| block.writes().first().map(|it| it.buffer.clone());
         let (Some(buffer), Some(own)) = (filled(block), split.find_block(&block.name).and_then(filled))
         else {
@@ -153,11 +144,11 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
 
 /// What a loop lacks to be a pipeline, if something of one is attached to it.
 fn half(it: &Loop) -> Option<String> {
-    let has = |key: &str| it.annotations.contains_key(key);
-    let (has_part, missing) = match (has(STAGE), has(ORDER)) {
+    let pipeline = it.attrs.pipeline.as_ref()?;
+    let (has_part, missing) = match (pipeline.stages.is_some(), pipeline.orders.is_some()) {
         (true, false) => ("stages", "order: software_pipeline_order gives it one"),
         (false, true) => ("an order", "stages: software_pipeline_stage gives it some"),
-        (false, false) if has(ASYNC) => {
+        (false, false) if pipeline.async_stages.is_some() => {
             ("asynchronous stages", "stages: software_pipeline_stage gives it some")
         }
         (true, true) | (false, false) => return None,

@@ -15,7 +15,7 @@ use std::fmt;
 use ir::{Func, Instr, Kernel, Module, Name, Op, Scope, Target};
 use serde::{Serialize, Serializer};
 
-use crate::lower::{LowerError, PipelineReport, lower_noted};
+use crate::lower::{LowerError, Lowered, PipelineReport, lower_marked};
 use clock::Clock;
 use find::LoweredPipeline;
 pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
@@ -202,7 +202,7 @@ pub struct Held {
 /// # Errors
 /// Why it cannot be lowered.
 pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>), LowerError> {
-    let (mut module, reports) = lower_noted(func, target)?;
+    let Lowered { mut module, pipelines: reports, .. } = lower_marked(func, target)?;
     let mut out: Vec<Timeline> = Vec::new();
     for report in &reports {
         let clock = Clock::of(report);

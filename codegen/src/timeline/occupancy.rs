@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{
-    Arch, Func, Kernel, Loop, Name, Op, Scope, Stmt,
-    pipeline::{ASYNC, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE},
-};
+use ir::{Arch, Func, Kernel, Name, Op, Scope, Stmt};
 use serde::Serialize;
 
 use super::Timeline;
@@ -83,16 +80,13 @@ fn choice(kernel: &Kernel, slots: i64, compiled: Option<&Resources>, arch: &Arch
 
 /// The program without its pipelines: every iteration runs after the one before it.
 pub fn without_pipelines(func: &Func) -> Func {
-    const KEYS: [&str; 8] = [STAGE, ORDER, ASYNC, MECHANISM, STYLE, BENIGN, DOUBLE, SLOTS];
     let mut out = func.clone();
     out.body.walk_mut(&mut |stmt| {
         match stmt {
-            Stmt::Loop(it) if KEYS.iter().any(|key| it.annotations.contains_key(*key)) => {
-                let it: &mut Loop = Arc::make_mut(it);
-                it.annotations.retain(|key, _| !KEYS.contains(&key.as_str()));
-            }
-            Stmt::Block(it) if KEYS.iter().any(|key| it.annotations.contains_key(*key)) => {
-                Arc::make_mut(it).annotations.retain(|key, _| !KEYS.contains(&key.as_str()));
+            Stmt::Loop(it) if it.attrs.pipeline.is_some() => Arc::make_mut(it).attrs.pipeline = None,
+            Stmt::Block(it) if it.attrs.double_buffer || it.attrs.slots.is_some() => {
+                let attrs = &mut Arc::make_mut(it).attrs;
+                (attrs.double_buffer, attrs.slots) = (false, None);
             }
             Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
         }
@@ -112,7 +106,7 @@ fn with_slots(kernel: &Kernel, timelines: &[&Timeline], limit: &dyn Fn(i64) -> i
                 let mut it = it.clone();
                 let rings = timelines.iter().flat_map(|it| &it.rings);
                 for ring in rings.filter(|ring| ring.buffer == it.name && ring.slots > 1) {
-                    it.len = it.len / ring.slots * limit(ring.slots);
+                    it.shape = vec![it.elements() / ring.slots * limit(ring.slots)];
                 }
                 out.body.push(Op::Alloc(it));
             }

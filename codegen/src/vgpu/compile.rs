@@ -162,12 +162,15 @@ impl Compiler<'_> {
         let site = self.site();
         Ok(Some(match op {
             Op::Alloc(it) => {
-                let len = usize::try_from(it.len).unwrap_or(0);
+                let len = usize::try_from(it.elements()).unwrap_or(0);
                 // What is global here is private memory of one thread, only larger.
                 let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
                 let owners = if space == Space::Local { self.scope.count } else { 1 };
                 if len.saturating_mul(owners) > MAX_ELEMENTS {
-                    return Err(VgpuError::TooLarge { buffer: it.name.clone(), len: Index::int(it.len) });
+                    return Err(VgpuError::TooLarge {
+                        buffer: it.name.clone(),
+                        len: Index::int(it.elements()),
+                    });
                 }
                 self.declare(&it.name, it.dtype, len, space, None);
                 Code::Alloc(self.buffers.len() - 1)
@@ -362,14 +365,7 @@ mod tests {
             launch: IndexMap::new(),
             blocks_per_sm: None,
             body: vec![
-                Op::Alloc(ir::Alloc {
-                    name: "X".into(),
-                    dtype: DType::F32,
-                    len: 4,
-                    scope: Space::Shared,
-                    offset: None,
-                    align: ir::Alloc::ALIGN,
-                }),
+                Op::Alloc(ir::Alloc::new("X".into(), DType::F32, 4, Space::Shared)),
                 inner,
                 Op::comment("one"),
                 Op::If(vec![], vec![Op::Instr(Instr::Commit)]),

@@ -290,8 +290,8 @@ fn lens(
     memory: &IndexMap<Name, Vec<f64>>,
 ) -> Result<Vec<usize>, VgpuError> {
     let one = |(buffer, arg): (&Name, &Arg)| {
-        let len = arg.len.eval(&|it| dims.get(it).copied());
-        let error = || VgpuError::TooLarge { buffer: buffer.clone(), len: arg.len.clone() };
+        let len = arg.elements().eval(&|it| dims.get(it).copied());
+        let error = || VgpuError::TooLarge { buffer: buffer.clone(), len: arg.elements() };
         let expected = len.and_then(|it| usize::try_from(it).ok()).filter(|it| *it <= MAX_ELEMENTS);
         let expected = expected.ok_or_else(error)?;
         if arg.role == Role::Input {

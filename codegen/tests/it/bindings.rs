@@ -81,7 +81,7 @@ fn parsed(text: &str) -> Func {
 fn outputs(module: &Module, settings: &Settings) -> Result<Outputs, String> {
     let mut memory = IndexMap::new();
     for (name, arg) in module.args.iter().filter(|(_, it)| it.role == Role::Input) {
-        let len = arg.len.as_int().unwrap();
+        let len = arg.elements().as_int().unwrap();
         memory.insert(name.clone(), (1..=len).map(|it| it as f64).collect());
     }
     let report = vgpu::run(module, &IndexMap::new(), &mut memory, settings).unwrap();

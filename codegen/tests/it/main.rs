@@ -6,6 +6,7 @@ mod emit;
 mod execute;
 mod lower;
 mod nvrtc;
+mod passes;
 mod swizzle;
 mod timeline;
 mod vectors;

@@ -53,7 +53,7 @@ fn run(func: &Func) -> Result<(Report, IndexMap<Name, Vec<f64>>), LowerError> {
     let module = lower(func, &Target::Cuda(Arch { sm: 80, suffix: None }), &mut |_, _| {})?;
     let mut memory = IndexMap::new();
     for (at, (name, arg)) in module.args.iter().filter(|it| it.1.role == Role::Input).enumerate() {
-        let len = arg.len.as_int().unwrap();
+        let len = arg.elements().as_int().unwrap();
         let numbers = (0..len).map(|it| (it * 7 % 61 % (7 + 2 * i64::try_from(at).unwrap())) as f64);
         memory.insert(name.clone(), numbers.collect());
     }

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 
 use ir::{Arch, Instr, Kernel, Op, Target};
 use tilewright_codegen::{
-    lower::{lower_explained, no_effect},
+    lower::{Lowered, lower_explained, no_effect},
     timeline::{Held, Moment, Part, Sync, Timeline, consequences, timelines, without_pipelines},
 };
 
@@ -36,7 +36,7 @@ fn every_statement_is_found() {
     let mut count = 0;
     for name in programs() {
         let (func, target) = program(&name);
-        let Ok((module, reports)) = lower_explained(&func, &target) else {
+        let Ok(Lowered { module, pipelines: reports, .. }) = lower_explained(&func, &target) else {
             assert!(timelines(&func, &target).is_err(), "{name}");
             continue;
         };
@@ -136,15 +136,15 @@ const SIBLINGS: &str = "func siblings
 fn what_changes_nothing_is_told() {
     let (mut func, target) = program("pipeline_simple");
     func.map_blocks(&mut |it| {
-        it.annotations.insert("double_buffer_scope".to_owned(), ir::Annotation::Int(0));
+        it.attrs.double_buffer = true;
     });
-    let notes = |func: &ir::Func| no_effect(func, &lower_explained(func, &target).unwrap().1);
+    let notes = |func: &ir::Func| no_effect(func, &lower_explained(func, &target).unwrap().pipelines);
     let told = notes(&func);
     assert!(told.iter().any(|it| it.ends_with(" already has 2 slots")), "{told:?}");
     // Pipelines that share a buffer in name have one each, and what is told has the name of the script.
     let siblings = ir::text::parse(SIBLINGS).unwrap();
     assert_eq!(
-        no_effect(&siblings, &lower_explained(&siblings, &Target::Cuda(ARCH)).unwrap().1),
+        no_effect(&siblings, &lower_explained(&siblings, &Target::Cuda(ARCH)).unwrap().pipelines),
         ["no effect: B already has 2 slots"]
     );
     let plain = without_pipelines(&func);

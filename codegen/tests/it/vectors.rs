@@ -125,7 +125,7 @@ proptest! {
         let module = tiles.module();
         let n = 61;
         let dims: IndexMap<Name, i64> = [(Name::new("n"), n)].into();
-        let size = |it: &ir::Arg| it.len.eval(&|_| Some(n)).unwrap();
+        let size = |it: &ir::Arg| it.elements().eval(&|_| Some(n)).unwrap();
         let inputs = module.args.iter().filter(|it| it.1.role == Role::Input);
         let numbers = |len: i64| (0..len).map(|it| (it * 7 % 61) as f64).collect();
         let mut memory = inputs.map(|(name, it)| (name.clone(), numbers(size(it)))).collect();

@@ -64,7 +64,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
 fn run(module: &Module, dims: &IndexMap<Name, i64>, settings: &Settings) -> Report {
     let mut memory = IndexMap::new();
     for (name, arg) in module.args.iter().filter(|(_, it)| it.role == Role::Input) {
-        let len = arg.len.eval(&|it| dims.get(it).copied()).unwrap();
+        let len = arg.elements().eval(&|it| dims.get(it).copied()).unwrap();
         memory.insert(name.clone(), (1..=len).map(|it| it as f64).collect());
     }
     vgpu::run(module, dims, &mut memory, settings).unwrap()
@@ -129,8 +129,9 @@ fn no_change_of_a_character_panics() {
                 let changed = [&text[..at], with, &text[at + usize::from(with != "9")..]].concat();
                 let Ok(module) = ir::text::parse_module(&changed) else { continue };
                 read += 1;
-                let size =
-                    |it: &ir::Arg| it.len.eval(&|it| dims.get(it).copied()).unwrap_or(0).clamp(0, 1 << 12);
+                let size = |it: &ir::Arg| {
+                    it.elements().eval(&|it| dims.get(it).copied()).unwrap_or(0).clamp(0, 1 << 12)
+                };
                 let inputs = module.args.iter().filter(|(_, it)| it.role == Role::Input);
                 let mut memory = inputs
                     .map(|(name, it)| (name.clone(), (1..=size(it)).map(|it| it as f64).collect()))

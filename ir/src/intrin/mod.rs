@@ -109,10 +109,7 @@ pub fn find(name: &str) -> Option<&'static Intrinsic> {
 
 /// The intrinsic that a block is annotated with.
 pub fn of_block(block: &Block) -> Option<&'static Intrinsic> {
-    match block.annotations.get(TENSORIZE)? {
-        crate::Annotation::Text(name) => find(name),
-        crate::Annotation::Int(_) | crate::Annotation::List(_) | crate::Annotation::Map(_) => None,
-    }
+    block.attrs.tensorize
 }
 
 /// What the descriptions of all matrix loads say: a copy of a tile whose size is that of the matrices.

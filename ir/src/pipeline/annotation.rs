@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::PipelineError;
-use crate::{Annotation, Block, Loop, LoopKind, Name, Stmt};
+use crate::{Block, Loop, LoopKind, Name, Numbers, Stmt};
 
 /// The annotation that gives each statement its stage.
 pub const STAGE: &str = "software_pipeline_stage";
@@ -56,15 +56,12 @@ pub fn part_names(inner: &Name) -> [Name; 3] {
 
 /// The stages of a loop that are to copy asynchronously.
 pub fn async_stages(it: &Loop) -> &[i64] {
-    match it.annotations.get(ASYNC) {
-        Some(Annotation::List(list)) => list,
-        Some(Annotation::Int(_) | Annotation::Text(_) | Annotation::Map(_)) | None => &[],
-    }
+    it.attrs.pipeline.as_ref().and_then(|it| it.async_stages.as_deref()).unwrap_or_default()
 }
 
 /// Whether a loop has stages and orders.
 pub fn is_pipeline(it: &Loop) -> bool {
-    it.annotations.contains_key(STAGE) && it.annotations.contains_key(ORDER)
+    it.attrs.pipeline.as_ref().is_some_and(|it| it.stages.is_some() && it.orders.is_some())
 }
 
 /// A statement of a pipelined loop, or a part of one, and the names by which annotations may call it.
@@ -151,12 +148,12 @@ pub fn in_program_order(
 
 /// The numbers that a loop's annotation gives its components, in program order.
 pub fn numbers(it: &Loop, key: &'static str) -> Result<IndexMap<Name, i64>, PipelineError> {
-    match it.annotations.get(key) {
-        Some(Annotation::Map(map)) => in_program_order(it, key, map),
-        Some(Annotation::List(list)) => in_program_order(it, key, &named(it, list)?),
-        Some(Annotation::Int(_) | Annotation::Text(_)) | None => {
-            Err(PipelineError::NotAMap { name: it.var.clone(), key })
-        }
+    let pipeline = it.attrs.pipeline.as_ref();
+    let given = pipeline.and_then(|it| if key == STAGE { it.stages.as_ref() } else { it.orders.as_ref() });
+    match given {
+        Some(Numbers::Map(map)) => in_program_order(it, key, map),
+        Some(Numbers::List(list)) => in_program_order(it, key, &named(it, list)?),
+        None => Err(PipelineError::NotAMap { name: it.var.clone(), key }),
     }
 }
 

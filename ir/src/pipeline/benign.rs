@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{
-    BENIGN, PipelineError,
+    PipelineError,
     touch::{Touch, touches},
 };
-use crate::{Annotation, Loop, Name};
+use crate::{Loop, Name};
 
 /// The blocks that the loop's annotation calls benign.
 ///
@@ -14,9 +14,12 @@ use crate::{Annotation, Loop, Name};
 /// stores before the last iteration is never seen, right or wrong. What it reads may then be overwritten before it has
 /// read it, by a later iteration: in the last one there is none.
 pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
-    let Some(Annotation::Map(map)) = it.annotations.get(BENIGN) else { return Ok(BTreeSet::new()) };
+    let benign = it.attrs.pipeline.as_ref().and_then(|it| it.benign.as_deref()).unwrap_or_default();
+    if benign.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let all = touches(&it.body);
-    for block in map.keys() {
+    for block in benign {
         if !all.iter().any(|it| it.block == *block) {
             let mut known: Vec<Name> = all.iter().map(|it| it.block.clone()).collect();
             known.dedup();
@@ -26,7 +29,7 @@ pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
             return Err(PipelineError::NotBenign { name: it.var.clone(), block: block.clone(), reason });
         }
     }
-    Ok(map.keys().cloned().collect())
+    Ok(benign.iter().cloned().collect())
 }
 
 /// Why a block is not benign.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{
-    Component, DOUBLE, Emission, PipelineError, PipelinePlan, SLOTS, STAGE, STYLE, SlotCount, Style,
+    Component, Emission, PipelineError, PipelinePlan, STAGE, SlotCount, Style,
     annotation::{check_numbers, components_of, expect_serial, is_pipeline, numbers},
     benign::benign,
     depend::Setting,
@@ -16,7 +16,7 @@ use super::{
     materialize::{Parts, Writer, with_slots},
     private::{kept_for, private},
 };
-use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Role, Stmt, StorageAlign, arith::Bounds};
+use crate::{Block, Func, Index, Loop, LoopKind, Name, Role, Stmt, StorageAlign, arith::Bounds};
 
 /// What a lowering adds to the expansion.
 pub trait Hooks {
@@ -269,21 +269,13 @@ fn missing(it: &Loop, stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>
 
 /// The slots that a block asks for.
 fn forced(block: &Block) -> Option<i64> {
-    match block.annotations.get(SLOTS) {
-        Some(Annotation::Int(slots)) => Some(*slots),
-        Some(Annotation::Text(_) | Annotation::List(_) | Annotation::Map(_)) | None => {
-            block.annotations.contains_key(DOUBLE).then_some(2)
-        }
-    }
+    block.attrs.slots.or_else(|| block.attrs.double_buffer.then_some(2))
 }
 
 /// What the loop asks for, else what costs least: no conditions where the extent is constant, no copies where it is not.
 fn style(it: &Loop, extent: &Index) -> Style {
-    match it.annotations.get(STYLE) {
-        Some(Annotation::Text(text)) => Style::parse(text),
-        Some(Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_)) | None => None,
-    }
-    .unwrap_or(if extent.as_int().is_some() { Style::Peel } else { Style::Predicate })
+    let asked = it.attrs.pipeline.as_ref().and_then(|it| it.style);
+    asked.unwrap_or(if extent.as_int().is_some() { Style::Peel } else { Style::Predicate })
 }
 
 fn bounds_of(func: &Func, around: &[&Loop]) -> Bounds {
@@ -302,9 +294,4 @@ fn lcm(a: i64, b: i64) -> i64 {
         a
     };
     a / gcd(a, b) * b
-}
-
-/// Whether an annotation is one of a pipelined loop: none of them is left after the expansion.
-pub(super) fn is_own(key: &str) -> bool {
-    [STAGE, super::ORDER, super::ASYNC, super::MECHANISM, STYLE, super::BENIGN].contains(&key)
 }

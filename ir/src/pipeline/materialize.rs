@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{
-    Emission, EmissionPoint, Instance, Marks, PipelineError, PipelinePlan, Section, Step, expand::is_own,
-};
-use crate::{Access, Block, Func, Index, Less, Loop, Name, Stmt, arith::Bounds};
+use super::{Emission, EmissionPoint, Instance, Marks, PipelineError, PipelinePlan, Section, Step};
+use crate::{Access, Block, Func, Index, Less, Loop, LoopAttrs, Name, Stmt, arith::Bounds};
 
 /// An expanded loop.
 pub(super) struct Parts {
@@ -63,9 +61,8 @@ impl Writer {
                     .enumerate()
                     .map(|(n, step)| self.step(plan, step, marks, (Section::Steady, n), &bounds, n > 0));
                 let body = Stmt::seq(steps.collect::<Vec<_>>());
-                let rest = old.annotations.iter().filter(|it| !is_own(it.0));
-                let annotations = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-                Stmt::Loop(Arc::new(Loop { extent: steady.extent.clone(), annotations, body, ..old.clone() }))
+                let attrs = LoopAttrs { pipeline: None, ..old.attrs.clone() };
+                Stmt::Loop(Arc::new(Loop { extent: steady.extent.clone(), attrs, body, ..old.clone() }))
             },
         );
         let body = Stmt::seq([body].into_iter().chain(leftover));

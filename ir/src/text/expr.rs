@@ -177,12 +177,16 @@ impl Display for Annotation {
                 f.write_str("]")
             }
             Annotation::Map(map) => {
+                let entries = map.iter().map(|(name, value)| format!("{}: {value}", Key(name.as_str())));
                 f.write_str("{")?;
-                separated(
-                    f,
-                    ", ",
-                    map.iter().map(|(name, value)| format!("{}: {value}", Key(name.as_str()))),
-                )?;
+                separated(f, ", ", entries)?;
+                f.write_str("}")
+            }
+            Annotation::Words(map) => {
+                let entry =
+                    |(name, word): (&Name, &String)| format!("{}: {}", Key(name.as_str()), Quoted(word));
+                f.write_str("{")?;
+                separated(f, ", ", map.iter().map(entry))?;
                 f.write_str("}")
             }
         }

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::expr::All;
-use crate::{Alloc, ForKind, Instr, Kernel, Module, Name, Op, ThreadAxis};
+use super::expr::{All, separated};
+use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, ThreadAxis};
 
 /// A printed module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,9 +36,7 @@ pub fn print_module(module: &Module) -> ModuleListing {
     }
     out.line(0, None, format_args!("module {}{dims}", module.name));
     for (name, arg) in &module.args {
-        let zeroed = if arg.zeroed { " zeroed" } else { "" };
-        let role = arg.role.as_str();
-        out.line(1, None, format_args!("{role} {name}: {}[{}]{zeroed}", arg.dtype, arg.len));
+        out.line(1, None, format_args!("{} {name}: {arg}", arg.role.as_str()));
     }
     for (n, kernel) in module.kernels.iter().enumerate() {
         out.text.push('\n');
@@ -70,9 +68,21 @@ impl Display for Op {
     }
 }
 
+impl Display for Arg {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.dtype)?;
+        separated(f, ", ", &self.shape)?;
+        write!(f, "]{}", self.layout)?;
+        if self.zeroed { f.write_str(" zeroed") } else { Ok(()) }
+    }
+}
+
 impl Display for Alloc {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "alloc {}: {}[{}] @{}", self.name, self.dtype, self.len, self.scope)?;
+        write!(f, "alloc {}: {}[", self.name, self.dtype)?;
+        separated(f, ", ", &self.shape)?;
+        write!(f, "] @{}{}", self.scope, self.layout)?;
+        self.per.as_ref().map_or(Ok(()), |per| write!(f, " per {per}"))?;
         self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))?;
         if self.align == Alloc::ALIGN { Ok(()) } else { write!(f, " align {}", self.align) }
     }

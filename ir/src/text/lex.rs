@@ -257,6 +257,11 @@ impl<'a> Cursor<'a> {
         self.line.tokens.get(self.next + 1).map(|(token, ..)| token)
     }
 
+    /// The token after the next two.
+    pub(super) fn peek_third(&self) -> Option<&'a Token<'a>> {
+        self.line.tokens.get(self.next + 2).map(|(token, ..)| token)
+    }
+
     pub(super) fn bump(&mut self) {
         self.next += 1;
     }
@@ -307,6 +312,17 @@ impl<'a> Cursor<'a> {
                 Ok(Name::new(*word))
             }
             _ => Err(self.expected(what)),
+        }
+    }
+
+    /// Takes a text in quotes.
+    pub(super) fn text(&mut self) -> Result<String, Failure> {
+        match self.peek() {
+            Some(Token::Text(text)) => {
+                self.bump();
+                Ok(text.clone())
+            }
+            _ => Err(self.expected("a text")),
         }
     }
 

@@ -10,8 +10,9 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
 };
 use crate::{
-    Annotation, Annotations, Block, Buffer, DType, Func, Index, Instr, Iter, IterKind, Layout, Less, Literal,
-    Loop, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Swizzle, ThreadAxis, Value, XorSwizzle,
+    AllocScope, Annotation, Block, BlockAttrs, Buffer, DType, Func, Index, Instr, Iter, IterKind, Layout,
+    Less, Literal, Loop, LoopAttrs, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Swizzle, ThreadAxis,
+    Value, XorSwizzle,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -112,10 +113,11 @@ impl<'a> Parser<'a> {
         line.expect("..")?;
         let extent = line.index()?;
         let kind = if line.eat("@") { loop_kind(&mut line)? } else { LoopKind::Serial };
-        let annotations = annotations(&mut line)?;
+        let mut attrs = LoopAttrs::default();
+        annotations(&mut line, &mut |key, value| attrs.set(key, value))?;
         line.finish()?;
         let body = self.body(below)?;
-        Ok(Stmt::Loop(Arc::new(Loop { var, extent, kind, annotations, body })))
+        Ok(Stmt::Loop(Arc::new(Loop { var, extent, kind, attrs, body })))
     }
 
     fn block(&mut self, mut line: Cursor<'_>, below: usize) -> Result<Stmt, Failure> {
@@ -124,7 +126,8 @@ impl<'a> Parser<'a> {
         line.expect("(")?;
         let iters = line.list(")", iter)?;
         let guards = if line.eat_word("if") { line.conditions()? } else { vec![] };
-        let annotations = annotations(&mut line)?;
+        let mut attrs = BlockAttrs::default();
+        annotations(&mut line, &mut |key, value| attrs.set(key, value))?;
         line.finish()?;
         let init = match self.lines.first() {
             Some(line) if line.level == below && is_init(line) => {
@@ -134,7 +137,7 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let body = self.body(below)?;
-        Ok(Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init, body })))
+        Ok(Stmt::Block(Arc::new(Block { name, iters, guards, attrs, init, body })))
     }
 }
 
@@ -169,8 +172,23 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
     line.expect("[")?;
     let shape = line.list("]", Cursor::index)?;
     let scope = if line.eat("@") { scope(line)? } else { Scope::Global };
+    let layout = layout(line)?;
+    let alloc_scope = if line.eat_word("once") {
+        Some(AllocScope::Program)
+    } else if line.eat_word("per") {
+        Some(AllocScope::Loop(line.name("a loop")?))
+    } else {
+        None
+    };
+    line.finish()?;
+    Ok(Buffer { dtype, shape, scope, role, layout, alloc_scope })
+}
+
+/// `align(0, 32, 8) swizzle(3, 4, 3)`, or nothing.
+pub(super) fn layout(line: &mut Cursor<'_>) -> Result<Layout, Failure> {
     let mut layout = Layout::default();
-    while line.eat_word("align") {
+    while line.is_word("align") && line.peek_second() == Some(&Token::Sign("(")) {
+        line.bump();
         line.expect("(")?;
         let axis = line.count("a dimension")?;
         line.expect(",")?;
@@ -185,14 +203,16 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
         layout.swizzle = Some(swizzle(line)?);
         line.expect(")")?;
     }
-    line.finish()?;
-    Ok(Buffer { dtype, shape, scope, role, layout })
+    Ok(layout)
 }
 
 /// What stands between the parentheses of a swizzle.
 fn swizzle(line: &mut Cursor<'_>) -> Result<Swizzle, Failure> {
     if line.eat_word("auto") {
         return Ok(Swizzle::Auto);
+    }
+    if line.eat_word("none") {
+        return Ok(Swizzle::None);
     }
     let bits = line.count("a number of bits, or `auto`")?;
     line.expect(",")?;
@@ -255,28 +275,43 @@ fn iter(line: &mut Cursor<'_>) -> Result<Iter, Failure> {
     Ok(Iter { var, extent, kind, binding })
 }
 
-/// `#{key: value, …}`, or nothing.
-fn annotations(line: &mut Cursor<'_>) -> Result<Annotations, Failure> {
+/// Sets what `#{key: value, …}` says, if it stands there.
+fn annotations(
+    line: &mut Cursor<'_>,
+    set: &mut dyn FnMut(&str, Annotation) -> Result<(), String>,
+) -> Result<(), Failure> {
     if !line.eat("#{") {
-        return Ok(Annotations::new());
+        return Ok(());
     }
-    entries(line, |line| match line.peek() {
-        Some(Token::Text(text)) => {
-            line.bump();
-            Ok(Annotation::Text(text.clone()))
-        }
+    for (key, (at, value)) in entries(line, |line| Ok((line.at(), annotation(line)?)))? {
+        let found = format!("`{value}`");
+        set(&key, value).map_err(|wanted| Failure { at, kind: ParseErrorKind::expected(&wanted, found) })?;
+    }
+    Ok(())
+}
+
+fn annotation(line: &mut Cursor<'_>) -> Result<Annotation, Failure> {
+    match line.peek() {
+        Some(Token::Text(_)) => line.text().map(Annotation::Text),
         Some(Token::Sign("[")) => {
             line.bump();
             line.list("]", Cursor::integer).map(Annotation::List)
         }
         Some(Token::Sign("{")) => {
             line.bump();
+            let is_entry = line.peek_second() == Some(&Token::Sign(":"));
+            if let Some(Token::Text(_)) = line.peek_third().filter(|_| is_entry) {
+                let map = entries(line, Cursor::text)?;
+                return Ok(Annotation::Words(
+                    map.into_iter().map(|(key, it)| (Name::new(key), it)).collect(),
+                ));
+            }
             let map = entries(line, Cursor::integer)?;
-            Ok(Annotation::Map(map.into_iter().map(|(key, value)| (Name::new(key), value)).collect()))
+            Ok(Annotation::Map(map.into_iter().map(|(key, it)| (Name::new(key), it)).collect()))
         }
         Some(Token::Sign("-") | Token::Number { .. }) => line.integer().map(Annotation::Int),
         _ => Err(line.expected("a number, a text, `[…]` or `{…}`")),
-    })
+    }
 }
 
 /// `key: value` up to the closing brace, each key once.

@@ -12,7 +12,7 @@ use super::{
     MAX_DEPTH,
     instr::{WORDS, instr},
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines_with_comments},
-    parse::{dtype, role, scope},
+    parse::{dtype, layout, role, scope},
 };
 use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis};
 
@@ -58,11 +58,11 @@ impl<'a> Parser<'a> {
             line.expect(":")?;
             let dtype = dtype(&mut line)?;
             line.expect("[")?;
-            let len = line.index()?;
-            line.expect("]")?;
+            let shape = line.list("]", Cursor::index)?;
+            let layout = layout(&mut line)?;
             let zeroed = line.eat_word("zeroed");
             line.finish()?;
-            if args.insert(name.clone(), Arg { dtype, len, role, zeroed }).is_some() {
+            if args.insert(name.clone(), Arg { dtype, shape, layout, role, zeroed }).is_some() {
                 return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
             }
             self.lines = &self.lines[1..];
@@ -189,20 +189,21 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `X: f32[64] @shared at 1024 align 1024`.
+/// `X: f32[8, 64] @shared align(0, 32, 8) per k at 1024 align 1024`.
 fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let name = line.name("the name of a buffer")?;
     line.expect(":")?;
     let dtype = dtype(line)?;
     line.expect("[")?;
-    let len = i64::from(line.count::<u32>("how many elements")?);
-    line.expect("]")?;
+    let shape = line.list("]", |line| Ok(i64::from(line.count::<u32>("how many elements")?)))?;
     line.expect("@")?;
     let scope = scope(line)?;
+    let layout = layout(line)?;
+    let per = if line.eat_word("per") { Some(line.name("a loop")?) } else { None };
     let offset = if line.eat_word("at") { Some(i64::from(line.count::<u32>("an offset")?)) } else { None };
     let align =
         if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
-    Ok(Alloc { name, dtype, len, scope, offset, align })
+    Ok(Alloc { name, dtype, shape, layout, scope, per, offset, align })
 }
 
 /// `blockIdx.x: 4`.

@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 
 use super::expr::{All, Attached, separated};
 use crate::{
-    Block, Buffer, Func, Iter, IterKind, LoopKind, Name, Role, Scope, Stmt, StorageAlign, Store, Swizzle,
-    XorSwizzle,
+    AllocScope, Block, Buffer, Func, Iter, IterKind, Layout, LoopKind, Name, Role, Scope, Stmt, StorageAlign,
+    Store, Swizzle, XorSwizzle,
 };
 
 /// A printed function.
@@ -97,7 +97,7 @@ impl Listing {
     fn stmt(&mut self, depth: usize, stmt: &Stmt) {
         match stmt {
             Stmt::Loop(it) => {
-                let annotations = Attached(&it.annotations);
+                let annotations = Attached(&it.attrs.entries());
                 self.part(Part::Loop(it.var.clone()), |out| {
                     let head = out.line(
                         depth,
@@ -176,12 +176,25 @@ impl Display for Declaration<'_> {
         if buffer.scope != Scope::Global {
             write!(f, " @{}", buffer.scope)?;
         }
-        for StorageAlign { axis, factor, offset } in &buffer.layout.align {
+        write!(f, "{}", buffer.layout)?;
+        match &buffer.alloc_scope {
+            None => Ok(()),
+            Some(AllocScope::Program) => f.write_str(" once"),
+            Some(AllocScope::Loop(var)) => write!(f, " per {var}"),
+        }
+    }
+}
+
+/// What differs from row-major order, each with a blank before it.
+impl Display for Layout {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for StorageAlign { axis, factor, offset } in &self.align {
             write!(f, " align({axis}, {factor}, {offset})")?;
         }
-        match buffer.layout.swizzle {
+        match self.swizzle {
             None => Ok(()),
             Some(Swizzle::Auto) => f.write_str(" swizzle(auto)"),
+            Some(Swizzle::None) => f.write_str(" swizzle(none)"),
             Some(Swizzle::Xor(XorSwizzle { bits, base, shift })) => {
                 write!(f, " swizzle({bits}, {base}, {shift})")
             }
@@ -216,7 +229,7 @@ impl Display for Head<'_> {
         if !block.guards.is_empty() {
             write!(f, " if {}", All(&block.guards))?;
         }
-        write!(f, "{}", Attached(&block.annotations))
+        write!(f, "{}", Attached(&block.attrs.entries()))
     }
 }
 

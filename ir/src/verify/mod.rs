@@ -50,12 +50,16 @@
 mod corners;
 mod error;
 mod help;
+mod kernel;
+mod kernel_error;
 mod names;
 mod values;
 
 use std::collections::BTreeSet;
 
 pub use error::{Example, Part, VerifyError, VerifyErrorKind};
+pub use kernel::verify_module;
+pub use kernel_error::{KernelError, KernelErrorKind};
 pub use names::is_reserved;
 
 use crate::{
@@ -242,11 +246,11 @@ impl<'a> Verifier<'a> {
         if it.body.is_empty() {
             self.report(&it.var, VerifyErrorKind::EmptyLoop);
         }
-        self.annotations(&it.var, &it.annotations);
+        self.notes(&it.var, &it.attrs.notes);
     }
 
-    fn annotations(&mut self, at: &Name, annotations: &Annotations) {
-        if annotations.contains_key("") {
+    fn notes(&mut self, at: &Name, notes: &Annotations) {
+        if notes.contains_key("") {
             self.report(at, VerifyErrorKind::EmptyKey);
         }
     }
@@ -262,7 +266,7 @@ impl<'a> Verifier<'a> {
         for index in block.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]) {
             self.index(name, &Part::Guard, index, &outside);
         }
-        self.annotations(name, &block.annotations);
+        self.notes(name, &block.attrs.notes);
         self.init(block);
         for (part, stmt) in block.init.iter().map(|it| (Part::Init, it)).chain([(Part::Body, &block.body)]) {
             self.inner_sequence(block, stmt);
@@ -310,7 +314,7 @@ impl<'a> Verifier<'a> {
                 if let Some(extent) = extent.as_int().filter(|it| *it < 1) {
                     self.report(&it.var, VerifyErrorKind::Extent { part: Part::Extent, extent });
                 }
-                if it.kind != LoopKind::Serial || !it.annotations.is_empty() {
+                if it.kind != LoopKind::Serial || !it.attrs.is_empty() {
                     self.report(&block.name, VerifyErrorKind::InnerLoop { var: it.var.clone() });
                 }
                 if it.body.is_empty() {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use tilewright_ir::{
-    Access, Annotation, Annotations, BinaryOp, Block, Buffer, DType, Func, Index, Iter, IterKind, Layout,
-    Less, Literal, Loop, LoopKind, Name, Number, Role, Scope, Stmt, StorageAlign, ThreadAxis, UnaryOp, Value,
+    Access, AllocScope, Annotation, Annotations, BinaryOp, Block, BlockAttrs, Buffer, DType, Func, Index,
+    Iter, IterKind, Layout, Less, Literal, Loop, LoopAttrs, LoopKind, Name, Number, Role, Scope, Stmt,
+    StorageAlign, ThreadAxis, UnaryOp, Value,
 };
 
 /// A list of numbers that decide.
@@ -70,7 +71,14 @@ impl<'a> Choices<'a> {
             let axis = self.below(rank);
             layout.align.push(StorageAlign { axis, factor: 32, offset: self.of(&[0, 8, 31]) });
         }
-        Buffer { dtype: self.of(&DType::ALL), shape, scope, role, layout }
+        Buffer {
+            dtype: self.of(&DType::ALL),
+            shape,
+            scope,
+            role,
+            layout,
+            alloc_scope: self.alloc_scope(role),
+        }
     }
 
     fn extent(&mut self, dims: &[Name]) -> Index {
@@ -112,7 +120,7 @@ impl<'a> Choices<'a> {
         let block = self.block(dims, buffers, buffer, (n, iters, guards));
         loops.into_iter().rev().fold(block, |body, (var, extent)| {
             let kind = self.kind(&var);
-            Stmt::Loop(Arc::new(Loop { var, extent, kind, annotations: self.annotations(), body }))
+            Stmt::Loop(Arc::new(Loop { var, extent, kind, attrs: self.loop_attrs(), body }))
         })
     }
 
@@ -125,15 +133,54 @@ impl<'a> Choices<'a> {
         if var.as_str().contains("_3") { self.of(&plain) } else { self.of(&[&plain[..], &[bound]].concat()) }
     }
 
-    fn annotations(&mut self) -> Annotations {
+    fn alloc_scope(&mut self, role: Role) -> Option<AllocScope> {
+        let all = [None, None, Some(AllocScope::Program), Some(AllocScope::Loop(Name::from("i0")))];
+        if role == Role::Temp { self.of(&all) } else { None }
+    }
+
+    fn loop_attrs(&mut self) -> LoopAttrs {
+        let keys = [
+            "hint",
+            "software_pipeline_stage",
+            "software_pipeline_mechanism",
+            "cross_block_buffers",
+            "a key",
+            "ünï",
+        ];
+        let mut out = LoopAttrs::default();
+        for (key, value) in self.annotations(&keys) {
+            // What a key does not take is left out.
+            drop(out.set(&key, value));
+        }
+        out
+    }
+
+    fn block_attrs(&mut self) -> BlockAttrs {
+        let mut out = BlockAttrs::default();
+        for (key, value) in
+            self.annotations(&["hint", "double_buffer_slots", "tensorize", "async_copy", "a key"])
+        {
+            drop(out.set(&key, value));
+        }
+        out
+    }
+
+    fn annotations(&mut self, keys: &[&str]) -> Annotations {
         let mut out = Annotations::new();
         for _ in 0..self.below(3) {
-            let key = self.of(&["hint", "software_pipeline_stage", "a key", "ünï"]);
-            let value = match self.below(4) {
+            let key = self.of(keys);
+            let value = match self.below(5) {
                 0 => Annotation::Int(self.number().cast_signed()),
-                1 => Annotation::Text(self.of(&["", "word", "a \"b\" \\ \n\t\u{7f} // ü"]).to_owned()),
+                1 => Annotation::Text(
+                    self.of(&["", "cp_async", "ldmatrix_x4", "a \"b\" \\ \n\t\u{7f} // ü"]).to_owned(),
+                ),
                 2 => Annotation::List(
                     (0..self.below(3)).map(|it| -i64::try_from(it).expect("small")).collect(),
+                ),
+                3 => Annotation::Words(
+                    (0..=self.below(2))
+                        .map(|it| (Name::new(format!("b{it}")), "cp_async".to_owned()))
+                        .collect(),
                 ),
                 _ => Annotation::Map((0..self.below(3)).map(|it| (Name::new(format!("b{it}")), 1)).collect()),
             };
@@ -168,8 +215,8 @@ impl<'a> Choices<'a> {
             stmts.push(Stmt::serial(&var, extent, Stmt::store(place, value)));
         }
         let name = if self.below(2) == 1 { Name::new(format!("block{n}")) } else { buffer.clone() };
-        let annotations = self.annotations();
-        Stmt::Block(Arc::new(Block { name, iters, guards, annotations, init, body: Stmt::seq(stmts) }))
+        let attrs = self.block_attrs();
+        Stmt::Block(Arc::new(Block { name, iters, guards, attrs, init, body: Stmt::seq(stmts) }))
     }
 
     /// Any index over the variables, of any value.

@@ -1,14 +1,22 @@
-//! Texts that are refused, each with what is said about it: `parse_*` by the parser, `verify_*` by the verifier.
+//! Texts that are refused, each with what is said about it: `parse_*` by the parser, `verify_*` by the verifier, and
+//! `kernel_*` by the verifier of lowered programs.
 
 use std::{fs, path::Path};
 
-use tilewright_ir::{Func, text, verify};
+use tilewright_ir::{Func, text, verify, verify_module};
 
 #[test]
 fn refused() {
     insta::glob!("../refused", "*.tw", |path| {
         let source = fs::read_to_string(path).unwrap();
         let stem = path.file_stem().unwrap().to_str().unwrap();
+        if stem.starts_with("kernel_") {
+            let module =
+                text::parse_module(&source).unwrap_or_else(|err| panic!("{stem} does not parse: {err}"));
+            let errors = verify_module(&module).expect_err(&format!("{stem} is refused"));
+            insta::assert_snapshot!(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+            return;
+        }
         insta::assert_snapshot!(match text::parse(&source) {
             Err(err) => {
                 assert!(stem.starts_with("parse_"), "{stem} does not parse: {err}");

@@ -130,15 +130,15 @@ fn lowered_programs_print_in_the_same_taste() {
     let index = |text: &str| text.parse::<Index>().unwrap();
     let access =
         |buffer: &str, at: &str, lanes| Access { lanes, ..Access::new(&Name::from(buffer), vec![index(at)]) };
-    let arg = |len, role| Arg { dtype: DType::F32, len: index(len), role, zeroed: false };
-    let alloc = Alloc {
-        name: Name::from("A_shared"),
+    let arg = |len, role| Arg {
         dtype: DType::F32,
-        len: 512,
-        scope: Scope::Shared,
-        offset: Some(64),
-        align: Alloc::ALIGN,
+        shape: vec![index(len)],
+        layout: tilewright_ir::Layout::default(),
+        role,
+        zeroed: false,
     };
+    let alloc =
+        Alloc { offset: Some(64), ..Alloc::new(Name::from("A_shared"), DType::F32, 512, Scope::Shared) };
     let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
     let copy = Op::Instr(Instr::Store(access("A_shared", "threadIdx_x*4", 4), load));
     let sum = "C[blockIdx_x] + A_shared[k]".parse().unwrap();

@@ -109,7 +109,7 @@ impl Parallel<'_> {
     /// How blocks of threads reduce over the loop together, if they do.
     fn cross_block(&self, it: &Loop) -> Option<CrossBlock> {
         match self.kind {
-            LoopKind::Bound(axis) if !axis.is_thread() => CrossBlock::of(it),
+            LoopKind::Bound(axis) if !axis.is_thread() => it.attrs.cross_block,
             LoopKind::Bound(_)
             | LoopKind::Serial
             | LoopKind::Parallel

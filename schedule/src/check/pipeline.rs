@@ -14,7 +14,7 @@ pub(crate) fn check_pipelines(
     let before = before.filter(|it| kept.iter().all(|it| *it) && are_same_blocks(it, func));
     let is_new = |it: &Loop| {
         let was = before.and_then(|before| before.find_loop(&it.var));
-        was.is_none_or(|was| was.annotations != it.annotations || was.kind != it.kind)
+        was.is_none_or(|was| was.attrs != it.attrs || was.kind != it.kind)
     };
     Ok(pipeline::check(func, &is_new)?)
 }

@@ -1,6 +1,6 @@
 //! Whether the loops that run backwards in odd iterations of another still may.
 
-use ir::{Func, Iter, IterKind, Loop, SERPENTINE, pipeline::is_pipeline};
+use ir::{Func, Iter, IterKind, Loop, pipeline::is_pipeline};
 
 use crate::{ScheduleError, check::independent::expect_reorderable_in};
 
@@ -23,9 +23,9 @@ pub(crate) fn check_serpentine_loops(
     let before = before.filter(|_| kept.iter().all(|it| *it));
     let is_new = |it: &Loop| {
         let was = before.and_then(|before| before.find_loop(&it.var));
-        was.is_none_or(|was| was.annotations != it.annotations)
+        was.is_none_or(|was| was.attrs != it.attrs)
     };
-    let turned = func.loops().into_iter().filter(|it| it.annotations.contains_key(SERPENTINE));
+    let turned = func.loops().into_iter().filter(|it| it.attrs.serpentine.is_some());
     turned.filter(|it| is_new(it)).try_for_each(|it| expect_reversible(func, it))
 }
 

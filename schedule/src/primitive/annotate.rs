@@ -2,8 +2,8 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use ir::{
-    Annotation, Name,
-    pipeline::{ASYNC, MECHANISM, ORDER, STAGE},
+    Annotation, BLOCKS_PER_SM, Name,
+    pipeline::{ASYNC, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -12,8 +12,10 @@ use serde::{
 
 use super::{
     DoubleBufferScope, Primitive, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage,
-    annotate_block, annotate_loop, double_buffer_scope, software_pipeline_async_stages as async_stages,
-    software_pipeline_order::Order, software_pipeline_stage::Stages,
+    annotate_block, annotate_loop, double_buffer_scope,
+    software_pipeline_async_stages::{self as async_stages, Forced},
+    software_pipeline_order::Order,
+    software_pipeline_stage::Stages,
 };
 use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
@@ -63,9 +65,8 @@ pub enum AnnotationValue {
 }
 
 const NOTE: &str = "note";
-const BLOCKS: &str = "blocks_per_sm";
-const LOOP_KEYS: [&str; 6] = [NOTE, BLOCKS, STAGE, ORDER, ASYNC, MECHANISM];
-const BLOCK_KEYS: [&str; 3] = [NOTE, double_buffer_scope::KEY, double_buffer_scope::SLOTS];
+const LOOP_KEYS: [&str; 6] = [NOTE, BLOCKS_PER_SM, STAGE, ORDER, ASYNC, MECHANISM];
+const BLOCK_KEYS: [&str; 3] = [NOTE, DOUBLE, SLOTS];
 
 impl Primitive for Annotate {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
@@ -85,10 +86,13 @@ impl Annotate {
     fn on_loop(&self, state: &mut ScheduleState, target: &Name) -> Result<(), ScheduleError> {
         let wanted = "a number for each block, or a list of numbers";
         match self.key.as_str() {
-            NOTE => annotate_loop(state, target, NOTE, self.text(target)?),
-            BLOCKS => match self.value {
+            NOTE => {
+                let note = self.text(target)?;
+                annotate_loop(state, target, NOTE, |it| drop(it.notes.insert(NOTE.to_owned(), note)))
+            }
+            BLOCKS_PER_SM => match self.value {
                 AnnotationValue::Int(it @ 1..=32) => {
-                    annotate_loop(state, target, BLOCKS, Annotation::Int(it))
+                    annotate_loop(state, target, BLOCKS_PER_SM, |attrs| attrs.blocks_per_sm = Some(it))
                 }
                 _ => Err(self.bad_value(target, "a number from 1 to 32")),
             },
@@ -128,7 +132,7 @@ impl Annotate {
                     return Err(self.bad_value(target, "the name of a mechanism"));
                 };
                 state.expect_serial_loop(target)?;
-                async_stages::force(state, target, &Name::new(mechanism.as_str()))
+                async_stages::force(state, target, &Forced::All(Name::new(mechanism.as_str())))
             }
             _ => Err(self.unknown_key(&LOOP_KEYS)),
         }
@@ -136,12 +140,15 @@ impl Annotate {
 
     fn on_block(&self, state: &mut ScheduleState, block: &Name) -> Result<(), ScheduleError> {
         match self.key.as_str() {
-            NOTE => annotate_block(state, block, NOTE, self.text(block)?),
-            double_buffer_scope::KEY if self.value == AnnotationValue::Int(0) => {
+            NOTE => {
+                let note = self.text(block)?;
+                annotate_block(state, block, NOTE, |it| drop(it.notes.insert(NOTE.to_owned(), note)))
+            }
+            DOUBLE if self.value == AnnotationValue::Int(0) => {
                 DoubleBufferScope { block: block.clone(), slots: None }.apply(state)
             }
-            double_buffer_scope::KEY => Err(self.bad_value(block, "0, the one buffer that the block writes")),
-            double_buffer_scope::SLOTS => match self.value {
+            DOUBLE => Err(self.bad_value(block, "0, the one buffer that the block writes")),
+            SLOTS => match self.value {
                 AnnotationValue::Int(slots) => double_buffer_scope::ask_slots(state, block, slots),
                 AnnotationValue::Text(_) | AnnotationValue::List(_) | AnnotationValue::Map(_) => {
                     Err(self.bad_value(block, "a number of slots"))

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use ir::{Arch, CrossBlock, Loop, LoopKind, Name, Stmt, Target, ThreadAxis};
+use ir::{Arch, Loop, LoopAttrs, LoopKind, Name, Stmt, Target, ThreadAxis};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -70,7 +70,8 @@ impl Bind {
         axis: ThreadAxis,
     ) -> Result<&'a Loop, ScheduleError> {
         let it = state.expect_serial_loop(&self.target)?;
-        if it.annotations.len() != 1 || CrossBlock::of(it).is_none() {
+        let only = LoopAttrs { cross_block: it.attrs.cross_block, ..LoopAttrs::default() };
+        if it.attrs.is_empty() || it.attrs != only {
             return state.expect_plain_loop(&self.target);
         }
         if axis.is_thread() {

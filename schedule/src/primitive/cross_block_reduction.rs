@@ -1,4 +1,4 @@
-use ir::{Annotation, CROSS_BLOCK, CrossBlock, IterKind, Loop, Name, Target};
+use ir::{CROSS_BLOCK, CrossBlock, IterKind, Loop, Name, Target};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_loop};
@@ -52,7 +52,7 @@ impl Primitive for CrossBlockReduction {
             return Err(CrossBlockError::NotReduced { name: self.target.clone() }.into());
         }
 
-        annotate_loop(state, &self.target, CROSS_BLOCK, Annotation::Text(mechanism.as_str().to_owned()))
+        annotate_loop(state, &self.target, CROSS_BLOCK, |it| it.cross_block = Some(mechanism))
     }
 
     fn moves_work(&self) -> bool {

@@ -111,7 +111,7 @@ impl Padding {
                 .map(|it| Iter { binding: it.binding.subst(&with), ..it.clone() })
                 .collect(),
             guards: block.guards.iter().map(|it| it.subst(&with)).collect(),
-            annotations: ir::Annotations::new(),
+            attrs: ir::BlockAttrs::default(),
             init: None,
             body: Stmt::store(self.place.clone(), self.beyond.clone()),
         };

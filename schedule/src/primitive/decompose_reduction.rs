@@ -181,7 +181,7 @@ fn init_nest(func: &Func, block: &Block, init: Stmt, guards: &[Less], loops: &[L
         name: Name::nth(&format!("{}_init", block.name), |it| func.is_taken(it)),
         iters: spatial.map(|it| ir::Iter { binding: it.binding.subst(&with), ..it.clone() }).collect(),
         guards: guards.iter().map(|it| it.subst(&with)).collect(),
-        annotations: ir::Annotations::new(),
+        attrs: ir::BlockAttrs::default(),
         init: None,
         body: init,
     };

@@ -1,4 +1,7 @@
-use ir::{Annotation, Name, Role};
+use ir::{
+    Name, Role,
+    pipeline::{DOUBLE, SLOTS},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_block};
@@ -29,17 +32,13 @@ pub struct DoubleBufferScope {
     pub slots: Option<Number>,
 }
 
-/// The annotation.
-pub(crate) const KEY: &str = "double_buffer_scope";
-/// The annotation of more slots than two.
-pub(crate) const SLOTS: &str = "double_buffer_slots";
 /// The most slots that can be asked for.
 const MOST_SLOTS: i64 = 16;
 
 impl Primitive for DoubleBufferScope {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         expect_temp(state, &self.block)?;
-        annotate_block(state, &self.block, KEY, Annotation::Int(0))?;
+        annotate_block(state, &self.block, DOUBLE, |it| it.double_buffer = true)?;
         self.slots.iter().try_for_each(|it| ask_slots(state, &self.block, it.get()?))
     }
 
@@ -68,5 +67,5 @@ pub(crate) fn ask_slots(state: &mut ScheduleState, name: &Name, slots: i64) -> R
     if !(2..=MOST_SLOTS).contains(&slots) {
         return Err(PipelineError::Slots { block: name.clone(), slots, limit: MOST_SLOTS }.into());
     }
-    annotate_block(state, name, SLOTS, Annotation::Int(slots))
+    annotate_block(state, name, SLOTS, |it| it.slots = Some(slots))
 }

@@ -51,7 +51,7 @@ pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
 pub use set_scope::SetScope;
-pub use software_pipeline_async_stages::SoftwarePipelineAsyncStages;
+pub use software_pipeline_async_stages::{Forced, SoftwarePipelineAsyncStages};
 pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
 pub use software_pipeline_stage::{SoftwarePipelineStage, Stages};
 pub use split::Split;
@@ -64,7 +64,7 @@ pub use vectorize::Vectorize;
 
 use std::sync::Arc;
 
-use ir::{Annotation, Block, Loop, LoopKind, Name, Stmt};
+use ir::{Block, BlockAttrs, Loop, LoopAttrs, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -293,37 +293,37 @@ fn mark(state: &mut ScheduleState, target: &Name, kind: LoopKind) -> Result<(), 
     Ok(())
 }
 
-/// Attaches an annotation that the loop does not have yet.
+/// Asks something of a loop that is not asked yet, by the key that it has in texts.
 fn annotate_loop(
     state: &mut ScheduleState,
     target: &Name,
     key: &str,
-    value: Annotation,
+    ask: impl FnOnce(&mut LoopAttrs),
 ) -> Result<(), ScheduleError> {
-    if state.expect_loop(target)?.annotations.contains_key(key) {
+    if state.expect_loop(target)?.attrs.entries().contains_key(key) {
         return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
     }
 
     state.func.replace_loop(target, |mut old: Loop| {
-        old.annotations.insert(key.to_owned(), value);
+        ask(&mut old.attrs);
         Stmt::Loop(Arc::new(old))
     });
     Ok(())
 }
 
-/// Attaches an annotation that the block does not have yet.
+/// Asks something of a block that is not asked yet, by the key that it has in texts.
 fn annotate_block(
     state: &mut ScheduleState,
     target: &Name,
     key: &str,
-    value: Annotation,
+    ask: impl FnOnce(&mut BlockAttrs),
 ) -> Result<(), ScheduleError> {
-    if state.expect_block(target)?.annotations.contains_key(key) {
+    if state.expect_block(target)?.attrs.entries().contains_key(key) {
         return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
     }
 
     state.func.replace_block(target, |mut old: Block| {
-        old.annotations.insert(key.to_owned(), value);
+        ask(&mut old.attrs);
         Stmt::Block(Arc::new(old))
     });
     Ok(())

@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Annotations, Block, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Scope, Stmt,
+    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Scope, Stmt,
     Value, arith::Bounds,
 };
 use serde::{
@@ -248,8 +248,8 @@ impl Padded {
     /// A block of that body, run for its whole domain.
     fn nest(&self, func: &Func, name: &Name, iters: Vec<Iter>, body: Stmt) -> Stmt {
         let whole = vec![None; iters.len()];
-        let annotations = Annotations::new();
-        let block = Block { name: name.clone(), iters, guards: vec![], annotations, init: None, body };
+        let attrs = BlockAttrs::default();
+        let block = Block { name: name.clone(), iters, guards: vec![], attrs, init: None, body };
         nest::place(func, block, &whole, &self.bounds)
     }
 }

@@ -82,7 +82,7 @@ impl Rfactor {
         if let Some(it) = shared {
             return Err(BlockError::NotAlone { block: name.clone(), loop_name: it.var.clone() });
         }
-        let marked = loops.iter().find(|it| it.kind != LoopKind::Serial || !it.annotations.is_empty());
+        let marked = loops.iter().find(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
         match marked {
             None => Ok(()),
             Some(it) => Err(BlockError::MarkedLoop { block: name.clone(), loop_name: it.var.clone() }),
@@ -269,7 +269,7 @@ impl<'a> Parts<'a> {
             name: self.name.clone(),
             iters,
             guards: self.spatial_guards().map(|it| it.subst(&|v| self.rf_var(v))).collect(),
-            annotations: ir::Annotations::new(),
+            attrs: ir::BlockAttrs::default(),
             init: identity.clone().filter(|_| reduces).map(|it| Stmt::store(place.clone(), it)),
             body: Stmt::store(
                 place.clone(),

@@ -1,12 +1,17 @@
+use std::fmt;
+
 use indexmap::IndexMap;
 use ir::{
-    Annotation, Mechanism, Name,
-    pipeline::{ASYNC, MECHANISM, STAGE, expect_serial},
+    ForcedMechanism, Loop, Mechanism, Name, Numbers,
+    pipeline::{ASYNC, MECHANISM, expect_serial},
 };
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor, value::MapAccessDeserializer},
+};
 
 use super::{Primitive, annotate_loop};
-use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing};
+use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, ron_text::Unique};
 
 /// Says which stages of a pipelined loop copy in the background, so that their latency is hidden.
 ///
@@ -21,8 +26,8 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing};
 /// How each statement of those stages copies is chosen when the program is lowered, the first of these that it
 /// allows: `cp_async` (a plain copy from global to shared memory of 4, 8 or 16 bytes a thread at a time, from sm_80
 /// on), `register_staged` (loads into registers early, stores to shared memory late), `synchronous`. An optional
-/// `mechanism: "cp_async"` forces one, and then lowering refuses a program where it cannot be. Lowering also says what
-/// was chosen and why.
+/// `mechanism: "cp_async"` forces one, and `mechanism: {"A_shared": "cp_async"}` one for each of some statements, named by
+/// one of their blocks; then lowering refuses a program where it cannot be. Lowering also says what was chosen and why.
 ///
 /// The other annotations of the pipeline may come before or after. Refuses a stage that no statement has, once the
 /// stages are known: TVM ignores it. Changes no result: on a CPU all copies are synchronous.
@@ -34,9 +39,19 @@ pub struct SoftwarePipelineAsyncStages {
     pub target: Name,
     /// The stages.
     pub stages: Vec<Number>,
-    /// The only mechanism to be used, if there is one.
+    /// The only mechanism to be used, if there is one, for all or for each of some blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mechanism: Option<Name>,
+    pub mechanism: Option<Forced>,
+}
+
+/// Mechanisms that a script insists on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Forced {
+    /// One for all that copies asynchronously.
+    All(Name),
+    /// One for each statement that is named by one of its blocks.
+    Each(IndexMap<Name, Name>),
 }
 
 impl Primitive for SoftwarePipelineAsyncStages {
@@ -53,10 +68,11 @@ impl Primitive for SoftwarePipelineAsyncStages {
                 return Err(PipelineError::NoSuchStage { name, stage, stages: vec![] }.into());
             }
         }
-        if let Some(Annotation::Map(known)) = it.annotations.get(STAGE) {
+        if let Some(Numbers::Map(known)) = it.attrs.pipeline.as_ref().and_then(|it| it.stages.as_ref()) {
             expect_stages(&self.target, &stages, known)?;
         }
-        annotate_loop(state, &self.target, ASYNC, Annotation::List(stages))?;
+
+        annotate_loop(state, &self.target, ASYNC, |it| it.pipeline_mut().async_stages = Some(stages))?;
         self.mechanism.iter().try_for_each(|it| force(state, &self.target, it))
     }
 
@@ -84,11 +100,59 @@ pub(crate) fn expect_stages(
     Err(PipelineError::NoSuchStage { name: target.clone(), stage, stages }.into())
 }
 
-/// Attaches the mechanism that shall be used.
-pub(crate) fn force(state: &mut ScheduleState, target: &Name, mechanism: &Name) -> Result<(), ScheduleError> {
-    let Some(found) = Mechanism::parse(mechanism.as_str()) else {
-        let known = Mechanism::ASKABLE.map(|it| Name::from(it.as_str())).to_vec();
-        return Err(ScheduleError::NoSuch { thing: Thing::Mechanism, name: mechanism.clone(), known });
+/// Attaches the mechanisms that shall be used.
+pub(crate) fn force(state: &mut ScheduleState, target: &Name, asked: &Forced) -> Result<(), ScheduleError> {
+    let forced = match asked {
+        Forced::All(word) => ForcedMechanism::All(mechanism(word)?),
+        Forced::Each(map) => {
+            expect_blocks(state.expect_loop(target)?, map.keys())?;
+            let each = map.iter().map(|(block, word)| Ok((block.clone(), mechanism(word)?)));
+            ForcedMechanism::Each(each.collect::<Result<_, ScheduleError>>()?)
+        }
     };
-    annotate_loop(state, target, MECHANISM, Annotation::Text(found.as_str().to_owned()))
+
+    annotate_loop(state, target, MECHANISM, |it| it.pipeline_mut().mechanism = Some(forced))
+}
+
+/// The mechanism of a word.
+fn mechanism(word: &Name) -> Result<Mechanism, ScheduleError> {
+    Mechanism::parse(word.as_str()).ok_or_else(|| {
+        let known = Mechanism::ASKABLE.map(|it| Name::from(it.as_str())).to_vec();
+        ScheduleError::NoSuch { thing: Thing::Mechanism, name: word.clone(), known }
+    })
+}
+
+/// Refuses names that are no blocks of the loop.
+fn expect_blocks<'a>(it: &Loop, names: impl IntoIterator<Item = &'a Name>) -> Result<(), ScheduleError> {
+    let known: Vec<_> = it.body.blocks().into_iter().map(|it| it.name.clone()).collect();
+    match names.into_iter().find(|name| !known.contains(name)) {
+        Some(block) => {
+            Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone(), known }.into())
+        }
+        None => Ok(()),
+    }
+}
+
+impl<'de> Deserialize<'de> for Forced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Forced, D::Error> {
+        deserializer.deserialize_any(ForcedVisitor)
+    }
+}
+
+struct ForcedVisitor;
+
+impl<'de> Visitor<'de> for ForcedVisitor {
+    type Value = Forced;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a mechanism, or a map from blocks to mechanisms")
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Forced, E> {
+        Ok(Forced::All(Name::new(value)))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Forced, A::Error> {
+        Unique::deserialize(MapAccessDeserializer::new(map)).map(|it| Forced::Each(it.0))
+    }
 }

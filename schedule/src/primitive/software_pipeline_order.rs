@@ -2,7 +2,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use ir::{
-    Annotation, Name,
+    Name, Numbers,
     pipeline::{ORDER, expect_serial, in_program_order, named},
 };
 use serde::{
@@ -67,7 +67,7 @@ impl Primitive for SoftwarePipelineOrder {
                 return Err(PipelineError::SameOrder { first, second, order: *order }.into());
             }
         }
-        annotate_loop(state, &self.target, ORDER, Annotation::Map(orders))
+        annotate_loop(state, &self.target, ORDER, |it| it.pipeline_mut().orders = Some(Numbers::Map(orders)))
     }
 
     fn moves_work(&self) -> bool {

@@ -2,8 +2,8 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use ir::{
-    Annotation, Name,
-    pipeline::{ASYNC, BENIGN, STAGE, STYLE, Style, expect_serial, in_program_order, named},
+    Name, Numbers,
+    pipeline::{BENIGN, STAGE, STYLE, Style, async_stages, expect_serial, in_program_order, named},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -75,22 +75,20 @@ impl Primitive for SoftwarePipelineStage {
         if let Some((block, stage)) = stages.iter().find(|(_, stage)| **stage < 0) {
             return Err(PipelineError::NegativeStage { block: block.clone(), stage: *stage }.into());
         }
-        if let Some(Annotation::List(wanted)) = it.annotations.get(ASYNC) {
-            expect_stages(&self.target, wanted, &stages)?;
-        }
+        expect_stages(&self.target, async_stages(it), &stages)?;
+
         if !self.benign.is_empty() {
-            let benign = self.benign.iter().map(|it| (it.clone(), 1)).collect();
-            annotate_loop(state, &self.target, BENIGN, Annotation::Map(benign))?;
+            let benign = self.benign.clone();
+            annotate_loop(state, &self.target, BENIGN, |it| it.pipeline_mut().benign = Some(benign))?;
         }
         if let Some(style) = &self.style {
-            let known = [Style::Peel, Style::Predicate].map(|it| Name::new(it.as_str()));
-            if !known.contains(style) {
-                let (thing, name, known) = (Thing::Style, style.clone(), known.to_vec());
-                return Err(ScheduleError::NoSuch { thing, name, known });
-            }
-            annotate_loop(state, &self.target, STYLE, Annotation::Text(style.to_string()))?;
+            let Some(style) = Style::parse(style.as_str()) else {
+                let known = [Style::Peel, Style::Predicate].map(|it| Name::new(it.as_str())).to_vec();
+                return Err(ScheduleError::NoSuch { thing: Thing::Style, name: style.clone(), known });
+            };
+            annotate_loop(state, &self.target, STYLE, |it| it.pipeline_mut().style = Some(style))?;
         }
-        annotate_loop(state, &self.target, STAGE, Annotation::Map(stages))
+        annotate_loop(state, &self.target, STAGE, |it| it.pipeline_mut().stages = Some(Numbers::Map(stages)))
     }
 
     fn moves_work(&self) -> bool {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use ir::{
-    Annotation, Block, Index, Loop, LoopKind, Name, Stmt, ThreadAxis,
+    Block, Index, Loop, LoopAttrs, LoopKind, Name, Stmt, ThreadAxis,
     intrin::{self, Instruction, Intrinsic, LaneMap, TENSORIZE},
 };
 use serde::{Deserialize, Serialize};
@@ -79,14 +79,14 @@ fn tensorized(
     mut block: Block,
     intrinsic: &'static Intrinsic,
 ) -> Result<Block, ScheduleError> {
-    if block.annotations.contains_key(TENSORIZE) {
+    if block.attrs.tensorize.is_some() {
         return Err(ScheduleError::Annotated { name: block.name, key: TENSORIZE.to_owned() });
     }
     if let Err(mismatch) = intrin::matched(intrinsic, &state.func, &block) {
         let (block, intrinsic) = (block.name, intrinsic.name);
         return Err(TileError::Mismatch { block, intrinsic, mismatch }.into());
     }
-    block.annotations.insert(TENSORIZE.to_owned(), Annotation::Text(intrinsic.name.to_owned()));
+    block.attrs.tensorize = Some(intrinsic);
     Ok(block)
 }
 
@@ -123,10 +123,10 @@ fn spread(
     let extents = [intrin::WARP, map.parts[0], map.parts[1]];
     let mut loops: Vec<Loop> = Vec::new();
     for ((var, kind), extent) in names.into_iter().zip(kinds).zip(extents) {
-        let annotations = ir::Annotations::new();
-        loops.push(Loop { var, extent: Index::int(extent), kind, annotations, body: Stmt::Seq(vec![]) });
+        let (attrs, body) = (LoopAttrs::default(), Stmt::Seq(vec![]));
+        loops.push(Loop { var, extent: Index::int(extent), kind, attrs, body });
     }
-    loops[0].annotations.insert(TENSORIZE.to_owned(), Annotation::Text(intrinsic.name.to_owned()));
+    loops[0].attrs.tensorize = Some(intrinsic);
     let first = loops[0].var.clone();
     let nest = loops.into_iter().rev().fold(body, |body, it| Stmt::Loop(Arc::new(Loop { body, ..it })));
     if let Stmt::Loop(lanes) = &nest {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use ir::{Annotation, Loop, LoopKind, Name, SERPENTINE, Stmt};
+use ir::{Loop, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -42,7 +42,7 @@ impl Primitive for Unroll {
         let distance = self.serpentine.as_ref().map(|outer| self.distance(state, outer)).transpose()?;
 
         state.func.replace_loop(&self.target, |mut old| {
-            old.annotations.extend(distance.map(|it| (SERPENTINE.to_owned(), Annotation::Int(it))));
+            old.attrs.serpentine = distance;
             Stmt::Loop(Arc::new(Loop { kind: LoopKind::Unrolled, ..old }))
         });
         Ok(())

@@ -107,7 +107,10 @@ fn buffers(
         };
         let shape = order.iter().map(|at| sizes[*at].clone()).collect();
         let (scope, layout) = (Memory::Global, Layout::default());
-        buffers.insert(Name::new(name.as_str()), Buffer { dtype, shape, scope, role: it.role, layout });
+        buffers.insert(
+            Name::new(name.as_str()),
+            Buffer { dtype, shape, scope, role: it.role, layout, alloc_scope: None },
+        );
         orders.insert(name.clone(), order);
     }
     buffers.sort_by(|_, a, _, b| position(a.role).cmp(&position(b.role)));
@@ -178,8 +181,8 @@ fn lower(
         nest.push((var, extent));
     }
     let name = Name::new(stage.tensor.as_str());
-    let (guards, annotations) = (Vec::new(), ir::Annotations::new());
-    let block = Block { name, iters, guards, annotations, init, body: Stmt::store(place, value) };
+    let (guards, attrs) = (Vec::new(), ir::BlockAttrs::default());
+    let block = Block { name, iters, guards, attrs, init, body: Stmt::store(place, value) };
     let block = Stmt::Block(std::sync::Arc::new(block));
     Ok(nest.into_iter().rev().fold(block, |body, (var, extent)| Stmt::serial(&var, extent, body)))
 }

@@ -8,9 +8,9 @@ use tilewright_schedule::{
     Number, Step,
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Fuse, Order, PadEinsum,
-        Padding, Parallel, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor, SetScope,
-        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
+        PadEinsum, Padding, Parallel, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
+        SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
         StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize,
     },
 };
@@ -185,7 +185,7 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
     let place = |at: usize| i64::try_from(at).unwrap();
     if dice.roll(4) == 0 {
-        let mechanism = dice.pick(&[None, Some("cp_async".into())])?;
+        let mechanism = dice.pick(&[None, Some(Forced::All("cp_async".into()))])?;
         let stages = vec![place(dice.roll(3)).into()];
         return Some(Step::SoftwarePipelineAsyncStages(SoftwarePipelineAsyncStages {
             target,

@@ -71,7 +71,7 @@ fn reversed(func: &Func) -> Func {
         .into_iter()
         .filter(|it| !matches!(it.kind, LoopKind::Serial | LoopKind::Unrolled))
         // Blocks that take turns keep the order.
-        .filter(|it| CrossBlock::of(it) != Some(CrossBlock::Semaphore))
+        .filter(|it| it.attrs.cross_block != Some(CrossBlock::Semaphore))
         .cloned()
         .collect();
     let value = |name: &Name| {

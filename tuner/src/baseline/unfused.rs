@@ -225,7 +225,14 @@ impl<'a> Chain<'a> {
             let dtype = if self.temps.contains_key(name) && !inside { self.stored } else { old.dtype };
             let shape = old.shape.iter().map(|it| Some(Index::int(self.case.eval(it)?)));
             let shape = shape.collect::<Option<Vec<_>>>()?;
-            let new = Buffer { dtype, shape, scope: Scope::Global, role, layout: Layout::default() };
+            let new = Buffer {
+                dtype,
+                shape,
+                scope: Scope::Global,
+                role,
+                layout: Layout::default(),
+                alloc_scope: None,
+            };
             buffers.insert(name.clone(), new);
             Some(())
         };

@@ -86,7 +86,7 @@ impl<'a> Spec<'a> {
             dtype: arg.dtype,
             shape: match subject.plain.buffers.get(name).filter(|_| arg.role != Role::Temp) {
                 Some(it) => it.shape.clone(),
-                None => vec![arg.len.clone()],
+                None => vec![arg.elements()],
             },
             role: arg.role,
             is_written: module.kernels.iter().any(|it| it.args.get(name) == Some(&true)),

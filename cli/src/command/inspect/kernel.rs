@@ -124,13 +124,13 @@ impl Kernel<'_> {
 
     /// How many elements an argument has.
     fn len(&self, buffer: &Name, arg: &Arg) -> Result<usize, Diagnostic> {
-        if let Some(dim) = arg.len.vars().into_iter().find(|it| !self.dims.contains_key(it)) {
+        if let Some(dim) = arg.elements().vars().into_iter().find(|it| !self.dims.contains_key(it)) {
             return Err(no_value(&dim));
         }
-        let count = arg.len.eval(&|it| self.dims.get(it).copied());
+        let count = arg.elements().eval(&|it| self.dims.get(it).copied());
         let len = count.and_then(|it| usize::try_from(it).ok()).filter(|it| *it <= 1 << 30);
         len.ok_or_else(|| {
-            let count = count.map_or_else(|| arg.len.to_string(), |it| it.to_string());
+            let count = count.map_or_else(|| arg.elements().to_string(), |it| it.to_string());
             let title =
                 format!("{} `{buffer}` would have {count} elements, and 2^30 is the most", role(arg.role));
             let help = (!self.dims.is_empty()).then(|| "give the dimensions smaller values".to_owned());

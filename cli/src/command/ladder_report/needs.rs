@@ -50,7 +50,7 @@ impl Needs {
             op.walk(&mut |op| match op {
                 Op::Instr(Instr::Barrier) => barriers += 1,
                 Op::Alloc(it) if it.scope == Scope::Global => {
-                    private_bytes += it.len.unsigned_abs() * it.dtype.bytes() as u64;
+                    private_bytes += it.elements().unsigned_abs() * it.dtype.bytes() as u64;
                 }
                 Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {}
             });

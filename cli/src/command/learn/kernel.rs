@@ -42,13 +42,14 @@ pub(super) fn in_flight(module: &Module) -> usize {
 /// The bytes of all temporaries in a memory: of one thread, of one block, or of the program.
 pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
     let args = module.args.values().filter(|it| scope == Scope::Global && it.role == Role::Temp);
-    let args = args.filter_map(|it| Some(it.len.as_int()? as f64 * it.dtype.bytes() as f64)).sum::<f64>();
+    let args =
+        args.filter_map(|it| Some(it.elements().as_int()? as f64 * it.dtype.bytes() as f64)).sum::<f64>();
     let (mut sum, mut end) = (0.0, 0.0_f64);
     each(module, &mut |op| {
         if let Op::Alloc(it) = op
             && it.scope == scope
         {
-            let bytes = it.len as f64 * it.dtype.bytes() as f64;
+            let bytes = it.elements() as f64 * it.dtype.bytes() as f64;
             // Buffers that share bytes say where they start.
             match it.offset {
                 Some(at) => end = end.max(at as f64 + bytes),

@@ -5,7 +5,7 @@
 //! which `split` made the loops. Blocks and buffers have the names of the workload.
 
 use codegen::vgpu::{Counters, Direction, Traffic};
-use ir::{Annotation, Func, IterKind, LoopKind, Module, Name, Role, Scope};
+use ir::{Func, IterKind, LoopKind, Module, Name, Numbers, Role, Scope};
 use serde::Deserialize;
 
 use super::{kernel, nest};
@@ -186,12 +186,11 @@ fn sums(func: &Func, scope: Scope) -> usize {
 
 /// One more than the last stage of any pipeline; 1 without a pipeline.
 fn stages(func: &Func) -> usize {
-    let last = |it: &Annotation| match it {
-        Annotation::Map(it) => it.values().copied().max(),
-        Annotation::List(it) => it.iter().copied().max(),
-        Annotation::Int(_) | Annotation::Text(_) => None,
+    let last = |it: &Numbers| match it {
+        Numbers::Map(it) => it.values().copied().max(),
+        Numbers::List(it) => it.iter().copied().max(),
     };
     let loops = func.loops();
-    let all = loops.iter().filter_map(|it| last(it.annotations.get("software_pipeline_stage")?));
+    let all = loops.iter().filter_map(|it| last(it.attrs.pipeline.as_ref()?.stages.as_ref()?));
     all.max().and_then(|it| usize::try_from(it).ok()).unwrap_or(0) + 1
 }

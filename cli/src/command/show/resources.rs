@@ -57,11 +57,10 @@ pub(super) fn needs(built: &Built, arch: &Arch) -> Vec<Needs> {
 }
 
 /// What the compiler warns of, and which patterns of shared memory were chosen.
-pub(super) fn remarks(built: &Built, func: &Func, target: &Target) -> Vec<String> {
-    let swizzles = codegen::lower::swizzles(func, target).unwrap_or_default();
+pub(super) fn remarks(built: &Built) -> Vec<String> {
     let warnings =
         built.resources.iter().flat_map(|it| it.warnings.iter().map(|word| format!("{}: {word}", it.kernel)));
-    swizzles.iter().map(ToString::to_string).chain(warnings).collect()
+    built.swizzles.iter().cloned().chain(warnings).collect()
 }
 
 pub(super) fn show(
@@ -75,10 +74,9 @@ pub(super) fn show(
     let built = build(func, target, &plan.dims)?;
     let all = needs(&built, arch);
     if shell.json {
-        let swizzles = codegen::lower::swizzles(func, target).unwrap_or_default();
         let data: Vec<_> = all.into_iter().map(|it| it.data).collect();
         let all = json!({
-            "ok": true, "emit": "resources", "target": words(target), "kernels": data, "swizzles": swizzles,
+            "ok": true, "emit": "resources", "target": words(target), "kernels": data, "swizzles": built.swizzles,
         });
         return shell.json(&all);
     }
@@ -87,7 +85,7 @@ pub(super) fn show(
         table.row(it.cells);
     }
     table.print(shell.out)?;
-    for it in remarks(&built, func, target) {
+    for it in remarks(&built) {
         writeln!(shell.out, "{it}")?;
     }
     Ok(())

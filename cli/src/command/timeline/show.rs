@@ -98,7 +98,7 @@ fn with<'a>(kernel: &'a Kernel, compiled: &'a [Resources]) -> Compiled<'a> {
 /// That there is nothing to show, and how there would be.
 fn no_pipeline(func: &Func) -> Diagnostic {
     let loops = func.loops();
-    let has = |it: &Loop, key: &str| it.annotations.contains_key(key);
+    let has = |it: &Loop, key: &str| it.attrs.entries().contains_key(key);
     let half = loops
         .iter()
         .find(|it| [pipeline::STAGE, pipeline::ORDER, pipeline::ASYNC].iter().any(|key| has(it, key)));

@@ -99,12 +99,7 @@ fn steps(after: &Func, lowered: &Lowered, var: &Name) -> i64 {
 
 /// The loops with both annotations of a pipeline.
 pub(crate) fn pipelines(func: &Func) -> Vec<Name> {
-    let has = |it: &&ir::Loop| {
-        ["software_pipeline_stage", "software_pipeline_order"]
-            .iter()
-            .all(|key| it.annotations.contains_key(*key))
-    };
-    func.loops().into_iter().filter(has).map(|it| it.var.clone()).collect()
+    func.loops().into_iter().filter(|it| ir::pipeline::is_pipeline(it)).map(|it| it.var.clone()).collect()
 }
 
 pub(crate) fn is_barrier(op: &Op) -> bool {

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use ir::{Annotation, Func, Loop, Name, Stmt};
+use ir::{Func, Loop, Name, Numbers, Stmt};
 
 use super::{
     corpus::{Case, cases, schedule},
@@ -22,20 +22,21 @@ use super::{
 /// stage comes before its consumer in the order, and from three on always; at least two if the script forces it.
 fn tvm_slots(it: &Loop, buffer: &Name) -> Option<i64> {
     let Stmt::Seq(stmts) = &it.body else { return None };
-    let number = |key: &str, stmt: &Stmt| match it.annotations.get(key)? {
-        Annotation::Map(map) => stmt.blocks().iter().find_map(|block| map.get(&block.name).copied()),
-        Annotation::Int(_) | Annotation::Text(_) | Annotation::List(_) => None,
+    let pipeline = it.attrs.pipeline.as_ref()?;
+    let number = |numbers: &Option<Numbers>, stmt: &Stmt| match numbers.as_ref()? {
+        Numbers::Map(map) => stmt.blocks().iter().find_map(|block| map.get(&block.name).copied()),
+        Numbers::List(_) => None,
     };
     let mut writers = Vec::new();
     let mut readers = Vec::new();
     let mut doubled = false;
     for stmt in stmts {
-        let time = (number("software_pipeline_stage", stmt)?, number("software_pipeline_order", stmt)?);
+        let time = (number(&pipeline.stages, stmt)?, number(&pipeline.orders, stmt)?);
         for block in stmt.blocks() {
             let touches = |it: &Vec<&ir::Access>| it.iter().any(|it| it.buffer == *buffer);
             if touches(&block.writes()) {
                 writers.push(time);
-                doubled |= block.annotations.contains_key("double_buffer_scope");
+                doubled |= block.attrs.double_buffer;
             }
             if touches(&block.reads()) {
                 readers.push(time);

@@ -14,7 +14,8 @@ use super::{
 
 /// What is wrong with the timelines of a scheduled program.
 fn faults(func: &Func) -> Result<(), String> {
-    let (module, reports) = lower_explained(func, &run::target()).map_err(|err| err.to_string())?;
+    let lowered = lower_explained(func, &run::target()).map_err(|err| err.to_string())?;
+    let (module, reports) = (lowered.module, lowered.pipelines);
     let (drawn, all) = timelines(func, &run::target()).map_err(|err| err.to_string())?;
     if drawn != module {
         return Err(format!("another kernel is drawn:\n{drawn}\n{module}"));

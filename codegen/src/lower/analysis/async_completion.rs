@@ -12,7 +12,7 @@ const MOST_TRIPS: i64 = 20;
 /// A copy that a later wait in its own list, or in one around it, surely covers is over after that one: other waits
 /// find it landed only if they come before. What is under way when a loop ends was copied in its last iterations, if
 /// the loop itself waits.
-pub(crate) fn completions(walk: &KernelFacts<'_>, body: &[Op]) -> Vec<Vec<KernelAccess>> {
+pub(crate) fn completions(walk: &KernelFacts, body: &[Op]) -> Vec<Vec<KernelAccess>> {
     let mut scan = Scan { walk, copies: vec![], waits: vec![] };
     scan.list(body, &mut Position { path: vec![], lists: vec![], around: vec![] });
     let Scan { copies, waits, .. } = scan;
@@ -27,7 +27,7 @@ pub(crate) fn completions(walk: &KernelFacts<'_>, body: &[Op]) -> Vec<Vec<Kernel
 }
 
 struct Scan<'a> {
-    walk: &'a KernelFacts<'a>,
+    walk: &'a KernelFacts,
     copies: Vec<Copied<'a>>,
     /// The waits with their paths.
     waits: Vec<(Vec<usize>, &'a Wait)>,

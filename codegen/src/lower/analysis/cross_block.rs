@@ -12,14 +12,20 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Buffer, CrossBlock, DType, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op, Scope,
-    Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
+    Access, Block, Buffer, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op,
+    Scope, Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
 };
 
 use crate::lower::analysis::func_accesses::FuncAccess;
 
 /// For each loop over blocks that reduces, the buffers that its blocks meet in.
 pub(crate) type CrossBlockConflicts = BTreeMap<Name, BTreeSet<Name>>;
+
+/// Where the blocks of a program's loops meet, as `check_races` left it.
+pub(crate) fn conflicts(func: &Func) -> CrossBlockConflicts {
+    let met = func.loops().into_iter().filter(|it| !it.attrs.exchanged.is_empty());
+    met.map(|it| (it.var.clone(), it.attrs.exchanged.iter().cloned().collect())).collect()
+}
 
 /// The loop by which blocks that meet in these places take turns or add atomically, if there is one.
 pub(crate) fn settled<'a>(
@@ -30,7 +36,7 @@ pub(crate) fn settled<'a>(
 ) -> Option<&'a Loop> {
     let (a, b) = (write.bound(axis), other.bound(axis));
     let around = a.or(b)?;
-    let is_settled = match CrossBlock::of(around)? {
+    let is_settled = match around.attrs.cross_block? {
         CrossBlock::Atomic => {
             let both = matches!((a, b), (Some(a), Some(b)) if a.var == b.var);
             both && [write, other].into_iter().all(|it| adds(it, around, buffers))
@@ -82,7 +88,7 @@ pub(crate) fn turning<'a>(stmt: &'a Stmt, conflicts: &CrossBlockConflicts) -> Ve
         if let Stmt::Loop(it) = stmt
             && let LoopKind::Bound(axis) = it.kind
             && conflicts.contains_key(&it.var)
-            && CrossBlock::of(it) == Some(CrossBlock::Semaphore)
+            && it.attrs.cross_block == Some(CrossBlock::Semaphore)
         {
             out.push((&**it, axis));
         }

@@ -60,9 +60,9 @@ pub(crate) enum Reason {
 }
 
 /// Finds dependences between the threads of a kernel.
-pub(crate) struct Dependences<'a> {
+pub(crate) struct Dependences {
     /// What is known in the kernel.
-    pub(crate) walk: KernelFacts<'a>,
+    pub(crate) walk: KernelFacts,
     /// The thread axes and how many threads they have.
     pub(crate) threads: Vec<(Name, i64)>,
     /// The pairs of buffers that share bytes.
@@ -71,7 +71,7 @@ pub(crate) struct Dependences<'a> {
     pub(crate) offsets: IndexMap<Name, i64>,
 }
 
-impl Dependences<'_> {
+impl Dependences {
     /// The dependence between two touches under the given loops and conditions, if there is one.
     pub(crate) fn between(
         &self,
@@ -118,7 +118,7 @@ impl Dependences<'_> {
 
 /// Two touches, and when they happen.
 struct Situation<'a> {
-    of: &'a Dependences<'a>,
+    of: &'a Dependences,
     a: &'a KernelAccess,
     b: &'a KernelAccess,
     /// The first touch as its buffer has it.

@@ -103,13 +103,13 @@ impl FuncAccess<'_> {
 
 /// The places in program order: the reads of a store before its write.
 pub(crate) fn sites<'a>(func: &'a Func, target: &Target) -> Vec<FuncAccess<'a>> {
-    let mut walk = KernelFacts { on_gpu: matches!(target, Target::Cuda(_)), ..KernelFacts::default() };
+    let mut walk = Walk { on_gpu: matches!(target, Target::Cuda(_)), ..Walk::default() };
     walk.stmt(&func.body);
     walk.out
 }
 
 #[derive(Default)]
-struct KernelFacts<'a> {
+struct Walk<'a> {
     on_gpu: bool,
     env: Vec<(&'a Name, Index)>,
     loops: Vec<&'a Loop>,
@@ -126,7 +126,7 @@ struct Assignment<'a> {
     into: &'a Name,
 }
 
-impl<'a> KernelFacts<'a> {
+impl<'a> Walk<'a> {
     fn resolve(&self, index: &Index) -> Index {
         index.subst(&|name| self.env.iter().rev().find(|it| it.0 == name).map(|it| it.1.clone()))
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Buffer, Index, Kernel, Less, Name, Op, Scope, Storage, SyncKind, arith::Bounds, axis_var};
+use ir::{Access, Arg, Index, Kernel, Less, Name, Op, Scope, Storage, SyncKind, arith::Bounds, axis_var};
 
 /// Limits that conditions put on axes.
 pub(crate) type Limits = BTreeMap<Name, i64>;
@@ -55,33 +55,37 @@ impl KernelAccess {
 }
 
 /// What is known in a kernel.
-pub(crate) struct KernelFacts<'a> {
+pub(crate) struct KernelFacts {
     pub(crate) dims: Vec<Name>,
     pub(crate) blocks: BTreeMap<Name, Index>,
-    buffers: &'a IndexMap<Name, Buffer>,
+    memory: BTreeMap<Name, (Scope, Storage)>,
     read_only: BTreeSet<Name>,
     /// The buffers that some wait is there for.
     waited: BTreeSet<Name>,
 }
 
-impl<'a> KernelFacts<'a> {
-    pub(crate) fn new(
-        dims: &[Name],
-        kernel: &Kernel,
-        buffers: &'a IndexMap<Name, Buffer>,
-    ) -> KernelFacts<'a> {
+impl KernelFacts {
+    pub(crate) fn new(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> KernelFacts {
         let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
         let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
+        let args = args.iter().map(|(name, it)| (name.clone(), (Scope::Global, it.storage())));
+        let mut memory: BTreeMap<_, _> = args.collect();
         let mut waited = BTreeSet::new();
         for op in &kernel.body {
-            op.each_instr(&mut |it| {
-                if let Some(SyncKind::Wait(it)) = it.sync() {
-                    waited.extend(it.buffers.iter().cloned());
+            op.walk(&mut |op| match op {
+                Op::Alloc(it) => {
+                    memory.insert(it.name.clone(), (it.scope, it.storage()));
                 }
+                Op::Instr(it) => {
+                    if let Some(SyncKind::Wait(it)) = it.sync() {
+                        waited.extend(it.buffers.iter().cloned());
+                    }
+                }
+                Op::For(_) | Op::If(..) => {}
             });
         }
-        KernelFacts { dims: dims.to_vec(), blocks, buffers, read_only, waited }
+        KernelFacts { dims: dims.to_vec(), blocks, memory, read_only, waited }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
@@ -158,13 +162,12 @@ impl<'a> KernelFacts<'a> {
 
     /// The place of a touch among the elements of its buffer, and how many bytes an element has.
     pub(crate) fn flat(&self, touch: &KernelAccess) -> Option<(Index, i64)> {
-        let buffer = self.buffers.get(&touch.buffer)?;
-        let flat = Storage::of(buffer).linear(&touch.indices);
-        Some((flat, i64::try_from(buffer.dtype.bytes()).ok()?))
+        let (_, storage) = self.memory.get(&touch.buffer)?;
+        Some((storage.linear(&touch.indices), storage.element_bytes()))
     }
 
     /// The scope of a buffer that the kernel touches.
     fn scope_of(&self, access: &Access) -> Scope {
-        self.buffers.get(&access.buffer).map_or(Scope::Global, |it| it.scope)
+        self.memory.get(&access.buffer).map_or(Scope::Global, |it| it.0)
     }
 }

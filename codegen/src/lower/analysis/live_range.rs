@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use indexmap::IndexMap;
 use ir::{
     Alloc, Completion, Effect, ForKind, Index, Instr, Kernel, Name, Op, Scope, SyncKind, Wait, axis_var,
 };
-
-use crate::lower::AllocScopes;
 
 /// The live range of a shared buffer. Statements count from the top of the kernel, outer before inner.
 #[derive(Debug)]
@@ -37,17 +34,14 @@ impl LiveRange {
 /// A buffer is in use from its first touch to its last. A loop around a touch makes that the whole loop, since the
 /// next iteration may read what this one left, unless every iteration fills what it reads: then the loop is the
 /// buffer's allocation scope, or is around it. Copies keep their destination in use until they have surely landed.
-pub(crate) fn live_ranges(kernel: &Kernel, alloc_scopes: &AllocScopes) -> Vec<LiveRange> {
+pub(crate) fn live_ranges(kernel: &Kernel) -> Vec<LiveRange> {
     let mut scan = Scan::default();
     for &axis in kernel.launch.keys().filter(|axis| axis.is_thread()) {
         scan.threads.push(axis_var(axis));
     }
     scan.ops(&kernel.body, None);
     let allocs = std::mem::take(&mut scan.allocs);
-    allocs
-        .into_iter()
-        .map(|(name, alloc)| scan.live_range(alloc, alloc_scopes.get(&name).and_then(Option::as_ref)))
-        .collect()
+    allocs.into_iter().map(|alloc| scan.live_range(alloc)).collect()
 }
 
 /// The statements of a kernel, numbered.
@@ -57,7 +51,7 @@ struct Scan {
     count: usize,
     scopes: Vec<Block>,
     events: Vec<Event>,
-    allocs: IndexMap<Name, Alloc>,
+    allocs: Vec<Alloc>,
 }
 
 /// A loop or a condition.
@@ -92,7 +86,7 @@ impl Scan {
             match op {
                 Op::Alloc(it) => {
                     if it.scope == Scope::Shared {
-                        self.allocs.insert(it.name.clone(), it.clone());
+                        self.allocs.push(it.clone());
                     }
                 }
                 Op::For(it) => {
@@ -133,7 +127,9 @@ impl Scan {
         index.any_var(&|name| self.threads.contains(name))
     }
 
-    fn live_range(&self, alloc: Alloc, alloc_scope: Option<&Name>) -> LiveRange {
+    fn live_range(&self, alloc: Alloc) -> LiveRange {
+        let per = alloc.per.clone();
+        let alloc_scope = per.as_ref();
         let mut out = LiveRange { alloc, range: None, apart: BTreeSet::new() };
         let of = |it: &&Event| match &it.what {
             What::Access(name) | What::Copy(name) => *name == out.alloc.name,

@@ -3,13 +3,13 @@
 use ir::{Arch, Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
 
 use crate::launch::shared_layout;
-use crate::lower::{Context, LowerError};
+use crate::lower::LowerError;
 
 /// Checks threads in a block, constant extents of axes, and shared memory in a block against the target's limits.
 ///
 /// Extents over symbolic dimensions are checked when a launch is made.
-pub(crate) fn check_limits(module: Module, context: &mut Context) -> Result<Module, LowerError> {
-    let Target::Cuda(arch) = &context.target else { return Ok(module) };
+pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, LowerError> {
+    let Target::Cuda(arch) = target else { return Ok(module) };
     for kernel in &module.kernels {
         let mut threads: i64 = 1;
         for (&axis, extent) in &kernel.launch {
@@ -77,7 +77,7 @@ fn largest(body: &[Op]) -> Vec<(ir::Name, i64)> {
                 && it.scope == Scope::Shared
             {
                 let bytes = i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
-                out.push((it.name.clone(), it.len * bytes));
+                out.push((it.name.clone(), it.elements() * bytes));
             }
         });
     }

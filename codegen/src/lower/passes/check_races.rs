@@ -3,16 +3,17 @@
 use std::{
     cell::{LazyCell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use indexmap::IndexMap;
 use ir::{
-    Func, Index, Loop, LoopKind, Name, Role, Scope, Target, ThreadAxis, arith::Bounds, axis_var,
+    Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis, arith::Bounds, axis_var,
     solve::Meeting,
 };
 
 use crate::lower::{
-    Context, LowerError,
+    LowerError,
     analysis::{
         cross_block::{self, CrossBlockConflicts},
         disjointness::Pair,
@@ -35,9 +36,9 @@ use crate::lower::{
 ///   ([`cross_block`]).
 /// * A loop bound to an axis inside another one bound to the same axis must do work that is the same in each
 ///   iteration of the outer one.
-pub(crate) fn check_races(func: Func, context: &mut Context) -> Result<Func, LowerError> {
-    let sites = sites(&func, &context.target);
-    let kernels = kernels::kernels(&func, &context.target);
+pub(crate) fn check_races(mut func: Func, target: &Target) -> Result<Func, LowerError> {
+    let sites = sites(&func, target);
+    let kernels = kernels::kernels(&func, target);
     let roots: Vec<_> = kernels.iter().map(|it| it.1.blocks()).collect();
     // What cannot be launched is refused by `lower_blocks`.
     let launches: Vec<_> =
@@ -47,7 +48,7 @@ pub(crate) fn check_races(func: Func, context: &mut Context) -> Result<Func, Low
             |it: &Vec<&ir::Block>| it.iter().any(|it| site.block.is_some_and(|block| block.name == it.name));
         roots.iter().position(within)
     };
-    let check = Check { func: &func, context, taint: taint(&sites), conflicts: RefCell::default() };
+    let check = Check { func: &func, taint: taint(&sites), conflicts: RefCell::default() };
     for site in &sites {
         axis_twice(site)?;
     }
@@ -55,7 +56,7 @@ pub(crate) fn check_races(func: Func, context: &mut Context) -> Result<Func, Low
     for site in &sites {
         users.entry((kernel(site), site.buffer)).or_default().push(site);
     }
-    if context.target == Target::Cpu {
+    if *target == Target::Cpu {
         // Temporaries are judged when it is known which of them are private memory of an iteration.
         let owned = |it: &&Vec<&FuncAccess<'_>>| func.buffers[it[0].buffer].role != Role::Temp;
         users.values().filter(owned).try_for_each(|it| parallel(&func, it))?;
@@ -71,7 +72,12 @@ pub(crate) fn check_races(func: Func, context: &mut Context) -> Result<Func, Low
     }
     let conflicts = check.conflicts.into_inner();
     drop(sites);
-    context.conflicts = conflicts;
+    for (var, buffers) in conflicts {
+        func.replace_loop(&var, |mut it| {
+            it.attrs.exchanged = buffers.into_iter().collect();
+            Stmt::Loop(Arc::new(it))
+        });
+    }
     Ok(func)
 }
 
@@ -109,7 +115,6 @@ enum Runs {
 
 struct Check<'a> {
     func: &'a Func,
-    context: &'a Context,
     taint: BTreeMap<Name, BTreeSet<Name>>,
     /// What is found out on the way: where blocks meet that take turns or add atomically.
     conflicts: RefCell<CrossBlockConflicts>,
@@ -243,7 +248,7 @@ impl Check<'_> {
 
     /// Whether the memory is taken anew in each iteration of a loop bound to the axis.
     fn lives_in(&self, site: &FuncAccess<'_>, axis: ThreadAxis) -> bool {
-        let scope = self.context.alloc_scopes.get(site.buffer).and_then(Option::as_ref);
+        let scope = self.func.buffers[site.buffer].alloc_loop();
         let depth = scope.and_then(|scope| site.loops.iter().position(|it| it.var == *scope));
         let bound = site.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
         matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)

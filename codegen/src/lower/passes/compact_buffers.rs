@@ -11,7 +11,6 @@ use ir::{
 use ir::region::{self, Range, Region};
 
 use crate::lower::{
-    Context,
     analysis::func_accesses::{FuncAccess, sites},
     passes::place_allocs::fixed,
 };
@@ -29,14 +28,13 @@ use crate::lower::{
 /// Subscripts lose their least value over one iteration of the allocation scope, and then speak of loop variables where they
 /// spoke of iterators: the result is a program to lower, no longer one to schedule. A buffer whose part is not of
 /// constant size stays as it is.
-pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
+pub(crate) fn compact_buffers(func: Func, target: &Target) -> Func {
     let func = apart(func);
-    let sites = sites(&func, &context.target);
+    let sites = sites(&func, target);
     let mut plans = BTreeMap::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
-        let alloc_scope = context.alloc_scopes.get(name).and_then(Option::as_ref);
-        if let Some(plan) = plan(&func, &users, buffer, alloc_scope, &context.target) {
+        if let Some(plan) = plan(&func, &users, buffer, target) {
             plans.insert(name.clone(), plan);
         }
     }
@@ -46,7 +44,7 @@ pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
     for (name, plan) in &plans {
         buffers[name].shape = plan.iter().map(Range::count).collect();
     }
-    let rewrite = Rewrite { func: &func, plans: &plans, on_gpu: matches!(context.target, Target::Cuda(_)) };
+    let rewrite = Rewrite { func: &func, plans: &plans, on_gpu: matches!(target, Target::Cuda(_)) };
     let body = rewrite.stmt(
         &func.body,
         &At { env: BTreeMap::new(), axes: BTreeMap::new(), bounds: Bounds::of_dims(&func) },
@@ -54,15 +52,9 @@ pub(crate) fn compact_buffers(func: Func, context: &Context) -> Func {
     Func { body, buffers, ..func }
 }
 
-fn plan(
-    func: &Func,
-    users: &[&FuncAccess<'_>],
-    buffer: &Buffer,
-    alloc_scope: Option<&Name>,
-    target: &Target,
-) -> Option<Region> {
+fn plan(func: &Func, users: &[&FuncAccess<'_>], buffer: &Buffer, target: &Target) -> Option<Region> {
     let first = users.first()?;
-    let depth = alloc_scope.map_or(0, |alloc_scope| {
+    let depth = buffer.alloc_loop().map_or(0, |alloc_scope| {
         first.loops.iter().position(|it| it.var == *alloc_scope).map_or(0, |at| at + 1)
     });
     let on_gpu = matches!(target, Target::Cuda(_));

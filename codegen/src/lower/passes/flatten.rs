@@ -1,8 +1,8 @@
 //! Turns subscripts into one element offset.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Access, Module, Op, Storage};
+use ir::{Access, Alloc, Layout, Module, Name, Op, Storage, Swizzle, XorSwizzle};
 
 use crate::lower::{Context, LowerError};
 
@@ -11,26 +11,90 @@ use crate::lower::{Context, LowerError};
 /// ```
 ///
 /// The offset is the sum of subscripts times strides, swizzled where the buffer is; making it cheap is the business of
-/// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle.
+/// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle. From here on a buffer is so many
+/// elements.
 ///
 /// Refuses an access to neighbours that a swizzle would take apart.
-pub(crate) fn flatten(module: Module, context: &Context) -> Result<Module, LowerError> {
-    let cut = RefCell::new(None);
-    let flat = |access: &Access| {
-        let Some(buffer) = context.buffers.get(&access.buffer) else { return access.clone() };
-        let storage = Storage::of(buffer);
-        let (name, bytes) = (&access.buffer, i64::from(access.lanes) * buffer.dtype.bytes_i64());
+pub(crate) fn flatten(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
+    let args: BTreeMap<_, _> = module.args.iter().map(|(name, it)| (name.clone(), it.storage())).collect();
+    for kernel in &mut module.kernels {
+        let mut flat = Flat { storages: args.clone(), cut: RefCell::default() };
+        kernel.body.iter().for_each(|op| flat.collect(op));
+        kernel.body = flat.ops(&kernel.body, &mut context.swizzles);
+        flat.cut.into_inner().map_or(Ok(()), Err)?;
+    }
+    for (name, storage) in args {
+        let arg = &mut module.args[&name];
+        (arg.shape, arg.layout) = (vec![storage.len], Layout::default());
+    }
+    Ok(module)
+}
+
+struct Flat {
+    storages: BTreeMap<Name, Storage>,
+    /// The first access that a swizzle takes apart.
+    cut: RefCell<Option<LowerError>>,
+}
+
+impl Flat {
+    fn collect(&mut self, op: &Op) {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op {
+                self.storages.insert(it.name.clone(), it.storage());
+            }
+        });
+    }
+
+    fn ops(&self, ops: &[Op], swizzles: &mut Vec<String>) -> Vec<Op> {
+        let mut out = Vec::new();
+        for op in ops {
+            match op {
+                Op::Alloc(it) => {
+                    if let Some(told) = told(it) {
+                        swizzles.push(told.clone());
+                        out.push(Op::comment(told));
+                    }
+                    let (shape, layout) = (vec![it.elements()], Layout::default());
+                    out.push(Op::Alloc(Alloc { shape, layout, ..it.clone() }));
+                }
+                Op::For(_) | Op::If(..) => {
+                    out.push(op.clone().map_children(&mut |body| self.ops(&body, swizzles)));
+                }
+                Op::Instr(it) => out.push(Op::Instr(it.map_accesses(&mut |it| self.access(it)))),
+            }
+        }
+        out
+    }
+
+    fn access(&self, access: &Access) -> Access {
+        let Some(storage) = self.storages.get(&access.buffer) else { return access.clone() };
+        let (buffer, bytes) = (&access.buffer, i64::from(access.lanes) * storage.element_bytes());
         if let Some(chunk) = storage.chunk_bytes().filter(|it| access.lanes > 1 && bytes > *it) {
-            cut.borrow_mut().get_or_insert(LowerError::SwizzleChunk { buffer: name.clone(), bytes, chunk });
+            let cut = LowerError::SwizzleChunk { buffer: buffer.clone(), bytes, chunk };
+            self.cut.borrow_mut().get_or_insert(cut);
         }
         Access { indices: vec![storage.element(&access.indices)], ..access.clone() }
+    }
+}
+
+/// How a buffer with a swizzle lies in memory, in a sentence.
+fn told(alloc: &Alloc) -> Option<String> {
+    let (name, row) = (&alloc.name, alloc.storage().row());
+    let rows = match row.as_int() {
+        Some(it) => format!("rows of {} bytes", it * alloc.dtype.bytes_i64()),
+        None => format!("rows of {row} elements"),
     };
-    let told = |op: Op| {
-        let text = if let Op::Alloc(it) = &op { context.swizzles.get(&it.name) } else { None };
-        text.map(|it| Op::comment(it.clone())).into_iter().chain([op])
-    };
-    let module = module.map_bodies(&mut |_, body| {
-        body.iter().map(|op| op.map_accesses(&mut |it| flat(it))).flat_map(told).collect()
-    });
-    cut.into_inner().map_or(Ok(module), Err)
+    match alloc.layout.swizzle? {
+        Swizzle::Xor(it) => Some(format!("`{name}`, {rows}, is swizzled: {}.", pattern(it))),
+        Swizzle::None => Some(format!("`{name}`, {rows}, is not swizzled: it would be read no faster.")),
+        Swizzle::Auto => None,
+    }
+}
+
+fn pattern(swizzle: XorSwizzle) -> String {
+    let XorSwizzle { bits, base, shift } = swizzle;
+    let mode = swizzle.mode().map(|it| format!("{it}, ")).unwrap_or_default();
+    let last = base + bits - 1;
+    let bits = if bits == 1 { format!("bit {base}") } else { format!("bits {base} to {last}") };
+    format!("{mode}{bits} of an offset in bytes xor those {shift} higher")
 }

@@ -12,7 +12,7 @@ use ir::{
     intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
 };
 
-use crate::lower::{Context, LowerError};
+use crate::lower::LowerError;
 
 /// ```text
 /// temp C_frag: f32[16, 8] @fragment            temp C_frag: f32[1, 1, 4] @local
@@ -24,18 +24,18 @@ use crate::lower::{Context, LowerError};
 /// A lane gets the part of each fragment that its map gives it. Statements outside of tensorised blocks may touch a
 /// fragment only in the lane that has the element; that is proved here. Tensorised blocks run in whole warps: the axis
 /// `threadIdx.x` is the lane and has 32 threads.
-pub(crate) fn lower_tensors(func: Func, context: &Context) -> Result<Func, LowerError> {
+pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerError> {
     let tensorised = func.body.blocks().into_iter().any(|it| intrin::of_block(it).is_some());
     let fragments = func.buffers.values().any(|it| it.scope == Scope::Fragment);
     if !tensorised && !fragments {
         return Ok(func);
     }
-    if context.target == Target::Cpu {
+    if *target == Target::Cpu {
         // There are no warps: blocks run as they are written, and fragments are private arrays.
         return Ok(on_cpu(func));
     }
     let fragments = intrin::fragments(&func)?;
-    let pass = Tensors { func: &func, fragments: &fragments, context };
+    let pass = Tensors { func: &func, fragments: &fragments, target };
     let at = At { env: BTreeMap::new(), lane: None, bounds: Bounds::of_dims(&func) };
     let body = pass.stmt(&func.body, &at)?;
     let mut buffers = func.buffers.clone();
@@ -57,7 +57,7 @@ fn on_cpu(mut func: Func) -> Func {
 struct Tensors<'a> {
     func: &'a Func,
     fragments: &'a IndexMap<Name, Fragment>,
-    context: &'a Context,
+    target: &'a Target,
 }
 
 /// What holds at a place of the tree.
@@ -120,7 +120,7 @@ impl Tensors<'_> {
         if let Some(target) = &at.lane {
             return Err(LowerError::LaneLoop { block: block.name.clone(), var: target.clone() });
         }
-        if let Target::Cuda(arch) = &self.context.target
+        if let Target::Cuda(arch) = self.target
             && !arch.has(intrinsic.needs)
         {
             let (block, intrinsic, least) = (block.name.clone(), intrinsic.name, intrinsic.needs.least_sm());

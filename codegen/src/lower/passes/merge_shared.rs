@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use ir::{Alloc, Kernel, Module, Name, Op};
 
 use crate::launch::{aligned, shared_bytes, shared_layout};
-use crate::lower::{Context, analysis::live_range::live_ranges};
+use crate::lower::analysis::live_range::live_ranges;
 
 /// ```text
 /// alloc A_shared: f32[256] @shared               alloc A_shared: f32[256] @shared at 0
@@ -19,24 +19,25 @@ use crate::lower::{Context, analysis::live_range::live_ranges};
 /// Buffers take places from the largest to the smallest, each the tightest gap that those leave which are in use at
 /// the same time. Where that saves nothing the kernel stays as it is. `insert_barriers` runs afterwards, so that
 /// threads wait for each other where one buffer takes over the bytes of another.
-pub(crate) fn merge_shared(mut module: Module, context: &Context) -> Module {
+pub(crate) fn merge_shared(mut module: Module) -> Module {
     for kernel in &mut module.kernels {
-        let live_ranges = live_ranges(kernel, &context.shared_alloc_scopes);
+        let live_ranges = live_ranges(kernel);
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
         let places = pack(&allocs, &|a, b| live_ranges[a].conflicts(&live_ranges[b]));
         let end = places.iter().map(|(at, offset)| offset + shared_bytes(&live_ranges[*at].alloc)).max();
         if end.is_some_and(|it| it < shared_layout(kernel).1) {
             let offset = |(at, offset): (usize, i64)| (live_ranges[at].alloc.name.clone(), offset);
             let offsets: IndexMap<_, _> = places.into_iter().map(offset).collect();
-            // Shared memory is allocated at the top of a kernel.
-            for op in &mut kernel.body {
-                if let Op::Alloc(it) = op {
-                    it.offset = offsets.get(&it.name).copied();
-                }
-            }
+            allocs_mut(kernel).for_each(|it| it.offset = offsets.get(&it.name).copied());
         }
+        allocs_mut(kernel).for_each(|it| it.per = None);
     }
     module
+}
+
+/// The allocations at the top of a kernel: all shared memory is among them.
+fn allocs_mut(kernel: &mut Kernel) -> impl Iterator<Item = &mut Alloc> {
+    kernel.body.iter_mut().filter_map(|op| if let Op::Alloc(it) = op { Some(it) } else { None })
 }
 
 /// The place in bytes of each buffer, by its position.
@@ -74,11 +75,7 @@ pub(crate) fn repacked(old: &Kernel, mut new: Kernel) -> Kernel {
     let conflict = |a: usize, b: usize| !aliases.contains(&(allocs[a].name.clone(), allocs[b].name.clone()));
     let places = pack(&allocs, &conflict).into_iter();
     let places: IndexMap<_, _> = places.map(|(at, offset)| (allocs[at].name.clone(), offset)).collect();
-    for op in &mut new.body {
-        if let Op::Alloc(it) = op {
-            it.offset = places.get(&it.name).copied();
-        }
-    }
+    allocs_mut(&mut new).for_each(|it| it.offset = places.get(&it.name).copied());
     new
 }
 
@@ -102,18 +99,12 @@ pub(crate) fn aliases(kernel: &Kernel) -> BTreeSet<(Name, Name)> {
 
 #[cfg(test)]
 mod tests {
-    use ir::{
-        Access, Alloc, Arch, DType, For, ForKind, Index, Instr, Literal, Op, Scope, Target, ThreadAxis,
-        Value, Wait,
-    };
+    use ir::{Access, Alloc, DType, For, ForKind, Index, Instr, Literal, Op, Scope, ThreadAxis, Value, Wait};
 
     use super::*;
-    use crate::lower::AllocScopes;
 
     fn alloc(name: &str, len: i64) -> Op {
-        let name = Name::new(name);
-        let align = Alloc::ALIGN;
-        Op::Alloc(Alloc { name, dtype: DType::F32, len, scope: Scope::Shared, offset: None, align })
+        Op::Alloc(Alloc::new(Name::new(name), DType::F32, len, Scope::Shared))
     }
 
     fn place(name: &str) -> Access {
@@ -134,17 +125,17 @@ mod tests {
 
     /// The bytes that a kernel of these statements needs after merging; it allocates `A` and `B`, 256 bytes each.
     fn bytes(body: Vec<Op>, alloc_scopes: &[(&str, &str)]) -> i64 {
-        let body = [alloc("A", 64), alloc("B", 64)].into_iter().chain(body).collect();
+        let alloc = |name: &str| {
+            let per = alloc_scopes.iter().find(|it| it.0 == name).map(|it| Name::new(it.1));
+            Op::Alloc(Alloc { per, ..Alloc::new(Name::new(name), DType::F32, 64, Scope::Shared) })
+        };
+        let body = [alloc("A"), alloc("B")].into_iter().chain(body).collect();
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
         let kernel =
             Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
         let (dims, args) = (vec![], IndexMap::new());
         let module = Module { name: Name::new("f"), dims, args, kernels: vec![kernel] };
-        let shared_alloc_scopes =
-            alloc_scopes.iter().map(|(name, home)| (Name::new(*name), Some(Name::new(*home)))).collect();
-        let target = Target::Cuda(Arch { sm: 80, suffix: None });
-        let context = Context { shared_alloc_scopes, ..Context::new(&target) };
-        shared_layout(&merge_shared(module, &context).kernels[0]).1
+        shared_layout(&merge_shared(module).kernels[0]).1
     }
 
     fn in_loop(body: Vec<Op>) -> Op {
@@ -208,7 +199,7 @@ mod tests {
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
         let kernel =
             Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
-        let live_ranges = live_ranges(&kernel, &AllocScopes::new());
+        let live_ranges = live_ranges(&kernel);
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
         let places = pack(&allocs, &|a, b| live_ranges[a].conflicts(&live_ranges[b]));
         assert_eq!(places, [(3, 0), (0, 0), (1, 256), (2, 384)]);

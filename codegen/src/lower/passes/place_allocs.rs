@@ -1,18 +1,14 @@
 //! Finds where each temporary lives.
 
 use ir::{
-    Func, Name, Role, Scope, Target, axis_var,
+    AllocScope, Func, Name, Role, Scope, Target, axis_var,
     pipeline::is_pipeline,
     region::{self, Nest},
 };
 
-use crate::lower::{
-    AllocScopes, Context,
-    analysis::{
-        func_accesses::{FuncAccess, sites},
-        region_cover,
-    },
-    marks,
+use crate::lower::analysis::{
+    func_accesses::{FuncAccess, sites},
+    region_cover,
 };
 
 /// The allocation scope of a temporary is the innermost loop around all its accesses that does not carry its value from one
@@ -20,15 +16,17 @@ use crate::lower::{
 ///
 /// A loop carries a value when an iteration may read what that iteration has not written: an accumulator lives
 /// outside its reduction loop. What cannot be shown to be written first counts as carried.
-pub(crate) fn place_allocs(func: Func, context: &mut Context) -> Func {
-    context.alloc_scopes = alloc_scopes(&func, &context.target);
+pub(crate) fn place_allocs(mut func: Func, target: &Target) -> Func {
+    for (name, scope) in alloc_scopes(&func, target) {
+        func.buffers[&name].alloc_scope = Some(scope);
+    }
     func
 }
 
 /// The allocation scopes of all temporaries that are used.
-pub(crate) fn alloc_scopes(func: &Func, target: &Target) -> AllocScopes {
+fn alloc_scopes(func: &Func, target: &Target) -> Vec<(Name, AllocScope)> {
     let sites = sites(func, target);
-    let mut alloc_scopes = AllocScopes::new();
+    let mut alloc_scopes = Vec::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
@@ -37,7 +35,8 @@ pub(crate) fn alloc_scopes(func: &Func, target: &Target) -> AllocScopes {
         let alloc_scope = (1..=shared).rev().find(|&depth| {
             users.iter().filter(|it| !it.write).all(|read| is_fresh(func, read, &users, depth, buffer.scope))
         });
-        alloc_scopes.insert(name.clone(), alloc_scope.map(|depth| first.loops[depth - 1].var.clone()));
+        let alloc_scope = alloc_scope.map(|depth| AllocScope::Loop(first.loops[depth - 1].var.clone()));
+        alloc_scopes.push((name.clone(), alloc_scope.unwrap_or(AllocScope::Program)));
     }
     alloc_scopes
 }
@@ -45,7 +44,7 @@ pub(crate) fn alloc_scopes(func: &Func, target: &Target) -> AllocScopes {
 /// How many loops there are around and with the pipelined one that copies to a buffer, if copies may land later than where
 /// they stand: loops inside must not take the memory anew.
 fn copied_at(users: &[&FuncAccess<'_>]) -> Option<usize> {
-    let copies = |it: &&&FuncAccess<'_>| it.block.is_some_and(|it| it.annotations.contains_key(marks::COPY));
+    let copies = |it: &&&FuncAccess<'_>| it.block.is_some_and(|it| it.attrs.is_copy);
     let copy = users.iter().find(copies)?;
     copy.loops.iter().rposition(|it| is_pipeline(it)).map(|at| at + 1)
 }

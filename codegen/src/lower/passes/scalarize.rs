@@ -59,7 +59,7 @@ impl Survey {
         for op in ops {
             match op {
                 Op::Alloc(it) if it.scope == Scope::Local => {
-                    let array = Array { len: it.len, is_parallel, accesses: Some(BTreeSet::new()) };
+                    let array = Array { len: it.elements(), is_parallel, accesses: Some(BTreeSet::new()) };
                     self.arrays.insert(it.name.clone(), array);
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
@@ -119,7 +119,7 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
         Op::Alloc(it) => match groups.get(&it.name) {
             Some(groups) => groups
                 .values()
-                .map(|(len, name)| Op::Alloc(Alloc { name: name.clone(), len: *len, ..it.clone() }))
+                .map(|(len, name)| Op::Alloc(Alloc { name: name.clone(), shape: vec![*len], ..it.clone() }))
                 .collect(),
             None => vec![op.clone()],
         },

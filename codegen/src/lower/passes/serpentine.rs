@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{Annotation, Func, Index, Loop, LoopKind, Name, SERPENTINE, Stmt};
-
-use crate::lower::Context;
+use ir::{Func, Index, Loop, LoopKind, Name, Stmt};
 
 /// ```text
 /// for i in 0..8 @unrolled                          for i in 0..8 @unrolled
@@ -16,8 +14,8 @@ use crate::lower::Context;
 /// The schedule has proved that the iterations may run in any order, so a loop that is not where the annotation
 /// thinks it is costs speed and nothing else; one that is not written out is left out of it. This comes after the
 /// passes that reason about regions, to whom the new subscripts would be opaque.
-pub(crate) fn serpentine(mut func: Func, _context: &mut Context) -> Func {
-    if func.loops().iter().any(|it| it.annotations.contains_key(SERPENTINE)) {
+pub(crate) fn serpentine(mut func: Func) -> Func {
+    if func.loops().iter().any(|it| it.attrs.serpentine.is_some()) {
         func.body = turned(&func.body, &mut Vec::new());
     }
     func
@@ -30,8 +28,8 @@ fn turned(stmt: &Stmt, around: &mut Vec<Arc<Loop>>) -> Stmt {
             around.push(it.clone());
             let mut new = Loop { body: turned(&it.body, around), ..Loop::clone(it) };
             around.pop();
-            if let Some(request) = new.annotations.shift_remove(SERPENTINE)
-                && let Some(index) = index(it, &request, around)
+            if let Some(further) = new.attrs.serpentine.take()
+                && let Some(index) = index(it, further, around)
             {
                 new.body = new.body.subst(&|name: &Name| (*name == it.var).then(|| index.clone()));
             }
@@ -43,9 +41,8 @@ fn turned(stmt: &Stmt, around: &mut Vec<Arc<Loop>>) -> Stmt {
 }
 
 /// What the variable of the loop becomes.
-fn index(it: &Loop, request: &Annotation, around: &[Arc<Loop>]) -> Option<Index> {
-    let Annotation::Int(further) = request else { return None };
-    let at = around.len().checked_sub(usize::try_from(*further).ok()?)?;
+fn index(it: &Loop, further: i64, around: &[Arc<Loop>]) -> Option<Index> {
+    let at = around.len().checked_sub(usize::try_from(further).ok()?)?;
     let outer = around.get(at)?;
     let written_out = match outer.kind {
         LoopKind::Serial | LoopKind::Unrolled => outer.extent.as_int().is_some(),

@@ -29,17 +29,22 @@ use crate::lower::{
 /// Refuses where a script forces `cp_async` and no copy of a buffer is one.
 pub(crate) fn settle(module: Module, context: &mut Context) -> Result<Module, LowerError> {
     let (module, settled) = settled(module, &context.target);
-    for (buffer, reason) in settled.refused {
-        let Some(copied) = context.copies.get(&buffer).filter(|_| !settled.copied.contains(&buffer)) else {
-            continue;
-        };
-        let (var, component) = copied.key.clone();
-        if copied.is_forced {
-            let (mechanism, change) = (Mechanism::CpAsync, WIDER);
-            return Err(PipelineError::Mechanism { name: var, component, mechanism, reason, change }.into());
+    for (buffer, reason) in settled.refused.into_iter().filter(|it| !settled.copied.contains(&it.0)) {
+        for pipeline in &mut context.pipelines {
+            let name = &pipeline.var;
+            let copies = pipeline.components.iter_mut().filter(|it| it.mechanism == Mechanism::CpAsync);
+            for it in copies.filter(|it| it.writes.contains(&buffer)) {
+                let (mechanism, component) = (Mechanism::CpAsync, it.name.clone());
+                if it.is_forced {
+                    let (name, change) = (name.clone(), WIDER);
+                    return Err(
+                        PipelineError::Mechanism { name, component, mechanism, reason, change }.into()
+                    );
+                }
+                it.mechanism = Mechanism::Synchronous;
+                it.reason = format!("It is copied in its place. Not cp_async: {reason}.");
+            }
         }
-        let reason = format!("It is copied in its place. Not cp_async: {reason}.");
-        context.mechanisms.insert((var, component), (Mechanism::Synchronous, reason));
     }
     Ok(module)
 }

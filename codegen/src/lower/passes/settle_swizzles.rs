@@ -2,7 +2,7 @@
 
 use ir::{Buffer, Func, Index, Storage, Swizzle, XorSwizzle, arith::Bounds};
 
-use crate::lower::{Context, LowerError};
+use crate::lower::LowerError;
 
 /// ```text
 /// temp A_shared: f16[128, 64] @shared swizzle(auto)   ->   temp A_shared: f16[128, 64] @shared swizzle(3, 4, 3)
@@ -12,13 +12,14 @@ use crate::lower::{Context, LowerError};
 /// without. A row is what the last dimension spans, padding included. Swizzles that were given stay as they are; one
 /// that would carry elements from row to row is refused, since accesses to neighbours would no longer be accesses to
 /// neighbours.
-pub(crate) fn settle_swizzles(mut func: Func, context: &mut Context) -> Result<Func, LowerError> {
+pub(crate) fn settle_swizzles(mut func: Func) -> Result<Func, LowerError> {
     let bounds = Bounds::of_dims(&func);
     for (name, buffer) in &mut func.buffers {
         let Some(swizzle) = buffer.layout.swizzle else { continue };
         let bytes = buffer.dtype.bytes_i64();
         let row = Storage::of(buffer).row();
         let settled = match swizzle {
+            Swizzle::None => None,
             Swizzle::Auto => chosen(buffer, &row),
             Swizzle::Xor(it) => {
                 let block = it.block_bytes() / bytes;
@@ -29,16 +30,7 @@ pub(crate) fn settle_swizzles(mut func: Func, context: &mut Context) -> Result<F
                 Some(it)
             }
         };
-        buffer.layout.swizzle = settled.map(Swizzle::Xor);
-        let rows = match row.as_int() {
-            Some(it) => format!("rows of {} bytes", it * bytes),
-            None => format!("rows of {row} elements"),
-        };
-        let text = match settled {
-            Some(it) => format!("`{name}`, {rows}, is swizzled: {}.", told(it)),
-            None => format!("`{name}`, {rows}, is not swizzled: it would be read no faster."),
-        };
-        context.swizzles.insert(name.clone(), text);
+        buffer.layout.swizzle = Some(settled.map_or(Swizzle::None, Swizzle::Xor));
     }
     Ok(func)
 }
@@ -46,12 +38,4 @@ pub(crate) fn settle_swizzles(mut func: Func, context: &mut Context) -> Result<F
 fn chosen(buffer: &Buffer, row: &Index) -> Option<XorSwizzle> {
     let row = row.as_int().filter(|_| buffer.shape.len() > 1)?;
     XorSwizzle::for_rows(row.checked_mul(buffer.dtype.bytes_i64())?)
-}
-
-fn told(swizzle: XorSwizzle) -> String {
-    let XorSwizzle { bits, base, shift } = swizzle;
-    let mode = swizzle.mode().map(|it| format!("{it}, ")).unwrap_or_default();
-    let last = base + bits - 1;
-    let bits = if bits == 1 { format!("bit {base}") } else { format!("bits {base} to {last}") };
-    format!("{mode}{bits} of an offset in bytes xor those {shift} higher")
 }

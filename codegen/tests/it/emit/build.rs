@@ -66,7 +66,7 @@ pub(crate) fn unrolled(var: &str, extent: impl Into<Index>, body: Vec<Op>) -> Op
 }
 
 pub(crate) fn alloc(name: &str, dtype: DType, len: i64, scope: Scope) -> Op {
-    Op::Alloc(Alloc { name: n(name), dtype, len, scope, offset: None, align: Alloc::ALIGN })
+    Op::Alloc(Alloc::new(n(name), dtype, len, scope))
 }
 
 /// A module of one kernel `name`; an argument whose name ends in `+` is written.
@@ -74,7 +74,16 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
     let bare = |it: &str| n(it.trim_end_matches('+'));
     let arg = |(name, dtype, len): &(&str, DType, Index)| {
         let role = if name.ends_with('+') { Role::Output } else { Role::Input };
-        (bare(name), Arg { dtype: *dtype, len: len.clone(), role, zeroed: false })
+        (
+            bare(name),
+            Arg {
+                dtype: *dtype,
+                shape: vec![len.clone()],
+                layout: ir::Layout::default(),
+                role,
+                zeroed: false,
+            },
+        )
     };
     let kernel = Kernel {
         name: n(name),

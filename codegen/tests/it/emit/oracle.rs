@@ -34,7 +34,7 @@ pub(crate) fn run(module: &Module, dims: &[(&str, i64)], fill: &dyn Fn(&Name, us
 impl Memory {
     fn module(&mut self, module: &Module, fill: &dyn Fn(&Name, usize) -> f64) {
         for (name, arg) in &module.args {
-            let len = usize::try_from(self.index(&arg.len)).unwrap();
+            let len = usize::try_from(self.index(&arg.elements())).unwrap();
             let values = (0..len).map(|at| number::round(arg.dtype, fill(name, at))).collect();
             self.buffers.insert(name.clone(), (arg.dtype, values));
         }
@@ -47,7 +47,7 @@ impl Memory {
         for op in ops {
             match op {
                 Op::Alloc(it) => {
-                    let undefined = vec![f64::NAN; usize::try_from(it.len).unwrap()];
+                    let undefined = vec![f64::NAN; usize::try_from(it.elements()).unwrap()];
                     self.buffers.insert(it.name.clone(), (it.dtype, undefined));
                 }
                 Op::For(it) => {

@@ -118,7 +118,7 @@ fn kernel(module: &Module, kernel: &Kernel, dims: &IndexMap<Name, i64>, gpu: &Gp
         .args
         .iter()
         .filter(|(name, it)| it.role != Role::Temp || kernel.args.contains_key(*name))
-        .filter_map(|(_, it)| Some(size(&it.len)? as f64 * it.dtype.bytes() as f64))
+        .filter_map(|(_, it)| Some(size(&it.elements())? as f64 * it.dtype.bytes() as f64))
         .sum();
     let traffic = all.behind * 32.0 * warps * blocks as f64;
     let cached = traffic / (CACHE_BYTES_PER_CYCLE * gpu.units * gpu.clock);

@@ -113,7 +113,7 @@ fn buffers(module: &Module, kernel: &Kernel) -> Option<IndexMap<Name, Buffer>> {
             if let Op::Alloc(it) = op {
                 let size = i64::try_from(it.dtype.bytes()).unwrap_or(8);
                 let number = out.len();
-                let buffer = Buffer { number, size, len: it.len, scope: it.scope, is_written: true };
+                let buffer = Buffer { number, size, len: it.elements(), scope: it.scope, is_written: true };
                 out.entry(it.name.clone()).or_insert(buffer);
             }
         });

@@ -5,7 +5,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 use codegen::device::{BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Program, ProgramId};
 use indexmap::IndexMap;
 use ir::{
-    Access, Annotations, BinaryOp, Block, Buffer, DType, Func, Index, InterpError, Iter, IterKind, Layout,
+    Access, BinaryOp, Block, BlockAttrs, Buffer, DType, Func, Index, InterpError, Iter, IterKind, Layout,
     Literal, Name, Role, Scope, Stmt, Value, number::decode, reference::Near,
 };
 use tilewright_tuner::{Case, Oracle, Tensor};
@@ -303,6 +303,7 @@ pub(crate) fn matmul(m: i64, n: i64, k: i64, seed: u64) -> Case {
         scope: Scope::Global,
         role,
         layout: Layout::default(),
+        alloc_scope: None,
     };
     let buffers = [
         (Name::new("A"), buffer(["m", "k"], Role::Input)),
@@ -325,7 +326,7 @@ pub(crate) fn matmul(m: i64, n: i64, k: i64, seed: u64) -> Case {
             iter("vk", "k", IterKind::Reduce, "kk"),
         ],
         guards: vec![],
-        annotations: Annotations::new(),
+        attrs: BlockAttrs::default(),
         init: Some(Stmt::store(place.clone(), Value::Const(Literal::zero(DType::F32)))),
         body: Stmt::store(place, sum),
     };

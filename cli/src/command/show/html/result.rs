@@ -161,7 +161,7 @@ fn machine(plan: &Plan, func: &Func, target: &Target, source: &str) -> String {
         Ok(built) => {
             let rows: Vec<_> = needs(&built, arch).into_iter().map(|it| it.cells).collect();
             let mut out = table(&rows);
-            let remarks = remarks(&built, func, target);
+            let remarks = remarks(&built);
             out.extend((!remarks.is_empty()).then(|| list(&remarks)));
             out
         }

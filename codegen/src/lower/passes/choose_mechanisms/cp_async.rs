@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, Annotation, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Number, Scope,
-    Stmt, Storage, Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
+    Access, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt,
+    Storage, Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
 };
 
 use crate::lower::{
     analysis::{disjointness::Pair, func_accesses::sites},
-    marks,
     passes::{
         check_races::{has_same, pair_bounds},
         choose_mechanisms::{Obstacle, Question, replace_component},
@@ -174,7 +173,7 @@ pub(crate) fn mark(func: &mut Func, var: &Name, component: &Name) -> Option<Name
         let mut stmt = stmt.clone();
         stmt.walk_mut(&mut |stmt| match stmt {
             Stmt::Block(it) => {
-                Arc::make_mut(it).annotations.insert(marks::COPY.to_owned(), Annotation::Int(1));
+                Arc::make_mut(it).attrs.is_copy = true;
                 false
             }
             Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,

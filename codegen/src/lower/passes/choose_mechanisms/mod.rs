@@ -5,16 +5,12 @@ pub(crate) mod register_staged;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use ir::{
-    Annotation, Func, Loop, Mechanism, Name, Stmt, Target,
-    pipeline::{
-        MECHANISM as FORCED, NamedComponent, PipelineError, STAGE, async_stages, components_of, is_pipeline,
-        numbers,
-    },
+    ForcedMechanism, Func, Loop, Mechanism, Name, Stmt, Target,
+    pipeline::{NamedComponent, PipelineError, STAGE, async_stages, components_of, is_pipeline, numbers},
 };
 
-use crate::lower::{Context, LowerError};
+use crate::lower::{Choice, Context, LowerError};
 
 /// For each component of an asynchronous stage, takes the first mechanism of [`CANDIDATES`] that can do it, or the one
 /// that the script forces, and rewrites the component for it.
@@ -36,36 +32,18 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
     for var in loops {
         let Some(around) = func.path_to_loop(&var) else { continue };
         let Some(components) = around.last().and_then(|it| components(it)) else { continue };
-        let decisions = decide(&func, &context.target, &around, &components)?;
-        for (at, decision) in decisions {
-            let Component { name, writes, .. } = &components[at];
-            let key = (var.clone(), name.clone());
-            let Decision { mechanism, reason, is_forced } = decision;
-            if mechanism == Mechanism::CpAsync {
-                let copied = Copied { key: key.clone(), is_forced };
-                context.copies.extend(writes.iter().map(|it| (it.clone(), copied.clone())));
-            }
-            let candidate = CANDIDATES.iter().find(|it| it.mechanism == mechanism);
+        let choices = decide(&func, &context.target, &around, &components)?;
+        for (at, choice) in choices {
+            let name = &components[at].name;
+            let candidate = CANDIDATES.iter().find(|it| it.mechanism == choice.mechanism);
             if let Some(added) = candidate.and_then(|it| (it.rewrite)(&mut func, &var, name)) {
                 let reason = format!("It holds what `{name}` stores.");
-                context.mechanisms.insert((var.clone(), added), (mechanism, reason));
+                context.mechanisms.insert((var.clone(), added), Choice { reason, ..choice.clone() });
             }
-            context.mechanisms.insert(key, (mechanism, reason));
+            context.mechanisms.insert((var.clone(), name.clone()), choice);
         }
     }
     Ok(func)
-}
-
-/// What becomes of buffers that are copied by `cp.async`, for `settle_copies`.
-pub(crate) type Copies = IndexMap<Name, Copied>;
-
-/// A buffer that is copied by `cp.async`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Copied {
-    /// The loop and the component that fills it.
-    pub(crate) key: (Name, Name),
-    /// Whether the script insists.
-    pub(crate) is_forced: bool,
 }
 
 /// A way to copy.
@@ -145,46 +123,46 @@ fn components(it: &Loop) -> Option<Vec<Component>> {
     Some(slots.into_iter().zip(&stages).map(component).collect())
 }
 
-struct Decision {
-    mechanism: Mechanism,
-    reason: String,
-    is_forced: bool,
-}
-
 /// The mechanism of each component of an asynchronous stage, by its place.
 fn decide(
     func: &Func,
     target: &Target,
     around: &[&Loop],
     all: &[Component],
-) -> Result<Vec<(usize, Decision)>, LowerError> {
+) -> Result<Vec<(usize, Choice)>, LowerError> {
     let Some(it) = around.last() else { return Ok(vec![]) };
     let wanted = async_stages(it);
-    let forced = match it.annotations.get(FORCED) {
-        Some(Annotation::Text(text)) => Mechanism::parse(text),
-        Some(Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_)) | None => None,
-    };
+    let forced = it.attrs.pipeline.as_ref().and_then(|it| it.mechanism.as_ref());
     let mut out = Vec::new();
-    for (at, component) in all.iter().enumerate().filter(|(_, it)| wanted.contains(&it.stage)) {
-        let question = Question { func, target, around, component, all };
-        out.push((at, choose(&question, forced)?));
+    for (at, component) in all.iter().enumerate() {
+        let names: Vec<_> = component.body.blocks().into_iter().map(|it| it.name.clone()).collect();
+        let own = forced.and_then(|it| it.of(&names));
+        if wanted.contains(&component.stage) {
+            let question = Question { func, target, around, component, all };
+            out.push((at, choose(&question, own)?));
+        } else if let (Some(ForcedMechanism::Each(_)), Some(mechanism)) = (forced, own) {
+            let (name, component) = (it.var.clone(), component.name.clone());
+            let reason = "its stage does not copy asynchronously".to_owned();
+            let change = "name its stage in `software_pipeline_async_stages`, or leave its mechanism out";
+            return Err(PipelineError::Mechanism { name, component, mechanism, reason, change }.into());
+        }
     }
     Ok(out)
 }
 
 /// The first candidate that can do it, or the forced one.
-fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Decision, LowerError> {
+fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Choice, LowerError> {
     let mut failed = Vec::new();
     for candidate in CANDIDATES.iter().filter(|it| forced.is_none_or(|forced| forced == it.mechanism)) {
         let mechanism = candidate.mechanism;
         match judge(candidate, question) {
             Ok(_) if forced == Some(Mechanism::Synchronous) => {
                 let reason = "The script asks for it.".to_owned();
-                return Ok(Decision { mechanism, reason, is_forced: true });
+                return Ok(Choice { mechanism, reason, is_forced: true });
             }
             Ok(why) => {
                 let reason = sentences(&why, &failed);
-                return Ok(Decision { mechanism, reason, is_forced: forced.is_some() });
+                return Ok(Choice { mechanism, reason, is_forced: forced.is_some() });
             }
             Err(it) if forced.is_some() => {
                 let var = question.around.last().map_or_else(|| Name::new("loop"), |it| it.var.clone());
@@ -201,7 +179,7 @@ fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Decision
         }
     }
     let reason = sentences("it is copied in its place", &failed);
-    Ok(Decision { mechanism: Mechanism::Synchronous, reason, is_forced: false })
+    Ok(Choice { mechanism: Mechanism::Synchronous, reason, is_forced: false })
 }
 
 /// What a candidate says, after what holds for all of them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Annotation, Annotations, Block, Buffer, DType, Func, Index, Iter, IterKind, Loop, LoopKind, Name,
+    Access, Block, BlockAttrs, Buffer, DType, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers,
     Scope, Stmt, Store, Value,
     pipeline::{ORDER, STAGE, numbers},
 };
@@ -164,8 +164,8 @@ pub(crate) fn stage_through_registers(func: &mut Func, var: &Name, component: &N
         if let Stmt::Seq(stmts) = &mut old.body {
             stmts[at] = late;
             stmts.insert(at, early);
-            old.annotations.insert(STAGE.to_owned(), stages);
-            old.annotations.insert(ORDER.to_owned(), orders);
+            let pipeline = old.attrs.pipeline_mut();
+            (pipeline.stages, pipeline.orders) = (Some(stages), Some(orders));
         }
         Stmt::Loop(Arc::new(old))
     });
@@ -183,9 +183,9 @@ fn halves(func: &Func, loops: &[&Loop], block: &Block, store: &Store, name: &Nam
     }
     let held = Access::new(name, place);
     let value = with_staged(&store.value, &Value::Load(held.clone()));
-    let (guards, annotations) = (block.guards.clone(), Annotations::new());
+    let (guards, attrs) = (block.guards.clone(), BlockAttrs::default());
     let body = Stmt::store(held, staged(&store.value).clone());
-    let early = Block { name: name.clone(), iters: iters.clone(), guards, annotations, init: None, body };
+    let early = Block { name: name.clone(), iters: iters.clone(), guards, attrs, init: None, body };
     let late = Block { iters, body: Stmt::store(store.place.clone(), value), ..block.clone() };
     [early, late]
 }
@@ -224,7 +224,7 @@ fn with_component(
     at: usize,
     new: &Name,
     is_order: bool,
-) -> Option<Annotation> {
+) -> Option<Numbers> {
     let last = numbers.values().copied().max().unwrap_or(0);
     let (_, number) = numbers.get_index_mut(at)?;
     let old = *number;
@@ -232,5 +232,5 @@ fn with_component(
         *number = last + 1;
     }
     numbers.shift_insert(at, new.clone(), old);
-    Some(Annotation::Map(numbers))
+    Some(Numbers::Map(numbers))
 }

@@ -11,7 +11,7 @@ use ir::{
 
 use crate::launch::shared_layout;
 use crate::lower::{
-    Context, LowerError,
+    LowerError,
     analysis::{
         async_completion::completions,
         dependence::{Dependence, Dependences},
@@ -35,13 +35,13 @@ use crate::lower::{
 /// In a list of statements, and around the body of a loop, there are as few barriers as can be. Barriers stand in
 /// the innermost list that holds both accesses, and never where only some threads come by: a condition on threads is
 /// moved below the loops and around the statements first.
-pub(crate) fn insert_barriers(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
+pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
         let threads = threads(kernel);
         if threads.is_empty() {
             continue;
         }
-        let walk = KernelFacts::new(&module.dims, kernel, &context.buffers);
+        let walk = KernelFacts::new(&module.dims, &module.args, kernel);
         let completions = completions(&walk, &kernel.body);
         let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
         let deps = Dependences { walk, threads, aliases, offsets };
@@ -60,8 +60,8 @@ fn threads(kernel: &Kernel) -> Vec<(Name, i64)> {
     axes.map(|(&axis, extent)| (axis_var(axis), count(extent))).filter(|it| it.1 > 1).collect()
 }
 
-struct Inserter<'a> {
-    deps: Dependences<'a>,
+struct Inserter {
+    deps: Dependences,
     /// For each wait, in program order, the copies that it may be the first to find landed.
     completions: Vec<Vec<KernelAccess>>,
     /// How many waits have been passed.
@@ -135,7 +135,7 @@ impl Flow {
     }
 }
 
-impl Inserter<'_> {
+impl Inserter {
     /// Puts barriers into a list under the given loops, and between its statements; where it is the body of a loop,
     /// also from one iteration to the next.
     fn list(&self, ops: Vec<Op>, around: &[Op], repeats: bool) -> Result<List, LowerError> {

@@ -23,7 +23,7 @@ pub(crate) struct BarrierPlacement {
 
 /// The statements of one list, and what is known of pairs of them.
 struct Placer<'a> {
-    deps: &'a Dependences<'a>,
+    deps: &'a Dependences,
     items: &'a [Item],
     around: &'a [Op],
     /// The dependence between two statements, by their places.
@@ -35,12 +35,7 @@ impl BarrierPlacement {
     ///
     /// Waits for copies may move to the front of a loop's body, where one barrier can serve what was copied and what
     /// is copied next.
-    pub(crate) fn best(
-        deps: &Dependences<'_>,
-        items: &[Item],
-        around: &[Op],
-        repeats: bool,
-    ) -> BarrierPlacement {
+    pub(crate) fn best(deps: &Dependences, items: &[Item], around: &[Op], repeats: bool) -> BarrierPlacement {
         let placer = Placer { deps, items, around, known: RefCell::default() };
         let order: Vec<usize> = (0..items.len()).collect();
         let mut barriers = placer.barriers(&order, repeats);

@@ -7,8 +7,9 @@ mod random;
 use indexmap::IndexMap;
 use ir::{Arch, Instr, Module, Name, Op, Target};
 
-use self::{generate::Made, random::Random};
-use super::{super::flatten, Context, insert_barriers};
+use self::random::Random;
+use super::{super::flatten, insert_barriers};
+use crate::lower::Context;
 use crate::vgpu::{self, Settings, ThreadOrder};
 
 /// How many kernels are made.
@@ -48,10 +49,8 @@ fn kernels_are_read_back_as_they_were_printed() {
     let mut random = Random(5);
     for _ in 0..KERNELS {
         let made = generate::kernel(&mut random);
-        let target = Target::Cuda(Arch { sm: 80, suffix: None });
-        let mut context = Context { buffers: made.buffers, ..Context::new(&target) };
-        let Ok(module) = insert_barriers(made.module, &mut context) else { continue };
-        let flat = flatten::flatten(module.clone(), &context).expect("nothing here is swizzled");
+        let Ok(module) = insert_barriers(made) else { continue };
+        let flat = flat(module.clone());
         for module in [module, flat] {
             let text = module.to_string();
             assert_eq!(ir::text::parse_module(&text).as_ref(), Ok(&module), "{text}");
@@ -59,17 +58,19 @@ fn kernels_are_read_back_as_they_were_printed() {
     }
 }
 
-fn judge(made: Made, tally: &mut Tally) {
+fn flat(module: Module) -> Module {
     let target = Target::Cuda(Arch { sm: 80, suffix: None });
-    let mut context = Context { buffers: made.buffers, ..Context::new(&target) };
-    let before = made.module;
-    let Ok(after) = insert_barriers(before.clone(), &mut context) else {
+    flatten::flatten(module, &mut Context::new(&target)).expect("nothing here is swizzled")
+}
+
+fn judge(before: Module, tally: &mut Tally) {
+    let Ok(after) = insert_barriers(before) else {
         tally.refused += 1;
         return;
     };
     let text = after.to_string();
     tally.unproved += text.matches("no proof").count();
-    let after = flatten::flatten(after, &context).expect("nothing here is swizzled");
+    let after = flat(after);
     tally.kernels += 1;
     if let Some(found) = finding(&after) {
         panic!("{found}\n{text}");
@@ -96,7 +97,7 @@ fn finding(module: &Module) -> Option<String> {
         let order = [ThreadOrder::Forward, ThreadOrder::Reversed, ThreadOrder::Shuffled]
             [usize::try_from(n % 3).unwrap()];
         let dims = IndexMap::from([(Name::new("n"), n)]);
-        let len = module.args[&Name::new("A")].len.as_int().unwrap();
+        let len = module.args[&Name::new("A")].elements().as_int().unwrap();
         let mut memory = IndexMap::from([(Name::new("A"), (0..len).map(|it| it as f64).collect())]);
         let settings = Settings { order, ..Settings::default() };
         let report = vgpu::run(module, &dims, &mut memory, &settings).unwrap();

@@ -1,7 +1,7 @@
 //! Which statements become kernels, and how wide they are launched.
 
 use indexmap::IndexMap;
-use ir::{Annotation, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
+use ir::{Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
 
 use crate::lower::{LowerError, marks};
 
@@ -70,10 +70,8 @@ pub(crate) fn check_axes(func: &Func, target: &Target) -> Result<(), LowerError>
 pub(crate) fn blocks_per_sm(stmt: &Stmt) -> Option<i64> {
     let mut most = None;
     stmt.walk(&mut |stmt| {
-        if let Stmt::Loop(it) = stmt
-            && let Some(Annotation::Int(wanted)) = it.annotations.get("blocks_per_sm")
-        {
-            most = most.max(Some(*wanted));
+        if let Stmt::Loop(it) = stmt {
+            most = most.max(it.attrs.blocks_per_sm);
         }
     });
     most

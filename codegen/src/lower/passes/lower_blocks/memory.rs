@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Func, LoopKind, Name, Role, Scope, Stmt, Target};
+use ir::{AllocScope, Buffer, Func, LoopKind, Name, Role, Scope, Stmt, Target};
 
 use crate::lower::{
-    AllocScopes, Context, LowerError,
+    LowerError,
     analysis::func_accesses::{FuncAccess, sites},
     passes::lower_blocks::{Places, kernels, parallel::parallel},
 };
@@ -15,24 +15,20 @@ use crate::lower::{
 /// On a GPU, global temporaries are arguments, since kernels share them; shared memory is taken at the top of the
 /// kernel, local memory at its allocation scope. On a CPU, a temporary of constant size that no parallel loop shares is
 /// private memory at its allocation scope; any other is an argument.
-pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerError> {
-    let sites = sites(func, &context.target);
+pub(crate) fn places(func: &Func, target: &Target) -> Result<Places, LowerError> {
+    let sites = sites(func, target);
     let mut places = Places::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         if users.is_empty() {
             continue;
         }
-        let alloc_scope = alloc_scope(
-            &users,
-            context.alloc_scopes.get(name).and_then(Option::as_ref),
-            context.alloc_scopes.contains_key(name),
-        );
+        let alloc_scope = alloc_scope(&users, buffer);
         let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
-        match (&context.target, buffer.scope) {
+        match (target, buffer.scope) {
             (Target::Cuda(_), Scope::Global) => {}
             (Target::Cuda(_), Scope::Shared | Scope::Fragment | Scope::Local) => {
-                one_kernel(func, &context.target, name, buffer.scope)?;
+                one_kernel(func, target, name, buffer.scope)?;
                 if let Some(axis) = constant {
                     let (buffer, scope, extent) =
                         (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
@@ -58,17 +54,13 @@ pub(crate) fn places(func: &Func, context: &Context) -> Result<Places, LowerErro
 }
 
 /// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
-pub(crate) fn shared_alloc_scopes(func: &Func, context: &Context) -> AllocScopes {
-    let sites = sites(func, &context.target);
-    let mut alloc_scopes = AllocScopes::new();
-    for name in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared).map(|it| it.0) {
+pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target) -> Places {
+    let sites = sites(func, target);
+    let mut alloc_scopes = Places::new();
+    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
-        let alloc_scope = alloc_scope(
-            &users,
-            context.alloc_scopes.get(name).and_then(Option::as_ref),
-            context.alloc_scopes.contains_key(name),
-        );
+        let alloc_scope = alloc_scope(&users, buffer);
         let depth =
             first.loops.iter().position(|it| Some(&it.var) == alloc_scope.as_ref()).map_or(0, |at| at + 1);
         let plain = first.loops[..depth].iter().rev().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
@@ -78,12 +70,14 @@ pub(crate) fn shared_alloc_scopes(func: &Func, context: &Context) -> AllocScopes
 }
 
 /// The innermost loop around all users, but not inside the allocation scope that was derived before loops were copied.
-fn alloc_scope(users: &[&FuncAccess<'_>], derived: Option<&Name>, known: bool) -> Option<Name> {
+fn alloc_scope(users: &[&FuncAccess<'_>], buffer: &Buffer) -> Option<Name> {
     let shared = users.iter().map(|it| users[0].shared_loops(it)).min().unwrap_or(0);
     let around = &users[0].loops[..shared];
-    let at = match derived {
-        Some(alloc_scope) => around.iter().position(|it| it.var == *alloc_scope).map_or(shared, |at| at + 1),
-        None if known => 0,
+    let at = match &buffer.alloc_scope {
+        Some(AllocScope::Loop(var)) => {
+            around.iter().position(|it| it.var == *var).map_or(shared, |at| at + 1)
+        }
+        Some(AllocScope::Program) => 0,
         None => shared,
     };
     around[..at].last().map(|it| it.var.clone())

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
-    Module, Name, Op, Role, Scope, Stmt, Storage, ThreadAxis, Value, arith::Bounds, axis_var,
+    Module, Name, Op, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
-use crate::lower::{Context, LowerError, analysis::cross_block, marks};
+use crate::lower::{LowerError, analysis::cross_block, marks};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -28,39 +28,40 @@ use crate::lower::{Context, LowerError, analysis::cross_block, marks};
 /// launch is guarded. A statement that writes shared or global memory under fewer axes than the launch has runs
 /// once: in the first thread of each missing axis. Subscripts stay one a dimension, for `flatten`.
 ///
-/// Stores of blocks marked `async_copy` become copies. Groups of copies belong to a thread: a block that holds a commit
+/// Stores of blocks that are copies ([`ir::BlockAttrs::is_copy`]) become [`Instr::AsyncCopy`]. Groups of copies belong to a thread: a block that holds a commit
 /// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
-pub(crate) fn lower_blocks(func: Func, context: &mut Context) -> Result<Module, LowerError> {
-    kernels::check_axes(&func, &context.target)?;
-    let alloc_scopes = memory::places(&func, context)?;
-    context.shared_alloc_scopes = memory::shared_alloc_scopes(&func, context);
+pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerError> {
+    kernels::check_axes(&func, target)?;
+    let alloc_scopes = memory::places(&func, target)?;
+    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, target);
+    let conflicts = cross_block::conflicts(&func);
     let mut args = args(&func, &alloc_scopes);
-    let mut counters = IndexMap::new();
 
     let mut kernels = Vec::new();
-    for (name, stmt) in kernels::kernels(&func, &context.target) {
+    for (name, stmt) in kernels::kernels(&func, target) {
         let launch = kernels::launch(&func, stmt)?;
         let mut bounds = Bounds::of_dims(&func);
         for (&axis, extent) in &launch {
             bounds.insert(&axis_var(axis), extent);
         }
-        let turns = cross_block::counters(stmt, &launch, &context.conflicts, |it| func.is_taken(it));
+        let turns = cross_block::counters(stmt, &launch, &conflicts, |it| func.is_taken(it));
         for (name, buffer) in turns.values() {
-            let len = Storage::of(buffer).len;
-            args.insert(name.clone(), Arg { dtype: buffer.dtype, len, role: buffer.role, zeroed: true });
-            counters.insert(name.clone(), buffer.clone());
+            args.insert(name.clone(), Arg { zeroed: true, ..arg(buffer) });
         }
-        let conflicts = &context.conflicts;
-        let to_kernel =
-            FuncToKernel { func: &func, alloc_scopes: &alloc_scopes, launch: &launch, conflicts, turns };
+        let to_kernel = FuncToKernel {
+            func: &func,
+            alloc_scopes: &alloc_scopes,
+            shared_alloc_scopes: &shared_alloc_scopes,
+            launch: &launch,
+            conflicts: &conflicts,
+            turns,
+        };
         let mut body = to_kernel.allocs(None, stmt);
         let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false, adds: false };
         body.extend(to_kernel.stmt(stmt, &scope));
         let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
         kernels.push(Kernel { name, args, launch, blocks_per_sm, body });
     }
-    context.buffers = func.buffers;
-    context.buffers.extend(counters);
     Ok(Module { name: func.name, dims: func.dims, args, kernels })
 }
 
@@ -74,11 +75,13 @@ fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
     };
     let mut buffers: Vec<_> = func.buffers.iter().filter(|(name, _)| !places.contains_key(*name)).collect();
     buffers.sort_by_key(|(_, it)| rank(it.role));
-    let arg = |(name, it): (&Name, &ir::Buffer)| {
-        let arg = Arg { dtype: it.dtype, len: Storage::of(it).len, role: it.role, zeroed: false };
-        (name.clone(), arg)
-    };
-    buffers.into_iter().map(arg).collect()
+    buffers.into_iter().map(|(name, it)| (name.clone(), arg(it))).collect()
+}
+
+/// A buffer as an argument of kernels.
+fn arg(it: &ir::Buffer) -> Arg {
+    let (shape, layout) = (it.shape.clone(), it.layout.clone());
+    Arg { dtype: it.dtype, shape, layout, role: it.role, zeroed: false }
 }
 
 /// The arguments that a body touches, in the order of the module's, and whether it writes them.
@@ -95,6 +98,7 @@ fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
 struct FuncToKernel<'a> {
     func: &'a Func,
     alloc_scopes: &'a Places,
+    shared_alloc_scopes: &'a Places,
     launch: &'a IndexMap<ThreadAxis, Index>,
     conflicts: &'a cross_block::CrossBlockConflicts,
     /// For each loop whose blocks take turns the counter of those.
@@ -209,7 +213,7 @@ impl FuncToKernel<'_> {
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
 
         inner.adds = self.meets(block, CrossBlock::Atomic);
-        inner.is_async |= block.annotations.contains_key(marks::COPY);
+        inner.is_async |= block.attrs.is_copy;
 
         let mut ops = Vec::new();
         if let Some(init) = &block.init {
@@ -259,11 +263,17 @@ impl FuncToKernel<'_> {
             self.alloc_scopes.iter().filter(|(name, at)| at.as_ref() == alloc_scope && used.contains(*name));
         let alloc = |(name, _): (&Name, &Option<Name>)| {
             let buffer = &self.func.buffers[name];
-            let storage = Storage::of(buffer);
-            let len = storage.len.as_int().expect("places are given to constant sizes only");
-            let (name, dtype, scope) = (name.clone(), buffer.dtype, buffer.scope);
-            let align = storage.alignment();
-            Op::Alloc(Alloc { name, dtype, len, scope, offset: None, align })
+            let extent = |it: &Index| it.as_int().expect("places are given to constant sizes only");
+            let (shape, layout) = (buffer.shape.iter().map(extent).collect(), buffer.layout.clone());
+            let per = self.shared_alloc_scopes.get(name).cloned().flatten();
+            let align = Storage::of(buffer).alignment();
+            Op::Alloc(Alloc {
+                shape,
+                layout,
+                per,
+                align,
+                ..Alloc::new(name.clone(), buffer.dtype, 0, buffer.scope)
+            })
         };
         here.map(alloc).collect()
     }

@@ -297,7 +297,7 @@ impl Book<'_> {
 
 /// The components that copy asynchronously, by their places in the plan: those with marked blocks.
 pub(crate) fn copies(plan: &PipelinePlan) -> BTreeSet<usize> {
-    let copies = |body: &ir::Stmt| body.blocks().iter().any(|it| it.annotations.contains_key(marks::COPY));
+    let copies = |body: &ir::Stmt| body.blocks().iter().any(|it| it.attrs.is_copy);
     let all = plan.components.iter().enumerate();
     all.filter(|it| copies(&it.1.body)).map(|(at, _)| at).collect()
 }

@@ -5,8 +5,9 @@ pub(crate) mod step_marks;
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use ir::{
-    Func, Name,
+    AllocScope, Func, Name,
     pipeline::{Emission, Hooks, Marks, PipelinePlan, expand},
 };
 
@@ -32,9 +33,14 @@ use crate::lower::{
 pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Func, LowerError> {
     let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
     let written = writes.map(|it| it.buffer.clone()).collect();
-    let mut hooks = Lowering { func, written, context, reports: Vec::new() };
-    let out = expand(func, &mut hooks)?;
-    context.pipelines = hooks.reports;
+    let alloc_scopes = func.buffers.iter().map(|(name, it)| (name.clone(), it.alloc_scope.clone())).collect();
+    let mut hooks = Lowering { func, written, context, alloc_scopes, reports: Vec::new() };
+    let mut out = expand(func, &mut hooks)?;
+    let Lowering { alloc_scopes, reports, .. } = hooks;
+    for (name, alloc_scope) in alloc_scopes {
+        out.buffers[&name].alloc_scope = alloc_scope;
+    }
+    context.pipelines = reports;
     Ok(out)
 }
 
@@ -42,18 +48,20 @@ struct Lowering<'a> {
     func: &'a Func,
     /// The buffers that the program writes.
     written: BTreeSet<Name>,
-    context: &'a mut Context,
+    context: &'a Context,
+    /// Those of the buffers as they are now.
+    alloc_scopes: IndexMap<Name, Option<AllocScope>>,
     reports: Vec<PipelineReport>,
 }
 
 impl Hooks for Lowering<'_> {
     fn is_private(&self, var: &Name, buffer: &Name) -> bool {
-        self.context.alloc_scopes.get(buffer).is_some_and(|alloc_scope| alloc_scope.as_ref() == Some(var))
+        self.alloc_scopes.get(buffer) == Some(&Some(AllocScope::Loop(var.clone())))
     }
 
     fn marks(&mut self, plan: &PipelinePlan, emission: &Emission) -> Marks {
         let mut marks = ledger::marks(plan, emission, &ledger::copies(plan), &self.written);
-        if self.context.notes {
+        if self.context.marks {
             step_marks::add(&mut marks, plan, emission);
         }
         marks
@@ -61,8 +69,9 @@ impl Hooks for Lowering<'_> {
 
     fn expanded(&mut self, plan: &PipelinePlan, alloc_scope: Option<&Name>) {
         self.reports.push(report(plan, self.func, self.context));
+        let alloc_scope = alloc_scope.map_or(AllocScope::Program, |var| AllocScope::Loop(var.clone()));
         for buffer in plan.slots.keys() {
-            self.context.alloc_scopes.insert(buffer.clone(), alloc_scope.cloned());
+            self.alloc_scopes.insert(buffer.clone(), Some(alloc_scope.clone()));
         }
     }
 }

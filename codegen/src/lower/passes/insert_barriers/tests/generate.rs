@@ -4,17 +4,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Alloc, Arg, BinaryOp, Buffer, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op,
-    Role, Scope, ThreadAxis, Value, Wait, axis_var,
+    Access, Alloc, Arg, BinaryOp, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Role,
+    Scope, ThreadAxis, Value, Wait, axis_var,
 };
 
 use super::random::Random;
-
-/// A kernel before it has barriers, and the buffers with their shapes.
-pub(super) struct Made {
-    pub(super) module: Module,
-    pub(super) buffers: IndexMap<Name, Buffer>,
-}
 
 /// Shared buffers and how many rows they have; `G` is in global memory.
 const BUFFERS: [(&str, i64); 4] = [("S", 2), ("T", 2), ("U", 3), ("G", 2)];
@@ -36,7 +30,7 @@ struct Generator<'a> {
 }
 
 /// A kernel of a few threads in two blocks, over the dimension `n`.
-pub(super) fn kernel(random: &mut Random) -> Made {
+pub(super) fn kernel(random: &mut Random) -> Module {
     let axes = random.pick(&[
         vec![(ThreadAxis::ThreadX, 8)],
         vec![(ThreadAxis::ThreadX, 4), (ThreadAxis::ThreadY, 2)],
@@ -64,33 +58,18 @@ impl Generator<'_> {
         2 * self.threads
     }
 
-    fn module(&self, launch: IndexMap<ThreadAxis, Index>, body: Vec<Op>) -> Made {
-        let row = Index::int(self.row());
-        let mut buffers = IndexMap::new();
-        for (name, slots) in BUFFERS {
-            let slots = Index::int(slots);
-            let (shape, scope, role) = match name {
-                "G" => (vec![Index::int(2), slots, row.clone()], Scope::Global, Role::Output),
-                _ => (vec![slots, row.clone()], Scope::Shared, Role::Temp),
-            };
-            buffers.insert(Name::new(name), Buffer { role, ..Buffer::temp(DType::F32, shape, scope) });
-        }
-        let source = Buffer::temp(DType::F32, vec![Index::int(64), row.clone()], Scope::Global);
-        buffers.insert(Name::new("A"), Buffer { role: Role::Input, ..source });
-        buffers.insert(Name::new("L"), Buffer::temp(DType::F32, vec![Index::int(2)], Scope::Local));
-        let arg = |len: i64, role| Arg {
-            dtype: DType::F32,
-            len: Index::int(len) * row.clone(),
-            role,
-            zeroed: false,
+    fn module(&self, launch: IndexMap<ThreadAxis, Index>, body: Vec<Op>) -> Module {
+        let arg = |shape: &[i64], role| {
+            let shape = shape.iter().map(|it| Index::int(*it)).collect();
+            Arg { dtype: DType::F32, shape, layout: ir::Layout::default(), role, zeroed: false }
         };
-        let args =
-            [(Name::new("A"), arg(64, Role::Input)), (Name::new("G"), arg(4, Role::Output))].into_iter();
+        let source = arg(&[64, self.row()], Role::Input);
+        let slots = BUFFERS.iter().find(|it| it.0 == "G").expect("it is one of them").1;
+        let args = [(Name::new("A"), source), (Name::new("G"), arg(&[2, slots, self.row()], Role::Output))];
         let used = IndexMap::from([(Name::new("A"), false), (Name::new("G"), true)]);
         let name = Name::new("random");
         let kernel = Kernel { name: name.clone(), args: used, launch, blocks_per_sm: None, body };
-        let dims = vec![Name::new("n")];
-        Made { module: Module { name, dims, args: args.collect(), kernels: vec![kernel] }, buffers }
+        Module { name, dims: vec![Name::new("n")], args: args.into(), kernels: vec![kernel] }
     }
 
     /// Allocations, and a number in each element but of buffers that share bytes.
@@ -98,9 +77,9 @@ impl Generator<'_> {
         let mut out = Vec::new();
         for (name, slots) in BUFFERS.into_iter().filter(|it| it.0 != "G") {
             let offset = (apart && name != "U").then_some(0);
-            out.push(alloc(name, slots * self.row(), Scope::Shared, offset));
+            out.push(alloc(name, vec![slots, self.row()], Scope::Shared, offset));
         }
-        out.push(alloc("L", 2, Scope::Local, None));
+        out.push(alloc("L", vec![2], Scope::Local, None));
         for at in 0..2 {
             out.push(Op::Instr(Instr::Store(access("L", vec![Index::int(at)]), self.number())));
         }
@@ -382,6 +361,6 @@ fn access(buffer: &str, indices: Vec<Index>) -> Access {
     Access { buffer: Name::new(buffer), indices, lanes: 1 }
 }
 
-fn alloc(name: &str, len: i64, scope: Scope, offset: Option<i64>) -> Op {
-    Op::Alloc(Alloc { name: Name::new(name), dtype: DType::F32, len, scope, offset, align: Alloc::ALIGN })
+fn alloc(name: &str, shape: Vec<i64>, scope: Scope, offset: Option<i64>) -> Op {
+    Op::Alloc(Alloc { shape, offset, ..Alloc::new(Name::new(name), DType::F32, 0, scope) })
 }

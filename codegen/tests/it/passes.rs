@@ -1,0 +1,113 @@
+//! Passes one by one, each started from a text of what the pass before it leaves.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use ir::{Arch, Target};
+use tilewright_codegen::lower::{LowerError, PASSES, Pass, State, lower};
+
+/// The target that the first line of a test names.
+fn target(word: &str) -> Target {
+    match word {
+        "cpu" => Target::Cpu,
+        "cuda" => Target::Cuda(Arch { sm: 80, suffix: None }),
+        arch => Target::Cuda(Arch::parse(arch).unwrap_or_else(|| panic!("no target `{arch}`"))),
+    }
+}
+
+fn print(state: &State) -> String {
+    match state {
+        State::Func(func) => ir::text::print(func).text,
+        State::Module(module) => module.to_string(),
+    }
+}
+
+fn parse(text: &str) -> State {
+    if text.trim_start().starts_with("module") {
+        let module = ir::text::parse_module(text).unwrap_or_else(|err| panic!("{err}\n{text}"));
+        ir::verify_module(&module).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+        State::Module(module)
+    } else {
+        State::Func(ir::text::parse(text).unwrap_or_else(|err| panic!("{err}\n{text}")))
+    }
+}
+
+/// Each file of `tests/passes` names a pass and has its input: the snapshot is what the pass makes of it.
+#[test]
+fn from_texts() {
+    insta::glob!("../passes", "*.tw", |path| {
+        let text = fs::read_to_string(path).unwrap();
+        let (head, program) = text.split_once('\n').unwrap();
+        let (name, word) = head.trim_start_matches("test ").split_once(' ').unwrap();
+        let pass = Pass::find(name).unwrap_or_else(|| panic!("no pass `{name}`"));
+        let transcript = match pass.run(parse(program), &target(word)) {
+            Ok(state) => print(&state),
+            Err(err) => refusal(&err),
+        };
+        insta::assert_snapshot!(transcript);
+    });
+}
+
+fn refusal(err: &LowerError) -> String {
+    let helps: String = err.help().iter().map(|help| format!("help: {help}\n")).collect();
+    format!("refused: {err}\nabout: {:?}\n{helps}", err.names())
+}
+
+#[test]
+fn every_pass_has_a_text() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
+    let heads = fs::read_dir(folder).unwrap().filter_map(|it| {
+        let path = it.unwrap().path();
+        let text =
+            path.extension().is_some_and(|it| it == "tw").then(|| fs::read_to_string(path).unwrap())?;
+        Some(text.split(' ').nth(1)?.to_owned())
+    });
+    let tested: BTreeSet<_> = heads.collect();
+    let missing: Vec<_> = PASSES.iter().map(|it| it.name).filter(|it| !tested.contains(*it)).collect();
+    assert!(missing.is_empty(), "no file in tests/passes is for {missing:?}");
+}
+
+/// All that a pass has to know is in the program: started from the printed input, it does the same.
+#[test]
+fn programs_between_passes_are_complete() {
+    let mut count = 0;
+    for folder in ["lower", "mechanism"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|it| it == "tw") {
+                count += restarted(&path);
+            }
+        }
+    }
+    assert!(count > 1000, "{count} passes were started");
+}
+
+/// How many passes were started again on the way of a program.
+fn restarted(path: &Path) -> usize {
+    let name = path.display();
+    let text = fs::read_to_string(path).unwrap();
+    let (head, program) = text.split_once('\n').unwrap();
+    let word = head.rsplit(' ').next().unwrap();
+    let func = ir::text::parse(program).unwrap();
+    let mut before = State::Func(func.clone());
+    let mut count = 0;
+    // A refusal ends the way; what was passed before is compared.
+    let _ = lower(&func, &target(word), &mut |pass, after| {
+        let read = parse(&print(&before));
+        assert!(
+            read == before,
+            "{name}, before {}: not read as it was printed:\n{}",
+            pass.name,
+            print(&before)
+        );
+        match pass.run(read, &target(word)) {
+            Ok(again) => assert_eq!(print(&again), print(after), "{name}: {}", pass.name),
+            Err(err) => panic!("{name}: {} refuses what it took before: {err}", pass.name),
+        }
+        before = after.clone();
+        count += 1;
+    });
+    count
+}

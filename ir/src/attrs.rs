@@ -1,0 +1,298 @@
+//! What is asked of loops and blocks, and what lowering finds out about them.
+//!
+//! In texts these are the entries of `#{…}`. Here alone is told which key is which attribute and what value it takes; an entry
+//! with any other key is a note of somebody else's, which no pass reads.
+
+use indexmap::IndexMap;
+
+use crate::{
+    CROSS_BLOCK, CrossBlock, Mechanism, Name,
+    intrin::{self, Intrinsic, TENSORIZE},
+    pipeline::{ASYNC, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
+};
+
+/// The key of [`LoopAttrs::serpentine`].
+pub const SERPENTINE: &str = "serpentine";
+/// The key of [`LoopAttrs::blocks_per_sm`].
+pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
+/// The key of [`LoopAttrs::exchanged`].
+const EXCHANGED: &str = "cross_block_buffers";
+/// The key of [`BlockAttrs::is_copy`].
+const COPY: &str = "async_copy";
+
+/// Entries of `#{…}`, in order.
+pub type Annotations = IndexMap<String, Annotation>;
+
+/// The value of an entry of `#{…}`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Annotation {
+    /// A number.
+    Int(i64),
+    /// A word.
+    Text(String),
+    /// Numbers in order, as TVM's positional pipeline lists.
+    List(Vec<i64>),
+    /// A number for each named block.
+    Map(IndexMap<Name, i64>),
+    /// A word for each named block.
+    Words(IndexMap<Name, String>),
+}
+
+/// What is asked of a loop, and what lowering finds out about it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LoopAttrs {
+    /// How its iterations overlap, if something is asked about that.
+    pub pipeline: Option<Box<PipelineSpec>>,
+    /// The loop runs backwards in odd iterations of the loop that is so many loops further out. A number and not a name,
+    /// because passes that copy loops rename them.
+    pub serpentine: Option<i64>,
+    /// How its iterations, each run by a block of threads of its own, reduce together.
+    pub cross_block: Option<CrossBlock>,
+    /// The buffers in which those blocks of threads meet: `check_races` finds them.
+    pub exchanged: Vec<Name>,
+    /// The intrinsic whose lane map the loop follows.
+    pub tensorize: Option<&'static Intrinsic>,
+    /// How many blocks of its kernel a multiprocessor shall be able to hold at once.
+    pub blocks_per_sm: Option<i64>,
+    /// What users note.
+    pub notes: Annotations,
+}
+
+/// What is asked of a software pipeline: see [`crate::pipeline`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PipelineSpec {
+    /// The stage of each component.
+    pub stages: Option<Numbers>,
+    /// The place of each component in a step.
+    pub orders: Option<Numbers>,
+    /// The stages whose components copy asynchronously.
+    pub async_stages: Option<Vec<i64>>,
+    /// The mechanisms by which they shall, where a script says so.
+    pub mechanism: Option<ForcedMechanism>,
+    /// How prologue and epilogue are emitted.
+    pub style: Option<Style>,
+    /// The blocks whose stores only the last iteration decides.
+    pub benign: Option<Vec<Name>>,
+}
+
+/// A number for each component.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Numbers {
+    /// By the name of one of its blocks.
+    Map(IndexMap<Name, i64>),
+    /// By its place, as TVM has them.
+    List(Vec<i64>),
+}
+
+/// The mechanisms that a script insists on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ForcedMechanism {
+    /// One for all asynchronous components.
+    All(Mechanism),
+    /// One for each that is named by one of its blocks; the others are free.
+    Each(IndexMap<Name, Mechanism>),
+}
+
+/// What is asked of a block, and what lowering finds out about it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BlockAttrs {
+    /// Whether the temporaries that it fills shall have two slots at least.
+    pub double_buffer: bool,
+    /// How many slots they shall have at least.
+    pub slots: Option<i64>,
+    /// The intrinsic that computes it.
+    pub tensorize: Option<&'static Intrinsic>,
+    /// Whether its stores are copies that may happen later: `choose_mechanisms` decides it.
+    pub is_copy: bool,
+    /// What users note.
+    pub notes: Annotations,
+}
+
+impl ForcedMechanism {
+    /// The mechanism of a component that has blocks of these names, if one is forced.
+    pub fn of(&self, names: &[Name]) -> Option<Mechanism> {
+        match self {
+            ForcedMechanism::All(it) => Some(*it),
+            ForcedMechanism::Each(map) => names.iter().find_map(|name| map.get(name).copied()),
+        }
+    }
+}
+
+impl LoopAttrs {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        *self == LoopAttrs::default()
+    }
+
+    /// What is asked of its pipeline, made if it is the first request.
+    pub fn pipeline_mut(&mut self) -> &mut PipelineSpec {
+        self.pipeline.get_or_insert_default()
+    }
+
+    /// As entries of `#{…}`, always in the same order.
+    pub fn entries(&self) -> Annotations {
+        let mut out = Entries::default();
+        if let Some(it) = &self.pipeline {
+            out.add(STAGE, it.stages.as_ref().map(Numbers::annotation));
+            out.add(ORDER, it.orders.as_ref().map(Numbers::annotation));
+            out.add(ASYNC, it.async_stages.clone().map(Annotation::List));
+            out.add(MECHANISM, it.mechanism.as_ref().map(ForcedMechanism::annotation));
+            out.add(STYLE, it.style.map(|it| text(it.as_str())));
+            out.add(BENIGN, it.benign.as_deref().map(names));
+        }
+        out.add(SERPENTINE, self.serpentine.map(Annotation::Int));
+        out.add(CROSS_BLOCK, self.cross_block.map(|it| text(it.as_str())));
+        out.add(EXCHANGED, Some(&*self.exchanged).filter(|it| !it.is_empty()).map(names));
+        out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
+        out.add(BLOCKS_PER_SM, self.blocks_per_sm.map(Annotation::Int));
+        out.0.extend(self.notes.clone());
+        out.0
+    }
+
+    /// Sets the attribute of a key.
+    ///
+    /// # Errors
+    /// What the key takes, if that is not this.
+    pub fn set(&mut self, key: &str, value: Annotation) -> Result<(), String> {
+        match key {
+            STAGE => self.pipeline_mut().stages = Some(Numbers::parse(value)?),
+            ORDER => self.pipeline_mut().orders = Some(Numbers::parse(value)?),
+            ASYNC => match value {
+                Annotation::List(list) => self.pipeline_mut().async_stages = Some(list),
+                _ => return Err("a list of stages".to_owned()),
+            },
+            MECHANISM => self.pipeline_mut().mechanism = Some(ForcedMechanism::parse(value)?),
+            STYLE => {
+                self.pipeline_mut().style = Some(word(&value, Style::parse, "`peel` or `predicate`")?);
+            }
+            BENIGN => self.pipeline_mut().benign = Some(names_in(value)?),
+            SERPENTINE => self.serpentine = Some(number(&value)?),
+            CROSS_BLOCK => {
+                self.cross_block = Some(word(&value, CrossBlock::parse, "`atomic` or `semaphore`")?);
+            }
+            EXCHANGED => self.exchanged = names_in(value)?,
+            TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
+            BLOCKS_PER_SM => self.blocks_per_sm = Some(number(&value)?),
+            _ => {
+                self.notes.insert(key.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BlockAttrs {
+    /// As entries of `#{…}`, always in the same order.
+    pub fn entries(&self) -> Annotations {
+        let mut out = Entries::default();
+        out.add(DOUBLE, self.double_buffer.then_some(Annotation::Int(0)));
+        out.add(SLOTS, self.slots.map(Annotation::Int));
+        out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
+        out.add(COPY, self.is_copy.then_some(Annotation::Int(1)));
+        out.0.extend(self.notes.clone());
+        out.0
+    }
+
+    /// Sets the attribute of a key.
+    ///
+    /// # Errors
+    /// What the key takes, if that is not this.
+    pub fn set(&mut self, key: &str, value: Annotation) -> Result<(), String> {
+        match key {
+            DOUBLE if value == Annotation::Int(0) => self.double_buffer = true,
+            DOUBLE => return Err("0, the one buffer that the block writes".to_owned()),
+            SLOTS => self.slots = Some(number(&value)?),
+            TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
+            COPY if value == Annotation::Int(1) => self.is_copy = true,
+            COPY => return Err("1".to_owned()),
+            _ => {
+                self.notes.insert(key.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Numbers {
+    fn annotation(&self) -> Annotation {
+        match self {
+            Numbers::Map(map) => Annotation::Map(map.clone()),
+            Numbers::List(list) => Annotation::List(list.clone()),
+        }
+    }
+
+    fn parse(value: Annotation) -> Result<Numbers, String> {
+        match value {
+            Annotation::Map(map) => Ok(Numbers::Map(map)),
+            Annotation::List(list) => Ok(Numbers::List(list)),
+            Annotation::Int(_) | Annotation::Text(_) | Annotation::Words(_) => {
+                Err("a number for each block, or a list of numbers".to_owned())
+            }
+        }
+    }
+}
+
+impl ForcedMechanism {
+    fn annotation(&self) -> Annotation {
+        match self {
+            ForcedMechanism::All(it) => text(it.as_str()),
+            ForcedMechanism::Each(map) => {
+                Annotation::Words(map.iter().map(|(name, it)| (name.clone(), it.to_string())).collect())
+            }
+        }
+    }
+
+    fn parse(value: Annotation) -> Result<ForcedMechanism, String> {
+        let wanted = || {
+            let known: Vec<_> = Mechanism::ASKABLE.iter().map(|it| format!("`{it}`")).collect();
+            format!("one of {}, or one for each block", known.join(", "))
+        };
+        match value {
+            Annotation::Text(it) => Mechanism::parse(&it).map(ForcedMechanism::All),
+            Annotation::Words(map) => {
+                let each = map.into_iter().map(|(name, it)| Some((name, Mechanism::parse(&it)?)));
+                each.collect::<Option<_>>().map(ForcedMechanism::Each)
+            }
+            Annotation::Int(_) | Annotation::List(_) | Annotation::Map(_) => None,
+        }
+        .ok_or_else(wanted)
+    }
+}
+
+/// What [`TENSORIZE`] takes.
+const INTRINSIC: &str = "the name of a tensor intrinsic";
+
+/// Entries that are there.
+#[derive(Default)]
+struct Entries(Annotations);
+
+impl Entries {
+    fn add(&mut self, key: &str, value: Option<Annotation>) {
+        self.0.extend(value.map(|it| (key.to_owned(), it)));
+    }
+}
+
+fn text(word: &str) -> Annotation {
+    Annotation::Text(word.to_owned())
+}
+
+/// A set of names.
+fn names(list: &[Name]) -> Annotation {
+    Annotation::Map(list.iter().map(|it| (it.clone(), 1)).collect())
+}
+
+fn names_in(value: Annotation) -> Result<Vec<Name>, String> {
+    match value {
+        Annotation::Map(map) if map.values().all(|it| *it == 1) => Ok(map.into_keys().collect()),
+        _ => Err("a map from names to 1".to_owned()),
+    }
+}
+
+fn number(value: &Annotation) -> Result<i64, String> {
+    if let Annotation::Int(it) = value { Ok(*it) } else { Err("a number".to_owned()) }
+}
+
+fn word<T>(value: &Annotation, parse: fn(&str) -> Option<T>, wanted: &str) -> Result<T, String> {
+    let found = if let Annotation::Text(it) = value { parse(it) } else { None };
+    found.ok_or_else(|| wanted.to_owned())
+}

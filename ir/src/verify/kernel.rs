@@ -1,0 +1,336 @@
+//! The verifier of lowered programs: what is true of a [`Module`] between any two passes.
+//!
+//! # Names
+//! * Names of arguments, dimensions, allocations and loops are identifiers. No two arguments, and no argument and dimension, have
+//!   one name. Along a path, no allocation or loop has a name that is in scope.
+//! * The arguments of a kernel are those of the module.
+//!
+//! # Launch
+//! * Extents of axes are over the dimensions. Those of thread axes are constants of at least 1.
+//!
+//! # Memory
+//! * An allocation has elements: every extent of its shape is at least 1. Its alignment is a power of two, and its offset a
+//!   multiple of that.
+//! * On a GPU, shared memory is allocated at the top of a kernel, and fragments are gone: lanes have registers of their own.
+//! * `per` names a loop of the kernel.
+//!
+//! # Statements
+//! * The extent of a loop and conditions are over the dimensions, the axes of the launch and the loops around. Conditions are some.
+//! * A loop of a kernel that is launched on a GPU does not run on the threads of a CPU.
+//! * Where all threads of a block have to come together, no condition around and no extent of a loop around depends on a thread.
+//!
+//! # Accesses
+//! * The buffer is an argument of the kernel, or an allocation in scope. An argument that is written is marked so, and is no input
+//!   of the module.
+//! * There is a subscript for each dimension of the buffer, over what is in scope. An access has one lane or more.
+//!
+//! # Instructions
+//! * An asynchronous copy goes to shared memory, and an atomic addition to global memory.
+//! * A tensor instruction takes operands from registers and shared memory, and its result goes to registers.
+//! * A counter of turns holds numbers of type `i32`, in an argument that begins as zeros.
+//! * What is waited for is memory of the kernel.
+//! * Both sides of an assignment have one type.
+//! * Divisors that are constants are at least 1.
+
+use std::collections::BTreeSet;
+
+use super::kernel_error::{KernelError, KernelErrorKind as Kind};
+use crate::{
+    Access, Alloc, DType, Index, IndexKind, Instr, Kernel, Less, Mode, Module, Name, Op, Participants, Role,
+    Scope, SyncKind, Value, axis_var,
+};
+
+/// Checks all invariants, and returns every one that does not hold, in program order.
+pub fn verify_module(module: &Module) -> Result<(), Vec<KernelError>> {
+    let mut errors = Vec::new();
+    let mut report = |kind| errors.push(KernelError { kernel: module.name.clone(), kind });
+    let mut names = BTreeSet::new();
+    for name in module.args.keys().chain(&module.dims) {
+        if !name.is_valid() || !names.insert(name) {
+            report(Kind::Name { name: name.clone() });
+        }
+    }
+    for (name, arg) in &module.args {
+        let known = |it: &Name| module.dims.contains(it);
+        if let Some(var) = arg.shape.iter().find_map(|it| unknown(it, &known)) {
+            report(Kind::Variable { at: name.clone(), var });
+        }
+    }
+    for kernel in &module.kernels {
+        errors.extend(Verifier::kernel(module, kernel));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// The first variable of an index that is not known.
+fn unknown(index: &Index, known: &dyn Fn(&Name) -> bool) -> Option<Name> {
+    let mut out = None;
+    index.any_var(&|it| !known(it)).then(|| out = index.vars().into_iter().find(|it| !known(it)));
+    out
+}
+
+struct Verifier<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    /// Variables in scope, and whether they differ between the threads of a block.
+    vars: Vec<(Name, bool)>,
+    allocs: Vec<&'a Alloc>,
+    /// Whether only some threads of a block may come here.
+    is_divergent: bool,
+    depth: usize,
+    errors: Vec<KernelError>,
+}
+
+impl<'a> Verifier<'a> {
+    fn kernel(module: &'a Module, kernel: &'a Kernel) -> Vec<KernelError> {
+        let dims = module.dims.iter().map(|it| (it.clone(), false));
+        let axes = kernel.launch.keys().map(|it| (axis_var(*it), it.is_thread()));
+        let mut it = Verifier {
+            module,
+            kernel,
+            vars: dims.chain(axes).collect(),
+            allocs: vec![],
+            is_divergent: false,
+            depth: 0,
+            errors: vec![],
+        };
+        it.head();
+        it.ops(&kernel.body);
+        it.errors
+    }
+
+    fn report(&mut self, kind: Kind) {
+        self.errors.push(KernelError { kernel: self.kernel.name.clone(), kind });
+    }
+
+    fn head(&mut self) {
+        let strange: Vec<_> =
+            self.kernel.args.keys().filter(|it| !self.module.args.contains_key(*it)).cloned().collect();
+        strange.into_iter().for_each(|buffer| self.report(Kind::Buffer { buffer }));
+        for (name, written) in &self.kernel.args {
+            if *written && self.module.args.get(name).is_some_and(|it| it.role == Role::Input) {
+                self.report(Kind::Written { buffer: name.clone() });
+            }
+        }
+        for (&axis, extent) in &self.kernel.launch {
+            let dims = &self.module.dims;
+            let is_bad = match extent.as_int() {
+                Some(it) => it < 1 && axis.is_thread(),
+                None => axis.is_thread() || unknown(extent, &|it| dims.contains(it)).is_some(),
+            };
+            if is_bad {
+                self.report(Kind::Axis { axis, extent: extent.clone() });
+            }
+        }
+    }
+
+    fn ops(&mut self, ops: &'a [Op]) {
+        let (vars, allocs) = (self.vars.len(), self.allocs.len());
+        ops.iter().for_each(|op| self.op(op));
+        self.vars.truncate(vars);
+        self.allocs.truncate(allocs);
+    }
+
+    fn op(&mut self, op: &'a Op) {
+        match op {
+            Op::Alloc(it) => self.alloc(it),
+            Op::For(it) => {
+                self.fresh(&it.var);
+                self.index(&it.var, &it.extent);
+                if it.kind == crate::ForKind::Parallel && !self.kernel.launch.is_empty() {
+                    self.report(Kind::Parallel { var: it.var.clone() });
+                }
+                let differs = self.differs(&it.extent);
+                self.vars.push((it.var.clone(), false));
+                self.inside(differs, &it.body);
+                self.vars.pop();
+            }
+            Op::If(conditions, body) => {
+                if conditions.is_empty() {
+                    self.report(Kind::NoCondition);
+                }
+                let at = Name::new("if");
+                for Less { lhs, rhs } in conditions {
+                    self.index(&at, lhs);
+                    self.index(&at, rhs);
+                }
+                let differs = conditions.iter().any(|it| self.differs(&it.lhs) || self.differs(&it.rhs));
+                self.inside(differs, body);
+            }
+            Op::Instr(it) => self.instr(it),
+        }
+    }
+
+    fn inside(&mut self, differs: bool, body: &'a [Op]) {
+        let outside = (self.is_divergent, self.depth);
+        (self.is_divergent, self.depth) = (self.is_divergent || differs, self.depth + 1);
+        self.ops(body);
+        (self.is_divergent, self.depth) = outside;
+    }
+
+    fn differs(&self, index: &Index) -> bool {
+        index.any_var(&|it| self.vars.iter().any(|(name, differs)| name == it && *differs))
+    }
+
+    fn fresh(&mut self, name: &Name) {
+        let is_taken = self.vars.iter().any(|it| it.0 == *name)
+            || self.kernel.args.contains_key(name)
+            || self.allocs.iter().any(|it| it.name == *name);
+        if is_taken || !name.is_valid() {
+            self.report(Kind::Name { name: name.clone() });
+        }
+    }
+
+    fn alloc(&mut self, it: &'a Alloc) {
+        self.fresh(&it.name);
+        let name = || it.name.clone();
+        if it.shape.iter().any(|extent| *extent < 1) {
+            self.report(Kind::Empty { buffer: name() });
+        }
+        let is_aligned = it.offset.is_none_or(|offset| it.align > 0 && offset % it.align == 0);
+        if !is_aligned || it.align.count_ones() != 1 {
+            self.report(Kind::Alignment { buffer: name() });
+        }
+        let is_misplaced = match it.scope {
+            Scope::Shared => self.depth > 0,
+            Scope::Fragment => true,
+            Scope::Global | Scope::Local => false,
+        };
+        if is_misplaced && !self.kernel.launch.is_empty() {
+            self.report(Kind::Place { buffer: name(), scope: it.scope });
+        }
+        if let Some(var) = it.per.as_ref().filter(|var| !has_loop(&self.kernel.body, var)) {
+            self.report(Kind::Variable { at: name(), var: var.clone() });
+        }
+        self.allocs.push(it);
+    }
+
+    fn index(&mut self, at: &Name, index: &Index) {
+        let vars = &self.vars;
+        if let Some(var) = unknown(index, &|it| vars.iter().any(|var| var.0 == *it)) {
+            self.report(Kind::Variable { at: at.clone(), var });
+        }
+        if divides_by_nothing(index) {
+            self.report(Kind::Divisor { at: at.clone() });
+        }
+    }
+
+    fn instr(&mut self, it: &'a Instr) {
+        let effects = it.effects();
+        if effects.participants == Participants::Block && self.is_divergent {
+            self.report(Kind::Divergent { instr: it.word() });
+        }
+        let at = Name::new(it.word());
+        it.each_index(&mut |index| self.index(&at, index));
+        for effect in &effects.accesses {
+            self.access(effect.access, effect.mode);
+        }
+        if let Some(SyncKind::Wait(wait)) = effects.sync {
+            for buffer in
+                wait.buffers.iter().filter(|it| self.memory(it).is_none()).cloned().collect::<Vec<_>>()
+            {
+                self.report(Kind::Buffer { buffer });
+            }
+        }
+        if let Some((place, value)) = it.assignment() {
+            self.assignment(place, value);
+        }
+        self.special(it);
+    }
+
+    /// What instructions of a kind ask of their operands.
+    fn special(&mut self, it: &Instr) {
+        match it {
+            Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
+            Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
+            Instr::Tensor(tensor) => {
+                self.expect_scope(it, &tensor.place, &[Scope::Local]);
+                let operands = tensor.operands.iter();
+                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
+            }
+            Instr::Turn(turn) => {
+                let counter = self.module.args.get(&turn.counter.buffer);
+                if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
+                    self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
+        if self.memory(&place.buffer).is_some_and(|memory| !scopes.contains(&memory.scope)) {
+            self.report(Kind::Operand { instr: it.word(), buffer: place.buffer.clone() });
+        }
+    }
+
+    fn access(&mut self, it: &Access, mode: Mode) {
+        let buffer = || it.buffer.clone();
+        let Some(memory) = self.memory(&it.buffer) else {
+            self.report(Kind::Buffer { buffer: buffer() });
+            return;
+        };
+        if it.indices.len() != memory.rank {
+            self.report(Kind::Rank { buffer: buffer(), rank: memory.rank, subscripts: it.indices.len() });
+        }
+        if it.lanes == 0 {
+            self.report(Kind::Lanes { buffer: buffer() });
+        }
+        if mode.writes() && !memory.is_writable {
+            self.report(Kind::Written { buffer: buffer() });
+        }
+    }
+
+    fn assignment(&mut self, place: &Access, value: &Value) {
+        let dtype = |name: &Name| self.memory(name).map(|it| it.dtype);
+        let mut is_known = true;
+        value.each_load(&mut |it| is_known &= dtype(&it.buffer).is_some());
+        // What is unknown is said to be that already.
+        let Some(to) = dtype(&place.buffer).filter(|_| is_known) else { return };
+        let from = value.dtype(&dtype);
+        if from != Some(to) {
+            self.report(Kind::Type { buffer: place.buffer.clone(), dtype: to, value: from });
+        }
+    }
+
+    fn memory(&self, name: &Name) -> Option<Memory> {
+        if let Some(it) = self.allocs.iter().find(|it| it.name == *name) {
+            let (dtype, scope, rank) = (it.dtype, it.scope, it.shape.len());
+            return Some(Memory { dtype, scope, rank, is_writable: true });
+        }
+        let is_writable = *self.kernel.args.get(name)?;
+        let it = self.module.args.get(name)?;
+        Some(Memory { dtype: it.dtype, scope: Scope::Global, rank: it.shape.len(), is_writable })
+    }
+}
+
+/// What is known of a buffer.
+struct Memory {
+    dtype: DType,
+    scope: Scope,
+    rank: usize,
+    is_writable: bool,
+}
+
+fn has_loop(ops: &[Op], var: &Name) -> bool {
+    ops.iter().any(|op| match op {
+        Op::For(it) => it.var == *var || has_loop(&it.body, var),
+        Op::If(_, body) => has_loop(body, var),
+        Op::Alloc(_) | Op::Instr(_) => false,
+    })
+}
+
+/// Whether something is divided by a constant below 1.
+fn divides_by_nothing(index: &Index) -> bool {
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => false,
+        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
+            b.as_int().is_some_and(|it| it < 1) || divides_by_nothing(a) || divides_by_nothing(b)
+        }
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => divides_by_nothing(a) || divides_by_nothing(b),
+    }
+}

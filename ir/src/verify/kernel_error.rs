@@ -1,0 +1,51 @@
+//! What can be wrong with a lowered program.
+
+use crate::{DType, Index, Name, Scope, ThreadAxis};
+
+/// An invariant of the lowered form that does not hold: see [`super::verify_module`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("kernel `{kernel}`: {kind}")]
+pub struct KernelError {
+    /// The kernel, or the module where it is about all of them.
+    pub kernel: Name,
+    /// What is wrong.
+    pub kind: KernelErrorKind,
+}
+
+/// What is wrong with a lowered program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name them")]
+pub enum KernelErrorKind {
+    #[error("`{name}` is no identifier, or stands for something else here already")]
+    Name { name: Name },
+    #[error("`{at}` speaks of `{var}`, which nothing around it stands for")]
+    Variable { at: Name, var: Name },
+    #[error("`{buffer}` is neither an argument of it nor allocated here")]
+    Buffer { buffer: Name },
+    #[error("`{buffer}` is written, and is an input or not marked `mut`")]
+    Written { buffer: Name },
+    #[error("`{}` has the extent `{extent}`, which is no positive constant of a thread axis and not over the dimensions", axis.as_str())]
+    Axis { axis: ThreadAxis, extent: Index },
+    #[error("`{var}` runs on the threads of a CPU, and the kernel on a GPU")]
+    Parallel { var: Name },
+    #[error("an `if` has no conditions")]
+    NoCondition,
+    #[error("`{buffer}` has no elements")]
+    Empty { buffer: Name },
+    #[error("`{buffer}` does not start at a multiple of its alignment, which is a power of two")]
+    Alignment { buffer: Name },
+    #[error("memory of the scope `{scope}` cannot be allocated where `{buffer}` is")]
+    Place { buffer: Name, scope: Scope },
+    #[error("{at} divides by a constant below 1")]
+    Divisor { at: Name },
+    #[error("not all threads of a block come to a {instr} together")]
+    Divergent { instr: &'static str },
+    #[error("the {instr} cannot have `{buffer}` as an operand")]
+    Operand { instr: &'static str, buffer: Name },
+    #[error("`{buffer}` has {rank} dimensions, and an access {subscripts} subscripts")]
+    Rank { buffer: Name, rank: usize, subscripts: usize },
+    #[error("an access of `{buffer}` has no lanes")]
+    Lanes { buffer: Name },
+    #[error("`{buffer}` holds {dtype}, and another type is assigned to it")]
+    Type { buffer: Name, dtype: DType, value: Option<DType> },
+}
