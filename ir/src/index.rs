@@ -165,15 +165,23 @@ impl Index {
     #[must_use]
     pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Index {
         match self.kind() {
-            IndexKind::Int(_) => self.clone(),
             IndexKind::Var(name) => with(name).unwrap_or_else(|| self.clone()),
-            IndexKind::Add(a, b) => a.subst(with) + b.subst(with),
-            IndexKind::Mul(a, b) => a.subst(with) * b.subst(with),
-            IndexKind::FloorDiv(a, b) => a.subst(with).floor_div(&b.subst(with)),
-            IndexKind::FloorMod(a, b) => a.subst(with).floor_mod(&b.subst(with)),
-            IndexKind::Min(a, b) => a.subst(with).minimum(&b.subst(with)),
-            IndexKind::Max(a, b) => a.subst(with).maximum(&b.subst(with)),
-            IndexKind::Xor(a, b) => a.subst(with).xor(&b.subst(with)),
+            _ => self.map_parts(&mut |part| part.subst(with)),
+        }
+    }
+
+    /// The expression with both operands of its outermost operation rewritten by `f`.
+    #[must_use]
+    pub fn map_parts(&self, f: &mut dyn FnMut(&Index) -> Index) -> Index {
+        match self.kind() {
+            IndexKind::Int(_) | IndexKind::Var(_) => self.clone(),
+            IndexKind::Add(a, b) => f(a) + f(b),
+            IndexKind::Mul(a, b) => f(a) * f(b),
+            IndexKind::FloorDiv(a, b) => f(a).floor_div(&f(b)),
+            IndexKind::FloorMod(a, b) => f(a).floor_mod(&f(b)),
+            IndexKind::Min(a, b) => f(a).minimum(&f(b)),
+            IndexKind::Max(a, b) => f(a).maximum(&f(b)),
+            IndexKind::Xor(a, b) => f(a).xor(&f(b)),
         }
     }
 

@@ -49,6 +49,8 @@ pub struct Kernel {
     /// How many of its blocks a multiprocessor shall be able to hold at once, if that matters: the compiler then
     /// gives each thread no more registers than that leaves it.
     pub blocks_per_sm: Option<i64>,
+    /// Whether its indices take 64 bits on a GPU and not 32: the pass `index_width` decides it.
+    pub wide: bool,
     /// What each thread does.
     pub body: Vec<Op>,
 }
@@ -85,6 +87,8 @@ pub struct Alloc {
     /// Where it starts in the shared memory of the block, in bytes, where buffers share bytes: those that are never
     /// in use at once may overlap. Without it, a buffer has bytes of its own.
     pub offset: Option<i64>,
+    /// Whether it is a variable, which has no address: the pass `promote_registers` decides it.
+    pub is_register: bool,
     /// What its start in shared memory is a multiple of, in bytes: a power of two, at least 16.
     pub align: i64,
 }
@@ -111,7 +115,8 @@ impl Alloc {
     /// Memory of so many elements, with nothing special about it.
     pub fn new(name: Name, dtype: DType, elements: i64, scope: Scope) -> Alloc {
         let (shape, layout) = (vec![elements], Layout::default());
-        Alloc { name, dtype, shape, layout, scope, per: None, offset: None, align: Alloc::ALIGN }
+        let (per, offset, is_register, align) = (None, None, false, Alloc::ALIGN);
+        Alloc { name, dtype, shape, layout, scope, per, offset, is_register, align }
     }
 
     /// Where its elements lie.
@@ -138,8 +143,35 @@ pub struct For {
     pub extent: Index,
     /// How the iterations are run.
     pub kind: ForKind,
+    /// Variables that go round with the iterations: the pass `ring_counters` makes them.
+    pub counters: Vec<RingCounter>,
     /// What is repeated.
     pub body: Vec<Op>,
+}
+
+/// A variable of a loop that stands for a slot of a ring: `(iteration + start) mod count`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingCounter {
+    /// Its name.
+    pub var: Name,
+    /// What it is in the first iteration.
+    pub start: i64,
+    /// How many slots there are: after the last comes the first.
+    pub count: i64,
+}
+
+impl RingCounter {
+    /// What it is in an iteration of its loop.
+    pub fn slot(&self, iteration: &Index) -> Index {
+        (iteration + self.start).floor_mod(&Index::int(self.count))
+    }
+}
+
+impl For {
+    /// A loop.
+    pub const fn new(var: Name, extent: Index, kind: ForKind, body: Vec<Op>) -> For {
+        For { var, extent, kind, counters: vec![], body }
+    }
 }
 
 /// How the iterations of a kernel's loop are run.
@@ -171,6 +203,29 @@ impl Module {
             kernel.body = f(kernel, body);
         }
         self
+    }
+}
+
+impl Module {
+    /// The program with remainders in the place of ring counters, for those who reason about slots.
+    #[must_use]
+    pub fn with_remainders(self) -> Module {
+        self.map_bodies(&mut |_, body| body.into_iter().map(with_remainders).collect())
+    }
+}
+
+fn with_remainders(op: Op) -> Op {
+    let counters = if let Op::For(it) = &op { it.counters.clone() } else { vec![] };
+    let op = op.map_children(&mut |body| body.into_iter().map(with_remainders).collect());
+    match op {
+        Op::For(it) if !counters.is_empty() => {
+            let it = Arc::unwrap_or_clone(it);
+            let iteration = Index::var(&it.var);
+            let slot = |name: &Name| counters.iter().find(|it| it.var == *name).map(|it| it.slot(&iteration));
+            let body = it.body.iter().map(|op| op.subst(&slot)).collect();
+            Op::For(Arc::new(For { counters: vec![], body, ..it }))
+        }
+        op => op,
     }
 }
 
@@ -208,8 +263,8 @@ impl Op {
     pub fn map_children(self, f: &mut dyn FnMut(Vec<Op>) -> Vec<Op>) -> Op {
         match self {
             Op::For(it) => {
-                let For { var, extent, kind, body } = Arc::unwrap_or_clone(it);
-                Op::For(Arc::new(For { var, extent, kind, body: f(body) }))
+                let For { var, extent, kind, counters, body } = Arc::unwrap_or_clone(it);
+                Op::For(Arc::new(For { var, extent, kind, counters, body: f(body) }))
             }
             Op::If(conditions, body) => Op::If(conditions, f(body)),
             Op::Alloc(_) | Op::Instr(_) => self,
@@ -227,8 +282,9 @@ impl Op {
     pub fn head(&self) -> Op {
         match self {
             Op::For(it) => {
-                let For { var, extent, kind, body: _ } = &**it;
-                Op::For(Arc::new(For { var: var.clone(), extent: extent.clone(), kind: *kind, body: vec![] }))
+                let For { var, extent, kind, counters, body: _ } = &**it;
+                let (var, extent, counters) = (var.clone(), extent.clone(), counters.clone());
+                Op::For(Arc::new(For { var, extent, kind: *kind, counters, body: vec![] }))
             }
             Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
             Op::Alloc(_) | Op::Instr(_) => self.clone(),

@@ -109,7 +109,7 @@ pub use instr::{
     Wait,
 };
 pub use interp::{InterpError, Site, Tensor};
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};

@@ -2,8 +2,8 @@
 
 use ir::{Access, DType, Feature, Name, Scope, Value, Wait};
 
-use super::{Printer, frame::fits, helper::Helper, names::identifier};
-use crate::lower::passes::choose_mechanisms::cp_async::cp_async;
+use super::{Printer, helper::Helper, names::identifier};
+use crate::lower::passes::{choose_mechanisms::cp_async::cp_async, index_width::fits};
 
 impl Printer<'_> {
     /// A copy that may land later, where the target has such; a store lands at once, which is as right.

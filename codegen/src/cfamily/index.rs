@@ -45,6 +45,7 @@ impl Printer<'_> {
     fn index_at(&mut self, index: &Index) -> (String, Binds) {
         match index.kind() {
             IndexKind::Int(value) => (integer(*value), Binds::Atom),
+            IndexKind::Var(name) if self.frame.counters.contains(name) => (format!("tw_{name}"), Binds::Atom),
             IndexKind::Var(name) => (identifier(name).into_owned(), Binds::Atom),
             IndexKind::Add(a, b) => (self.sum(a, b), Binds::Sum),
             IndexKind::Mul(a, b) => {
@@ -57,10 +58,6 @@ impl Printer<'_> {
                 (text, Binds::Product)
             }
             IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),
-            IndexKind::FloorMod(..) if self.frame.ring_counters.iter().any(|it| it.of == *index) => {
-                let found = self.frame.ring_counters.iter().find(|it| it.of == *index);
-                (found.map_or_else(String::new, |it| it.var.clone()), Binds::Atom)
-            }
             IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),
             IndexKind::Min(a, b) => (self.call(Helper::IndexMin, a, b), Binds::Atom),
             IndexKind::Max(a, b) => (self.call(Helper::IndexMax, a, b), Binds::Atom),

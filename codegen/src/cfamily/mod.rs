@@ -20,7 +20,6 @@ mod index;
 mod lines;
 mod literal;
 mod names;
-mod ring_counters;
 mod stmt;
 mod tensor;
 mod types;

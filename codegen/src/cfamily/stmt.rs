@@ -1,13 +1,13 @@
 //! Statements.
 
-use ir::{Access, Alloc, For, ForKind, Instr, Op, Value, text::Origin};
+use ir::{Access, Alloc, For, ForKind, Index, Instr, Op, RingCounter, Value, text::Origin};
 
-use super::{Dialect, Printer, names::identifier, ring_counters, types};
+use super::{Dialect, Printer, names::identifier, types};
 
 /// The request to write all iterations of a loop out.
 const UNROLL: &str = "#pragma unroll";
 
-/// The most iterations of a serial loop that are written out to keep an array in registers.
+/// The most iterations that the C compiler is asked to write out.
 const MAX_UNROLLED: i64 = 128;
 
 impl Printer<'_> {
@@ -99,10 +99,6 @@ impl Printer<'_> {
             }
             self.line("// The loop around this one already runs on all threads.");
         }
-        let ring_counters = ring_counters::ring_counters(it, self.dialect, &self.frame.bounds);
-        let (starts, steps) = ring_counters::head(&ring_counters);
-        let known = self.frame.ring_counters.len();
-        self.frame.ring_counters.extend(ring_counters);
         let pragma = self.pragma(it);
         if let Some(pragma) = &pragma {
             self.line(pragma);
@@ -113,21 +109,32 @@ impl Printer<'_> {
         if pragma.is_some_and(|it| it == UNROLL) {
             self.frame.written_out.push(it.var.clone());
         }
+        let start = |it: &RingCounter| format!(", tw_{} = {}", it.var, it.start);
+        let step = |RingCounter { var, count, .. }: &RingCounter| {
+            format!(", tw_{var} = tw_{var} == {} ? 0 : tw_{var} + 1", count - 1)
+        };
+        let starts: String = it.counters.iter().map(start).collect();
+        let steps: String = it.counters.iter().map(step).collect();
         let head = format!("for ({of} {var} = 0{starts}; {var} < {extent}; ++{var}{steps})");
         self.nest(&head, |printer| {
             printer.inside(it, |printer| printer.ops(&it.body));
         });
-        self.frame.ring_counters.truncate(known);
         self.frame.written_out.truncate(outside);
     }
 
     /// Prints with the loop's variable in scope.
     pub(super) fn inside(&mut self, it: &For, body: impl FnOnce(&mut Self)) {
         let outside = self.frame.bounds.clone();
+        let counters = self.frame.counters.len();
         self.frame.bounds.insert(&it.var, &it.extent);
+        for counter in &it.counters {
+            self.frame.bounds.insert(&counter.var, &Index::int(counter.count));
+            self.frame.counters.push(counter.var.clone());
+        }
         self.frame.loops.push(it.var.clone());
         body(self);
         self.frame.loops.pop();
+        self.frame.counters.truncate(counters);
         self.frame.bounds = outside;
     }
 
@@ -140,24 +147,8 @@ impl Printer<'_> {
             }
             (Dialect::C, ForKind::Serial | ForKind::Parallel | ForKind::Vectorized) => None,
             (Dialect::Cuda(_), ForKind::Unrolled | ForKind::Vectorized) => Some(UNROLL.to_owned()),
-            (Dialect::Cuda(_), ForKind::Serial | ForKind::Parallel) => {
-                // An array that is indexed by a loop variable at run time cannot live in registers.
-                let is_small = extent.is_some_and(|it| it <= MAX_UNROLLED);
-                let unroll = is_small && self.indexes_locals(it);
-                Some(if unroll { UNROLL } else { "#pragma unroll 1" }.to_owned())
-            }
+            (Dialect::Cuda(_), ForKind::Serial | ForKind::Parallel) => Some("#pragma unroll 1".to_owned()),
         }
-    }
-
-    fn indexes_locals(&self, it: &For) -> bool {
-        let mut found = false;
-        for op in &it.body {
-            op.each_access(&mut |access, _| {
-                let is_local = self.frame.locals.contains(&access.buffer);
-                found |= is_local && access.indices.iter().any(|index| index.any_var(&|var| *var == it.var));
-            });
-        }
-        found
     }
 
     /// The parameter or variable that holds a buffer's address.

@@ -23,7 +23,7 @@ pub use marks::without_findings;
 pub use passes::collapse_unit_loops::collapse_unit_loops;
 pub(crate) use passes::merge_shared::repacked;
 pub use passes::scalarize::scalarize;
-pub use passes::settle_copies::settle_copies;
+pub use passes::select_copies::select_copies;
 pub use passes::simplify_indices::simplify_indices;
 pub use passes::unroll::unroll;
 pub use passes::vectorize::{vector_bytes, vectorize};
@@ -137,9 +137,9 @@ pub const PASSES: &[Pass] = &[
         run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
     },
     Pass {
-        name: "settle_copies",
+        name: "select_copies",
         doc: "Makes stores of the asynchronous copies that cp.async cannot do, and says why in a comment.",
-        run: Run::Module(passes::settle_copies::settle),
+        run: Run::Module(passes::select_copies::select),
     },
     Pass {
         name: "unroll",
@@ -155,6 +155,28 @@ pub const PASSES: &[Pass] = &[
         name: "scalarize",
         doc: "On a CPU, splits local arrays with constant subscripts into variables.",
         run: Run::Module(|module, context| Ok(scalarize(module, &context.target))),
+    },
+    Pass {
+        name: "index_width",
+        doc: "On a GPU, finds the kernels whose indices do not fit 32 bits.",
+        run: Run::Module(|module, context| Ok(passes::index_width::index_width(module, &context.target))),
+    },
+    Pass {
+        name: "ring_counters",
+        doc: "On a GPU, lets variables go round with loops in the place of remainders.",
+        run: Run::Module(|module, context| Ok(passes::ring_counters::ring_counters(module, &context.target))),
+    },
+    Pass {
+        name: "mark_unrolls",
+        doc: "On a GPU, marks the loops that the compiler has to write out to keep arrays in registers.",
+        run: Run::Module(|module, context| Ok(passes::mark_unrolls::mark_unrolls(module, &context.target))),
+    },
+    Pass {
+        name: "promote_registers",
+        doc: "Makes variables of local memory that needs no address.",
+        run: Run::Module(|module, context| {
+            Ok(passes::promote_registers::promote_registers(module, &context.target))
+        }),
     },
 ];
 

@@ -202,7 +202,8 @@ pub struct Held {
 /// # Errors
 /// Why it cannot be lowered.
 pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>), LowerError> {
-    let Lowered { mut module, pipelines: reports, .. } = lower_marked(func, target)?;
+    let Lowered { module: mut lowered, pipelines: reports, .. } = lower_marked(func, target)?;
+    let module = lowered.clone().with_remainders();
     let mut out: Vec<Timeline> = Vec::new();
     for report in &reports {
         let clock = Clock::of(report);
@@ -213,10 +214,10 @@ pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>)
     }
     let mut order: Vec<_> = (0..out.len()).map(|at| (depth(&out, &out[at]), at)).collect();
     order.sort_unstable();
-    for kernel in &mut module.kernels {
+    for kernel in &mut lowered.kernels {
         kernel.body = without_marks(std::mem::take(&mut kernel.body));
     }
-    Ok((module, order.into_iter().map(|(_, at)| out[at].clone()).collect()))
+    Ok((lowered, order.into_iter().map(|(_, at)| out[at].clone()).collect()))
 }
 
 /// The statements as they are without marks: what stands under the same conditions on both sides of one stands together.

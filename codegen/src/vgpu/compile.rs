@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Scope as Space, TensorOp,
-    ThreadAxis, Turn, Value, axis_var, intrin::Instruction, number,
+    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space,
+    TensorOp, ThreadAxis, Turn, Value, axis_var, intrin::Instruction, number,
 };
 
 use super::{
     MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     program::{
-        Buffer, Code, CopyCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program, Site, TurnCode,
-        ValueCode,
+        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program, Site,
+        TurnCode, ValueCode,
     },
     shadow::Mark,
     tensor::TensorCode,
@@ -183,12 +183,20 @@ impl Compiler<'_> {
                 self.slots += 1;
                 let at = u32::try_from(slot).unwrap_or(u32::MAX);
                 self.scope.slots.push((it.var.clone(), at));
+                let outside = self.scope.slots.len() - 1;
+                let mut counters = Vec::new();
+                for RingCounter { var, start, count } in &it.counters {
+                    counters.push(CounterCode { slot: self.slots, start: *start, count: *count });
+                    let at = u32::try_from(self.slots).unwrap_or(u32::MAX);
+                    self.scope.slots.push((var.clone(), at));
+                    self.slots += 1;
+                }
                 self.loops.push((it.var.clone(), bits));
                 let body = self.list(&it.body)?;
                 self.loops.pop();
-                self.scope.slots.pop();
+                self.scope.slots.truncate(outside);
                 let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
-                Code::For(Box::new(ForCode { site, slot, bits, extent, body, meets, converges }))
+                Code::For(Box::new(ForCode { site, slot, counters, bits, extent, body, meets, converges }))
             }
             Op::If(cond, body) => {
                 let (cond, body) = (self.conditions(cond)?, self.list(body)?);
@@ -357,6 +365,7 @@ mod tests {
             var: "i".into(),
             extent: Index::int(4),
             kind: ForKind::Serial,
+            counters: vec![],
             body: vec![Op::comment("two\nlines"), store.clone(), Op::Instr(Instr::Barrier)],
         }));
         let kernel = Kernel {
@@ -364,6 +373,7 @@ mod tests {
             args: IndexMap::new(),
             launch: IndexMap::new(),
             blocks_per_sm: None,
+            wide: false,
             body: vec![
                 Op::Alloc(ir::Alloc::new("X".into(), DType::F32, 4, Space::Shared)),
                 inner,

@@ -8,7 +8,7 @@ use super::{
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
-    program::{Code, ForCode, IfCode, LessCode, Program},
+    program::{Code, CounterCode, ForCode, IfCode, LessCode, Program},
     random::Random,
     semaphore::{self, Turns},
     shadow::{Cell, Mark, Since},
@@ -236,6 +236,21 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
+    /// Sets the variables of a loop at the beginning of an iteration; counters go on from the one before.
+    fn begin(&mut self, it: &ForCode, iteration: i64) {
+        self.slots[it.slot] = iteration;
+        for CounterCode { slot, start, count } in &it.counters {
+            let next = self.slots[*slot] + 1;
+            self.slots[*slot] = if iteration == 0 {
+                *start
+            } else if next == *count {
+                0
+            } else {
+                next
+            };
+        }
+    }
+
     fn for_together(&mut self, it: &'p ForCode) {
         let mut extents = vec![];
         for base in self.bases() {
@@ -250,7 +265,7 @@ impl<'p> Machine<'p, '_, '_> {
         }
         let outside = self.stamp;
         for n in 0..extents[0] {
-            self.slots[it.slot] = n;
+            self.begin(it, n);
             self.stamp = push(outside, it.bits, n);
             self.together(&it.body);
             if self.run.report.stopped {
@@ -328,7 +343,7 @@ impl<'p> Machine<'p, '_, '_> {
             if mask == 0 {
                 break;
             }
-            self.slots[it.slot] = n;
+            self.begin(it, n);
             self.stamp = push(outside, it.bits, n);
             run(self, &it.body, mask);
         }

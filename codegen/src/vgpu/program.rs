@@ -92,6 +92,8 @@ pub(crate) struct TurnCode {
 pub(crate) struct ForCode {
     pub(crate) site: u32,
     pub(crate) slot: usize,
+    /// The variables that go round with the iterations.
+    pub(crate) counters: Vec<CounterCode>,
     pub(crate) bits: u32,
     pub(crate) extent: IndexCode,
     pub(crate) body: Vec<Code>,
@@ -99,6 +101,14 @@ pub(crate) struct ForCode {
     pub(crate) meets: bool,
     /// Whether there is something inside that a warp does together.
     pub(crate) converges: bool,
+}
+
+/// A ring counter: where it is, where it begins, and how many slots there are.
+#[derive(Debug)]
+pub(crate) struct CounterCode {
+    pub(crate) slot: usize,
+    pub(crate) start: i64,
+    pub(crate) count: i64,
 }
 
 #[derive(Debug)]

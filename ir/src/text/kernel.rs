@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::expr::{All, separated};
-use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, ThreadAxis};
+use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, RingCounter, ThreadAxis};
 
 /// A printed module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -83,6 +83,7 @@ impl Display for Alloc {
         separated(f, ", ", &self.shape)?;
         write!(f, "] @{}{}", self.scope, self.layout)?;
         self.per.as_ref().map_or(Ok(()), |per| write!(f, " per {per}"))?;
+        f.write_str(if self.is_register { " register" } else { "" })?;
         self.offset.map_or(Ok(()), |offset| write!(f, " at {offset}"))?;
         if self.align == Alloc::ALIGN { Ok(()) } else { write!(f, " align {}", self.align) }
     }
@@ -107,7 +108,8 @@ impl ModuleListing {
         });
         let args = args.collect::<Vec<_>>().join(", ");
         let origin = Some(Origin::Launch(number));
-        self.line(depth, origin, format_args!("kernel {}{launch}({args}){resident}", kernel.name));
+        let index = if kernel.wide { " index i64" } else { "" };
+        self.line(depth, origin, format_args!("kernel {}{launch}({args}){resident}{index}", kernel.name));
         self.ops(depth + 1, &kernel.body);
     }
 
@@ -129,7 +131,11 @@ impl ModuleListing {
                     ForKind::Vectorized => " @vectorized",
                     ForKind::Unrolled => " @unrolled",
                 };
-                self.line(depth, origin, format_args!("for {} in 0..{}{kind}", it.var, it.extent));
+                let ring = |it: &RingCounter| format!("{} from {} of {}", it.var, it.start, it.count);
+                let counters: Vec<_> = it.counters.iter().map(ring).collect();
+                let with = if counters.is_empty() { "" } else { " with " };
+                let with = format!("{with}{}", counters.join(", "));
+                self.line(depth, origin, format_args!("for {} in 0..{}{kind}{with}", it.var, it.extent));
                 self.ops(depth + 1, &it.body);
             }
             Op::If(cond, body) => {

@@ -14,7 +14,7 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines_with_comments},
     parse::{dtype, layout, role, scope},
 };
-use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, ThreadAxis};
+use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, RingCounter, ThreadAxis};
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
 /// mean nothing.
@@ -108,9 +108,13 @@ impl<'a> Parser<'a> {
         })?;
         let resident = line.eat_word("blocks_per_sm");
         let blocks_per_sm = if resident { Some(line.count::<u32>("how many blocks")?.into()) } else { None };
+        let wide = line.eat_word("index");
+        if wide {
+            line.expect_word("i64")?;
+        }
         line.finish()?;
         let args = args.into_iter().collect();
-        Ok(Kernel { name, args, launch, blocks_per_sm, body: self.body(2)? })
+        Ok(Kernel { name, args, launch, blocks_per_sm, wide, body: self.body(2)? })
     }
 
     /// The statements at a level.
@@ -184,9 +188,25 @@ impl<'a> Parser<'a> {
             let found = kinds.into_iter().find(|it| line.eat_word(it.0));
             kind = found.ok_or_else(|| line.expected("`parallel`, `vectorized` or `unrolled`"))?.1;
         }
+        let mut counters = Vec::new();
+        if line.eat_word("with") {
+            counters.push(ring_counter(&mut line)?);
+            while line.eat(",") {
+                counters.push(ring_counter(&mut line)?);
+            }
+        }
         line.finish()?;
-        Ok(Op::For(Arc::new(For { var, extent, kind, body: self.body(below)? })))
+        Ok(Op::For(Arc::new(For { var, extent, kind, counters, body: self.body(below)? })))
     }
+}
+
+/// `ko_2_of_3 from 2 of 3`.
+fn ring_counter(line: &mut Cursor<'_>) -> Result<RingCounter, Failure> {
+    let var = line.name("a variable")?;
+    line.expect_word("from")?;
+    let start = line.count::<u32>("the first slot")?.into();
+    line.expect_word("of")?;
+    Ok(RingCounter { var, start, count: line.count::<u32>("how many slots there are")?.into() })
 }
 
 /// `X: f32[8, 64] @shared align(0, 32, 8) per k at 1024 align 1024`.
@@ -200,10 +220,11 @@ fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let scope = scope(line)?;
     let layout = layout(line)?;
     let per = if line.eat_word("per") { Some(line.name("a loop")?) } else { None };
+    let is_register = line.eat_word("register");
     let offset = if line.eat_word("at") { Some(i64::from(line.count::<u32>("an offset")?)) } else { None };
     let align =
         if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
-    Ok(Alloc { name, dtype, shape, layout, scope, per, offset, align })
+    Ok(Alloc { name, dtype, shape, layout, scope, per, offset, is_register, align })
 }
 
 /// `blockIdx.x: 4`.

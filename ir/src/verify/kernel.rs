@@ -12,10 +12,11 @@
 //! * An allocation has elements: every extent of its shape is at least 1. Its alignment is a power of two, and its offset a
 //!   multiple of that.
 //! * On a GPU, shared memory is allocated at the top of a kernel, and fragments are gone: lanes have registers of their own.
-//! * `per` names a loop of the kernel.
+//! * `per` names a loop of the kernel. A variable is local memory.
 //!
 //! # Statements
 //! * The extent of a loop and conditions are over the dimensions, the axes of the launch and the loops around. Conditions are some.
+//! * A ring counter starts at one of its slots.
 //! * A loop of a kernel that is launched on a GPU does not run on the threads of a CPU.
 //! * Where all threads of a block have to come together, no condition around and no extent of a loop around depends on a thread.
 //!
@@ -36,8 +37,8 @@ use std::collections::BTreeSet;
 
 use super::kernel_error::{KernelError, KernelErrorKind as Kind};
 use crate::{
-    Access, Alloc, DType, Index, IndexKind, Instr, Kernel, Less, Mode, Module, Name, Op, Participants, Role,
-    Scope, SyncKind, Value, axis_var,
+    Access, Alloc, DType, Index, IndexKind, Instr, Kernel, Less, Mode, Module, Name, Op, Participants,
+    RingCounter, Role, Scope, SyncKind, Value, axis_var,
 };
 
 /// Checks all invariants, and returns every one that does not hold, in program order.
@@ -141,9 +142,17 @@ impl<'a> Verifier<'a> {
                     self.report(Kind::Parallel { var: it.var.clone() });
                 }
                 let differs = self.differs(&it.extent);
+                let outside = self.vars.len();
                 self.vars.push((it.var.clone(), false));
+                for RingCounter { var, start, count } in &it.counters {
+                    self.fresh(var);
+                    if !(0..*count).contains(start) {
+                        self.report(Kind::Counter { var: var.clone(), start: *start, count: *count });
+                    }
+                    self.vars.push((var.clone(), false));
+                }
                 self.inside(differs, &it.body);
-                self.vars.pop();
+                self.vars.truncate(outside);
             }
             Op::If(conditions, body) => {
                 if conditions.is_empty() {
@@ -196,6 +205,9 @@ impl<'a> Verifier<'a> {
             Scope::Fragment => true,
             Scope::Global | Scope::Local => false,
         };
+        if it.is_register && it.scope != Scope::Local {
+            self.report(Kind::Register { buffer: name() });
+        }
         if is_misplaced && !self.kernel.launch.is_empty() {
             self.report(Kind::Place { buffer: name(), scope: it.scope });
         }

@@ -28,6 +28,10 @@ pub enum KernelErrorKind {
     Axis { axis: ThreadAxis, extent: Index },
     #[error("`{var}` runs on the threads of a CPU, and the kernel on a GPU")]
     Parallel { var: Name },
+    #[error("`{var}` starts at {start}, and has the slots 0 to {count} without the last")]
+    Counter { var: Name, start: i64, count: i64 },
+    #[error("`{buffer}` is not local, and so no variable")]
+    Register { buffer: Name },
     #[error("an `if` has no conditions")]
     NoCondition,
     #[error("`{buffer}` has no elements")]

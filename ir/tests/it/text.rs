@@ -147,6 +147,7 @@ fn lowered_programs_print_in_the_same_taste() {
         var: Name::from("k"),
         extent: index("512"),
         kind: ForKind::Unrolled,
+        counters: vec![],
         body: vec![Op::If(vec!["threadIdx_x < 1".parse().unwrap()], vec![add])],
     }));
     let kernel = Kernel {
@@ -154,12 +155,14 @@ fn lowered_programs_print_in_the_same_taste() {
         args: [(Name::from("A"), false), (Name::from("C"), true)].into(),
         launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
         blocks_per_sm: Some(3),
+        wide: false,
         body: vec![Op::Alloc(alloc), Op::comment("A_shared"), copy, Op::Instr(Instr::Barrier), k],
     };
     let plain = Kernel {
         name: Name::from("sum_1"),
         launch: [].into(),
         blocks_per_sm: None,
+        wide: false,
         body: vec![],
         ..kernel.clone()
     };

@@ -131,15 +131,21 @@ mod tests {
         };
         let body = [alloc("A"), alloc("B")].into_iter().chain(body).collect();
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel =
-            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
+        let kernel = Kernel {
+            name: Name::new("f"),
+            args: IndexMap::new(),
+            launch,
+            blocks_per_sm: None,
+            wide: false,
+            body,
+        };
         let (dims, args) = (vec![], IndexMap::new());
         let module = Module { name: Name::new("f"), dims, args, kernels: vec![kernel] };
         shared_layout(&merge_shared(module).kernels[0]).1
     }
 
     fn in_loop(body: Vec<Op>) -> Op {
-        Op::For(For { var: Name::new("k"), extent: Index::int(4), kind: ForKind::Serial, body }.into())
+        Op::For(For::new(Name::new("k"), Index::int(4), ForKind::Serial, body).into())
     }
 
     #[test]
@@ -197,8 +203,14 @@ mod tests {
         let mut body = vec![alloc("one", 64), alloc("two", 32), alloc("three", 16), alloc("big", 128)];
         body.extend([store("one"), store("two"), store("three"), store("one"), store("two"), store("big")]);
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel =
-            Kernel { name: Name::new("f"), args: IndexMap::new(), launch, blocks_per_sm: None, body };
+        let kernel = Kernel {
+            name: Name::new("f"),
+            args: IndexMap::new(),
+            launch,
+            blocks_per_sm: None,
+            wide: false,
+            body,
+        };
         let live_ranges = live_ranges(&kernel);
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
         let places = pack(&allocs, &|a, b| live_ranges[a].conflicts(&live_ranges[b]));

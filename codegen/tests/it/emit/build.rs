@@ -7,7 +7,7 @@ use ir::{
     Access, Alloc, Arch, Arg, BinaryOp, DType, For, ForKind, Index, Instr, Kernel, Less, Literal, Module,
     Name, Op, Role, Scope, Target, ThreadAxis, Value,
 };
-use tilewright_codegen::lower;
+use tilewright_codegen::lower::{self, State};
 
 pub(crate) fn n(name: &str) -> Name {
     Name::new(name)
@@ -50,7 +50,7 @@ pub(crate) fn less(a: impl Into<Index>, b: impl Into<Index>) -> Less {
 }
 
 pub(crate) fn each(var: &str, extent: impl Into<Index>, kind: ForKind, body: Vec<Op>) -> Op {
-    Op::For(Arc::new(For { var: n(var), extent: extent.into(), kind, body }))
+    Op::For(Arc::new(For::new(n(var), extent.into(), kind, body)))
 }
 
 pub(crate) fn serial(var: &str, extent: impl Into<Index>, body: Vec<Op>) -> Op {
@@ -90,6 +90,7 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
         args: args.iter().map(|it| (bare(it.0), it.0.ends_with('+'))).collect(),
         launch: IndexMap::new(),
         blocks_per_sm: None,
+        wide: false,
         body,
     };
     Module {
@@ -108,15 +109,12 @@ pub(crate) fn launched(mut module: Module, launch: &[(ThreadAxis, Index)]) -> Mo
 
 /// The passes behind `flatten`.
 pub(crate) fn finish(module: Module, target: &Target) -> Module {
-    let passes = [
-        lower::collapse_unit_loops,
-        lower::vectorize,
-        lower::settle_copies,
-        lower::unroll,
-        lower::simplify_indices,
-        lower::scalarize,
-    ];
-    passes.iter().fold(module, |module, pass| pass(module, target))
+    let passes = lower::PASSES.iter().skip_while(|it| it.name != "collapse_unit_loops");
+    let run = |state, pass: &lower::Pass| pass.run(state, target).expect("nothing here is refused");
+    match passes.fold(State::Module(module), run) {
+        State::Module(module) => module,
+        State::Func(_) => unreachable!("these passes make kernels of kernels"),
+    }
 }
 
 pub(crate) fn cuda(arch: &str) -> Target {

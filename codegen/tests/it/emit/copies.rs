@@ -173,7 +173,7 @@ fn copy(name: &str, index: ir::Index) -> Op {
 }
 
 fn settled(module: Module) -> String {
-    lower::settle_copies(module, &cuda("sm_80")).to_string()
+    lower::select_copies(module, &cuda("sm_80")).to_string()
 }
 
 #[test]
@@ -243,5 +243,5 @@ fn in_c_copies_are_stores() {
     let copy = |name: &str, _| serial("threadIdx_x", 32, vec![copy(name, v("threadIdx_x"))]);
     let module = copies(&[("A", DType::F32)], &copy, &["A_shared"]);
     let target = ir::Target::Cpu;
-    assert_snapshot!(lower::settle_copies(module, &target).to_string());
+    assert_snapshot!(lower::select_copies(module, &target).to_string());
 }

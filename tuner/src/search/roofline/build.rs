@@ -20,8 +20,6 @@ const FAR_LATENCY: f64 = 400.0;
 /// Issue slots that an iteration of a loop takes that stays one, and a condition.
 const ITERATION: f64 = 4.0;
 const CONDITION: f64 = 2.0;
-/// Loops over private arrays are written out up to this many iterations.
-const MAX_UNROLLED: i64 = 128;
 /// How many lines of 128 bytes a warp may touch at once so that they are still in the first-level cache when it comes by
 /// again.
 const LINES_KEPT: usize = 24;
@@ -51,7 +49,7 @@ impl<'a> Builder<'a> {
         for op in ops {
             match op {
                 Op::For(it) => {
-                    let is_loop = !self.is_unrolled(it, self.trips(it));
+                    let is_loop = !Self::is_unrolled(it);
                     if is_loop {
                         kept.push(it.var.clone());
                     }
@@ -79,23 +77,11 @@ impl<'a> Builder<'a> {
         it.extent.eval(&|name| self.known.get(name).copied()).unwrap_or(1).max(0)
     }
 
-    /// Whether the compiler writes a loop out, as the printer asks it to.
-    fn is_unrolled(&self, it: &For, trips: i64) -> bool {
-        let indexes_arrays = || {
-            let mut found = false;
-            for op in &it.body {
-                op.each_access(&mut |access, _| {
-                    let is_array =
-                        self.buffers.get(&access.buffer).is_some_and(|it| it.scope == Scope::Local);
-                    found |=
-                        is_array && access.indices.iter().any(|index| index.any_var(&|name| *name == it.var));
-                });
-            }
-            found
-        };
+    /// Whether the compiler writes a loop out.
+    fn is_unrolled(it: &For) -> bool {
         match it.kind {
             ForKind::Unrolled | ForKind::Vectorized => true,
-            ForKind::Serial | ForKind::Parallel => trips <= MAX_UNROLLED && indexes_arrays(),
+            ForKind::Serial | ForKind::Parallel => false,
         }
     }
 
@@ -132,7 +118,7 @@ impl<'a> Builder<'a> {
 
     fn repeat(&mut self, it: &'a For, share: f64) -> Node {
         let trips = self.trips(it);
-        let is_unrolled = self.is_unrolled(it, trips);
+        let is_unrolled = Self::is_unrolled(it);
         // The middle of a loop is more like the rest of it than its ends.
         let outside = self.known.insert(it.var.clone(), trips / 2);
         self.loops.push(Around { it, trips, is_unrolled });

@@ -84,7 +84,8 @@ impl Gpu {
 
 /// How long a program will take. None where sizes are missing, or where it is for no GPU.
 pub fn predict(module: &Module, dims: &IndexMap<Name, i64>, gpu: &Gpu) -> Option<Estimate> {
-    let kernels = module.kernels.iter().map(|it| kernel(module, it, dims, gpu));
+    let module = module.clone().with_remainders();
+    let kernels = module.kernels.iter().map(|it| kernel(&module, it, dims, gpu));
     let kernels = kernels.collect::<Option<Vec<_>>>()?;
     Some(Estimate { seconds: kernels.iter().map(|it| it.seconds).sum(), kernels })
 }

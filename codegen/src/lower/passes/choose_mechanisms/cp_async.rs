@@ -207,7 +207,7 @@ impl<'a> Nests<'a> {
 
 /// How many adjacent bytes a thread copies at a time: one element, or the lanes of the innermost loop.
 ///
-/// The place is judged by its last subscript only: its rows may still be made shorter, and `settle_copies` judges what
+/// The place is judged by its last subscript only: its rows may still be made shorter, and `select_copies` judges what
 /// comes out.
 fn bytes_at_once(
     func: &Func,

@@ -60,7 +60,7 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
         let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false, adds: false };
         body.extend(to_kernel.stmt(stmt, &scope));
         let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
-        kernels.push(Kernel { name, args, launch, blocks_per_sm, body });
+        kernels.push(Kernel { name, args, launch, blocks_per_sm, wide: false, body });
     }
     Ok(Module { name: func.name, dims: func.dims, args, kernels })
 }
@@ -179,7 +179,7 @@ impl FuncToKernel<'_> {
         inner.bounds.insert(&it.var, &extent);
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
-        Op::For(Arc::new(For { var: it.var.clone(), extent, kind, body }))
+        Op::For(Arc::new(For::new(it.var.clone(), extent, kind, body)))
     }
 
     /// A bound loop is its body, guarded where the launch is wider.

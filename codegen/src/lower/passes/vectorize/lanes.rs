@@ -166,6 +166,7 @@ impl Lanes {
             var: self.lane.clone(),
             extent: Index::from(i64::from(self.width)),
             kind: ForKind::Serial,
+            counters: vec![],
             body: vec![Op::If(vec![less.clone()], body.to_vec())],
         };
         let with = |less| same.iter().cloned().chain([less]).collect();

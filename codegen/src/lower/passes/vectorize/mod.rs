@@ -194,5 +194,5 @@ impl Vectorizer<'_> {
 }
 
 fn for_loop(it: &For, extent: Index, kind: ForKind, body: Vec<Op>) -> Op {
-    Op::For(Arc::new(For { var: it.var.clone(), extent, kind, body }))
+    Op::For(Arc::new(For::new(it.var.clone(), extent, kind, body)))
 }

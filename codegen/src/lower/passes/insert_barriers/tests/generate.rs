@@ -68,7 +68,8 @@ impl Generator<'_> {
         let args = [(Name::new("A"), source), (Name::new("G"), arg(&[2, slots, self.row()], Role::Output))];
         let used = IndexMap::from([(Name::new("A"), false), (Name::new("G"), true)]);
         let name = Name::new("random");
-        let kernel = Kernel { name: name.clone(), args: used, launch, blocks_per_sm: None, body };
+        let kernel =
+            Kernel { name: name.clone(), args: used, launch, blocks_per_sm: None, wide: false, body };
         Module { name, dims: vec![Name::new("n")], args: args.into(), kernels: vec![kernel] }
     }
 
@@ -110,7 +111,13 @@ impl Generator<'_> {
         }
         let Some(var) = var else { return body };
         self.loops.pop();
-        vec![Op::For(Arc::new(For { var, extent: Index::int(2), kind: ForKind::Serial, body }))]
+        vec![Op::For(Arc::new(For {
+            var,
+            extent: Index::int(2),
+            kind: ForKind::Serial,
+            counters: vec![],
+            body,
+        }))]
     }
 
     fn list(&mut self, depth: usize) -> Vec<Op> {
@@ -161,7 +168,7 @@ impl Generator<'_> {
         let body = self.list(depth + 1);
         self.loops.pop();
         let kind = self.random.pick(&[ForKind::Serial, ForKind::Serial, ForKind::Unrolled]);
-        Op::For(Arc::new(For { var, extent, kind, body }))
+        Op::For(Arc::new(For { var, extent, kind, counters: vec![], body }))
     }
 
     /// A condition that is the same for all threads of a block.
@@ -256,7 +263,8 @@ impl Generator<'_> {
         };
         if let Some(var) = inner {
             let kind = self.random.pick(&[ForKind::Serial, ForKind::Unrolled, ForKind::Vectorized]);
-            op = Op::For(Arc::new(For { var, extent: Index::int(2), kind, body: vec![op] }));
+            op =
+                Op::For(Arc::new(For { var, extent: Index::int(2), kind, counters: vec![], body: vec![op] }));
         }
         match self.random.below(10) {
             0 | 1 => Op::If(vec![self.divergent()], vec![op]),
@@ -346,7 +354,7 @@ impl Generator<'_> {
         }
         self.loops.pop();
         self.busy.pop();
-        out.push(Op::For(Arc::new(For { var, extent, kind: ForKind::Serial, body })));
+        out.push(Op::For(Arc::new(For { var, extent, kind: ForKind::Serial, counters: vec![], body })));
         out.push(Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
         out
     }

@@ -27,9 +27,9 @@ use crate::lower::{
 /// commits and waits.
 ///
 /// Refuses where a script forces `cp_async` and no copy of a buffer is one.
-pub(crate) fn settle(module: Module, context: &mut Context) -> Result<Module, LowerError> {
-    let (module, settled) = settled(module, &context.target);
-    for (buffer, reason) in settled.refused.into_iter().filter(|it| !settled.copied.contains(&it.0)) {
+pub(crate) fn select(module: Module, context: &mut Context) -> Result<Module, LowerError> {
+    let (module, selected) = selected(module, &context.target);
+    for (buffer, reason) in selected.refused.into_iter().filter(|it| !selected.copied.contains(&it.0)) {
         for pipeline in &mut context.pipelines {
             let name = &pipeline.var;
             let copies = pipeline.components.iter_mut().filter(|it| it.mechanism == Mechanism::CpAsync);
@@ -49,32 +49,32 @@ pub(crate) fn settle(module: Module, context: &mut Context) -> Result<Module, Lo
     Ok(module)
 }
 
-/// What `settle` does to a module for a target, without a script that forces anything.
+/// What `select` does to a module for a target, without a script that forces anything.
 #[must_use]
-pub fn settle_copies(module: Module, target: &Target) -> Module {
-    settled(module, target).0
+pub fn select_copies(module: Module, target: &Target) -> Module {
+    selected(module, target).0
 }
 
 /// What became of the copies of all kernels.
 #[derive(Default)]
-struct Settled {
+struct Selected {
     /// The buffers of which at least one copy is an instruction.
     copied: BTreeSet<Name>,
     /// The buffers of which at least one is not, and the first reason.
     refused: BTreeMap<Name, String>,
 }
 
-fn settled(mut module: Module, target: &Target) -> (Module, Settled) {
-    let mut all = Settled::default();
+fn selected(mut module: Module, target: &Target) -> (Module, Selected) {
+    let mut all = Selected::default();
     for at in 0..module.kernels.len() {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
         let args = module.args.iter().map(|(name, it)| (name.clone(), (it.dtype, Scope::Global)));
         let kernel = &module.kernels[at];
         let memory = args.chain(allocs(kernel)).collect();
         let waited = waited(kernel);
-        let mut settler = Settler { target, memory, waited, bounds, settled: Settled::default() };
-        let body = settler.ops(&kernel.body);
-        let Settled { copied, refused } = settler.settled;
+        let mut selector = Selector { target, memory, waited, bounds, selected: Selected::default() };
+        let body = selector.ops(&kernel.body);
+        let Selected { copied, refused } = selector.selected;
         module.kernels[at].body = with_waits(body, &copied);
         all.copied.extend(copied);
         for (name, reason) in refused {
@@ -109,22 +109,22 @@ fn waited(kernel: &Kernel) -> BTreeSet<Name> {
     out
 }
 
-struct Settler<'a> {
+struct Selector<'a> {
     target: &'a Target,
     memory: BTreeMap<Name, (DType, Scope)>,
     waited: BTreeSet<Name>,
     bounds: Bounds,
-    settled: Settled,
+    selected: Selected,
 }
 
-impl Settler<'_> {
+impl Selector<'_> {
     fn ops(&mut self, ops: &[Op]) -> Vec<Op> {
         let mut out: Vec<Op> = Vec::new();
         for op in ops {
             match op {
                 Op::Instr(Instr::AsyncCopy(place, value)) => match self.judge(place, value) {
                     Ok(()) => {
-                        self.settled.copied.insert(place.buffer.clone());
+                        self.selected.copied.insert(place.buffer.clone());
                         out.push(op.clone());
                     }
                     Err(reason) => {
@@ -133,7 +133,7 @@ impl Settler<'_> {
                             out.push(Op::comment(text));
                         }
                         out.push(Instr::Store(place.clone(), value.clone()).into());
-                        self.settled.refused.entry(place.buffer.clone()).or_insert(reason);
+                        self.selected.refused.entry(place.buffer.clone()).or_insert(reason);
                     }
                 },
                 Op::For(it) => {
