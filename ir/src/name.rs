@@ -3,37 +3,108 @@
 use std::{
     borrow::Borrow,
     cmp::Ordering,
+    collections::HashSet,
     fmt,
     hash::{Hash, Hasher},
-    sync::Arc,
+    ptr,
+    sync::{LazyLock, PoisonError, RwLock},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The identity of a loop, block or buffer, unique among its kind within a `Func`.
 ///
 /// A name is a valid C identifier (see [`Name::is_valid`]) so that the same word can stand in the script,
 /// the IR, the diff, the log and the emitted source.
-#[derive(Clone, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Name(Arc<str>);
+///
+/// Names are interned: there is one [`Symbol`] of a text, which is never freed, so that a clone is a copy of a pointer
+/// and two names are equal where their pointers are. A program has few names, and the candidates of a space share
+/// theirs. The order of names is that of their texts and their hash that of their texts, so neither tells where or when
+/// a symbol was made.
+#[derive(Clone, Eq)]
+pub struct Name(&'static Symbol);
+
+/// A text that is there once.
+struct Symbol {
+    text: Box<str>,
+    /// The first eight bytes of the text as a number, by which most texts are told apart in order.
+    head: u64,
+    is_valid: bool,
+}
+
+/// The symbols that there are.
+static SYMBOLS: LazyLock<RwLock<HashSet<&'static Symbol>>> = LazyLock::new(RwLock::default);
+
+impl Symbol {
+    fn new(text: &str) -> Symbol {
+        let mut head = [0; 8];
+        head.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+        Symbol { text: text.into(), head: u64::from_be_bytes(head), is_valid: is_valid(text) }
+    }
+
+    /// The one of a text.
+    fn of(text: &str) -> &'static Symbol {
+        // Whoever panicked with the lock in hand left a set as it was before or after.
+        let known = SYMBOLS.read().unwrap_or_else(PoisonError::into_inner).get(text).copied();
+        known.unwrap_or_else(|| {
+            let mut symbols = SYMBOLS.write().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have been faster.
+            symbols.get(text).copied().unwrap_or_else(|| {
+                let new: &'static Symbol = Box::leak(Box::new(Symbol::new(text)));
+                symbols.insert(new);
+                new
+            })
+        })
+    }
+}
+
+impl PartialEq for Symbol {
+    fn eq(&self, other: &Symbol) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Symbol {}
+
+impl Hash for Symbol {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl Borrow<str> for &'static Symbol {
+    fn borrow(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Whether the text is an identifier of at most 64 characters.
+fn is_valid(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let head = bytes.next().is_some_and(|it| it.is_ascii_alphabetic() || it == b'_');
+    head && text.len() <= 64 && bytes.all(|it| it.is_ascii_alphanumeric() || it == b'_')
+}
 
 impl Name {
     /// Wraps a text as a name. The verifier refuses names that are not valid identifiers.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Name(text.into())
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Name(Symbol::of(text.as_ref()))
     }
 
     /// The text of the name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 
     /// Whether the text is an identifier: an ASCII letter or `_`, then letters, digits and `_`, at most 64.
     pub fn is_valid(&self) -> bool {
-        let mut bytes = self.0.bytes();
-        let head = bytes.next().is_some_and(|it| it.is_ascii_alphabetic() || it == b'_');
-        head && self.0.len() <= 64 && bytes.all(|it| it.is_ascii_alphanumeric() || it == b'_')
+        self.0.is_valid
+    }
+
+    /// A number that no other name has while the process runs. It is another one in the next process: good to tell names
+    /// apart, and for nothing that is seen.
+    pub(crate) fn key(&self) -> usize {
+        ptr::from_ref(self.0).addr()
     }
 
     /// The first of `stem`, `stem_1`, `stem_2`, … for which `taken` is false: for names that no script says.
@@ -56,16 +127,19 @@ impl Name {
     }
 }
 
-// Most names that are compared are clones of one another.
+// There is one symbol of each text.
 impl PartialEq for Name {
     fn eq(&self, other: &Name) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+        ptr::eq(self.0, other.0)
     }
 }
 
 impl Ord for Name {
     fn cmp(&self, other: &Name) -> Ordering {
-        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+        if self == other {
+            return Ordering::Equal;
+        }
+        self.0.head.cmp(&other.0.head).then_with(|| self.0.text.cmp(&other.0.text))
     }
 }
 
@@ -75,21 +149,34 @@ impl PartialOrd for Name {
     }
 }
 
+// The same as that of the text, which a name may be looked up by.
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
+        self.0.text.hash(state);
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        String::deserialize(deserializer).map(Name::new)
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.0)
+        write!(f, "`{self}`")
     }
 }
 
@@ -101,18 +188,18 @@ impl From<&str> for Name {
 
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
 impl PartialEq<str> for Name {
     fn eq(&self, other: &str) -> bool {
-        &*self.0 == other
+        self.as_str() == other
     }
 }
 
 impl PartialEq<&str> for Name {
     fn eq(&self, other: &&str) -> bool {
-        &*self.0 == *other
+        self.as_str() == *other
     }
 }
