@@ -7,6 +7,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     ops::{Add, Mul, Sub},
     sync::Arc,
 };
@@ -14,30 +15,58 @@ use std::{
 use crate::Name;
 
 /// An exact integer expression. Cloning shares.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Index(Arc<IndexKind>);
+///
+/// Constants and variables, which most of them are, need no memory of their own.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Index(Form);
 
-/// The forms of an [`Index`].
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum IndexKind {
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Form {
+    Int(i64),
+    Var(Name),
+    Binary(Arc<Binary>),
+}
+
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Binary {
+    op: Op,
+    a: Index,
+    b: Index,
+}
+
+/// The operations, in the order of [`IndexKind`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Op {
+    Add,
+    Mul,
+    FloorDiv,
+    FloorMod,
+    Min,
+    Max,
+    Xor,
+}
+
+/// The forms of an [`Index`], to match on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IndexKind<'a> {
     /// A constant.
     Int(i64),
     /// A loop variable, a block iterator, a thread axis or a symbolic dimension.
-    Var(Name),
+    Var(&'a Name),
     /// The sum of two.
-    Add(Index, Index),
+    Add(&'a Index, &'a Index),
     /// The product of two.
-    Mul(Index, Index),
+    Mul(&'a Index, &'a Index),
     /// The quotient, rounded towards minus infinity. The divisor is positive.
-    FloorDiv(Index, Index),
+    FloorDiv(&'a Index, &'a Index),
     /// The remainder with the sign of the divisor. The divisor is positive.
-    FloorMod(Index, Index),
+    FloorMod(&'a Index, &'a Index),
     /// The smaller of two.
-    Min(Index, Index),
+    Min(&'a Index, &'a Index),
     /// The larger of two.
-    Max(Index, Index),
+    Max(&'a Index, &'a Index),
     /// The bitwise exclusive or, of two's complements where an operand is negative.
-    Xor(Index, Index),
+    Xor(&'a Index, &'a Index),
 }
 
 /// The condition `lhs < rhs`: the one form of a guard.
@@ -52,32 +81,49 @@ pub struct Less {
 impl Index {
     /// A constant.
     pub fn int(value: i64) -> Index {
-        Index(Arc::new(IndexKind::Int(value)))
+        Index(Form::Int(value))
     }
 
     /// A variable.
     pub fn var(name: &Name) -> Index {
-        Index(Arc::new(IndexKind::Var(name.clone())))
+        Index(Form::Var(name.clone()))
+    }
+
+    fn binary(op: Op, a: &Index, b: &Index) -> Index {
+        Index(Form::Binary(Arc::new(Binary { op, a: a.clone(), b: b.clone() })))
     }
 
     /// The expression itself, to match on.
-    pub fn kind(&self) -> &IndexKind {
-        &self.0
+    pub fn kind(&self) -> IndexKind<'_> {
+        let Binary { op, a, b } = match &self.0 {
+            Form::Int(value) => return IndexKind::Int(*value),
+            Form::Var(name) => return IndexKind::Var(name),
+            Form::Binary(it) => &**it,
+        };
+        match op {
+            Op::Add => IndexKind::Add(a, b),
+            Op::Mul => IndexKind::Mul(a, b),
+            Op::FloorDiv => IndexKind::FloorDiv(a, b),
+            Op::FloorMod => IndexKind::FloorMod(a, b),
+            Op::Min => IndexKind::Min(a, b),
+            Op::Max => IndexKind::Max(a, b),
+            Op::Xor => IndexKind::Xor(a, b),
+        }
     }
 
     /// The value, if this is a constant.
     pub fn as_int(&self) -> Option<i64> {
-        match self.kind() {
-            IndexKind::Int(value) => Some(*value),
-            _ => None,
+        match &self.0 {
+            Form::Int(value) => Some(*value),
+            Form::Var(_) | Form::Binary(_) => None,
         }
     }
 
     /// The name, if this is a variable.
     pub fn as_var(&self) -> Option<&Name> {
-        match self.kind() {
-            IndexKind::Var(name) => Some(name),
-            _ => None,
+        match &self.0 {
+            Form::Var(name) => Some(name),
+            Form::Int(_) | Form::Binary(_) => None,
         }
     }
 
@@ -87,7 +133,7 @@ impl Index {
         match (self.as_int(), divisor.as_int()) {
             (Some(a), Some(b)) if b > 0 => Index::int(a.div_euclid(b)),
             (_, Some(1)) => self.clone(),
-            _ => Index(Arc::new(IndexKind::FloorDiv(self.clone(), divisor.clone()))),
+            _ => Index::binary(Op::FloorDiv, self, divisor),
         }
     }
 
@@ -97,7 +143,7 @@ impl Index {
         match (self.as_int(), divisor.as_int()) {
             (Some(a), Some(b)) if b > 0 => Index::int(a.rem_euclid(b)),
             (_, Some(1)) => Index::int(0),
-            _ => Index(Arc::new(IndexKind::FloorMod(self.clone(), divisor.clone()))),
+            _ => Index::binary(Op::FloorMod, self, divisor),
         }
     }
 
@@ -113,7 +159,7 @@ impl Index {
         match (self.as_int(), other.as_int()) {
             (Some(a), Some(b)) => Index::int(a.min(b)),
             _ if self == other => self.clone(),
-            _ => Index(Arc::new(IndexKind::Min(self.clone(), other.clone()))),
+            _ => Index::binary(Op::Min, self, other),
         }
     }
 
@@ -123,7 +169,7 @@ impl Index {
         match (self.as_int(), other.as_int()) {
             (Some(a), Some(b)) => Index::int(a.max(b)),
             _ if self == other => self.clone(),
-            _ => Index(Arc::new(IndexKind::Max(self.clone(), other.clone()))),
+            _ => Index::binary(Op::Max, self, other),
         }
     }
 
@@ -135,7 +181,7 @@ impl Index {
             (Some(0), _) => other.clone(),
             (_, Some(0)) => self.clone(),
             _ if self == other => Index::int(0),
-            _ => Index(Arc::new(IndexKind::Xor(self.clone(), other.clone()))),
+            _ => Index::binary(Op::Xor, self, other),
         }
     }
 
@@ -224,7 +270,7 @@ impl Index {
     /// `None` where a variable has no value, a divisor is not positive, or the arithmetic overflows 64 bits.
     pub fn eval(&self, value: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
         match self.kind() {
-            IndexKind::Int(it) => Some(*it),
+            IndexKind::Int(it) => Some(it),
             IndexKind::Var(name) => value(name),
             IndexKind::Add(a, b) => a.eval(value)?.checked_add(b.eval(value)?),
             IndexKind::Mul(a, b) => a.eval(value)?.checked_mul(b.eval(value)?),
@@ -285,7 +331,7 @@ fn add(a: &Index, b: &Index) -> Index {
         (Some(0), _) => b.clone(),
         (_, Some(0)) => a.clone(),
         (Some(x), Some(y)) if x.checked_add(y).is_some() => Index::int(x + y),
-        _ => Index(Arc::new(IndexKind::Add(a.clone(), b.clone()))),
+        _ => Index::binary(Op::Add, a, b),
     }
 }
 
@@ -295,7 +341,13 @@ fn mul(a: &Index, b: &Index) -> Index {
         (Some(1), _) => b.clone(),
         (_, Some(1)) => a.clone(),
         (Some(x), Some(y)) if x.checked_mul(y).is_some() => Index::int(x * y),
-        _ => Index(Arc::new(IndexKind::Mul(a.clone(), b.clone()))),
+        _ => Index::binary(Op::Mul, a, b),
+    }
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Index").field(&self.kind()).finish()
     }
 }
 

@@ -270,7 +270,7 @@ impl Points<'_> {
             a.into_iter().zip(b).map(|(a, b)| f(a, b)).collect()
         };
         match index.kind() {
-            IndexKind::Int(value) => Some(vec![*value; rows]),
+            IndexKind::Int(value) => Some(vec![value; rows]),
             IndexKind::Var(name) => {
                 let at = self.names.iter().position(|it| *it == name)?;
                 columns.get(at).cloned()

@@ -44,7 +44,7 @@ impl Printer<'_> {
 
     fn index_at(&mut self, index: &Index) -> (String, Binds) {
         match index.kind() {
-            IndexKind::Int(value) => (integer(*value), Binds::Atom),
+IndexKind::Int(value) => (integer(value), Binds::Atom),
             IndexKind::Var(name) if self.frame.counters.contains(name) => (format!("tw_{name}"), Binds::Atom),
             IndexKind::Var(name) => (identifier(name).into_owned(), Binds::Atom),
             IndexKind::Add(a, b) => (self.sum(a, b), Binds::Sum),
@@ -104,7 +104,7 @@ impl Printer<'_> {
 /// The term without its sign, if it has one.
 fn negated(index: &Index) -> Option<Index> {
     match index.kind() {
-        IndexKind::Int(value) if *value < 0 => value.checked_neg().map(Index::int),
+        IndexKind::Int(value) if value < 0 => value.checked_neg().map(Index::int),
         IndexKind::Mul(a, b) => match (a.as_int(), b.as_int()) {
             (_, Some(c)) if c < 0 => Some(a * c.checked_neg()?),
             (Some(c), _) if c < 0 => Some(b * c.checked_neg()?),

@@ -128,7 +128,7 @@ impl IndexCode {
     /// Resolves an index; the first name that means nothing is the error.
     pub(crate) fn new(index: &Index, scope: &mut Scope) -> Result<IndexCode, Name> {
         let op = match index.kind() {
-            IndexKind::Int(it) => return Ok(IndexCode::constant(*it)),
+            IndexKind::Int(it) => return Ok(IndexCode::constant(it)),
             IndexKind::Var(name) => return IndexCode::variable(name, scope),
             IndexKind::Add(a, b) => {
                 let mut sum = IndexCode::new(a, scope)?;

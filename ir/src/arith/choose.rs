@@ -126,7 +126,7 @@ fn extract(index: &Index, bounds: &Bounds) -> Index {
 fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, names: &IndexSet<&Name>) -> Id {
     let mut two = |a: &Index, b: &Index| [add(egraph, a, names), add(egraph, b, names)];
     let node = match index.kind() {
-        IndexKind::Int(value) => Node::Int(*value),
+        IndexKind::Int(value) => Node::Int(value),
         IndexKind::Var(name) => {
             let slot = names.get_index_of(name).and_then(|it| u32::try_from(it).ok());
             Node::Var(VarNumber(slot.expect("every variable was numbered")))

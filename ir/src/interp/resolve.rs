@@ -203,7 +203,7 @@ impl<'a> Resolver<'a> {
             Ok(affine(op, &a, &b).unwrap_or_else(|| IndexCode::Op(op, Box::new([a, b]))))
         };
         match index.kind() {
-            IndexKind::Int(it) => Ok(constant(*it)),
+            IndexKind::Int(it) => Ok(constant(it)),
             IndexKind::Var(name) => self.variable(name),
             IndexKind::Add(a, b) => op(IndexOp::Add, a, b),
             IndexKind::Mul(a, b) => op(IndexOp::Mul, a, b),

@@ -84,7 +84,7 @@ fn range(low: i128, high: i128) -> Option<Range> {
 impl Builder<'_> {
     fn row(&mut self, index: &Index) -> Option<Row> {
         match index.kind() {
-            IndexKind::Int(value) => Row::constant(*value),
+            IndexKind::Int(value) => Row::constant(value),
             IndexKind::Var(name) => self.names.iter().position(|it| *it == name).map(Row::var),
             IndexKind::Add(a, b) => self.row(a)?.plus(&self.row(b)?, 1),
             IndexKind::Mul(a, b) => {

@@ -48,7 +48,7 @@ impl Display for Index {
 /// What to subtract in place of adding the index, where that reads better and parses back to the same.
 fn subtrahend(index: &Index) -> Option<Index> {
     let flipped = match index.kind() {
-        IndexKind::Int(value) if *value < 0 => Index::int(value.checked_neg()?),
+        IndexKind::Int(value) if value < 0 => Index::int(value.checked_neg()?),
         IndexKind::Mul(a, b) => match (a.as_int(), b.as_int()) {
             (_, Some(factor)) if factor < 0 => a * factor.checked_neg()?,
             (Some(factor), _) if factor < 0 => Index::int(factor.checked_neg()?) * b.clone(),
@@ -75,7 +75,7 @@ fn product(f: &mut Formatter<'_>, a: &Index, sign: &str, b: &Index) -> fmt::Resu
 /// Writes an operand that has to bind at least as tightly as `least`.
 fn index(f: &mut Formatter<'_>, it: &Index, least: Level) -> fmt::Result {
     let level = match it.kind() {
-        IndexKind::Int(value) if *value < 0 => Level::Sign,
+        IndexKind::Int(value) if value < 0 => Level::Sign,
         IndexKind::Mul(_, b) if b.as_int() == Some(-1) => Level::Sign,
         IndexKind::Add(..) => Level::Sum,
         IndexKind::Mul(..) | IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) => Level::Product,

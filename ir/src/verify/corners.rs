@@ -249,7 +249,7 @@ fn example(point: &Point<'_>) -> Example {
 
 fn is_negative(index: &Index) -> bool {
     match index.kind() {
-        IndexKind::Int(value) => *value < 0,
+        IndexKind::Int(value) => value < 0,
         IndexKind::Var(_) => false,
         IndexKind::Add(a, b)
         | IndexKind::Mul(a, b)

@@ -86,7 +86,7 @@ fn at_most(a: Index, b: Index) -> Less {
 pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Option<(i128, i128)> {
     let both = |a, b| Some((range(a, extent)?, range(b, extent)?));
     match index.kind() {
-        IndexKind::Int(it) => Some((i128::from(*it), i128::from(*it))),
+        IndexKind::Int(it) => Some((i128::from(it), i128::from(it))),
         IndexKind::Var(name) => extent(name).map(|it| (0, i128::from(it) - 1)),
         IndexKind::Add(a, b) => {
             let ((a, b), (c, d)) = both(a, b)?;

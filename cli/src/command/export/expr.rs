@@ -31,7 +31,7 @@ impl Lang {
         };
         let plain = |a: &Index, b: &Index| (self.checked(a, var), self.checked(b, var));
         match index.kind() {
-            IndexKind::Int(it) => self.int(*it),
+            IndexKind::Int(it) => self.int(it),
             IndexKind::Var(name) => var(name),
             IndexKind::Add(a, b) => two("add", a, b),
             IndexKind::Mul(a, b) => two("mul", a, b),
@@ -47,7 +47,7 @@ impl Lang {
     pub(super) fn plain(self, index: &Index, var: Var<'_>) -> String {
         let both = |a: &Index, b: &Index| (self.plain(a, var), self.plain(b, var));
         match index.kind() {
-            IndexKind::Int(it) => self.int(*it),
+            IndexKind::Int(it) => self.int(it),
             IndexKind::Var(name) => var(name),
             IndexKind::Add(a, b) => infix("+", both(a, b)),
             IndexKind::Mul(a, b) => infix("*", both(a, b)),
