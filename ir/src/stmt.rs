@@ -1,6 +1,6 @@
 //! Statements of a `Func`: loops, blocks, sequences and stores.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use crate::{Access, BlockAttrs, Index, Instr, Less, LoopAttrs, Mode, Name, Value};
 
@@ -180,13 +180,14 @@ impl Stmt {
     }
 
     /// The statements directly inside, blocks' inits included, in order.
-    pub fn children(&self) -> Vec<&Stmt> {
-        match self {
-            Stmt::Loop(it) => vec![&it.body],
-            Stmt::Block(it) => it.init.iter().chain([&it.body]).collect(),
-            Stmt::Seq(stmts) => stmts.iter().collect(),
-            Stmt::Store(_) | Stmt::Instr(_) => vec![],
-        }
+    pub fn children(&self) -> impl Iterator<Item = &Stmt> {
+        let (init, rest) = match self {
+            Stmt::Loop(it) => (None, slice::from_ref(&it.body)),
+            Stmt::Block(it) => (it.init.as_ref(), slice::from_ref(&it.body)),
+            Stmt::Seq(stmts) => (None, stmts.as_slice()),
+            Stmt::Store(_) | Stmt::Instr(_) => (None, [].as_slice()),
+        };
+        init.into_iter().chain(rest)
     }
 
     /// Calls `f` with this statement and each one below it, outer before inner, in program order.
@@ -287,7 +288,7 @@ impl Stmt {
 
     /// The blocks in or below, in program order.
     pub fn blocks(&self) -> Vec<&Block> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(16);
         self.walk(&mut |stmt| {
             if let Stmt::Block(block) = stmt {
                 out.push(&**block);

@@ -44,7 +44,7 @@ impl Printer<'_> {
 
     fn index_at(&mut self, index: &Index) -> (String, Binds) {
         match index.kind() {
-IndexKind::Int(value) => (integer(value), Binds::Atom),
+            IndexKind::Int(value) => (integer(value), Binds::Atom),
             IndexKind::Var(name) if self.frame.counters.contains(name) => (format!("tw_{name}"), Binds::Atom),
             IndexKind::Var(name) => (identifier(name).into_owned(), Binds::Atom),
             IndexKind::Add(a, b) => (self.sum(a, b), Binds::Sum),

@@ -6,7 +6,7 @@ use super::{
     Bounds,
     sum::{Atom, Sum, Term},
 };
-use crate::{Index, Name};
+use crate::{Index, IndexKind, Name};
 
 /// What is known of one variable.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +80,11 @@ impl Range {
     /// The value where there is exactly one.
     pub(super) fn constant(self) -> Option<i64> {
         self.lo.filter(|it| self.hi == Some(*it))
+    }
+
+    /// Whether all values are more than `-limit` and less than `limit`.
+    fn is_within(self, limit: i64) -> bool {
+        self.lo.is_some_and(|it| it > -limit) && self.hi.is_some_and(|it| it < limit)
     }
 
     /// Both limits, to match on.
@@ -229,6 +234,45 @@ impl Bounds {
     /// The values of a variable.
     pub(super) fn range_of_var(&self, name: &Name) -> Range {
         self.known.get(name).map(|it| it.range).unwrap_or_default()
+    }
+
+    /// Whether an index and every part of it is proved to be more than `-limit` and less than `limit`.
+    pub fn is_within(&self, index: &Index, limit: i64) -> bool {
+        self.range_within(index, limit).is_some() || self.is_proved_within(index, limit)
+    }
+
+    /// The values of an index, of each operation by those of its operands; `None` where it or a part of it may be beyond
+    /// the limit. This is what most indices need, and none has to be brought to its normal form for it.
+    fn range_within(&self, index: &Index, limit: i64) -> Option<Range> {
+        let of = |it: &Index| self.range_within(it, limit);
+        let range = match index.kind() {
+            IndexKind::Int(value) => Range::exactly(value),
+            IndexKind::Var(name) => self.range_of_var(name),
+            IndexKind::Add(a, b) => of(a)?.plus(of(b)?),
+            IndexKind::Mul(a, b) => of(a)?.times(of(b)?),
+            IndexKind::FloorDiv(a, b) => of(a)?.over(of(b)?),
+            IndexKind::FloorMod(a, b) => of(a)?.modulo(of(b)?),
+            IndexKind::Min(a, b) => of(a)?.minimum(of(b)?),
+            IndexKind::Max(a, b) => of(a)?.maximum(of(b)?),
+            IndexKind::Xor(a, b) => of(a)?.xor(of(b)?),
+        };
+        range.is_within(limit).then_some(range)
+    }
+
+    /// The same by the normal forms of the index and of its parts.
+    fn is_proved_within(&self, index: &Index, limit: i64) -> bool {
+        let parts = match index.kind() {
+            IndexKind::Int(_) | IndexKind::Var(_) => true,
+            IndexKind::Add(a, b)
+            | IndexKind::Mul(a, b)
+            | IndexKind::FloorDiv(a, b)
+            | IndexKind::FloorMod(a, b)
+            | IndexKind::Min(a, b)
+            | IndexKind::Max(a, b)
+            | IndexKind::Xor(a, b) => self.is_within(a, limit) && self.is_within(b, limit),
+        };
+        let (lo, hi) = self.interval(index);
+        parts && Range { lo, hi }.is_within(limit)
     }
 
     /// Whether more is known of the sum than intervals say: facts, or extents over other variables.

@@ -78,7 +78,7 @@ impl Bounds {
     /// The normal form of one operation; where it overflows, it is kept as it stands.
     fn flatten_one(&self, index: &Index) -> Sum {
         let exact = match index.kind() {
-            IndexKind::Int(value) => return Sum::constant(*value),
+            IndexKind::Int(value) => return Sum::constant(value),
             IndexKind::Var(name) => return Sum::atom(Atom::Var(name.clone())),
             IndexKind::Add(a, b) => {
                 let (a, b) = (self.flatten(a), self.flatten(b));
@@ -253,7 +253,7 @@ impl Bounds {
     }
 
     /// Merges quotients with the remainders that belong to them until none is left to merge.
-    pub(super) fn recombine(&self, mut sum: Sum) -> Sum {
+    pub(crate) fn recombine(&self, mut sum: Sum) -> Sum {
         while let Some(better) = self.recombined(&sum) {
             sum = better;
         }

@@ -4,7 +4,10 @@
 //! [`super::rules`] look for them. Other terms follow with large strides first, as people write addresses.
 //! In a product, variables come before symbolic dimensions, so that strides stand on the right.
 
-use std::cmp::{Ordering, Reverse};
+use std::{
+    borrow::Cow,
+    cmp::{Ordering, Reverse},
+};
 
 use super::{
     Bounds,
@@ -15,7 +18,7 @@ use crate::Index;
 impl Bounds {
     /// The sum as an index.
     pub(crate) fn index(&self, sum: &Sum) -> Index {
-        let mut terms: Vec<Term> = sum.terms.iter().map(|it| self.in_order(it)).collect();
+        let mut terms: Vec<Cow<'_, Term>> = sum.terms.iter().map(|it| self.in_order(it)).collect();
         terms.sort_by(|a, b| self.compare(a, b));
         let constant = Index::int(sum.constant);
         let constant_first = sum.constant > 0 && terms.iter().all(|it| it.coef < 0);
@@ -43,10 +46,10 @@ impl Bounds {
     }
 
     /// The product with its atoms in the order of printing.
-    fn in_order(&self, term: &Term) -> Term {
-        let mut term = term.clone();
+    fn in_order<'a>(&self, term: &'a Term) -> Cow<'a, Term> {
+        let mut term = Cow::Borrowed(term);
         if term.atoms.len() > 1 {
-            term.atoms.sort_by_cached_key(|it| (self.class(it), self.position(it)));
+            term.to_mut().atoms.sort_by_cached_key(|it| (self.class(it), self.position(it)));
         }
         term
     }
@@ -76,8 +79,9 @@ impl Bounds {
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => self.by_size(a).cmp(&self.by_size(b)).then_with(|| {
-                let positions = |it: &Term| it.atoms.iter().map(|it| self.position(it)).collect::<Vec<_>>();
-                positions(a).cmp(&positions(b)).then_with(|| a.cmp(b))
+                let (x, y) = (a.atoms.iter(), b.atoms.iter());
+                let by_position = x.map(|it| self.position(it)).cmp(y.map(|it| self.position(it)));
+                by_position.then_with(|| a.cmp(b))
             }),
         }
     }

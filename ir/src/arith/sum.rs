@@ -190,7 +190,7 @@ impl Sum {
     }
 
     /// The sum of two.
-    pub(super) fn plus(&self, other: &Sum) -> Option<Sum> {
+    pub(crate) fn plus(&self, other: &Sum) -> Option<Sum> {
         let constant = self.constant.checked_add(other.constant)?;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
@@ -229,7 +229,7 @@ impl Sum {
     }
 
     /// The product with a constant.
-    pub(super) fn scaled(&self, by: i64) -> Option<Sum> {
+    pub(crate) fn scaled(&self, by: i64) -> Option<Sum> {
         if by == 0 {
             return Some(Sum::default());
         }
@@ -303,7 +303,7 @@ impl Sum {
     }
 
     /// How many quotients and remainders there are in it.
-    pub(super) fn ratios(&self) -> usize {
+    pub(crate) fn ratios(&self) -> usize {
         self.terms.iter().flat_map(|it| &it.atoms).map(Atom::ratios).sum()
     }
 

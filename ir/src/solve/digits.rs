@@ -13,19 +13,30 @@ use crate::{
 ///
 /// `e mod 5` and `e floordiv 5` make `e`; `e mod 3` and `(e floordiv 3) mod 6` make `e mod 18`; and other terms may stand
 /// beside them. Thus are the digits of a mixed-radix number, as a fused loop leaves them, one number again.
-pub(super) fn recombined(high: &Index, low: &Index, bounds: &Bounds) -> Option<(Index, Index)> {
-    let (high, low) = (bounds.sum(high), bounds.sum(low));
-    let apart = ratios(&high) + ratios(&low);
+pub(super) fn recombined(high: &Sum, low: &Sum, bounds: &Bounds) -> Option<(Index, Index)> {
+    let apart = || high.ratios() + low.ratios();
     low.terms.iter().filter_map(|it| Some((it.coef, modulus(it)?))).find_map(|(coef, modulus)| {
         high.terms.iter().filter(|it| is_ratio(it)).find_map(|it| {
             let factor = match modulus.as_constant() {
-                Some(modulus) => Index::int(divided(coef.checked_mul(modulus)?, it.coef)?),
+                Some(modulus) => {
+                    let factor = divided(coef.checked_mul(modulus)?, it.coef)?;
+                    if joined(high, low, factor, bounds).is_some_and(|it| it.ratios() >= apart()) {
+                        return None;
+                    }
+                    Index::int(factor)
+                }
                 None => bounds.index(modulus) * divided(coef, it.coef)?,
             };
-            let sum = bounds.sum(&(bounds.index(&low) + bounds.index(&high) * factor.clone()));
-            (ratios(&sum) < apart).then(|| (factor, bounds.index(&sum)))
+            let sum = bounds.sum(&(bounds.index(low) + bounds.index(high) * factor.clone()));
+            (sum.ratios() < apart()).then(|| (factor, bounds.index(&sum)))
         })
     })
+}
+
+/// What `low + high * factor` is without a look into quotients and remainders that are settled; `None` where it
+/// overflows.
+fn joined(high: &Sum, low: &Sum, factor: i64, bounds: &Bounds) -> Option<Sum> {
+    Some(bounds.recombine(low.plus(&high.scaled(factor)?)?))
 }
 
 /// The quotient where nothing is left.
@@ -42,17 +53,4 @@ fn modulus(term: &Term) -> Option<&Sum> {
 
 fn is_ratio(term: &Term) -> bool {
     matches!(&term.atoms[..], [Atom::Div(_) | Atom::Mod(_)])
-}
-
-/// How many quotients and remainders there are, those in others counted too.
-fn ratios(sum: &Sum) -> usize {
-    sum.terms.iter().flat_map(|it| &it.atoms).map(ratios_of).sum()
-}
-
-fn ratios_of(atom: &Atom) -> usize {
-    match atom {
-        Atom::Div(pair) | Atom::Mod(pair) => 1 + ratios(&pair.0) + ratios(&pair.1),
-        Atom::Min(pair) | Atom::Max(pair) | Atom::Xor(pair) => ratios(&pair.0) + ratios(&pair.1),
-        Atom::Var(_) | Atom::Opaque(_) => 0,
-    }
 }

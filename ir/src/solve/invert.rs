@@ -105,19 +105,21 @@ impl Point<'_> {
 
     /// Adds the sums of two equations in which a quotient and a remainder come together.
     fn recombine(&self, equations: &mut Vec<(Index, Index)>) {
-        let mut tried = 0;
-        while tried < equations.len() {
+        // The normal forms of those that were tried.
+        let mut sums = Vec::new();
+        while sums.len() < equations.len() {
+            let tried = sums.len();
+            sums.push(self.bounds.sum(&equations[tried].0));
             for other in 0..tried {
                 for (high, low) in [(tried, other), (other, tried)] {
-                    let ((high, high_value), (low, low_value)) = (&equations[high], &equations[low]);
-                    let sum = recombined(high, low, &self.bounds);
+                    let sum = recombined(&sums[high], &sums[low], &self.bounds);
+                    let (high_value, low_value) = (&equations[high].1, &equations[low].1);
                     let sum = sum.map(|(factor, sum)| (sum, low_value.clone() + high_value.clone() * factor));
                     let is_new = |it: &(Index, Index)| equations.iter().all(|known| known.0 != it.0);
                     let sum = sum.filter(|it| is_new(it) && equations.len() < MOST_EQUATIONS);
                     equations.extend(sum);
                 }
             }
-            tried += 1;
         }
     }
 

@@ -103,17 +103,22 @@ pub fn all_recombined(
     bounds: &Bounds,
     is_common: &dyn Fn(&Index) -> bool,
 ) -> Vec<(Index, Index)> {
-    let mut tried = 0;
-    while tried < equal.len() && equal.len() < MOST_EQUATIONS {
+    // The normal forms of those that were tried.
+    let mut sums = Vec::new();
+    while sums.len() < equal.len() && equal.len() < MOST_EQUATIONS {
+        let tried = sums.len();
+        let (a, b) = &equal[tried];
+        sums.push((bounds.sum(a), bounds.sum(b)));
         for other in 0..tried {
             for (high, low) in [(tried, other), (other, tried)] {
-                let ((high_a, high_b), (low_a, low_b)) = (&equal[high], &equal[low]);
-                let (a, b) = (recombined(high_a, low_a, bounds), recombined(high_b, low_b, bounds));
-                let sum = a.zip(b).filter(|(a, b)| a.0 == b.0 && is_common(&a.0)).map(|(a, b)| (a.1, b.1));
+                let ((high_a, high_b), (low_a, low_b)) = (&sums[high], &sums[low]);
+                let sum = recombined(high_a, low_a, bounds).and_then(|(factor, a)| {
+                    let (same, b) = recombined(high_b, low_b, bounds)?;
+                    (factor == same && is_common(&factor)).then_some((a, b))
+                });
                 equal.extend(sum.filter(|it| !equal.contains(it)));
             }
         }
-        tried += 1;
     }
     equal
 }

@@ -133,11 +133,21 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// Whether this is a symbolic dimension.
+    fn is_dim(&self, var: &Name) -> bool {
+        self.func.dims.contains(var)
+    }
+
+    /// Whether this is a symbolic dimension or the variable of a loop around.
+    fn is_outside(&self, var: &Name) -> bool {
+        self.is_dim(var) || self.around.iter().any(|it| it.var == *var)
+    }
+
     /// Checks the variables and divisors of an index.
-    fn index(&mut self, at: &Name, part: &Part, index: &Index, in_scope: &dyn Fn(&Name) -> bool) {
+    fn index(&mut self, at: &Name, part: &Part, index: &Index, in_scope: &dyn Fn(&Self, &Name) -> bool) {
         let mut unknown = Vec::new();
         index.each_var(&mut |var| {
-            if !in_scope(var) && !unknown.contains(&var) {
+            if !in_scope(self, var) && !unknown.contains(&var) {
                 unknown.push(var);
             }
         });
@@ -152,7 +162,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// Checks an extent, of whatever part.
-    fn extent(&mut self, at: &Name, part: &Part, extent: &Index, in_scope: &dyn Fn(&Name) -> bool) {
+    fn extent(&mut self, at: &Name, part: &Part, extent: &Index, in_scope: &dyn Fn(&Self, &Name) -> bool) {
         self.index(at, part, extent, in_scope);
         if let Some(extent) = extent.as_int().filter(|it| *it < 1) {
             self.report(at, VerifyErrorKind::Extent { part: part.clone(), extent });
@@ -161,9 +171,8 @@ impl<'a> Verifier<'a> {
 
     fn buffers(&mut self) {
         for (name, buffer) in &self.func.buffers {
-            let func = self.func;
             for extent in &buffer.shape {
-                self.extent(name, &Part::Shape, extent, &|var| func.dims.contains(var));
+                self.extent(name, &Part::Shape, extent, &Self::is_dim);
             }
             if buffer.role != Role::Temp && buffer.scope != Scope::Global {
                 self.report(name, VerifyErrorKind::ParameterScope { scope: buffer.scope });
@@ -232,14 +241,10 @@ impl<'a> Verifier<'a> {
     }
 
     fn for_loop(&mut self, it: &Loop) {
-        let (dims, around) = (&self.func.dims, self.around.clone());
-        self.extent(&it.var, &Part::Extent, &it.extent, &|var| {
-            dims.contains(var) || around.iter().any(|it| it.var == *var)
-        });
+        self.extent(&it.var, &Part::Extent, &it.extent, &Self::is_outside);
         if let LoopKind::Bound(axis) = it.kind {
-            let clashes = |outer: &&&Loop| outer.kind == LoopKind::Bound(axis) && !shares_axis(outer, it);
-            let outer = around.iter().find(clashes);
-            if let Some(outer) = outer {
+            let clashes = |outer: &&Loop| outer.kind == LoopKind::Bound(axis) && !shares_axis(outer, it);
+            if let Some(outer) = self.around.iter().copied().find(clashes) {
                 self.report(&it.var, VerifyErrorKind::AxisTwice { axis, outer: outer.var.clone() });
             }
         }
@@ -256,15 +261,14 @@ impl<'a> Verifier<'a> {
     }
 
     fn block(&mut self, block: &'a Block) {
-        let (name, dims, around) = (&block.name, &self.func.dims, self.around.clone());
-        let outside = |var: &Name| dims.contains(var) || around.iter().any(|it| it.var == *var);
+        let name = &block.name;
         for iter in &block.iters {
             let part = Part::IterExtent(iter.var.clone());
-            self.extent(name, &part, &iter.extent, &|var| dims.contains(var));
-            self.index(name, &Part::Binding(iter.var.clone()), &iter.binding, &outside);
+            self.extent(name, &part, &iter.extent, &Self::is_dim);
+            self.index(name, &Part::Binding(iter.var.clone()), &iter.binding, &Self::is_outside);
         }
         for index in block.guards.iter().flat_map(|it| [&it.lhs, &it.rhs]) {
-            self.index(name, &Part::Guard, index, &outside);
+            self.index(name, &Part::Guard, index, &Self::is_outside);
         }
         self.notes(name, &block.attrs.notes);
         self.init(block);
@@ -340,10 +344,9 @@ impl<'a> Verifier<'a> {
 
     /// Checks an index of the init or body of a block.
     fn inner_index(&mut self, block: &Block, part: &Part, index: &Index, inside: &[&Name]) {
-        let dims = &self.func.dims;
-        let in_scope = |var: &Name| {
+        let in_scope = |this: &Self, var: &Name| {
             let iter = block.find_iter(var).filter(|it| *part == Part::Body || it.kind == IterKind::Spatial);
-            iter.is_some() || inside.contains(&var) || dims.contains(var)
+            iter.is_some() || inside.contains(&var) || this.is_dim(var)
         };
         self.index(&block.name, part, index, &in_scope);
     }

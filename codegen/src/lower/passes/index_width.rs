@@ -1,6 +1,6 @@
 //! Decides whether the indices of a kernel take 32 bits or 64.
 
-use ir::{Index, IndexKind, Less, Module, Op, Target, arith::Bounds};
+use ir::{Index, Less, Module, Op, Target, arith::Bounds};
 
 use crate::lower::analysis::bounds::kernel_bounds;
 
@@ -44,17 +44,5 @@ fn less_fits(less: &Less, bounds: &Bounds) -> bool {
 
 /// Whether an index, and every part of it, is proved to fit 32 bits.
 pub(crate) fn fits(index: &Index, bounds: &Bounds) -> bool {
-    let parts = match index.kind() {
-        IndexKind::Int(_) | IndexKind::Var(_) => true,
-        IndexKind::Add(a, b)
-        | IndexKind::Mul(a, b)
-        | IndexKind::FloorDiv(a, b)
-        | IndexKind::FloorMod(a, b)
-        | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => fits(a, bounds) && fits(b, bounds),
-    };
-    let limit = i64::from(i32::MAX);
-    let (low, high) = bounds.interval(index);
-    parts && low.is_some_and(|it| it > -limit) && high.is_some_and(|it| it < limit)
+    bounds.is_within(index, i64::from(i32::MAX))
 }
