@@ -148,24 +148,36 @@ impl Buffer {
 impl Func {
     /// The loop of a name.
     pub fn find_loop(&self, name: &Name) -> Option<&Loop> {
-        self.path_to_loop(name).and_then(|path| path.last().copied())
+        fn find<'a>(stmt: &'a Stmt, name: &Name) -> Option<&'a Loop> {
+            match stmt {
+                Stmt::Loop(it) if it.var == *name => Some(it),
+                _ => stmt.children().find_map(|it| find(it, name)),
+            }
+        }
+        find(&self.body, name)
     }
 
     /// The block of a name.
     pub fn find_block(&self, name: &Name) -> Option<&Block> {
-        self.body.blocks().into_iter().find(|it| it.name == *name)
+        fn find<'a>(stmt: &'a Stmt, name: &Name) -> Option<&'a Block> {
+            match stmt {
+                Stmt::Block(it) if it.name == *name => Some(it),
+                _ => stmt.children().find_map(|it| find(it, name)),
+            }
+        }
+        find(&self.body, name)
     }
 
     /// The loops from the outermost to the named one, itself included.
     pub fn path_to_loop(&self, name: &Name) -> Option<Vec<&Loop>> {
-        let mut path = Vec::new();
+        let mut path = Vec::with_capacity(16);
         find(&self.body, &mut path, &|stmt| matches!(stmt, Stmt::Loop(it) if it.var == *name))?;
         Some(path)
     }
 
     /// The loops around a block, from the outermost.
     pub fn loops_of(&self, block: &Name) -> Option<Vec<&Loop>> {
-        let mut path = Vec::new();
+        let mut path = Vec::with_capacity(16);
         find(&self.body, &mut path, &|stmt| matches!(stmt, Stmt::Block(it) if it.name == *block))?;
         Some(path)
     }

@@ -84,6 +84,7 @@ pub mod number;
 pub mod pipeline;
 pub mod reference;
 pub mod region;
+mod reserved;
 pub mod solve;
 mod stmt;
 mod storage;
@@ -112,6 +113,7 @@ pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};
 pub use mechanism::Mechanism;
 pub use name::Name;
+pub use reserved::is_reserved;
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
@@ -119,6 +121,6 @@ pub use target::Target;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{
-    Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, is_reserved, verify,
+    Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, verify,
     verify_module, verify_step,
 };

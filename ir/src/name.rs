@@ -12,6 +12,8 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::is_reserved;
+
 /// The identity of a loop, block or buffer, unique among its kind within a `Func`.
 ///
 /// A name is a valid C identifier (see [`Name::is_valid`]) so that the same word can stand in the script,
@@ -30,6 +32,7 @@ struct Symbol {
     /// The first eight bytes of the text as a number, by which most texts are told apart in order.
     head: u64,
     is_valid: bool,
+    is_reserved: bool,
 }
 
 /// The symbols that there are.
@@ -39,7 +42,8 @@ impl Symbol {
     fn new(text: &str) -> Symbol {
         let mut head = [0; 8];
         head.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
-        Symbol { text: text.into(), head: u64::from_be_bytes(head), is_valid: is_valid(text) }
+        let head = u64::from_be_bytes(head);
+        Symbol { text: text.into(), head, is_valid: is_valid(text), is_reserved: is_reserved(text) }
     }
 
     /// The one of a text.
@@ -99,6 +103,11 @@ impl Name {
     /// Whether the text is an identifier: an ASCII letter or `_`, then letters, digits and `_`, at most 64.
     pub fn is_valid(&self) -> bool {
         self.0.is_valid
+    }
+
+    /// Whether it is not to be given to anything: see [`is_reserved`].
+    pub fn is_reserved(&self) -> bool {
+        self.0.is_reserved
     }
 
     /// A number that no other name has while the process runs. It is another one in the next process: good to tell names

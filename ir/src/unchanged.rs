@@ -9,7 +9,7 @@ use crate::{Block, Buffer, Func, Loop, Name, Stmt};
 ///
 /// The kinds and annotations of loops may differ, and so may what else is under the loops.
 pub fn unchanged_blocks(before: &Func, after: &Func) -> Vec<bool> {
-    let (mut old, mut new) = (Nests::default(), Nests::default());
+    let (mut old, mut new) = (Nests::new(), Nests::new());
     old.collect(&before.body, None);
     new.collect(&after.body, None);
     if before.dims != after.dims {
@@ -39,7 +39,6 @@ pub fn unchanged_blocks(before: &Func, after: &Func) -> Vec<bool> {
 }
 
 /// The blocks of a program and the loops around them.
-#[derive(Default)]
 struct Nests<'a> {
     /// Each block with the number of the innermost loop around it.
     blocks: Vec<(&'a Arc<Block>, Option<usize>)>,
@@ -48,6 +47,10 @@ struct Nests<'a> {
 }
 
 impl<'a> Nests<'a> {
+    fn new() -> Nests<'a> {
+        Nests { blocks: Vec::with_capacity(16), loops: Vec::with_capacity(64) }
+    }
+
     fn collect(&mut self, stmt: &'a Stmt, around: Option<usize>) {
         match stmt {
             Stmt::Loop(it) => {

@@ -80,13 +80,11 @@ impl Session {
 /// No loop stands in more than [`MOST_LOOPS`] because of the step: many checks go through the loops around a block for
 /// each of these loops.
 fn expect_shallow(before: &Func, after: &Func) -> Result<(), ScheduleError> {
-    let most = MOST_LOOPS.max(deepest(&before.body, 0).map_or(0, |it| it.0));
-    match deepest(&after.body, 0) {
-        Some((depth, it)) if depth > most => {
-            Err(ScheduleError::TooDeep { name: it.clone(), depth, limit: MOST_LOOPS })
-        }
-        Some(_) | None => Ok(()),
+    let Some((depth, it)) = deepest(&after.body, 0).filter(|it| it.0 > MOST_LOOPS) else { return Ok(()) };
+    if deepest(&before.body, 0).is_some_and(|it| it.0 >= depth) {
+        return Ok(());
     }
+    Err(ScheduleError::TooDeep { name: it.clone(), depth, limit: MOST_LOOPS })
 }
 
 /// The first loop that stands in the most others, with their number and its own.

@@ -36,7 +36,10 @@ impl Vars {
 
     /// Makes a variable the last one, whatever was known of it.
     pub(super) fn push(&mut self, name: &Name, known: Known) {
-        self.0.retain(|it| it.0 != *name);
+        self.remove(name);
+        if self.0.capacity() == 0 {
+            self.0.reserve(16);
+        }
         self.0.push((name.clone(), known));
     }
 

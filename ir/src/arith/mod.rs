@@ -25,7 +25,7 @@ use self::{
     bounds::{Known, Range, Vars},
     sum::{Atom, Sum},
 };
-use crate::{Func, Index, Less, Name};
+use crate::{Func, Index, IndexKind, Less, Name};
 
 /// What is known of variables: for each an extent, `0 <= var < extent`, in scope order (outer first).
 ///
@@ -82,7 +82,15 @@ impl Bounds {
 
     /// The least and greatest value, where they are constants.
     pub fn interval(&self, index: &Index) -> (Option<i64>, Option<i64>) {
-        self.interval_of_sum(&self.sum(index))
+        match index.kind() {
+            IndexKind::Int(value) => (Some(value), Some(value)),
+            IndexKind::Var(name)
+                if self.facts.is_empty() && self.known.get(name).is_none_or(|it| it.top.is_none()) =>
+            {
+                self.range_of_var(name).both()
+            }
+            _ => self.interval_of_sum(&self.sum(index)),
+        }
     }
 
     /// The same of a normal form.

@@ -175,6 +175,9 @@ fn range_of_sum(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Range {
+    if guards.is_empty() && !index.any_var(is_inner) {
+        return Range::new(bounds.index(index), Index::int(1));
+    }
     let whole = || Range::new(Index::int(0), size.clone());
     let (inner, outer) = parted(index, is_inner);
     let constant = match bounds.interval_of_sum(&inner) {

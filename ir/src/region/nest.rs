@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::{Region, Way, at_loops, bounds_of, is_relaxed, normal_at_loops, touched_normal};
 use crate::{
-    Access, Block, Func, Index, Loop, Name, Stmt,
+    Access, Block, Func, Index, Loop, Mode, Name, Stmt,
     arith::{Bounds, sum::Sum},
     solve::AccessRelation,
 };
@@ -29,8 +29,8 @@ pub struct Nest<'a> {
 impl<'a> Nest<'a> {
     /// Those of all blocks of a program, in program order.
     pub fn all(func: &'a Func) -> Vec<Nest<'a>> {
-        let mut out = Vec::new();
-        collect(func, &func.body, &mut Vec::new(), &mut out);
+        let mut out = Vec::with_capacity(16);
+        collect(func, &func.body, &mut Vec::with_capacity(16), &mut out);
         out
     }
 
@@ -48,16 +48,28 @@ impl<'a> Nest<'a> {
     }
 
     fn new(func: &'a Func, block: &'a Block, loops: Vec<&'a Loop>) -> Nest<'a> {
-        Nest {
-            block,
-            loops,
-            func,
-            reads: block.reads(),
-            writes: block.writes(),
-            inside: inside(block),
-            bounds: OnceCell::new(),
-            normal: Default::default(),
+        let (mut reads, mut writes, mut inside) = (Vec::with_capacity(4), Vec::with_capacity(2), Vec::new());
+        let binding = |name: &Name| block.find_iter(name).map(|it| it.binding.clone());
+        for stmt in block.init.iter().chain([&block.body]) {
+            stmt.each_access(&mut |access, mode| {
+                if mode == Mode::Read {
+                    reads.push(access);
+                }
+                if mode.writes() {
+                    writes.push(access);
+                }
+            });
+            // Names are unique, so that the loops of the init and of the body stand side by side.
+            if !matches!(stmt, Stmt::Store(_)) {
+                stmt.walk(&mut |stmt| {
+                    if let Stmt::Loop(it) = stmt {
+                        inside.push((&it.var, it.extent.subst(&binding)));
+                    }
+                });
+            }
         }
+        let (bounds, normal) = (OnceCell::new(), Default::default());
+        Nest { block, loops, func, reads, writes, inside, bounds, normal }
     }
 
     /// The shape of a buffer.
@@ -199,20 +211,6 @@ impl<'a> Nest<'a> {
         };
         touched_normal(self.block, &accesses, self.shape(buffer), self.bounds(), &is_inner)
     }
-}
-
-/// The loops in a block. Names are unique, so those of the init and of the body stand side by side.
-fn inside(block: &Block) -> Vec<(&Name, Index)> {
-    let binding = |name: &Name| block.find_iter(name).map(|it| it.binding.clone());
-    let mut out = Vec::new();
-    for stmt in block.init.iter().chain([&block.body]) {
-        stmt.walk(&mut |stmt| {
-            if let Stmt::Loop(it) = stmt {
-                out.push((&it.var, it.extent.subst(&binding)));
-            }
-        });
-    }
-    out
 }
 
 fn collect<'a>(func: &'a Func, stmt: &'a Stmt, around: &mut Vec<&'a Loop>, out: &mut Vec<Nest<'a>>) {

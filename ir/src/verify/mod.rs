@@ -3,7 +3,7 @@
 //! # Names
 //! * The name of the function, and those of dimensions, buffers, loops (those inside blocks too), blocks and
 //!   iterators are identifiers ([`Name::is_valid`](crate::Name::is_valid)).
-//! * None is [reserved](is_reserved): a word of C, CUDA or the text form, or a name that emitted sources use.
+//! * None is [reserved](crate::is_reserved): a word of C, CUDA or the text form, or a name that emitted sources use.
 //! * All are different from each other, except that a block may have the name of a buffer, and that blocks may
 //!   use the same iterator names as other blocks.
 //!
@@ -60,7 +60,6 @@ use std::collections::BTreeSet;
 pub use error::{Example, Part, VerifyError, VerifyErrorKind};
 pub use kernel::verify_module;
 pub use kernel_error::{KernelError, KernelErrorKind};
-pub use names::is_reserved;
 
 use crate::{
     Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt,

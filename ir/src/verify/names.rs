@@ -1,12 +1,9 @@
 //! Names: valid, not reserved, and told apart.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{VerifyError, VerifyErrorKind};
-use crate::{Block, DType, Func, Iter, Name, Stmt, UnaryOp};
+use crate::{Block, Func, Iter, Name, Stmt};
 
 /// Checks the names of a function.
 pub(super) fn check(func: &Func) -> Vec<VerifyError> {
@@ -17,17 +14,19 @@ pub(super) fn check(func: &Func) -> Vec<VerifyError> {
 fn surely_fine(func: &Func) -> bool {
     let mut fine = true;
     let mut print = |name: &Name| {
-        fine &= name.is_valid() && !is_reserved(name.as_str());
+        fine &= name.is_valid() && !name.is_reserved();
         name.key()
     };
     let mut taken = vec![print(&func.name)];
     taken.extend(func.dims.iter().map(&mut print));
-    let (mut blocks, mut iters) = (Vec::new(), Vec::new());
+    // The iterators of all blocks, and where those of each end.
+    let (mut blocks, mut iters, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     func.body.walk(&mut |stmt| match stmt {
         Stmt::Loop(stmt) => taken.push(print(&stmt.var)),
         Stmt::Block(stmt) => {
             blocks.push(print(&stmt.name));
-            iters.push(stmt.iters.iter().map(|it| print(&it.var)).collect::<Vec<_>>());
+            iters.extend(stmt.iters.iter().map(|it| print(&it.var)));
+            ends.push(iters.len());
         }
         Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
     });
@@ -37,8 +36,10 @@ fn surely_fine(func: &Func) -> bool {
     blocks.sort_unstable();
     taken.sort_unstable();
     let is_free = |it: &usize| taken.binary_search(it).is_err() && blocks.binary_search(it).is_err();
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    let mut each = starts.zip(&ends).map(|(start, end)| &iters[start..*end]);
     fine && [&taken, &blocks].into_iter().all(|it| it.is_sorted_by(|a, b| a < b))
-        && iters.iter().all(|of| of.iter().enumerate().all(|(n, it)| is_free(it) && !of[..n].contains(it)))
+        && each.all(|of| of.iter().enumerate().all(|(n, it)| is_free(it) && !of[..n].contains(it)))
 }
 
 fn judged(func: &Func) -> Vec<VerifyError> {
@@ -101,7 +102,7 @@ impl<'a> Names<'a> {
         let name = name.clone();
         let kind = if !name.is_valid() {
             VerifyErrorKind::InvalidName { name }
-        } else if is_reserved(name.as_str()) {
+        } else if name.is_reserved() {
             VerifyErrorKind::ReservedName { name }
         } else {
             return;
@@ -113,55 +114,4 @@ impl<'a> Names<'a> {
         let kind = VerifyErrorKind::NameTaken { name: name.clone(), first, second };
         self.errors.push(VerifyError { at: at.clone(), kind });
     }
-}
-
-/// Keywords of C23 and C++20, and the words that CUDA adds.
-const KEYWORDS: &str = "alignas alignof and and_eq asm atomic auto bitand bitor bool break case catch char \
-    char8_t char16_t char32_t class co_await co_return co_yield compl concept const const_cast consteval \
-    constexpr constinit continue decltype default delete do double dynamic_cast else enum explicit export extern \
-    false float for friend goto if import inline int long module mutable namespace new noexcept not not_eq \
-    nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short \
-    signed sizeof static static_assert static_cast struct switch template this thread_local throw true try \
-    typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor \
-    xor_eq blockDim blockIdx gridDim threadIdx warpSize dim3 half half2 float2 float4 double2 int2 int4 uint2 \
-    uint4 linux unix";
-
-/// Names of the C library that emitted sources call, or that a function of this name would replace.
-const LIBRARY: &str = "NULL abort abs assert calloc cosf errno erff exit expf fabs fabsf floor floorf fmax \
-    fmaxf fmin fminf fopen free int8_t int16_t int32_t int64_t intptr_t logf main malloc memcpy memset pow powf \
-    printf ptrdiff_t realloc rsqrtf signal sin cos sinf size_t sqrtf stderr stdin stdout tanhf uint8_t uint16_t \
-    uint32_t uint64_t uintptr_t";
-
-/// Words that the text form would not read as names, besides the types and functions.
-const TEXT: &str = "floordiv max min mod reduce";
-
-/// The words by [`slot`].
-static RESERVED: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
-    let words = [KEYWORDS, LIBRARY, TEXT].into_iter().flat_map(str::split_whitespace);
-    let types = DType::ALL.into_iter().map(DType::as_str);
-    let mut slots = vec![vec![]; 256];
-    for word in words.chain(types).chain(UnaryOp::ALL.into_iter().map(UnaryOp::as_str)) {
-        slots[slot(word)].push(word);
-    }
-    slots
-});
-
-/// Where a word is looked for: below 256.
-fn slot(word: &str) -> usize {
-    let at = |it: Option<&u8>| usize::from(it.copied().unwrap_or_default());
-    (at(word.as_bytes().first()) * 5 + at(word.as_bytes().last()) * 3 + word.len()) % 256
-}
-
-/// Whether a name is not to be given to anything: keywords of C, C++ and CUDA, names of the C library, words of the
-/// text form, the variables of thread axes such as `blockIdx_x`, and all that begins with `tw_`, `__` or `_` and a
-/// capital.
-pub fn is_reserved(name: &str) -> bool {
-    let axis = name.strip_prefix("blockIdx_").or_else(|| name.strip_prefix("threadIdx_"));
-    let compiler = name
-        .strip_prefix('_')
-        .is_some_and(|it| it.starts_with(|ch: char| ch == '_' || ch.is_ascii_uppercase()));
-    name.starts_with("tw_")
-        || compiler
-        || matches!(axis, Some("x" | "y" | "z"))
-        || RESERVED[slot(name)].contains(&name)
 }

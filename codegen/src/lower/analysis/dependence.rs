@@ -166,10 +166,15 @@ impl Situation<'_> {
         }
         // Whether touches in different iterations of the loop never meet, whatever the threads.
         let pair = Pair { is_common: &apart, b: &self.b.indices, ..pair };
-        if carried.is_some_and(|var| pair.separated().contains(var)) {
+        let across = carried.map(|var| (var, pair.separated()));
+        if across.as_ref().is_some_and(|(var, separated)| separated.contains(*var)) {
             return vec![];
         }
-        let separated = Pair { is_common: &is_common, b: &later, ..pair }.separated();
+        let separated = match across {
+            // The same question again.
+            Some((_, separated)) if self.when == When::Later => separated,
+            Some(_) | None => Pair { is_common: &is_common, b: &later, ..pair }.separated(),
+        };
         axes.iter().copied().filter(|it| !separated.contains(*it)).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Every place that a program touches, over the variables of its loops.
 
-use std::collections::BTreeSet;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use ir::axis_var;
 use ir::{
@@ -31,19 +31,22 @@ pub(crate) struct FuncAccess<'a> {
     pub(crate) loads: Vec<&'a Name>,
     /// What the assignment writes.
     pub(crate) into: &'a Name,
+    bounds: OnceCell<Bounds>,
 }
 
 impl FuncAccess<'_> {
     /// What is known at the place. Bound loops count under both their names.
-    pub(crate) fn bounds(&self, func: &Func) -> Bounds {
-        let mut bounds = Bounds::of_dims(func);
-        for it in &self.loops {
-            bounds.insert(&it.var, &it.extent);
-            if let LoopKind::Bound(axis) = it.kind {
-                bounds.insert(&axis_var(axis), &it.extent);
+    pub(crate) fn bounds(&self, func: &Func) -> &Bounds {
+        self.bounds.get_or_init(|| {
+            let mut bounds = Bounds::of_dims(func);
+            for it in &self.loops {
+                bounds.insert(&it.var, &it.extent);
+                if let LoopKind::Bound(axis) = it.kind {
+                    bounds.insert(&axis_var(axis), &it.extent);
+                }
             }
-        }
-        bounds
+            bounds
+        })
     }
 
     /// The variables of the loops around it with their extents, as subscripts speak of them. An axis that is bound
@@ -223,6 +226,7 @@ impl<'a> Walk<'a> {
             mentions: of.mentions.clone(),
             loads: of.loads.clone(),
             into: of.into,
+            bounds: OnceCell::new(),
         });
     }
 }

@@ -32,7 +32,7 @@ fn covers_box(
     let shape = &func.buffers[read.buffer].shape;
     let bounds = write.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
-    let written = region::filled(&write.indices, &write.guards, &read.guards, shape, &bounds, &is_inner);
+    let written = region::filled(&write.indices, &write.guards, &read.guards, shape, bounds, &is_inner);
     let Some(written) = written else { return false };
     let bounds = read.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
@@ -40,8 +40,8 @@ fn covers_box(
         return false;
     }
     let dims = read.indices.iter().zip(shape);
-    let part = dims.map(|(index, size)| region::range_of(index, &read.guards, size, &bounds, &is_inner));
-    region::covers(&written, &part.collect(), shape, &bounds)
+    let part = dims.map(|(index, size)| region::range_of(index, &read.guards, size, bounds, &is_inner));
+    region::covers(&written, &part.collect(), shape, bounds)
 }
 
 /// Whether the write happens wherever the read does, guards aside: each loop around it alone surely has an iteration, if

@@ -92,7 +92,7 @@ fn steps(
     let ranges = users.iter().map(|user| {
         let bounds = user.bounds(func);
         let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
-        let range = region::range_of(&user.indices[axis], &[], &Index::int(0), &bounds, &is_inner);
+        let range = region::range_of(&user.indices[axis], &[], &Index::int(0), bounds, &is_inner);
         Some(range).filter(|it| !it.steps.is_empty())
     });
     let ranges = ranges.collect::<Option<Vec<_>>>()?;
@@ -112,7 +112,7 @@ fn touched(
     let (base, _) = bounds.split(&bounds.simplify(&first.indices[axis]), &is_inner);
     let (mut least, mut most) = (i64::MAX, i64::MIN);
     for user in users {
-        let mut bounds = user.bounds(func);
+        let mut bounds = user.bounds(func).clone();
         user.guards.iter().for_each(|guard| bounds.assume(guard));
         let (low, high) = bounds.interval(&(&user.indices[axis] - &base));
         least = least.min(low?);

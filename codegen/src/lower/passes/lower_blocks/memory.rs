@@ -6,7 +6,7 @@ use ir::{AllocScope, Buffer, Func, LoopKind, Name, Role, Scope, Stmt, Target};
 
 use crate::lower::{
     LowerError,
-    analysis::func_accesses::{FuncAccess, sites},
+    analysis::func_accesses::FuncAccess,
     passes::lower_blocks::{Places, kernels, parallel::parallel},
 };
 
@@ -15,8 +15,7 @@ use crate::lower::{
 /// On a GPU, global temporaries are arguments, since kernels share them; shared memory is taken at the top of the
 /// kernel, local memory at its allocation scope. On a CPU, a temporary of constant size that no parallel loop shares is
 /// private memory at its allocation scope; any other is an argument.
-pub(crate) fn places(func: &Func, target: &Target) -> Result<Places, LowerError> {
-    let sites = sites(func, target);
+pub(crate) fn places(func: &Func, sites: &[FuncAccess<'_>], target: &Target) -> Result<Places, LowerError> {
     let mut places = Places::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
@@ -54,8 +53,7 @@ pub(crate) fn places(func: &Func, target: &Target) -> Result<Places, LowerError>
 }
 
 /// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
-pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target) -> Places {
-    let sites = sites(func, target);
+pub(crate) fn shared_alloc_scopes(func: &Func, sites: &[FuncAccess<'_>]) -> Places {
     let mut alloc_scopes = Places::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();

@@ -13,7 +13,11 @@ use ir::{
     Module, Name, Op, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value, arith::Bounds, axis_var,
 };
 
-use crate::lower::{LowerError, analysis::cross_block, marks};
+use crate::lower::{
+    LowerError,
+    analysis::{cross_block, func_accesses::sites},
+    marks,
+};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -32,8 +36,10 @@ use crate::lower::{LowerError, analysis::cross_block, marks};
 /// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
 pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerError> {
     kernels::check_axes(&func, target)?;
-    let alloc_scopes = memory::places(&func, target)?;
-    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, target);
+    let sites = sites(&func, target);
+    let alloc_scopes = memory::places(&func, &sites, target)?;
+    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, &sites);
+    drop(sites);
     let conflicts = cross_block::conflicts(&func);
     let mut args = args(&func, &alloc_scopes);
 
