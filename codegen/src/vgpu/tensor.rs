@@ -118,7 +118,7 @@ pub(crate) struct Tile {
 
 impl Tile {
     fn of_map(map: &LaneMap) -> Tile {
-        Tile { size: map.tile.map(size), table: map.table() }
+        Tile { size: map.tile.map(size), table: map.table().to_vec() }
     }
 
     /// A matrix of a matrix load, 8 rows of 16 bytes.

@@ -247,7 +247,6 @@ pub fn rows(
         return Err(LdmatrixError::Tile { rows: size[0], columns: size[1], map });
     }
     let (other, each) = (1 - contiguous, 4 / bytes);
-    // All lanes are asked for all they have, so the map is worked out once.
     let table = map.table();
     // The element of the tile that a lane has at a place of the registers that the load fills.
     let element = |lane: i64, place: i64| {

@@ -1,5 +1,7 @@
 //! Lane maps: which lane of a warp has which element of a tile, and at which place among its own.
 
+use std::sync::OnceLock;
+
 use super::WARP;
 use crate::{Index, Name};
 
@@ -7,7 +9,7 @@ use crate::{Index, Name};
 ///
 /// Both directions are there, since both are needed: which element a lane has at a place, to write loops over the
 /// lanes; and where an element is, to find it. A test holds one against the other.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub struct LaneMap {
     /// Its name, for messages.
     pub name: &'static str,
@@ -23,7 +25,28 @@ pub struct LaneMap {
     pub lane: &'static str,
     /// Where it has that element: `h * parts[1] + v`.
     pub place: &'static str,
+    forms: OnceLock<Forms>,
 }
+
+/// What the expressions of a map say, read once.
+#[derive(Debug)]
+struct Forms {
+    /// The row and the column of an element.
+    element: [Index; 2],
+    /// The lane of an element, and its place there.
+    position: [Index; 2],
+    /// The rows and columns of all elements.
+    table: Vec<[usize; 2]>,
+}
+
+// No two maps have the same name.
+impl PartialEq for LaneMap {
+    fn eq(&self, other: &LaneMap) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for LaneMap {}
 
 impl LaneMap {
     /// How many elements a lane has.
@@ -39,22 +62,27 @@ impl LaneMap {
             "v" => Some(v.clone()),
             _ => None,
         };
-        [self.row, self.column].map(|it| parsed(it).subst(&with))
+        self.forms().element.each_ref().map(|it| it.subst(&with))
     }
 
     /// The rows and columns of all elements: lane by lane, place by place.
-    ///
-    /// The expressions are parsed for it, so ask once for each use.
-    pub fn table(&self) -> Vec<[usize; 2]> {
-        let element = [self.row, self.column].map(parsed);
-        let number = |it: i64| usize::try_from(it).expect("a tile starts at zero");
-        let all = (0..WARP).flat_map(|lane| (0..self.elements()).map(move |place| (lane, place)));
-        all.map(|(lane, place)| self.numbers(&element, lane, place).map(number)).collect()
+    pub fn table(&self) -> &[[usize; 2]] {
+        &self.forms().table
     }
 
     /// The row and column of the element at a place of a lane.
     pub fn element_at(&self, lane: i64, place: i64) -> [i64; 2] {
-        self.numbers(&[self.row, self.column].map(parsed), lane, place)
+        self.numbers(&self.forms().element, lane, place)
+    }
+
+    fn forms(&self) -> &Forms {
+        self.forms.get_or_init(|| {
+            let element = [self.row, self.column].map(parsed);
+            let number = |it: i64| usize::try_from(it).expect("a tile starts at zero");
+            let all = (0..WARP).flat_map(|lane| (0..self.elements()).map(move |place| (lane, place)));
+            let table = all.map(|(lane, place)| self.numbers(&element, lane, place).map(number)).collect();
+            Forms { element, position: [self.lane, self.place].map(parsed), table }
+        })
     }
 
     fn numbers(&self, element: &[Index; 2], lane: i64, place: i64) -> [i64; 2] {
@@ -74,7 +102,8 @@ impl LaneMap {
             "j" => Some(column.clone()),
             _ => None,
         };
-        (parsed(self.lane).subst(&with), parsed(self.place).subst(&with))
+        let [lane, place] = &self.forms().position;
+        (lane.subst(&with), place.subst(&with))
     }
 }
 
@@ -91,6 +120,7 @@ pub(super) static C_16X8: LaneMap = LaneMap {
     column: "lane mod 4 * 2 + v",
     lane: "i mod 8 * 4 + j floordiv 2",
     place: "i floordiv 8 * 2 + j mod 2",
+    forms: OnceLock::new(),
 };
 
 /// The left factor in elements of 2 bytes.
@@ -102,6 +132,7 @@ pub(super) static A_16X16: LaneMap = LaneMap {
     column: "lane mod 4 * 2 + h floordiv 2 * 8 + v",
     lane: "i mod 8 * 4 + j mod 8 floordiv 2",
     place: "j floordiv 8 * 4 + i floordiv 8 * 2 + j mod 2",
+    forms: OnceLock::new(),
 };
 
 /// The right factor in elements of 2 bytes, rows along `k`.
@@ -113,6 +144,7 @@ pub(super) static B_16X8: LaneMap = LaneMap {
     column: "lane floordiv 4",
     lane: "j * 4 + i mod 8 floordiv 2",
     place: "i floordiv 8 * 2 + i mod 2",
+    forms: OnceLock::new(),
 };
 
 /// The left factor in elements of 1 byte.
@@ -124,6 +156,7 @@ pub(super) static A_16X32: LaneMap = LaneMap {
     column: "lane mod 4 * 4 + h floordiv 2 * 16 + v",
     lane: "i mod 8 * 4 + j mod 16 floordiv 4",
     place: "j floordiv 16 * 8 + i floordiv 8 * 4 + j mod 4",
+    forms: OnceLock::new(),
 };
 
 /// The right factor in elements of 1 byte, rows along `k`.
@@ -135,6 +168,7 @@ pub(super) static B_32X8: LaneMap = LaneMap {
     column: "lane floordiv 4",
     lane: "j * 4 + i mod 16 floordiv 4",
     place: "i floordiv 16 * 4 + i mod 4",
+    forms: OnceLock::new(),
 };
 
 /// The left factor in elements of 4 bytes.
@@ -146,6 +180,7 @@ pub(super) static A_16X8: LaneMap = LaneMap {
     column: "lane mod 4 + h floordiv 2 * 4 + v",
     lane: "i mod 8 * 4 + j mod 4",
     place: "j floordiv 4 * 2 + i floordiv 8",
+    forms: OnceLock::new(),
 };
 
 /// The right factor in elements of 4 bytes, rows along `k`.
@@ -157,4 +192,5 @@ pub(super) static B_8X8: LaneMap = LaneMap {
     column: "lane floordiv 4",
     lane: "j * 4 + i mod 4",
     place: "i floordiv 4",
+    forms: OnceLock::new(),
 };

@@ -1,8 +1,11 @@
 //! Whether a block computes what an intrinsic computes, and on which parts of which buffers.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{LazyLock, OnceLock},
+};
 
-use super::{Instruction, Intrinsic};
+use super::{ALL, Instruction, Intrinsic};
 use crate::{Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, text};
 
 /// An operand of an intrinsic, found in a block.
@@ -135,7 +138,7 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
     for order in &fitting {
         let mut unify = Unify { order, operands: vec![] };
         if unify.access(&pattern.place, &store.place) && unify.value(&pattern.value, &store.value) {
-            check_operands(&description, func, &unify.operands)?;
+            check_operands(description, func, &unify.operands)?;
             return Ok(Matched { operands: unify.operands });
         }
     }
@@ -147,8 +150,12 @@ fn line(store: &Store) -> String {
 }
 
 /// The description with `T` replaced by the type that the block's result has.
-fn described(intrinsic: &Intrinsic, func: &Func, block: &Block) -> Result<Func, Mismatch> {
-    let mut text = intrinsic.description.to_owned();
+fn described(
+    intrinsic: &'static Intrinsic,
+    func: &Func,
+    block: &Block,
+) -> Result<&'static Func, Mismatch> {
+    let mut of = None;
     if let (Some(place), [_, ..]) = (block.writes().first(), intrinsic.types)
         && let Some(found) = func.dtype_of(&place.buffer)
     {
@@ -156,9 +163,22 @@ fn described(intrinsic: &Intrinsic, func: &Func, block: &Block) -> Result<Func, 
             let (needed, buffer) = (intrinsic.types, place.buffer.clone());
             return Err(Mismatch::Types { needed, buffer, found });
         }
-        text = text.replace(": T[", &format!(": {found}["));
+        of = Some(found);
     }
-    Ok(text::parse(&text).expect("descriptions are tried by a test"))
+    Ok(description(intrinsic, of))
+}
+
+/// The description of an intrinsic with a type in the place of `T`, read once.
+fn description(intrinsic: &'static Intrinsic, of: Option<DType>) -> &'static Func {
+    /// For each intrinsic, without a type and with each.
+    type Read = Vec<[OnceLock<Func>; 1 + DType::ALL.len()]>;
+    static READ: LazyLock<Read> = LazyLock::new(|| ALL.iter().map(|_| Default::default()).collect());
+    let number = ALL.iter().position(|it| it.name == intrinsic.name).expect("the list has all intrinsics");
+    READ[number][of.map_or(0, |it| 1 + it as usize)].get_or_init(|| {
+        let text = intrinsic.description;
+        let text = of.map_or_else(|| text.to_owned(), |it| text.replace(": T[", &format!(": {it}[")));
+        text::parse(&text).expect("descriptions are tried by a test")
+    })
 }
 
 /// A loop of the description with the block's loop in its place, and that loop's extent.

@@ -19,7 +19,7 @@ fn maps() -> Vec<&'static LaneMap> {
 #[test]
 fn maps_are_bijections_and_know_their_inverse() {
     for map in maps() {
-        let (mut seen, mut table) = (BTreeSet::new(), map.table().into_iter());
+        let (mut seen, mut table) = (BTreeSet::new(), map.table().iter());
         assert_eq!(map.elements() * WARP, map.tile[0] * map.tile[1], "{}", map.name);
         for lane in 0..WARP {
             for place in 0..map.elements() {

@@ -12,7 +12,7 @@ use super::{
     depend::Setting,
     emit,
     judge::Judge,
-    lifetimes::{is_used_outside, split},
+    lifetimes::{split, used_outside},
     materialize::{Parts, Writer, with_slots},
     private::{kept_for, private},
 };
@@ -171,7 +171,8 @@ impl<'a> Expander<'a> {
             .collect();
 
         let mut private = private(self.original, it);
-        private.retain(|buffer| !is_used_outside(self.original, &it.var, buffer));
+        let outside = used_outside(self.original, &it.var);
+        private.retain(|buffer| !outside.contains(buffer));
         let temps = self.original.buffers.keys();
         private.extend(temps.filter(|name| self.hooks.is_private(&it.var, name)).cloned());
         let setting = Setting { func: &self.func, around, var: &it.var, extent: &it.extent };
@@ -186,7 +187,8 @@ impl<'a> Expander<'a> {
             self.writer.with_original_names(err)
         };
         judge.check(&benign(it)?).map_err(explained)?;
-        let slots = self.slots(it, &judge, &private);
+        // Who only wants to know whether the plan is good does not ask for slots.
+        let slots = if whole { self.slots(it, &judge, &private) } else { IndexMap::new() };
         let unroll = self.unroll(it, &slots);
         let style = style(it, &it.extent);
         Ok(PipelinePlan { var: it.var.clone(), extent: it.extent.clone(), style, components, slots, unroll })

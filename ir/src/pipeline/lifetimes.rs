@@ -1,9 +1,12 @@
 //! Lifetimes of temporaries that several pipelines use.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{is_pipeline, private::shared_in_name};
-use crate::{Access, Func, Loop, Name, Stmt, region::Nest};
+use crate::{Access, Func, Loop, Name, Stmt};
 
 /// Gives each pipeline its own of the temporaries that it shares with the rest of the program in name only.
 ///
@@ -40,10 +43,20 @@ pub(super) fn split(mut func: Func) -> (Func, BTreeMap<Name, Name>) {
     (func, origins)
 }
 
-/// Whether a block outside a loop uses a buffer.
-pub(super) fn is_used_outside(func: &Func, var: &Name, buffer: &Name) -> bool {
-    let is_inside = |nest: &Nest<'_>| nest.loops.iter().any(|it| it.var == *var);
-    Nest::all(func).iter().any(|it| it.uses(buffer) && !is_inside(it))
+/// The buffers that blocks outside a loop use.
+pub(super) fn used_outside<'a>(func: &'a Func, var: &Name) -> BTreeSet<&'a Name> {
+    fn collect<'a>(stmt: &'a Stmt, var: &Name, out: &mut BTreeSet<&'a Name>) {
+        match stmt {
+            Stmt::Loop(it) if it.var == *var => {}
+            Stmt::Block(_) => stmt.each_access(&mut |access, _| {
+                out.insert(&access.buffer);
+            }),
+            _ => stmt.children().for_each(|it| collect(it, var, out)),
+        }
+    }
+    let mut out = BTreeSet::new();
+    collect(&func.body, var, &mut out);
+    out
 }
 
 fn rename_inside(func: &mut Func, var: &Name, from: &Name, to: &Name) {

@@ -14,29 +14,24 @@ use crate::{
 /// `e mod 5` and `e floordiv 5` make `e`; `e mod 3` and `(e floordiv 3) mod 6` make `e mod 18`; and other terms may stand
 /// beside them. Thus are the digits of a mixed-radix number, as a fused loop leaves them, one number again.
 pub(super) fn recombined(high: &Sum, low: &Sum, bounds: &Bounds) -> Option<(Index, Index)> {
-    let apart = || high.ratios() + low.ratios();
+    let apart = high.ratios() + low.ratios();
     low.terms.iter().filter_map(|it| Some((it.coef, modulus(it)?))).find_map(|(coef, modulus)| {
         high.terms.iter().filter(|it| is_ratio(it)).find_map(|it| {
-            let factor = match modulus.as_constant() {
+            let (factor, sum) = match modulus.as_constant() {
                 Some(modulus) => {
                     let factor = divided(coef.checked_mul(modulus)?, it.coef)?;
-                    if joined(high, low, factor, bounds).is_some_and(|it| it.ratios() >= apart()) {
-                        return None;
-                    }
-                    Index::int(factor)
+                    (Index::int(factor), low.plus(&high.scaled(factor)?)?)
                 }
-                None => bounds.index(modulus) * divided(coef, it.coef)?,
+                None => {
+                    let factor = bounds.index(modulus) * divided(coef, it.coef)?;
+                    let sum = bounds.sum(&(bounds.index(low) + bounds.index(high) * factor.clone()));
+                    (factor, sum)
+                }
             };
-            let sum = bounds.sum(&(bounds.index(low) + bounds.index(high) * factor.clone()));
-            (sum.ratios() < apart()).then(|| (factor, bounds.index(&sum)))
+            let sum = bounds.recombine(sum);
+            (sum.ratios() < apart).then(|| (factor, bounds.index(&sum)))
         })
     })
-}
-
-/// What `low + high * factor` is without a look into quotients and remainders that are settled; `None` where it
-/// overflows.
-fn joined(high: &Sum, low: &Sum, factor: i64, bounds: &Bounds) -> Option<Sum> {
-    Some(bounds.recombine(low.plus(&high.scaled(factor)?)?))
 }
 
 /// The quotient where nothing is left.

@@ -10,6 +10,40 @@ pub(super) const FARTHEST: i64 = 1 << 62;
 /// No row has more terms.
 const LONGEST: usize = 32;
 
+/// Variables; each may bring others along that stand for the same bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct VarSet(u64);
+
+impl VarSet {
+    /// No variable.
+    pub(super) const NONE: VarSet = VarSet(0);
+    /// Every variable.
+    pub(super) const ALL: VarSet = VarSet(u64::MAX);
+
+    /// Those of a row.
+    pub(super) fn of(row: &Row) -> VarSet {
+        row.terms.iter().fold(VarSet::NONE, |mut out, it| {
+            out.insert(it.0);
+            out
+        })
+    }
+
+    /// One variable.
+    pub(super) fn one(var: Var) -> VarSet {
+        VarSet(1 << (var % 64))
+    }
+
+    /// Adds a variable.
+    pub(super) fn insert(&mut self, var: Var) {
+        self.0 |= VarSet::one(var).0;
+    }
+
+    /// Whether a variable may be in both.
+    pub(super) fn meets(self, other: VarSet) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
 /// Least and greatest value, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Range {

@@ -113,6 +113,9 @@ pub fn all_recombined(
             for (high, low) in [(tried, other), (other, tried)] {
                 let ((high_a, high_b), (low_a, low_b)) = (&sums[high], &sums[low]);
                 let sum = recombined(high_a, low_a, bounds).and_then(|(factor, a)| {
+                    if (high_a, low_a) == (high_b, low_b) {
+                        return is_common(&factor).then(|| (a.clone(), a));
+                    }
                     let (same, b) = recombined(high_b, low_b, bounds)?;
                     (factor == same && is_common(&factor)).then_some((a, b))
                 });

@@ -1,7 +1,7 @@
 //! What rows say of the ranges of their variables: intervals and congruences.
 
 use super::{
-    linear::{Range, Row, Var, ends, gcd},
+    linear::{Range, Row, Var, VarSet, ends, gcd},
     system::{Product, System, times},
 };
 
@@ -14,18 +14,27 @@ pub(super) struct Contradiction;
 type Outcome = Result<(), Contradiction>;
 
 /// Shrinks ranges to what the rows allow. All points of the system in the ranges stay in them.
-pub(super) fn propagate(system: &System, ranges: &mut [Range]) -> Outcome {
-    let mut state = State { ranges, changed: true };
+///
+/// Rows of which no variable is among the `news` are known to leave the ranges as they are. Returns whether all rows do
+/// in the end.
+pub(super) fn propagate(system: &System, ranges: &mut [Range], news: VarSet) -> Result<bool, Contradiction> {
+    let mut state = State { ranges, changed: news };
+    let mut before;
     for _ in 0..ROUNDS {
-        if !state.changed {
-            break;
+        if state.changed == VarSet::NONE {
+            return Ok(true);
         }
-        state.changed = false;
-        for row in &system.zero {
-            state.zero(row)?;
+        before = std::mem::replace(&mut state.changed, VarSet::NONE);
+        // What has changed since a row was looked at has changed in the round before or in this one.
+        for (row, of) in system.zero.iter().zip(&system.vars_of_zero) {
+            if of.meets(before) || of.meets(state.changed) {
+                state.zero(row)?;
+            }
         }
-        for row in &system.least {
-            state.least(row, 1)?;
+        for (row, of) in system.least.iter().zip(&system.vars_of_least) {
+            if of.meets(before) || of.meets(state.changed) {
+                state.least(row, 1)?;
+            }
         }
         for product in &system.products {
             state.product(product)?;
@@ -38,12 +47,13 @@ pub(super) fn propagate(system: &System, ranges: &mut [Range]) -> Outcome {
             }
         }
     }
-    Ok(())
+    Ok(state.changed == VarSet::NONE)
 }
 
 struct State<'a> {
     ranges: &'a mut [Range],
-    changed: bool,
+    /// The variables whose ranges have changed in this round.
+    changed: VarSet,
 }
 
 impl State<'_> {
@@ -56,7 +66,7 @@ impl State<'_> {
             && value > range.low
         {
             range.low = value;
-            self.changed = true;
+            self.changed.insert(var);
         }
         Ok(())
     }
@@ -70,7 +80,7 @@ impl State<'_> {
             && value < range.high
         {
             range.high = value;
-            self.changed = true;
+            self.changed.insert(var);
         }
         Ok(())
     }

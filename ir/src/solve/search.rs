@@ -3,7 +3,7 @@
 use super::{
     Problem,
     eliminate::is_impossible,
-    linear::{Range, Row},
+    linear::{Range, Row, VarSet},
     propagate::propagate,
     system::System,
 };
@@ -40,13 +40,14 @@ impl<'a> Search<'a> {
     /// Searches so many boxes, with elimination in each of them if asked to.
     pub(super) fn run(&mut self, nodes: usize, eliminate: bool) -> SearchResult {
         (self.nodes, self.eliminate) = (nodes, eliminate);
-        self.search(self.system.ranges.clone())
+        self.search(self.system.ranges.clone(), VarSet::ALL)
     }
 
     /// Whether elimination proves that there is no point.
     pub(super) fn refute(&self) -> bool {
         let mut ranges = self.system.ranges.clone();
-        propagate(self.system, &mut ranges).is_err() || self.refute_choices(&ranges, &mut vec![], 0)
+        propagate(self.system, &mut ranges, VarSet::ALL).is_err()
+            || self.refute_choices(&ranges, &mut vec![], 0)
     }
 
     /// Elimination with the rows as they are; then with the first row of each pair, and with the second.
@@ -64,14 +65,13 @@ impl<'a> Search<'a> {
             })
     }
 
-    fn search(&mut self, mut ranges: Vec<Range>) -> SearchResult {
+    /// Searches a box of which the rows know all but that the ranges of `news` are smaller.
+    fn search(&mut self, mut ranges: Vec<Range>, news: VarSet) -> SearchResult {
         if self.nodes == 0 {
             return SearchResult::Limit;
         }
         self.nodes -= 1;
-        if propagate(self.system, &mut ranges).is_err() {
-            return SearchResult::Nothing;
-        }
+        let Ok(is_settled) = propagate(self.system, &mut ranges, news) else { return SearchResult::Nothing };
         let own = &ranges[..self.system.own];
         let free = (0..own.len()).filter(|&var| own[var].fixed().is_none());
         let Some(var) = free.min_by_key(|&var| own[var].span()) else {
@@ -89,7 +89,8 @@ impl<'a> Search<'a> {
         for part in parts(ranges[var]) {
             let mut inside = ranges.clone();
             inside[var] = part;
-            match self.search(inside) {
+            let news = if is_settled { VarSet::one(var) } else { VarSet::ALL };
+            match self.search(inside, news) {
                 SearchResult::Nothing => {}
                 out @ (SearchResult::Point(_) | SearchResult::Limit) => return out,
             }

@@ -2,7 +2,7 @@
 
 use super::{
     Problem,
-    linear::{FARTHEST, Range, Row, Var, clamped, gcd},
+    linear::{FARTHEST, Range, Row, Var, VarSet, clamped, gcd},
 };
 use crate::{Index, IndexKind, Name};
 
@@ -23,6 +23,10 @@ pub(super) struct System {
     pub(super) zero: Vec<Row>,
     /// Rows that are zero or positive.
     pub(super) least: Vec<Row>,
+    /// The variables of each row that is zero.
+    pub(super) vars_of_zero: Vec<VarSet>,
+    /// The variables of each row that is zero or positive.
+    pub(super) vars_of_least: Vec<VarSet>,
     /// Variables that are products.
     pub(super) products: Vec<Product>,
     /// Of two rows, one is zero or positive.
@@ -58,6 +62,8 @@ impl System {
             ranges: ranges?,
             zero: vec![],
             least: vec![],
+            vars_of_zero: vec![],
+            vars_of_least: vec![],
             products: vec![],
             either: vec![],
         };
@@ -72,7 +78,10 @@ impl System {
             builder.system.least.push(row);
         }
         builder.about_products();
-        Some(builder.system)
+        let mut system = builder.system;
+        system.vars_of_zero = system.zero.iter().map(VarSet::of).collect();
+        system.vars_of_least = system.least.iter().map(VarSet::of).collect();
+        Some(system)
     }
 }
 

@@ -62,8 +62,8 @@ pub use kernel::verify_module;
 pub use kernel_error::{KernelError, KernelErrorKind};
 
 use crate::{
-    Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt,
-    StorageAlign, Swizzle, cost,
+    Access, Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Mode, Name, Role,
+    Scope, Stmt, StorageAlign, Swizzle, cost,
 };
 
 /// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do, and
@@ -352,25 +352,37 @@ impl<'a> Verifier<'a> {
 
     /// Checks who writes and who reads each buffer.
     fn usage(&mut self) {
-        let (mut written, mut read) = (BTreeSet::new(), BTreeSet::new());
-        for block in self.func.body.blocks() {
-            read.extend(block.reads().into_iter().map(|it| &it.buffer));
-            for access in block.writes() {
-                let buffer = &access.buffer;
-                let is_input = self.func.buffers.get(buffer).is_some_and(|it| it.role == Role::Input);
-                if is_input && !written.contains(buffer) {
-                    self.report(&block.name, VerifyErrorKind::InputWritten { buffer: buffer.clone() });
-                }
-                written.insert(buffer);
+        let (mut written, mut read) = (Vec::with_capacity(16), Vec::with_capacity(16));
+        let note = |known: &mut Vec<&'a Name>, buffer: &'a Name| {
+            if !known.contains(&buffer) {
+                known.push(buffer);
             }
+        };
+        let mut each = |access: &'a Access, mode: Mode| {
+            if mode == Mode::Read {
+                note(&mut read, &access.buffer);
+            }
+            if mode.writes() {
+                note(&mut written, &access.buffer);
+            }
+        };
+        for block in self.func.body.blocks() {
+            block.init.iter().chain([&block.body]).for_each(|it| it.each_access(&mut each));
+        }
+        let is_input = |name: &&Name| self.func.buffers.get(*name).is_some_and(|it| it.role == Role::Input);
+        for buffer in written.iter().copied().filter(is_input).cloned().collect::<Vec<_>>() {
+            let writes = |it: &&Block| it.writes().iter().any(|access| access.buffer == buffer);
+            let first = self.func.body.blocks().into_iter().find(writes);
+            let at = first.map_or(&self.func.name, |it| &it.name).clone();
+            self.report(&at, VerifyErrorKind::InputWritten { buffer });
         }
         for (name, buffer) in &self.func.buffers {
             let needed = match buffer.role {
                 Role::Input => false,
                 Role::Output => true,
-                Role::Temp => read.contains(name),
+                Role::Temp => read.contains(&name),
             };
-            if needed && !written.contains(name) {
+            if needed && !written.contains(&name) {
                 self.report(name, VerifyErrorKind::NeverWritten);
             }
         }

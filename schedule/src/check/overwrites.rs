@@ -1,6 +1,6 @@
 //! Blocks whose order matters because a later iteration overwrites what an earlier one wrote.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use ir::{
     Block, Func, Index, Iter, IterKind, Less, Loop, Name, Store, pipeline,
@@ -26,10 +26,10 @@ pub(crate) fn expect_one_value(func: &Func, nest: &Nest<'_>, loops: &[&Loop]) ->
         }
         let mut spoken: BTreeSet<Name> = BTreeSet::new();
         store.value.each_index(&mut |index| spoken.extend(index.vars()));
-        let place = Block { iters: by_place(block, store), ..Block::clone(block) };
         store.place.indices.iter().filter_map(Index::as_var).for_each(|shown| {
             spoken.remove(shown);
         });
+        let place = LazyCell::new(|| Block { iters: by_place(block, store), ..Block::clone(block) });
         for iter in block.iters.iter().filter(|it| spoken.contains(&it.var)) {
             let moves =
                 |it: &Loop| it.extent.as_int() != Some(1) && iter.binding.any_var(&|var| *var == it.var);
