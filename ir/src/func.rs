@@ -184,7 +184,7 @@ impl Func {
 
     /// The loops of the program, outer before inner, in program order.
     pub fn loops(&self) -> Vec<&Loop> {
-        let mut out = Vec::with_capacity(16);
+        let mut out = Vec::with_capacity(32);
         self.body.walk(&mut |stmt| {
             if let Stmt::Loop(it) = stmt {
                 out.push(&**it);

@@ -210,10 +210,30 @@ impl Index {
     /// The expression with each variable replaced where `with` answers.
     #[must_use]
     pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Index {
-        match self.kind() {
-            IndexKind::Var(name) => with(name).unwrap_or_else(|| self.clone()),
-            _ => self.map_parts(&mut |part| part.subst(with)),
+        self.replaced(with).unwrap_or_else(|| self.clone())
+    }
+
+    /// What variables are replaced by; `None` where none of them is, so that what stays is shared.
+    fn replaced(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Option<Index> {
+        let Binary { op, a, b } = match &self.0 {
+            Form::Int(_) => return None,
+            Form::Var(name) => return with(name),
+            Form::Binary(it) => &**it,
+        };
+        let (new_a, new_b) = (a.replaced(with), b.replaced(with));
+        if new_a.is_none() && new_b.is_none() {
+            return None;
         }
+        let (a, b) = (new_a.as_ref().unwrap_or(a), new_b.as_ref().unwrap_or(b));
+        Some(match op {
+            Op::Add => a + b,
+            Op::Mul => a * b,
+            Op::FloorDiv => a.floor_div(b),
+            Op::FloorMod => a.floor_mod(b),
+            Op::Min => a.minimum(b),
+            Op::Max => a.maximum(b),
+            Op::Xor => a.xor(b),
+        })
     }
 
     /// The expression with both operands of its outermost operation rewritten by `f`.

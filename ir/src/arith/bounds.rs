@@ -20,8 +20,17 @@ pub(super) struct Known {
 }
 
 /// Variables in scope order. There are few of them, so that looking through them is faster than hashing names.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Vars(Vec<(Name, Known)>);
+
+// Who clones what is known mostly learns more.
+impl Clone for Vars {
+    fn clone(&self) -> Vars {
+        let mut out = Vec::with_capacity(self.0.len() + 4);
+        out.extend_from_slice(&self.0);
+        Vars(out)
+    }
+}
 
 impl Vars {
     /// What is known of a variable.

@@ -39,7 +39,13 @@ impl Bounds {
     /// The normal form but for what quotients and remainders that stand next to each other make together.
     fn flatten(&self, index: &Index) -> Sum {
         // Sums of multiples are most of what there is: their terms are collected and sorted once.
-        let (mut terms, mut constant) = (Vec::new(), 0);
+        if let Some(value) = index.as_int() {
+            return Sum::constant(value);
+        }
+        if let Some(name) = index.as_var() {
+            return Sum::atom(Atom::Var(name.clone()));
+        }
+        let (mut terms, mut constant) = (Vec::with_capacity(4), 0);
         let collected = self.collect(index, 1, &mut terms, &mut constant);
         let sum = collected.and_then(|()| Sum::of_terms(terms, constant));
         sum.unwrap_or_else(|| Sum::atom(Atom::Opaque(index.clone())))
@@ -129,7 +135,7 @@ impl Bounds {
         } else if let Some(reduced) = self.ratio_by_factor(&rest, &lead, part) {
             reduced
         } else {
-            self.ratio_of_ratio(&rest, b, part)?
+            self.ratio_of_ratio(rest, b, part)?
         };
         match part {
             Part::Quotient => quotient.plus(&reduced),
@@ -170,7 +176,10 @@ impl Bounds {
     /// The quotient and remainder where `rest` is known to lie in one period of the divisor.
     fn whole(&self, quotient: &Sum, rest: &Sum, divisor: &Sum) -> Option<(Sum, Sum)> {
         let period = self.period(rest, divisor)?;
-        let rest = rest.minus(&divisor.scaled(period)?)?;
+        let rest = match divisor.as_constant() {
+            Some(it) => rest.clone().plus_constant(it.checked_mul(period)?.checked_neg()?)?,
+            None => rest.minus(&divisor.scaled(period)?)?,
+        };
         Some((quotient.clone().plus_constant(period)?, rest))
     }
 
@@ -214,7 +223,7 @@ impl Bounds {
     }
 
     /// The laws of quotients of quotients and remainders; the atom where none applies.
-    fn ratio_of_ratio(&self, a: &Sum, b: &Sum, part: Part) -> Option<Sum> {
+    fn ratio_of_ratio(&self, a: Sum, b: &Sum, part: Part) -> Option<Sum> {
         match (part, a.as_atom(), b.as_constant()) {
             (Part::Quotient, Some((Atom::Div(inner), k)), _) => {
                 let x = inner.0.plus(&inner.1.scaled(k)?)?;
@@ -227,13 +236,13 @@ impl Bounds {
                 }
             }
             (Part::Remainder, _, Some(c)) => {
-                if let Some(opened) = open_remainders(a, c)?.filter(|it| self.nonneg(it)) {
+                if let Some(opened) = open_remainders(&a, c)?.filter(|it| self.nonneg(it)) {
                     return self.ratio(&opened, b, part);
                 }
             }
             _ => {}
         }
-        Some(atom(part, a.clone(), b.clone()))
+        Some(atom(part, a, b.clone()))
     }
 
     /// The smaller or larger of two, whichever `make` makes; what they share is taken out.
@@ -336,12 +345,19 @@ fn exact_multiples(sum: &Sum, lead: &Term) -> Option<(Sum, Sum)> {
 
 fn split_multiples(sum: &Sum, lead: &Term, exact: bool) -> Option<(Sum, Sum)> {
     let (mut quotient, mut rest) = (Sum::default(), Sum::default());
+    rest.terms.reserve(sum.terms.len());
     for term in &sum.terms {
         let times = term.coef.checked_div(lead.coef)?;
         let left = term.coef.checked_rem(lead.coef)?;
         match term.without(&lead.atoms) {
             Some(atoms) if times != 0 && (left == 0 || !exact) => {
-                quotient = quotient.plus_term(Term { atoms, coef: times })?;
+                let term_of_quotient = Term { atoms, coef: times };
+                if lead.atoms.is_empty() {
+                    // The order is that of the sum.
+                    quotient.terms.push(term_of_quotient);
+                } else {
+                    quotient = quotient.plus_term(term_of_quotient)?;
+                }
                 if left != 0 {
                     rest.terms.push(Term { atoms: term.atoms.clone(), coef: left });
                 }

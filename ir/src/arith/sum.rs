@@ -191,6 +191,9 @@ impl Sum {
 
     /// The sum of two.
     pub(crate) fn plus(&self, other: &Sum) -> Option<Sum> {
+        if other.terms.is_empty() {
+            return self.clone().plus_constant(other.constant);
+        }
         let constant = self.constant.checked_add(other.constant)?;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
@@ -277,8 +280,13 @@ impl Sum {
 
     /// `(of, rest)`: the products that satisfy `pred`, and the others with the constant.
     pub(crate) fn partition(&self, pred: impl Fn(&Term) -> bool) -> (Sum, Sum) {
-        let (of, rest) = self.terms.iter().cloned().partition(|it| pred(it));
-        (Sum { terms: of, constant: 0 }, Sum { terms: rest, constant: self.constant })
+        let mut of = Sum::default();
+        let mut rest = Sum { terms: Vec::with_capacity(self.terms.len()), constant: self.constant };
+        for term in &self.terms {
+            let to = if pred(term) { &mut of } else { &mut rest };
+            to.terms.push(term.clone());
+        }
+        (of, rest)
     }
 
     /// The coefficient of a product of atoms; zero where it does not occur.

@@ -1,6 +1,6 @@
 //! Lane maps: which lane of a warp has which element of a tile, and at which place among its own.
 
-use std::sync::OnceLock;
+use std::{fmt, sync::OnceLock};
 
 use super::WARP;
 use crate::{Index, Name};
@@ -9,7 +9,6 @@ use crate::{Index, Name};
 ///
 /// Both directions are there, since both are needed: which element a lane has at a place, to write loops over the
 /// lanes; and where an element is, to find it. A test holds one against the other.
-#[derive(Debug)]
 pub struct LaneMap {
     /// Its name, for messages.
     pub name: &'static str,
@@ -29,7 +28,6 @@ pub struct LaneMap {
 }
 
 /// What the expressions of a map say, read once.
-#[derive(Debug)]
 struct Forms {
     /// The row and the column of an element.
     element: [Index; 2],
@@ -47,6 +45,12 @@ impl PartialEq for LaneMap {
 }
 
 impl Eq for LaneMap {}
+
+impl fmt::Debug for LaneMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LaneMap").field(&self.name).finish()
+    }
+}
 
 impl LaneMap {
     /// How many elements a lane has.

@@ -150,11 +150,7 @@ fn line(store: &Store) -> String {
 }
 
 /// The description with `T` replaced by the type that the block's result has.
-fn described(
-    intrinsic: &'static Intrinsic,
-    func: &Func,
-    block: &Block,
-) -> Result<&'static Func, Mismatch> {
+fn described(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Result<&'static Func, Mismatch> {
     let mut of = None;
     if let (Some(place), [_, ..]) = (block.writes().first(), intrinsic.types)
         && let Some(found) = func.dtype_of(&place.buffer)

@@ -12,7 +12,7 @@ const SIZES: [i64; 2] = [1, 61];
 
 /// Checks every block; reports at most one run of each.
 pub(super) fn check<'a>(func: &'a Func, kept: Kept<'a>) -> Vec<VerifyError> {
-    let mut it = Corners { func, kept, around: Vec::new(), errors: Vec::new() };
+    let mut it = Corners { func, kept, around: Vec::with_capacity(16), errors: Vec::new() };
     it.stmt(&func.body);
     it.errors
 }
@@ -120,7 +120,8 @@ impl<'a> Space<'a, '_> {
 
     /// The values of dimensions and loop variables at a corner, if the block runs there.
     fn runs(&self, corner: &[At]) -> Option<Point<'a>> {
-        let mut point: Point<'a> = self.func.dims.iter().map(|it| (it, self.size)).collect();
+        let mut point: Point<'a> = Vec::with_capacity(self.func.dims.len() + self.around.len());
+        point.extend(self.func.dims.iter().map(|it| (it, self.size)));
         for (it, step) in self.around.iter().zip(corner) {
             let last = at(&point, &it.extent)?.checked_sub(1)?;
             let step = match step {

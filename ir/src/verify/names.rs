@@ -17,10 +17,12 @@ fn surely_fine(func: &Func) -> bool {
         fine &= name.is_valid() && !name.is_reserved();
         name.key()
     };
-    let mut taken = vec![print(&func.name)];
+    let mut taken = Vec::with_capacity(64);
+    taken.push(print(&func.name));
     taken.extend(func.dims.iter().map(&mut print));
     // The iterators of all blocks, and where those of each end.
-    let (mut blocks, mut iters, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    let mut blocks = Vec::with_capacity(128);
+    let (mut iters, mut ends) = (Vec::with_capacity(64), Vec::with_capacity(32));
     func.body.walk(&mut |stmt| match stmt {
         Stmt::Loop(stmt) => taken.push(print(&stmt.var)),
         Stmt::Block(stmt) => {

@@ -14,6 +14,7 @@ use crate::{
     CrossBlockError, ScheduleError, ScheduleState,
     check::{
         affine::is_spatial,
+        deeper::DeeperCover,
         once::{are_digits_in_one, never_alike, starts_anew},
         overwrites::expect_one_value,
     },
@@ -51,7 +52,7 @@ pub(crate) fn expect_reorderable_in(func: &Func, chain: &[&Loop]) -> Result<(), 
             }
         }
     }
-    expect_self_contained(func, &inside, fixed, chain, &|_, _| false)
+    expect_self_contained(func, &inside, fixed, chain, &|_, _| false, &|_, _| false)
 }
 
 /// Refuses a loop whose iterations may not run at the same time, as `kind` would run them.
@@ -60,7 +61,9 @@ pub(crate) fn expect_independent(func: &Func, it: &Loop, kind: LoopKind) -> Resu
     let at = |nest: &Nest<'_>| nest.loops.iter().position(|other| other.var == it.var);
     let Some(level) = nests.iter().find_map(at) else { return Ok(()) };
     let inside: Vec<&Nest<'_>> = nests.iter().filter(|it| at(it).is_some()).collect();
-    Parallel { func, nests: &inside, level, kind, before: &[], kept: &[] }.check()
+    let deeper = DeeperCover::new(func, &nests);
+    let start = nests.iter().position(|it| at(it).is_some()).unwrap_or(0);
+    Parallel { func, nests: &inside, level, kind, before: &[], kept: &[], deeper: &deeper, start }.check()
 }
 
 /// A loop that is to run in parallel.
@@ -76,6 +79,10 @@ struct Parallel<'a> {
     before: &'a [&'a Nest<'a>],
     /// Which of the blocks in it are still as they were then.
     kept: &'a [bool],
+    /// What is known of loops inside it.
+    deeper: &'a DeeperCover<'a>,
+    /// How many blocks of the program stand before it.
+    start: usize,
 }
 
 impl Parallel<'_> {
@@ -92,7 +99,11 @@ impl Parallel<'_> {
         }
         let settled =
             |buffer: &Name, users: &[usize]| self.is_settled(buffer, users) || self.takes_turns(it, buffer);
-        expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled)
+        let covered = |buffer: &Name, users: &[usize]| {
+            let users: Vec<_> = users.iter().map(|n| self.start + n).collect();
+            self.deeper.holds(buffer, &users)
+        };
+        expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled, &covered)
     }
 
     /// Whether all blocks that use a buffer used it in the same way before, the same one first.
@@ -213,13 +224,15 @@ impl Parallel<'_> {
 /// Refuses where blocks under the innermost of the outermost `fixed` loops exchange data across iterations of `loops`,
 /// which are among those: what one of them reads or overwrites has to be written first in the same iteration.
 ///
-/// `settled` knows buffers for which the answer is known to be yes, given the numbers of the blocks that use them.
+/// `settled` knows buffers for which the answer is known to be yes, given the numbers of the blocks that use them, and
+/// `covered` those of which the first block surely writes what the others touch.
 fn expect_self_contained(
     func: &Func,
     nests: &[&Nest<'_>],
     fixed: usize,
     loops: &[&Loop],
     settled: &dyn Fn(&Name, &[usize]) -> bool,
+    covered: &dyn Fn(&Name, &[usize]) -> bool,
 ) -> Result<(), ScheduleError> {
     if nests.len() < 2 {
         return Ok(());
@@ -231,13 +244,15 @@ fn expect_self_contained(
         if others.is_empty() || !written || settled(buffer, &users) {
             continue;
         }
+        let is_covered = covered(buffer, &users);
         let first = nests[*first];
         let others: Vec<&Nest<'_>> = others.iter().map(|n| nests[*n]).collect();
         let partial = first.block.iters.iter().any(|iter| {
             iter.kind == IterKind::Reduce
                 && iter.binding.any_var(&|name| loops.iter().any(|it| it.var == *name))
         });
-        if let Some(other) = uncovered(func, fixed, first, &others, buffer).or(partial.then(|| others[0])) {
+        let other = if is_covered { None } else { uncovered(func, fixed, first, &others, buffer) };
+        if let Some(other) = other.or(partial.then(|| others[0])) {
             let (first, second) = (first.block.name.clone(), other.block.name.clone());
             let (name, buffer) = (loops[0].var.clone(), buffer.clone());
             return Err(ScheduleError::Carried { name, first, second, buffer });
@@ -353,6 +368,7 @@ pub(crate) fn check_parallel_loops(
     }
     let nests = Nest::all(func);
     let old = before.map(Nest::all).unwrap_or_default();
+    let deeper = DeeperCover::new(func, &nests);
     for (start, nest) in nests.iter().enumerate() {
         for (level, it) in nest.loops.iter().enumerate() {
             let is_in =
@@ -366,13 +382,13 @@ pub(crate) fn check_parallel_loops(
             let inside_before: Vec<&Nest<'_>> = old.iter().filter(was_in).collect();
             let kept = if inside_before.is_empty() { &[] } else { kept.get(start..).unwrap_or_default() };
             let (nests, before, kind) = (inside.as_slice(), inside_before.as_slice(), it.kind);
-            Parallel { func, nests, level, kind, before, kept }.check()?;
+            Parallel { func, nests, level, kind, before, kept, deeper: &deeper, start }.check()?;
         }
     }
     Ok(())
 }
 
-fn is_parallel(kind: LoopKind) -> bool {
+pub(super) fn is_parallel(kind: LoopKind) -> bool {
     match kind {
         LoopKind::Serial | LoopKind::Unrolled => false,
         LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Bound(_) => true,

@@ -2,6 +2,7 @@
 
 pub(crate) mod affine;
 pub(crate) mod chain;
+mod deeper;
 pub(crate) mod independent;
 pub(crate) mod once;
 pub(crate) mod overwrites;
