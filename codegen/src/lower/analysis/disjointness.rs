@@ -61,7 +61,12 @@ impl Pair<'_> {
     /// equal in any sum of them.
     fn dimensions(&self) -> Vec<(Index, Index)> {
         let simple = |it: &Index| self.bounds.simplify(it);
-        let dims = self.a.iter().zip(self.b).map(|(a, b)| (simple(a), simple(b))).collect();
+        let both = |(a, b): (&Index, &Index)| {
+            let simple_a = simple(a);
+            let simple_b = if a == b { simple_a.clone() } else { simple(b) };
+            (simple_a, simple_b)
+        };
+        let dims = self.a.iter().zip(self.b).map(both).collect();
         all_recombined(dims, self.bounds, &|factor| !factor.any_var(&|name| !(self.is_common)(name)))
     }
 
