@@ -81,7 +81,8 @@ pub fn verify(func: &Func) -> Result<(), Vec<VerifyError>> {
 /// is inside those blocks that were `kept` (see [`unchanged_blocks`](crate::unchanged_blocks)).
 pub fn verify_step(func: &Func, kept: &[bool]) -> Result<(), Vec<VerifyError>> {
     let kept = Kept { blocks: kept, at: 0 };
-    let mut it = Verifier { func, errors: names::check(func), around: Vec::with_capacity(16), kept: kept.clone() };
+    let mut it =
+        Verifier { func, errors: names::check(func), around: Vec::with_capacity(16), kept: kept.clone() };
     it.buffers();
     it.sequence(&func.body);
     it.stmt(&func.body);

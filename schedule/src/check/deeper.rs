@@ -12,8 +12,8 @@ pub(super) struct DeeperCover<'a> {
     func: &'a Func,
     /// All blocks of the program.
     nests: &'a [Nest<'a>],
-    /// The answers, by the buffer and the blocks that use it.
-    known: RefCell<Vec<(Name, Vec<usize>, bool)>>,
+    /// For a buffer and the blocks that use it, the number of the loop for which it holds.
+    known: RefCell<Vec<(Name, Vec<usize>, Option<usize>)>>,
 }
 
 impl<'a> DeeperCover<'a> {
@@ -22,18 +22,24 @@ impl<'a> DeeperCover<'a> {
         DeeperCover { func, nests, known: RefCell::default() }
     }
 
-    /// Whether in one iteration of the innermost parallel loop around these users of a buffer, the first of them writes
-    /// all that the others touch.
-    pub(super) fn holds(&self, buffer: &Name, users: &[usize]) -> bool {
-        if let Some(known) = self.known.borrow().iter().find(|it| it.0 == *buffer && it.1 == users) {
-            return known.2;
-        }
+    /// Whether the innermost parallel loop around these users of a buffer shows that in one iteration of the loop of
+    /// number `level`, which is around it or the same, the first of them writes all that the others touch.
+    pub(super) fn holds(&self, buffer: &Name, users: &[usize], level: usize) -> bool {
+        let known = self.known.borrow().iter().find(|it| it.0 == *buffer && it.1 == users).map(|it| it.2);
+        let holds_at = known.unwrap_or_else(|| {
+            let found = self.found(buffer, users);
+            self.known.borrow_mut().push((buffer.clone(), users.to_vec(), found));
+            found
+        });
+        holds_at.is_some_and(|at| at >= level)
+    }
+
+    /// The innermost parallel loop around the users, if it is so in one iteration of that.
+    fn found(&self, buffer: &Name, users: &[usize]) -> Option<usize> {
         let first = &self.nests[users[0]];
         let others: Vec<_> = users[1..].iter().map(|n| &self.nests[*n]).collect();
         let shared = others.iter().map(|it| first.shared_loops(it)).min().unwrap_or(0);
-        let level = first.loops[..shared].iter().rposition(|it| is_parallel(it.kind));
-        let holds = level.is_some_and(|at| uncovered(self.func, at + 1, first, &others, buffer).is_none());
-        self.known.borrow_mut().push((buffer.clone(), users.to_vec(), holds));
-        holds
+        let at = first.loops[..shared].iter().rposition(|it| is_parallel(it.kind))?;
+        uncovered(self.func, at + 1, first, &others, buffer).is_none().then_some(at)
     }
 }

@@ -101,7 +101,7 @@ impl Parallel<'_> {
             |buffer: &Name, users: &[usize]| self.is_settled(buffer, users) || self.takes_turns(it, buffer);
         let covered = |buffer: &Name, users: &[usize]| {
             let users: Vec<_> = users.iter().map(|n| self.start + n).collect();
-            self.deeper.holds(buffer, &users)
+            self.deeper.holds(buffer, &users, self.level)
         };
         expect_self_contained(self.func, self.nests, self.level + 1, &[it], &settled, &covered)
     }

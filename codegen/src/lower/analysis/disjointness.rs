@@ -24,17 +24,17 @@ impl Pair<'_> {
     /// the terms that both have alike, and a bounded rest; two terms whose coefficient exceeds all that the smaller
     /// ones and the rest can make up must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
     pub(crate) fn separated(&self) -> BTreeSet<Name> {
-        let mut dims = self.dimensions();
+        let mut dims: Vec<_> = self.dimensions().iter().filter_map(|(a, b)| self.parted(a, b)).collect();
         let mut equal = BTreeSet::new();
         loop {
             let before = equal.len();
-            for (a, b) in &dims {
-                self.separate(a, b, &mut equal);
+            for it in &dims {
+                self.separate(it, &mut equal);
             }
             if equal.len() == before {
                 break;
             }
-            dims.extend(self.joined(&equal).into_iter().map(|it| (it.clone(), it)));
+            dims.extend(self.joined(&equal).iter().filter_map(|it| self.parted(it, it)));
         }
         same(&equal).filter_map(|it| it.as_var().cloned()).collect()
     }
@@ -81,20 +81,29 @@ impl Pair<'_> {
         each.filter(|it| !equal.contains(&(it.clone(), it.clone()))).collect()
     }
 
-    fn separate(&self, a: &Index, b: &Index, equal: &mut BTreeSet<Match>) {
-        let mut alike = Vec::new();
-        let Some((low, high)) = self.rest(a, b, Some(&mut alike)) else { return };
-        let slack = low.abs().max(high.abs());
+    /// What two equal sums say of their terms, whatever is found equal.
+    fn parted(&self, a: &Index, b: &Index) -> Option<Parted> {
+        let mut found = Vec::new();
+        let (low, high) = self.rest(a, b, Some(&mut found))?;
+        let (mut single, mut alike) = (Vec::new(), Vec::new());
+        for (factor, it) in found {
+            match self.span(&it.0) {
+                Some(0) => single.push(it),
+                span => alike.push(Alike { factor, span, it }),
+            }
+        }
+        alike.sort_by_key(|it| std::cmp::Reverse(it.factor.abs()));
+        Some(Parted { single, alike, slack: low.abs().max(high.abs()) })
+    }
+
+    fn separate(&self, parted: &Parted, equal: &mut BTreeSet<Match>) {
         // What has a single value is equal, and tells nothing of the others.
-        let (single, mut alike): (Vec<_>, Vec<_>) =
-            alike.into_iter().partition(|(_, it)| self.span(&it.0) == Some(0));
-        equal.extend(single.into_iter().map(|it| it.1));
-        alike.retain(|(_, it)| !equal.contains(it));
-        alike.sort_by_key(|(factor, _)| std::cmp::Reverse(factor.abs()));
-        for (at, (factor, it)) in alike.iter().enumerate() {
-            let exceeds = |reach: Option<i64>| reach.is_some_and(|it| factor.abs() > it + slack);
+        equal.extend(parted.single.iter().cloned());
+        let alike: Vec<&Alike> = parted.alike.iter().filter(|it| !equal.contains(&it.it)).collect();
+        for (at, Alike { factor, it, .. }) in alike.iter().enumerate() {
+            let exceeds = |reach: Option<i64>| reach.is_some_and(|it| factor.abs() > it + parted.slack);
             let smaller = &alike[at + 1..];
-            let each = smaller.iter().map(|(factor, it)| Some(factor.abs() * self.span(&it.0)?));
+            let each = smaller.iter().map(|it| Some(it.factor.abs() * it.span?));
             if !exceeds(each.sum()) && !exceeds(self.reach(smaller)) {
                 break;
             }
@@ -104,9 +113,9 @@ impl Pair<'_> {
 
     /// How far the sums of these terms can be apart, by what is known of the sums: a guard may say more of them than of
     /// each term.
-    fn reach(&self, terms: &[(i64, Match)]) -> Option<i64> {
+    fn reach(&self, terms: &[&Alike]) -> Option<i64> {
         let sum = |side: fn(&Match) -> &Index| {
-            let sum = terms.iter().fold(Index::int(0), |sum, (factor, it)| sum + side(it).clone() * *factor);
+            let sum = terms.iter().fold(Index::int(0), |sum, it| sum + side(&it.it).clone() * it.factor);
             let (low, high) = self.bounds.interval(&sum);
             Some((low?, high?))
         };
@@ -149,6 +158,24 @@ impl Pair<'_> {
 
 /// A term of one side and one of the other.
 type Match = (Index, Index);
+
+/// Two equal sums, taken apart.
+struct Parted {
+    /// The terms that both have alike and that have one value.
+    single: Vec<Match>,
+    /// The others that both have alike, those of large factors first.
+    alike: Vec<Alike>,
+    /// How far what is left of the one can be from what is left of the other.
+    slack: i64,
+}
+
+/// A term that two sums have alike.
+struct Alike {
+    factor: i64,
+    /// How far its values are apart, if that is known.
+    span: Option<i64>,
+    it: Match,
+}
 
 /// A sum of products with constant factors.
 pub(crate) struct Terms {
