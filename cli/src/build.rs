@@ -12,6 +12,7 @@ use crate::{
     diagnostic::Diagnostic,
     guard::{Activity, Watched, within},
     term::shell::Shell,
+    usage_error::UsageError,
 };
 
 /// A program with everything that was made on the way to it.
@@ -167,4 +168,14 @@ pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Diagnostic> {
 pub(crate) fn found_arch() -> Option<Arch> {
     let machine = CudaMachine::open(0).ok()?;
     Arch::parse(&machine.info().arch)
+}
+
+/// The architecture of a GPU; refuses the CPU.
+pub(crate) fn expect_gpu(target: &Target) -> Result<&Arch, Diagnostic> {
+    match target {
+        Target::Cuda(arch) => Ok(arch),
+        Target::Cpu => {
+            Err(Diagnostic::usage(UsageError::Options, "only a GPU's program has PTX, SASS and resources"))
+        }
+    }
 }

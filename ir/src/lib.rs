@@ -91,6 +91,7 @@ mod storage;
 mod swizzle;
 mod target;
 pub mod text;
+mod thread_axis;
 mod unchanged;
 mod value;
 pub mod verify;
@@ -114,10 +115,11 @@ pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use reserved::is_reserved;
-pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store, ThreadAxis};
+pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
 pub use target::Target;
+pub use thread_axis::ThreadAxis;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{

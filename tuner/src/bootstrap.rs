@@ -1,9 +1,8 @@
 //! How sure a median is: percentile bootstrap, the same for the same seed.
 
-use crate::{
-    data::{below, stream},
-    log::Interval,
-};
+use serde::{Deserialize, Serialize};
+
+use crate::data::{below, stream};
 
 /// How many resamples an interval is from.
 const RESAMPLES: usize = 1000;
@@ -11,6 +10,19 @@ const RESAMPLES: usize = 1000;
 /// The fewest values that have an interval. Of `n` values all lie on one side of the true median with a probability of
 /// `2 / 2^n`, so that with five not even the range from the least to the most holds it in 95 % of all cases.
 pub const LEAST_VALUES: usize = 6;
+
+/// A ratio with its 95 % bootstrap confidence interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Interval {
+    /// The median over the rounds.
+    pub median: f64,
+    /// Its 2.5 % quantile over resamples.
+    pub low: f64,
+    /// Its 97.5 % quantile.
+    pub high: f64,
+    /// How many rounds it is from.
+    pub rounds: usize,
+}
 
 /// The median of at least one number; the mean of the middle two of an even number of them.
 pub fn median(values: &[f64]) -> Option<f64> {

@@ -11,7 +11,9 @@ pub mod build;
 mod case;
 mod ceiling;
 mod data;
+mod failure;
 pub mod filter;
+mod json_number;
 pub mod log;
 mod memory;
 pub mod pool;
@@ -31,10 +33,11 @@ pub use baseline::{gemm_of, library};
 pub use bench::{Bench, BenchError, Candidate, Progress};
 pub use case::{Case, CaseError, Work};
 pub use data::Tensor;
+pub use failure::Failure;
 pub use record::{
     Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256,
 };
-pub use report::{Bound, Comparison, Failure, Measured, Ratio, Roofline, Stats};
+pub use report::{Bound, Comparison, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};
 pub use space::{Pruned, Pruning, Refusal, Space, Stream};
 pub use verify::{BlockError, Expected, Oracle, OutputCheck, Verification, Worst};

@@ -5,8 +5,10 @@ use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Case, Regime, Verification, bootstrap::ratio_interval, ceiling::least_seconds, log::Interval,
-    verify::number,
+    Case, Failure, OutputCheck, Regime, Verification,
+    bootstrap::{Interval, ratio_interval},
+    ceiling::least_seconds,
+    json_number,
 };
 
 /// All candidates of a comparison, timed in the same rounds.
@@ -54,42 +56,6 @@ pub struct Measured {
     pub suspicious: bool,
 }
 
-/// What stops a program from being measured.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Failure {
-    /// The device refused to load or to run it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// It was compiled for other sizes.
-    #[error("the program expects buffers of {program:?} bytes where the workload has {case:?}")]
-    Buffers {
-        /// The sizes of the program's first buffers.
-        program: Vec<usize>,
-        /// The sizes of the workload's inputs and outputs.
-        case: Vec<usize>,
-    },
-    /// Its numbers are wrong at once.
-    #[error("its numbers are wrong")]
-    Wrong,
-    /// They differ by more than is allowed, and so do those of the unscheduled program in its own types.
-    #[error("its numbers differ by more than is allowed, and without a schedule they do as well")]
-    IllConditioned,
-    /// Its numbers were right once and then wrong: it races, or depends on what was there before.
-    #[error("its numbers are wrong after timing, though they were right before")]
-    WrongAfterTiming,
-    /// It ran but the machine reported no time.
-    #[error("the machine reports that it took no time")]
-    NoTime,
-}
-
-ir::codes!(Failure {
-    Buffers = 3111,
-    Wrong = 3112,
-    WrongAfterTiming = 3113,
-    NoTime = 3114,
-    IllConditioned = 3115,
-} of { Device });
-
 /// Times in summary, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of statistics")]
@@ -105,13 +71,13 @@ pub struct Stats {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// The median over the rounds.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub median: f64,
     /// The least of a round.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub min: f64,
     /// The most of a round.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub max: f64,
     /// Where the 95 % interval of the median begins; nothing with fewer rounds than
     /// [`LEAST_VALUES`](crate::bootstrap::LEAST_VALUES), and in records of older versions.
@@ -142,21 +108,6 @@ pub enum Bound {
     Compute,
     /// Memory.
     Memory,
-}
-
-impl Failure {
-    /// What to do about it, if there is one thing to say.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Failure::Device(err) => err.help(),
-            Failure::IllConditioned => Some(
-                "compute it in types of more digits or in another way, or let the workload say how far its numbers may be: \
-                 `tolerance: 1e-3`"
-                    .to_owned(),
-            ),
-            Failure::Buffers { .. } | Failure::Wrong | Failure::WrongAfterTiming | Failure::NoTime => None,
-        }
-    }
 }
 
 impl Stats {
@@ -284,7 +235,7 @@ impl Measured {
     }
 
     /// The first output that is wrong, and its check.
-    pub fn wrong_output(&self) -> Option<(&Name, &crate::OutputCheck)> {
+    pub fn wrong_output(&self) -> Option<(&Name, &OutputCheck)> {
         let verdicts = self.after.iter().chain(&self.before);
         verdicts.flat_map(|it| &it.outputs).find(|it| it.wrong > 0).map(|it| (&it.buffer, it))
     }

@@ -26,7 +26,7 @@ use ir::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Failure, Tensor};
+use crate::{Case, Failure, Tensor, json_number};
 use places::places;
 
 pub use block_error::BlockError;
@@ -99,13 +99,13 @@ pub struct OutputCheck {
     /// How many of the compared elements differ by more than the tolerance.
     pub wrong: usize,
     /// The difference at the worst of the compared elements: that with the largest part of what is allowed there.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub max_error: f64,
     /// The allowed difference at that element.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub tolerance: f64,
     /// The largest magnitude of the reference among the sampled elements.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub scale: f64,
     /// The worst element.
     pub worst: Option<Worst>,
@@ -121,13 +121,13 @@ pub struct Worst {
     /// Its place.
     pub at: Vec<usize>,
     /// What the program wrote.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub got: f64,
     /// What is right.
-    #[serde(with = "number")]
+    #[serde(with = "json_number")]
     pub expected: f64,
     /// What the unscheduled program gives in its own types, if that was asked.
-    #[serde(with = "maybe", default, skip_serializing_if = "Option::is_none")]
+    #[serde(with = "json_number::optional", default, skip_serializing_if = "Option::is_none")]
     pub own: Option<f64>,
 }
 
@@ -324,44 +324,4 @@ fn coordinates(shape: &[usize], mut at: usize) -> Vec<i64> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-/// JSON has no infinities and no NaN: they are written as words.
-pub(crate) mod number {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-        if value.is_finite() { to.serialize_f64(*value) } else { to.collect_str(value) }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Number(f64),
-            Word(String),
-        }
-        match Either::deserialize(from)? {
-            Either::Number(it) => Ok(it),
-            Either::Word(it) => it.parse().map_err(serde::de::Error::custom),
-        }
-    }
-}
-
-/// A number that may be missing, in the same way.
-mod maybe {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    struct Number(#[serde(with = "super::number")] f64);
-
-    #[expect(clippy::ref_option, reason = "serde asks for a reference")]
-    pub(super) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-        value.map(Number).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-        Ok(Option::<Number>::deserialize(from)?.map(|it| it.0))
-    }
 }

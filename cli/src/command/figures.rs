@@ -1,6 +1,6 @@
 //! Words for what was measured, the same in every command. What they mean is in `docs/src/measurement.md`.
 
-use tuner::{Ratio, Stats, log::Interval};
+use tuner::{Ratio, Stats, bootstrap::Interval};
 
 use crate::term::table::counted;
 

@@ -15,7 +15,7 @@ use crate::{
     command::top::Noted,
     diagnostic::Diagnostic,
     new_file,
-    term::shell::{Shell, visible},
+    term::{shell::Shell, visible::visible},
     usage_error::UsageError,
 };
 

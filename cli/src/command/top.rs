@@ -8,8 +8,8 @@ use tuner::log::{Best, Damage, Line, Log, LogError, Origin, Placed, Ranked, Rank
 use crate::{
     command::measure::{gflops_words, time_words},
     diagnostic::Diagnostic,
-    term::shell::{Shell, visible},
     term::table::Table,
+    term::{shell::Shell, visible::visible},
 };
 
 /// Show the best trials of tuning logs

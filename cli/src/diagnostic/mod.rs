@@ -10,7 +10,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use ir::{Code, Coded};
 use serde_json::{Value, json};
 
-use crate::term::{shell::visible, wrap::error_width};
+use crate::term::{visible::visible, wrap::error_width};
 
 /// A refusal as the user sees it: a code, a message, places to point at, and what to try instead.
 ///

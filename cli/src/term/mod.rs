@@ -7,5 +7,6 @@ pub(crate) mod markup;
 pub(crate) mod page;
 pub(crate) mod shell;
 pub(crate) mod table;
+pub(crate) mod visible;
 pub(crate) mod width;
 pub(crate) mod wrap;

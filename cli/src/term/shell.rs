@@ -6,10 +6,11 @@ use std::{
 };
 
 use serde::Serialize;
-use tuner::log::{escape_controls, is_control};
+use tuner::log::escape_controls;
 
 use super::{
     code::{self, Lang},
+    visible::visible,
     width,
     wrap::{error_width, folded, wrapped},
 };
@@ -182,16 +183,4 @@ impl<'a> Shell<'a> {
         self.done();
         self.end_phase();
     }
-}
-
-/// A text with what would steer a terminal as an escape, such as `\u{1b}`.
-pub(crate) fn visible(text: String) -> String {
-    if !text.contains(is_control) {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for it in text.chars() {
-        if is_control(it) { out.extend(it.escape_default()) } else { out.push(it) }
-    }
-    out
 }

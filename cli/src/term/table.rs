@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::term::{
-    shell::visible,
+    visible::visible,
     wrap::{width, wrapped},
 };
 

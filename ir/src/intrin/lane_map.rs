@@ -2,8 +2,10 @@
 
 use std::{fmt, sync::OnceLock};
 
-use super::WARP;
-use crate::{Index, Name};
+use crate::{Arch, Index, Name};
+
+/// The number of lanes of a warp, as an extent: [`Arch::WARP`].
+pub const WARP: i64 = Arch::WARP as i64;
 
 /// How a tile of two dimensions is spread over the 32 lanes of a warp, the same number of elements to each.
 ///

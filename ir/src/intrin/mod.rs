@@ -12,64 +12,16 @@
 //! To add an intrinsic, write a file that has its data, and name it in the list below.
 
 mod fragment;
+mod intrinsic;
 mod lane_map;
 mod matching;
 
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
-pub use lane_map::LaneMap;
+pub use intrinsic::{Instruction, Intrinsic, TENSORIZE};
+pub use lane_map::{LaneMap, WARP};
 pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 
-use crate::{Arch, Block, DType, Feature};
-
-/// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
-pub const TENSORIZE: &str = "tensorize";
-
-/// The number of lanes of a warp, as an extent: [`Arch::WARP`].
-pub const WARP: i64 = Arch::WARP as i64;
-
-/// An instruction of a warp, or a way to spread work over its lanes.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Intrinsic {
-    /// The word in scripts and in the text of kernels.
-    pub name: &'static str,
-    /// What it is good for, in a sentence or two.
-    pub about: &'static str,
-    /// What an architecture must have.
-    pub needs: Feature,
-    /// The types that `T` of the description may stand for; none where it has no `T`.
-    pub types: &'static [DType],
-    /// What it computes: a function in the text form with a block that has no iterators. Its buffers are the
-    /// operands, the output first; their scopes are those that operands must have. Symbolic dimensions may be any
-    /// size that the instruction's own rules admit.
-    pub description: &'static str,
-    /// How it is done.
-    pub instruction: Instruction,
-}
-
-/// How an intrinsic is done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Instruction {
-    /// `mma.sync`: `C = C + A·B` on fragments.
-    Mma {
-        /// The PTX opcode.
-        opcode: &'static str,
-        /// How the elements of the accumulator are spread over the lanes.
-        c: &'static LaneMap,
-        /// The same of the left factor.
-        a: &'static LaneMap,
-        /// The same of the right factor, rows along `k`.
-        b: &'static LaneMap,
-    },
-    /// `ldmatrix`: from shared memory to a fragment, 8 rows of 16 bytes a matrix.
-    Ldmatrix {
-        /// How many matrices: 1, 2 or 4.
-        matrices: u32,
-        /// Whether a lane gets elements of one column of memory (`.trans`), for types of 2 bytes only.
-        transposed: bool,
-    },
-    /// No instruction: the elements of a tile, each in the lane that has it by the map.
-    Lanes(&'static LaneMap),
-}
+use crate::{Block, DType};
 
 /// Declares the modules of the intrinsics and lists what they hold.
 macro_rules! intrinsics {

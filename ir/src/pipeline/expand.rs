@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{
-    Component, Emission, PipelineError, PipelinePlan, STAGE, SlotCount, Style,
+    Component, Emission, PipelineError, PipelinePlan, STAGE, Section, SlotCount, Style,
     annotation::{check_numbers, components_of, expect_serial, is_pipeline, numbers},
     benign::benign,
     depend::Setting,
@@ -44,15 +44,6 @@ pub struct EmissionPoint {
     pub section: Section,
     pub step: usize,
     pub at: usize,
-}
-
-/// A part of an [`Emission`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the variants are the words")]
-pub enum Section {
-    Prologue,
-    Steady,
-    Epilogue,
 }
 
 /// Refuses a program with a pipeline that breaks a dependence; only those loops are judged that `wanted` wants.

@@ -27,6 +27,7 @@ mod judge;
 mod lifetimes;
 mod materialize;
 mod private;
+mod section;
 mod touch;
 mod walk;
 mod written;
@@ -42,9 +43,10 @@ pub use annotation::{
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
-pub use expand::{EmissionPoint, Hooks, Marks, Section, check, expand};
+pub use expand::{EmissionPoint, Hooks, Marks, check, expand};
 pub use lifetimes::split_lifetimes;
 pub use private::private;
+pub use section::Section;
 
 use crate::{Index, Name, Stmt};
 

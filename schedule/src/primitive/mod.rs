@@ -67,9 +67,10 @@ use std::sync::Arc;
 use ir::{Block, BlockAttrs, Loop, LoopAttrs, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Number, ScheduleError, ScheduleState, check::independent::expect_independent, space::item::CHOOSE,
-};
+use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
+
+/// What scripts have among their steps that is none: [`Choose`](crate::Choose).
+pub(crate) const CHOOSE: &str = "choose";
 
 /// A checked rewrite.
 pub trait Primitive {

@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use super::knob::{Knob, check_name};
 use crate::{
-    Number, Step,
+    Number, Placed, Step,
+    placed::{quoted, read_step},
+    primitive::CHOOSE,
     ron_text::{parse_raw, range_of},
-    script::{Placed, quoted, read_step},
     script_error::{Errors, ScriptError, ScriptProblem},
 };
 
@@ -46,9 +47,6 @@ pub enum Item {
     /// Alternatives.
     Choose(Choose),
 }
-
-/// The word in scripts.
-pub(crate) const CHOOSE: &str = "choose";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename = "choose")]

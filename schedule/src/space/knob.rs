@@ -7,11 +7,11 @@ use ir::Name;
 use ron::value::RawValue;
 use serde::Deserialize;
 
-use super::{Choice, parse::is_function, resolve::Scope};
+use super::{Choice, parse::is_function, scope::Scope};
 use crate::{
-    Number,
+    Number, Placed,
+    placed::place_numbers,
     ron_text::{Unique, parse_raw, range_of},
-    script::{Placed, place_numbers},
     script_error::{Errors, ScriptError, ScriptProblem},
 };
 

@@ -10,6 +10,7 @@ pub(crate) mod item;
 pub(crate) mod knob;
 mod parse;
 mod resolve;
+mod scope;
 pub(crate) mod values;
 
 pub use choice::{Choice, Decisions};

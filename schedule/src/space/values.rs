@@ -12,9 +12,9 @@ use super::{
     knob::check_name,
 };
 use crate::{
-    Number,
+    Number, Placed,
+    placed::read_expr,
     ron_text::{Unique, parse_raw, range_of},
-    script::{Placed, read_expr},
     script_error::{Errors, ScriptError, ScriptProblem},
 };
 

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use ir::BinaryOp;
+use ir::{BinaryOp, UnaryOp};
 
 use super::{
     error::{Problem, WorkloadError},
@@ -68,6 +68,16 @@ pub(super) struct Stage {
     pub(super) target: Range<usize>,
     /// Where the stage stands.
     pub(super) span: Range<usize>,
+}
+
+/// The functions of expressions that are neither types nor `select`.
+pub(super) fn unary_of(word: &str) -> Option<UnaryOp> {
+    UnaryOp::ALL.into_iter().find(|it| it.as_str() == word && *it != UnaryOp::Neg)
+}
+
+/// `min` and `max`.
+pub(super) fn binary_of(word: &str) -> Option<BinaryOp> {
+    [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word)
 }
 
 impl Expr {

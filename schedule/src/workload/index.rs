@@ -4,8 +4,26 @@ use ir::{Index, IndexKind, Less, Name};
 
 use super::{
     error::{Problem, WorkloadError},
-    expr::{Expr, Node, Op},
+    expr::{Expr, Node, Op, binary_of},
+    form::{Form, Kind},
 };
+
+/// Whether an expression computes with axes and sizes alone, so that a conversion makes a value of it.
+pub(super) fn is_index(form: &Form, expr: &Expr) -> bool {
+    let (mut names, mut others) = (false, false);
+    expr.walk(&mut |it| match &it.node {
+        Node::Name(name) => {
+            let size =
+                matches!(form.params.get(name).map(|it| &it.it), Some(Kind::Size { .. } | Kind::Int { .. }));
+            names |= size || form.axes.contains_key(name);
+            others |= !size && !form.axes.contains_key(name);
+        }
+        Node::Call(name, _) => others |= binary_of(name).is_none(),
+        Node::Access(..) | Node::Float(_) => others = true,
+        Node::Int(_) | Node::Neg(_) | Node::Op(..) => {}
+    });
+    names && !others
+}
 
 /// An index whose names `scope` knows. The expression was checked to be an index.
 pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Result<Index, WorkloadError> {

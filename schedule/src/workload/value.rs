@@ -6,11 +6,10 @@ use indexmap::IndexMap;
 use ir::{Access, BinaryOp, Buffer, DType, Index, Literal, Name, Number, UnaryOp, Value, number};
 
 use super::{
-    check::{binary_of, is_index, unary_of},
     error::{Problem, WorkloadError},
-    expr::{Expr, Node, Op},
+    expr::{Expr, Node, Op, binary_of, unary_of},
     form::Form,
-    index::{conditions, index, overflows, range},
+    index::{conditions, index, is_index, overflows, range},
     param::{Chosen, Meaning},
 };
 

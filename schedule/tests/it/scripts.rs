@@ -5,10 +5,7 @@
 use std::{fmt::Write as _, fs};
 
 use crate::common::{difference, program};
-use tilewright_schedule::{
-    Decisions, Script, ScriptError, Session, Step,
-    script::{Placed, ScriptTarget},
-};
+use tilewright_schedule::{Decisions, Placed, Script, ScriptError, Session, Step, script::ScriptTarget};
 
 #[test]
 fn scripts() {

@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     Failure, Roofline, Settings,
-    log::{Baseline, Finalist, Finals, Interval, Measurement, Stage, TrialError},
+    bootstrap::Interval,
+    log::{Baseline, Finalist, Finals, Measurement, Stage, TrialError},
     protocol::Final,
 };
 

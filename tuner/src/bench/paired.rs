@@ -12,8 +12,8 @@
 use super::verdict::MARGIN;
 use crate::{
     Regime,
-    bootstrap::{median, ratio_interval},
-    log::{Finalist, Finals, Interval, Measurement},
+    bootstrap::{Interval, median, ratio_interval},
+    log::{Finalist, Finals, Measurement},
 };
 
 /// The least part of the highest clock.

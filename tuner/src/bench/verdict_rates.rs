@@ -3,7 +3,10 @@
 use rand::Rng as _;
 
 use super::{MARGIN, Verdict, is_not_slower, verdict};
-use crate::{bootstrap::ratio_interval, data::stream, log::Interval};
+use crate::{
+    bootstrap::{Interval, ratio_interval},
+    data::stream,
+};
 
 /// A machine, by what disturbs the times of one call.
 #[derive(Clone, Copy, Debug)]

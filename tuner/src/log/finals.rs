@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Measurement, TrialError};
-use crate::Regime;
+use crate::{Regime, bootstrap::Interval};
 
 /// A prefix of the winner's schedule, measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -93,17 +93,4 @@ pub struct Baseline {
     pub seconds: Vec<f64>,
     /// In GFLOPS at the median.
     pub gflops: f64,
-}
-
-/// A ratio with its 95 % bootstrap confidence interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Interval {
-    /// The median over the rounds.
-    pub median: f64,
-    /// Its 2.5 % quantile over resamples.
-    pub low: f64,
-    /// Its 97.5 % quantile.
-    pub high: f64,
-    /// How many rounds it is from.
-    pub rounds: usize,
 }

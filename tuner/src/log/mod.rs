@@ -31,7 +31,7 @@ mod writer;
 pub use entry::{Entry, Event, Happening, LOG_VERSION, Protocol, Run, SpaceScript, Strategy, Workload};
 pub use error::LogError;
 pub use export::{ExportError, Table, csv, kernel_tuner, t4};
-pub use finals::{Baseline, Finalist, Finals, Interval, StepResult};
+pub use finals::{Baseline, Finalist, Finals, StepResult};
 pub use frame::{Raw, escape_controls, is_control};
 pub use merge::{Merged, merge};
 pub use names::{run_name, segment_name, segments};

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::{
     bench::{Verdict, reach, verdict},
-    log::{Finalist, Finals, Interval, RunLog, Trial},
+    bootstrap::Interval,
+    log::{Finalist, Finals, RunLog, Trial},
 };
 
 /// How a trial stood then and stands now.

@@ -2,8 +2,7 @@
 
 use tuner::{
     bench::{NO_FLOOR, Verdict, reach},
-    bootstrap::LEAST_VALUES,
-    log::Interval,
+    bootstrap::{Interval, LEAST_VALUES},
 };
 
 use super::{

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tuner::{
     bench::{Verdict, is_not_slower, verdict},
-    log::Interval,
+    bootstrap::Interval,
 };
 
 /// Which verdicts are not wanted.

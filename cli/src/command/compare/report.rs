@@ -7,12 +7,7 @@ use indexmap::IndexMap;
 use ir::{Name, Target};
 use schedule::{Step, workload::Param};
 use serde_json::{Value, json};
-use tuner::{
-    Regime, Stats,
-    bench::Verdict,
-    build::target_word,
-    log::{Interval, Measurement},
-};
+use tuner::{Regime, Stats, bench::Verdict, bootstrap::Interval, build::target_word, log::Measurement};
 
 use super::{
     entrant::{Entrant, Origin, Recorded},
@@ -23,8 +18,8 @@ use super::{
 use crate::{
     command::figures::{interval_words, range_words, spread_warning, spread_words, times_words},
     command::measure::{gflops_words, time_words},
-    term::shell::visible,
     term::table::{Table, counted},
+    term::visible::visible,
     term::wrap::wrapped,
 };
 

@@ -4,7 +4,7 @@ use codegen::device::Launch;
 use schedule::Step;
 use tuner::{
     bench::{Verdict, verdict},
-    log::Interval,
+    bootstrap::Interval,
 };
 
 use super::{

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::term::{
-    shell::visible,
+    visible::visible,
     wrap::{width, wrapped},
 };
 

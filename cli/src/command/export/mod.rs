@@ -185,7 +185,7 @@ impl Export {
         }
         if let Some(it) = verified {
             for line in it.words.lines() {
-                writeln!(shell.out, "{}", crate::term::shell::visible(line.to_owned()))?;
+                writeln!(shell.out, "{}", crate::term::visible::visible(line.to_owned()))?;
             }
         }
         Ok(())

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use tuner::{
     bench::{MARGIN, Verdict, tied, verdict},
-    log::{Finalist, Finals, Interval},
+    bootstrap::Interval,
+    log::{Finalist, Finals},
 };
 
 use super::{

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use ir::{Arch, Func, Name, Target};
 use schedule::{script::ScriptTarget, workload::Param};
 use serde_json::json;
+use tuner::build::target_word;
 
 use crate::{
-    build::{compile_cuda, found_arch, lower, source},
+    build::{compile_cuda, expect_gpu, found_arch, lower, source},
     command::space,
     command::timeline,
     diagnostic::Diagnostic,
@@ -255,7 +256,7 @@ fn print(
 ) -> Result<(), Diagnostic> {
     if shell.json {
         let emit = format!("{emit:?}").to_lowercase();
-        let target = words(target);
+        let target = target_word(target);
         return shell
             .json(&json!({"ok": true, "emit": emit, "target": target, "text": text, "notes": notes}));
     }
@@ -265,21 +266,9 @@ fn print(
     shell.code(text, emit.lang())
 }
 
-/// A target as users write it.
-pub(crate) fn words(target: &Target) -> String {
-    match target {
-        Target::Cpu => "cpu".to_owned(),
-        Target::Cuda(arch) => format!("cuda:{arch}"),
-    }
-}
-
 fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic> {
-    let Target::Cuda(arch) = target else { return Err(not_cuda()) };
+    let arch = expect_gpu(target)?;
     let (module, notes) = lower(func, target)?;
     let text = source(func, &module, target)?;
     Ok((compile_cuda(&text, func, arch)?.ptx, notes))
-}
-
-fn not_cuda() -> Diagnostic {
-    Diagnostic::usage(UsageError::Options, "only a GPU's program has PTX, SASS and resources")
 }

@@ -3,10 +3,10 @@
 use codegen::device::{Limit, occupancy};
 use ir::{Arch, Func, Target};
 use serde_json::{Value, json};
+use tuner::build::target_word;
 
-use super::{not_cuda, words};
 use crate::{
-    build::{Built, build},
+    build::{Built, build, expect_gpu},
     diagnostic::Diagnostic,
     plan::Plan,
     term::{shell::Shell, table::Table},
@@ -69,14 +69,14 @@ pub(super) fn show(
     target: &Target,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
-    let Target::Cuda(arch) = target else { return Err(not_cuda()) };
+    let arch = expect_gpu(target)?;
     plan.expect_dims()?;
     let built = build(func, target, &plan.dims)?;
     let all = needs(&built, arch);
     if shell.json {
         let data: Vec<_> = all.into_iter().map(|it| it.data).collect();
         let all = json!({
-            "ok": true, "emit": "resources", "target": words(target), "kernels": data, "swizzles": built.swizzles,
+            "ok": true, "emit": "resources", "target": target_word(target), "kernels": data, "swizzles": built.swizzles,
         });
         return shell.json(&all);
     }

@@ -8,10 +8,11 @@ use std::fmt::Write;
 use codegen::device::{disasm, nvrtc};
 use ir::{Arch, Func, Target};
 use serde_json::json;
+use tuner::build::target_word;
 
-use super::{mix::Line, not_cuda, words};
+use super::mix::Line;
 use crate::{
-    build::{lower, source},
+    build::{expect_gpu, lower, source},
     diagnostic::Diagnostic,
     term::{code::Lang, shell::Shell},
 };
@@ -20,14 +21,14 @@ use crate::{
 const MAX_SOURCE_COLUMNS: usize = 100;
 
 pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    let Target::Cuda(arch) = target else { return Err(not_cuda()) };
+    let arch = expect_gpu(target)?;
     let (module, notes) = lower(func, target)?;
     let source = source(func, &module, target)?;
     let (text, tool) = printed(&source, func, arch)?;
     let text = listing(&text, &source);
     if shell.json {
         return shell.json(&json!({
-            "ok": true, "emit": "sass", "target": words(target), "tool": tool, "text": text, "notes": notes,
+            "ok": true, "emit": "sass", "target": target_word(target), "tool": tool, "text": text, "notes": notes,
         }));
     }
     for it in &notes {

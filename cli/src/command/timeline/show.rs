@@ -10,11 +10,11 @@ use codegen::{
 };
 use ir::{Func, Kernel, Loop, LoopKind, Module, Scope, Stmt, Target, pipeline};
 use serde_json::json;
+use tuner::build::target_word;
 
 use super::{Story, print, svg::draw};
 use crate::{
     build::{compile_cuda, source},
-    command::show::words,
     diagnostic::Diagnostic,
     new_file,
     term::shell::Shell,
@@ -37,7 +37,7 @@ pub(crate) fn show(
         new_file::write(file, draw(&story).as_bytes(), force)?;
     }
     if shell.json {
-        let (target, Story { pipelines, kernels }) = (words(target), story);
+        let (target, Story { pipelines, kernels }) = (target_word(target), story);
         return shell.json(&json!({
             "ok": true, "emit": "pipeline", "target": target, "pipelines": pipelines, "kernels": kernels,
         }));

@@ -6,8 +6,8 @@ use schedule::Decisions;
 use serde_json::json;
 use tuner::{
     bench::tied,
-    bootstrap::LEAST_VALUES,
-    log::{Finalist, Finals, Interval, Run, StepResult},
+    bootstrap::{Interval, LEAST_VALUES},
+    log::{Finalist, Finals, Run, StepResult},
     tune::{Ended, Exhausted, Stopped, Summary},
 };
 

@@ -4,8 +4,8 @@ use codegen::vgpu::{self, Settings, ThreadOrder};
 use indexmap::IndexMap;
 use ir::{Arch, Buffer, Func, Module, Name, Role, Target, Tensor, interp};
 use schedule::{
-    Decisions, Session, Step,
-    script::{Placed, Script, ScriptTarget},
+    Decisions, Placed, Session, Step,
+    script::{Script, ScriptTarget},
     workload::{self, Param},
 };
 

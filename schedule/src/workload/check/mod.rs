@@ -4,13 +4,12 @@ mod stage;
 
 use std::{collections::BTreeSet, ops::Range};
 
-use ir::{BinaryOp, DType, Role, UnaryOp};
-
-pub(in crate::workload) use stage::is_index;
+use ir::{DType, Role};
 
 use super::{
     choice::Choice,
     error::{Problem, WorkloadError},
+    expr::unary_of,
     form::{Form, Kind, unknown},
     lex::Text,
     param::{Meaning, Param, RESERVED, meaning},
@@ -22,16 +21,6 @@ const MAX_NAME: usize = 30;
 
 /// The most stages.
 const MAX_STAGES: usize = 100;
-
-/// The functions of expressions that are neither types nor `select`.
-pub(super) fn unary_of(word: &str) -> Option<UnaryOp> {
-    UnaryOp::ALL.into_iter().find(|it| it.as_str() == word && *it != UnaryOp::Neg)
-}
-
-/// `min` and `max`.
-pub(super) fn binary_of(word: &str) -> Option<BinaryOp> {
-    [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word)
-}
 
 /// Checks a workload for all values of its parameters.
 pub(super) fn check(form: &Form) -> Result<(), WorkloadError> {

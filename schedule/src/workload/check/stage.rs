@@ -4,11 +4,12 @@ use std::{collections::BTreeSet, ops::Range};
 
 use ir::{DType, Role, UnaryOp};
 
-use super::{Checker, MAX_STAGES, binary_of, unary_of};
+use super::{Checker, MAX_STAGES};
 use crate::workload::{
     error::{Problem, WorkloadError},
-    expr::{Expr, Node, Op, Stage},
-    form::{Form, Kind, unknown},
+    expr::{Expr, Node, Op, Stage, binary_of, unary_of},
+    form::{Kind, unknown},
+    index::is_index,
 };
 
 impl<'a> Checker<'a> {
@@ -242,23 +243,6 @@ impl<'a> Checker<'a> {
             (None, None) | (Some(_), Some(_)) => Ok(()),
         }
     }
-}
-
-/// Whether an expression computes with axes and sizes alone, so that a conversion makes a value of it.
-pub(in crate::workload) fn is_index(form: &Form, expr: &Expr) -> bool {
-    let (mut names, mut others) = (false, false);
-    expr.walk(&mut |it| match &it.node {
-        Node::Name(name) => {
-            let size =
-                matches!(form.params.get(name).map(|it| &it.it), Some(Kind::Size { .. } | Kind::Int { .. }));
-            names |= size || form.axes.contains_key(name);
-            others |= !size && !form.axes.contains_key(name);
-        }
-        Node::Call(name, _) => others |= binary_of(name).is_none(),
-        Node::Access(..) | Node::Float(_) => others = true,
-        Node::Int(_) | Node::Neg(_) | Node::Op(..) => {}
-    });
-    names && !others
 }
 
 fn arity(expr: &Expr, function: &str, args: &[Expr], expected: usize) -> Result<(), WorkloadError> {

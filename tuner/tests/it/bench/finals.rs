@@ -3,7 +3,8 @@
 use tilewright_tuner::{
     Bench, Case, Regime, Stats,
     bench::{finals, rank, tied},
-    log::{ErrorKind, Finals, Interval, TrialError},
+    bootstrap::Interval,
+    log::{ErrorKind, Finals, TrialError},
     protocol::Final,
 };
 

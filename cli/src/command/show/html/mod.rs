@@ -23,8 +23,8 @@ use std::{fmt::Write, path::Path};
 use ir::Target;
 use schedule::Step;
 use serde_json::json;
+use tuner::build::target_word;
 
-use super::words;
 use crate::{
     diagnostic::Diagnostic,
     plan::Plan,
@@ -103,7 +103,7 @@ fn title(plan: &Plan) -> String {
 
 fn main(plan: &Plan, target: &Target, steps: &StepSections<'_>, last: &Ending) -> String {
     let sizes = plan.sizes();
-    let facts = [plan.script.workload.value.as_str(), &sizes, &words(target)]
+    let facts = [plan.script.workload.value.as_str(), &sizes, &target_word(target)]
         .into_iter()
         .filter(|it| !it.is_empty())
         .map(|it| escaped(&shortened(it, 200)))
