@@ -105,7 +105,11 @@ pub(crate) fn work() -> Work {
 }
 
 fn exit_code(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    match u8::try_from(code) {
+        Ok(code) => ExitCode::from(code),
+        // Where codes are longer than a byte, those that are tell of failures.
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 /// What the end of the process means.
@@ -179,7 +183,8 @@ impl Watch {
             (state.until.filter(|it| it.1 <= Instant::now()), state.deadline)
         };
         let (Some((what, _)), Some(folder)) = (late, &self.folder) else { return };
-        let text = serde_json::to_string(&Late { what, seconds: deadline.as_secs_f64() }).unwrap_or_default();
+        let text =
+            serde_json::to_string(&Late { what, seconds: deadline.as_secs_f64() }).expect("it is plain data");
         let _ = fs::write(folder.join(LATE), text);
         leave();
     }

@@ -104,19 +104,23 @@ pub(crate) fn record(
     measured: &Measured,
     environment: Environment,
 ) -> Record {
-    let value = |it: &Param| serde_json::to_value(it).unwrap_or_default();
+    let value = |it: &Param| serde_json::to_value(it).expect("parameters are plain data");
     let script = tuner::Script {
         name: plan.path.display().to_string(),
         text: plan.text.clone(),
         workload: plan.script.workload.value.clone(),
         params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
-        steps: plan.steps.iter().map(|it: &Step| serde_json::to_value(it).unwrap_or_default()).collect(),
+        steps: plan
+            .steps
+            .iter()
+            .map(|it: &Step| serde_json::to_value(it).expect("steps are plain data"))
+            .collect(),
     };
     let mut record = Record::new(case, comparison, measured, script, environment, clock::now());
     record.ir_sha256 = sha256(&ir::text::print(&built.func).text);
     record.source_sha256 = sha256(&built.source);
     record.launches.clone_from(&built.program.launches);
-    record.resources =
-        (!built.resources.is_empty()).then(|| serde_json::to_value(&built.resources).unwrap_or_default());
+    record.resources = (!built.resources.is_empty())
+        .then(|| serde_json::to_value(&built.resources).expect("they are plain data"));
     record
 }

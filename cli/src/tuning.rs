@@ -294,8 +294,8 @@ fn nonce() -> u32 {
 
 fn script(plan: &Plan, space: &Space) -> SpaceScript {
     let knobs = space.axes().clone();
-    let spanned = serde_json::to_string(&knobs).unwrap_or_default();
-    let value = |it| serde_json::to_value(it).unwrap_or_default();
+    let spanned = serde_json::to_string(&knobs).expect("choices are plain data");
+    let value = |it| serde_json::to_value(it).expect("parameters are plain data");
     SpaceScript {
         name: plan.path.display().to_string(),
         text: plan.text.clone(),

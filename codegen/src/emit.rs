@@ -1,6 +1,6 @@
 //! From a lowered program to source text.
 
-use ir::{Alloc, DType, Module, Name, Op, Target, text::Origin};
+use ir::{Alloc, Module, Name, Op, Target, text::Origin};
 
 pub use crate::cfamily::symbol;
 
@@ -84,7 +84,7 @@ pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Opti
 }
 
 fn bytes_of(it: &Alloc) -> i64 {
-    it.elements().saturating_mul(i64::try_from(DType::bytes(it.dtype)).unwrap_or(i64::MAX))
+    it.elements().saturating_mul(it.dtype.bytes_i64())
 }
 
 /// The private memory that statements need at once: their own allocations and the most that any of them needs.

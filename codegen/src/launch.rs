@@ -110,7 +110,8 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             kernel: crate::emit::symbol(&kernel.name).into_owned(),
             grid,
             block,
-            shared_bytes: u32::try_from(shared_layout(kernel).1).unwrap_or(u32::MAX),
+            shared_bytes: u32::try_from(shared_layout(kernel).1)
+                .expect("lowering refuses more than there is"),
             buffers: kernel.args.keys().map(at).collect(),
             dims: module.dims.iter().map(|name| dims[name]).collect(),
         })
@@ -168,7 +169,7 @@ pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
 
 /// The bytes that a shared buffer takes, up to where the next one may start.
 pub(crate) fn shared_bytes(it: &Alloc) -> i64 {
-    let bytes = it.elements() * i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+    let bytes = it.elements() * it.dtype.bytes_i64();
     (bytes + 15) / 16 * 16
 }
 

@@ -192,7 +192,7 @@ fn round_float(x: f64, precision: i32, min_exponent: i32, max: f64, beyond: f64)
     if x.is_infinite() {
         return beyond.copysign(x);
     }
-    let exponent = i32::try_from((x.to_bits() >> 52) & 0x7ff).unwrap_or(0) - 1023;
+    let exponent = i32::try_from((x.to_bits() >> 52) & 0x7ff).expect("11 bits") - 1023;
     let quantum = exponent.max(min_exponent) - (precision - 1);
     let y = (x * exp2(-quantum)).round_ties_even() * exp2(quantum);
     if y.abs() > max { beyond.copysign(x) } else { y }
@@ -200,7 +200,7 @@ fn round_float(x: f64, precision: i32, min_exponent: i32, max: f64, beyond: f64)
 
 /// A power of two in the normal range.
 fn exp2(exponent: i32) -> f64 {
-    f64::from_bits(u64::try_from(exponent + 1023).unwrap_or(0) << 52)
+    f64::from_bits(u64::try_from(exponent + 1023).expect("the power is a normal number") << 52)
 }
 
 fn decode_e4m3(bits: u8) -> f64 {
@@ -216,8 +216,9 @@ fn decode_e4m3(bits: u8) -> f64 {
 /// The bits of a value that `f8e4m3` has.
 fn encode_e4m3(x: f64) -> u8 {
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
+    // No number is at most a NaN.
     let rest = (0..127u8).rev().find(|it| decode_e4m3(*it) <= x.abs());
-    sign | if x.is_nan() { 0x7f } else { rest.unwrap_or(0) }
+    sign | rest.unwrap_or(0x7f)
 }
 
 /// The error function: a series of positive terms, so that nothing cancels.

@@ -125,7 +125,7 @@ fn column_wavefronts(row_bytes: i64, swizzle: Option<XorSwizzle>) -> u32 {
             for row in 0..8 {
                 let offset = (group * 8 + row) * row_bytes + chunk * 16;
                 let offset = swizzle.map_or(offset, |it| it.byte(offset));
-                banks[usize::try_from(offset / 16 % 8).unwrap_or(0)] += 1;
+                banks[usize::try_from(offset / 16 % 8).expect("offsets are not negative")] += 1;
             }
             sum += banks.into_iter().max().unwrap_or(0);
         }

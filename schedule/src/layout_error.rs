@@ -32,8 +32,8 @@ pub enum LayoutError {
     MapSymbolic { name: Name, var: Name, index: Index },
     #[error("the index map of buffer `{name}` forgets `{var}`")]
     MapForgets { name: Name, var: Name },
-    #[error("the index map of buffer `{name}` takes {elements} elements to {places} places")]
-    MapNotOnto { name: Name, elements: i64, places: i64 },
+    #[error("the index map of buffer `{name}` takes {} elements to {} places", number_of(*elements), number_of(*places))]
+    MapNotOnto { name: Name, elements: Option<i64>, places: Option<i64> },
     #[error("the index map of buffer `{name}` takes {first:?} and {second:?} to one place")]
     MapNotOneToOne { name: Name, first: Vec<i64>, second: Vec<i64> },
     #[error(
@@ -102,4 +102,9 @@ impl LayoutError {
         };
         Some(help.to_owned())
     }
+}
+
+/// A number of elements or places, if it is one of 64 bits.
+fn number_of(it: Option<i64>) -> String {
+    it.map_or_else(|| "more than 2^63".to_owned(), |it| it.to_string())
 }

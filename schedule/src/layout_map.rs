@@ -148,13 +148,12 @@ impl LayoutMap {
         if let Some(at) = inputs.iter().find(|at| old[**at].as_int().is_none()) {
             return Err(LayoutError::MapForgets { name: name.clone(), var: self.inputs[*at].clone() });
         }
-        let product = |all: Vec<&Index>| {
-            all.iter().try_fold(1i64, |product, it| product.checked_mul(it.as_int()?)).unwrap_or(i64::MAX)
-        };
+        let product =
+            |all: Vec<&Index>| all.iter().try_fold(1i64, |product, it| product.checked_mul(it.as_int()?));
         let elements = product(inputs.iter().map(|at| &old[*at]).collect());
         let kept = self.outputs.iter().zip(new).filter(|it| self.passed(it.0).is_none());
         let places = product(kept.map(|it| it.1).collect());
-        if elements == places {
+        if elements.is_some() && elements == places {
             return Ok(());
         }
         Err(LayoutError::MapNotOnto { name: name.clone(), elements, places })
@@ -179,9 +178,10 @@ impl LayoutMap {
         if inputs.iter().all(|at| tells_apart(&block, &self.inputs[*at], bounds, &|_| true)) {
             return Ok(());
         }
-        let extents: Vec<i64> = inputs.iter().map(|at| old[*at].as_int().unwrap_or(i64::MAX)).collect();
-        let count = extents.iter().try_fold(1i64, |product, it| product.checked_mul(*it));
-        let Some(count) = count.filter(|it| *it <= MOST_TRIED) else {
+        let extents: Option<Vec<i64>> = inputs.iter().map(|at| old[*at].as_int()).collect();
+        let count = |all: &[i64]| all.iter().try_fold(1i64, |product, it| product.checked_mul(*it));
+        let counted = extents.and_then(|it| Some((count(&it)?, it)));
+        let Some((count, extents)) = counted.filter(|it| it.0 <= MOST_TRIED) else {
             return Err(LayoutError::MapUnproved { name: name.clone(), limit: MOST_TRIED });
         };
         let points = Points { names: inputs.iter().map(|at| &self.inputs[*at]).collect(), extents };
@@ -220,7 +220,7 @@ impl Points<'_> {
         let extents: Option<Vec<i64>> =
             outputs.iter().map(|it| bounds.interval(it).1?.checked_add(1)).collect();
         let Some(extents) = extents else { return Met::NoValue };
-        let mut taken = vec![false; usize::try_from(count).unwrap_or_default()];
+        let mut taken = vec![false; usize::try_from(count).expect("extents are at least 1")];
         for start in (0..count).step_by(AT_ONCE) {
             let Some(places) = self.places(outputs, &extents, start, count) else { return Met::NoValue };
             for (n, place) in (start..).zip(places) {

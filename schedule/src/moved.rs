@@ -13,7 +13,7 @@ use crate::{BlockError, ScheduleError, inverse::Inverse};
 
 /// The loop is not yet around the block, and the loops that the move leaves empty carry no marks.
 pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result<(), BlockError> {
-    let loops = func.loops_of(block).unwrap_or_default();
+    let loops = func.loops_of(block).expect("the block is one of the program's");
     if loops.iter().any(|it| it.var == *target) {
         return Err(BlockError::AlreadyUnder { block: block.clone(), loop_name: target.clone() });
     }
@@ -44,7 +44,7 @@ pub(crate) fn expect_same_values(
     let whole = block.iters.iter().zip(ranges).filter(|(iter, range)| {
         range.is_none() && iter.kind == IterKind::Spatial && iter.extent.as_int() != Some(1)
     });
-    let around = func.loops_of(&block.name).unwrap_or_default();
+    let around = func.loops_of(&block.name).expect("the block is one of the program's");
     let stays = |var: &Name| func.find_loop(var).is_some_and(|it| contains(&it.body, target));
     for (iter, _) in whole {
         let writes = || block.writes().first().map_or_else(|| block.name.clone(), |it| it.buffer.clone());

@@ -188,5 +188,5 @@ pub(crate) fn insert(func: &mut Func, spot: &Spot, stmt: Stmt) {
 
 /// The loops down to and including `within`, outermost first; none for the function itself.
 pub(crate) fn path<'a>(func: &'a Func, within: Option<&Name>) -> Vec<&'a Loop> {
-    within.and_then(|it| func.path_to_loop(it)).unwrap_or_default()
+    within.map(|it| func.path_to_loop(it).expect("it is one of the program's loops")).unwrap_or_default()
 }

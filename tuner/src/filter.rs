@@ -140,7 +140,7 @@ fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Re
             if let Op::Alloc(it) = op
                 && it.scope == Scope::Local
             {
-                let bytes = it.elements().saturating_mul(i64::try_from(it.dtype.bytes()).unwrap_or(i64::MAX));
+                let bytes = it.elements().saturating_mul(it.dtype.bytes_i64());
                 if largest.is_none_or(|(most, _)| bytes > most) {
                     largest = Some((bytes, &it.name));
                 }
@@ -157,7 +157,7 @@ fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Re
 }
 
 fn check_occupancy(launch: &Launch, needs: &Resources, arch: &Arch) -> Result<(), Rejection> {
-    let threads = u32::try_from(threads_of(launch)).unwrap_or(u32::MAX);
+    let threads = u32::try_from(threads_of(launch)).expect("`check_launch` has seen that they are few");
     match occupancy(needs, threads, launch.shared_bytes, arch) {
         Some(it) if it.blocks == 0 => {
             Err(Rejection::Occupancy { kernel: launch.kernel.clone(), limited_by: it.limited_by })

@@ -34,8 +34,8 @@ pub(crate) struct Measure {
     #[arg(long, default_value_t = 0, value_parser = parse_threads)]
     pub(crate) threads: usize,
     /// How long a compilation, or a call of a program, may take: 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
-    pub(crate) deadline: f64,
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_deadline)]
+    pub(crate) deadline: Duration,
     /// Append one JSON line for each program measured to this file (`tutorial`: by default to tutorial.jsonl in the
     /// user's state folder)
     #[arg(long, value_name = "FILE")]
@@ -58,6 +58,12 @@ pub(crate) fn parse_time(word: &str) -> Result<f64, String> {
         .ok_or_else(|| "a time is written 90s, 10m or 2h".to_owned())
 }
 
+/// The same for what is waited for.
+fn parse_deadline(word: &str) -> Result<Duration, String> {
+    let seconds = parse_time(word)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "nobody waits that long".to_owned())
+}
+
 /// A number of threads that can be started in a moment.
 pub(crate) fn parse_threads(word: &str) -> Result<usize, String> {
     let number = word.parse().map_err(|_| "a number of threads, 0 for all".to_owned())?;
@@ -67,7 +73,7 @@ pub(crate) fn parse_threads(word: &str) -> Result<usize, String> {
 impl Measure {
     /// Begins to watch that compilations and calls end in time.
     pub(crate) fn watch(&self) {
-        guard::set_deadline(Duration::try_from_secs_f64(self.deadline).unwrap_or(Duration::MAX));
+        guard::set_deadline(self.deadline);
     }
 
     pub(crate) fn settings(&self, info: &MachineInfo) -> Settings {

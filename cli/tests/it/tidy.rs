@@ -8,13 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const CRATES: [&str; 6] = ["ir", "schedule", "codegen", "tuner", "workloads", "cli"];
+pub(crate) const CRATES: [&str; 6] = ["ir", "schedule", "codegen", "tuner", "workloads", "cli"];
 
 /// Files that may be longer than [`MAX_LINES`] lines, each with the reason.
 const LONG: &[(&str, &str)] = &[];
 const MAX_LINES: usize = 400;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
@@ -41,7 +41,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// All files of an extension below a folder.
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut out = vec![];
     for path in entries(folder) {
         if path.is_dir() {
@@ -59,7 +59,7 @@ fn sources() -> Vec<PathBuf> {
     folders.flat_map(|it| files(&it, "rs")).collect()
 }
 
-fn relative(path: &Path) -> String {
+pub(crate) fn relative(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
 }
 

@@ -84,7 +84,7 @@ impl Printer<'_> {
         match self.dialect {
             Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.elements()),
             Dialect::Cuda(_) if it.scope == ir::Scope::Shared => {
-                let offset = self.frame.shared_offsets.get(&it.name).copied().unwrap_or(0);
+                let offset = self.frame.shared_offsets[&it.name];
                 format!("{of} *const {name} = ({of} *)(tw_shared + {offset});")
             }
             Dialect::Cuda(_) => format!("__align__(16) {of} {name}[{}];", it.elements()),

@@ -10,7 +10,7 @@ use super::{Printer, helper::Helper, names::identifier, types};
 impl Printer<'_> {
     /// A store of what an intrinsic computes: a call of a function that holds the instruction.
     pub(super) fn tensor(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
-        let dtype = |it: &Access| self.frame.types.get(&it.buffer).copied().unwrap_or(DType::F32);
+        let dtype = |it: &Access| self.frame.types[&it.buffer];
         let of = operands.last().map_or(DType::F32, dtype);
         let name = self.require(Helper::Tensor(intrinsic.name, of));
         let mut parameters = vec![self.element_address(place)];
@@ -43,7 +43,7 @@ impl Printer<'_> {
                 self.require(Helper::Type(accumulated, 1));
                 let sum = types::scalar(self.dialect, accumulated);
                 let count = |map: &LaneMap, dtype: DType| {
-                    usize::try_from(map.elements()).unwrap_or(0) * dtype.bytes() / 4
+                    usize::try_from(map.elements()).expect("a lane has some") * dtype.bytes() / 4
                 };
                 let counts = [count(c, accumulated), count(a, of), count(b, of)];
                 define_mma(name, opcode, [sum, element], accumulated, counts)
@@ -55,9 +55,8 @@ impl Printer<'_> {
 
 /// The type that a product is added up in.
 fn accumulator(intrinsic: &Intrinsic) -> DType {
-    let func = ir::text::parse(intrinsic.description).ok();
-    let output = func.and_then(|it| it.buffers.first().map(|it| it.1.dtype));
-    output.unwrap_or(DType::F32)
+    let func = ir::text::parse(intrinsic.description).expect("descriptions are programs");
+    func.buffers.first().expect("the output is first").1.dtype
 }
 
 /// A matrix load reads shared memory, which the compiler must have written before.

@@ -120,14 +120,14 @@ impl Printer<'_> {
         if access.lanes == 1 {
             return format!("{name}[{at}]");
         }
-        let dtype = self.frame.types.get(&access.buffer).copied().unwrap_or(DType::F32);
+        let dtype = self.frame.types[&access.buffer];
         let vector = self.require(Helper::Type(dtype, access.lanes));
         format!("*({qualifier}{vector} *)&{name}[{at}]")
     }
 
     /// The type of a value; buffers of a module are all known.
     pub(super) fn dtype(&self, value: &Value) -> DType {
-        value.dtype(&|name| self.frame.types.get(name).copied()).unwrap_or(DType::F32)
+        value.dtype(&|name| self.frame.types.get(name).copied()).expect("the buffers of a module are known")
     }
 
     /// Whether the dialect's own operators compute in this type exactly as the program means it.

@@ -66,7 +66,7 @@ pub(super) fn measure() -> MachineInfo {
     MachineInfo {
         name: model(),
         arch: "cpu".into(),
-        units: u32::try_from(units).unwrap_or(u32::MAX),
+        units: u32::try_from(units).expect("a machine has thousands of cores at most"),
         peak_f32_gflops: flops.map(|it| it * units as f64 / 1e9),
         peak_gb_per_s: bytes.map(|it| it / 1e9),
         cache_bytes: cache_bytes(),

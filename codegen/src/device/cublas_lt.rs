@@ -203,7 +203,7 @@ impl CublasLt {
 
     /// The algorithms that the heuristic proposes for a product, best first and at most so many.
     pub(super) fn choices(&self, product: Product, most: usize) -> Result<Vec<Choice>, DeviceError> {
-        let most = c_int::try_from(most).unwrap_or(c_int::MAX).min(256);
+        let most = c_int::try_from(most.min(256)).expect("at most 256");
         if most == 0 {
             return Ok(vec![]);
         }
@@ -255,7 +255,10 @@ impl CublasLt {
             }
             api.check("cublasLtMatmulAlgoGetHeuristic", status)?;
         }
-        found.truncate(usize::try_from(count).unwrap_or(0));
+        let call = "cublasLtMatmulAlgoGetHeuristic".to_owned();
+        let count = usize::try_from(count)
+            .map_err(|_| DeviceError::Call { call, reason: format!("it found {count} algorithms") })?;
+        found.truncate(count);
         Ok(found)
     }
 

@@ -118,12 +118,11 @@ pub(super) fn device(ordinal: u32) -> Result<CUdevice, DeviceError> {
     unsafe {
         check("cuInit", sys::cuInit(0))?;
         check("cuDeviceGetCount", sys::cuDeviceGetCount(&raw mut count))?;
-        let wanted = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
-        if wanted >= count {
+        let Some(wanted) = c_int::try_from(ordinal).ok().filter(|it| *it < count) else {
             let words =
                 format!("there is no CUDA device {ordinal}; this machine has {count}, counted from 0");
             return Err(DeviceError::Unsupported(words));
-        }
+        };
         check("cuDeviceGet", sys::cuDeviceGet(&raw mut device, wanted))?;
     }
     Ok(device)
@@ -134,7 +133,13 @@ pub(super) fn attribute(device: CUdevice, attribute: Attribute) -> Result<u32, D
     let mut value = 0;
     // SAFETY: the value is valid for writes.
     check("cuDeviceGetAttribute", unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, device) })?;
-    Ok(u32::try_from(value).unwrap_or(0))
+    natural("cuDeviceGetAttribute", value)
+}
+
+/// An answer of the driver that cannot be less than zero.
+pub(super) fn natural(call: &str, value: c_int) -> Result<u32, DeviceError> {
+    let wrong = || DeviceError::Call { call: call.to_owned(), reason: format!("it answered {value}") };
+    u32::try_from(value).map_err(|_| wrong())
 }
 
 /// The milliseconds between two events that have happened.

@@ -11,7 +11,7 @@ use cudarc::driver::sys::{
 
 use super::{
     DeviceError, Launch, Program,
-    cuda_driver::{attribute, check},
+    cuda_driver::{attribute, check, natural},
     cuda_launch::check_launch,
 };
 
@@ -117,5 +117,5 @@ fn function_attribute(function: CUfunction, which: FunctionAttribute) -> Result<
     let mut value = 0;
     // SAFETY: the function is loaded, and the value is valid for writes.
     check("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&raw mut value, which, function) })?;
-    Ok(u32::try_from(value).unwrap_or(0))
+    natural("cuFuncGetAttribute", value)
 }

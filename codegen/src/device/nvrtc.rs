@@ -238,7 +238,8 @@ impl Api {
             if (self.arch_count)(&raw mut count) != 0 {
                 return vec![];
             }
-            let mut archs = vec![0; usize::try_from(count).unwrap_or(0)];
+            let Ok(count) = usize::try_from(count) else { return vec![] };
+            let mut archs = vec![0; count];
             if (self.archs)(archs.as_mut_ptr()) != 0 {
                 return vec![];
             }

@@ -82,7 +82,7 @@ pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> Pip
     let buffers = plan.slots.iter().map(|(name, slots)| {
         let info = &func.buffers[name];
         let count = info.shape.iter().map(Index::as_int).product::<Option<i64>>().unwrap_or(0);
-        let bytes = i64::try_from(info.dtype.bytes()).unwrap_or(0);
+        let bytes = info.dtype.bytes_i64();
         SlotReport {
             buffer: name.clone(),
             scope: info.scope,

@@ -56,7 +56,7 @@ impl Clock {
 
     /// The rank of a component.
     pub(super) fn rank(&self, component: usize) -> usize {
-        self.ranks.get(component).copied().unwrap_or(0)
+        self.ranks[component]
     }
 
     /// A step far from the start, a multiple of the cycle.
@@ -106,7 +106,7 @@ impl Clock {
                     match it {
                         Sync::Commit => groups.push(std::mem::take(&mut open)),
                         Sync::Wait { in_flight, .. } => {
-                            let most = usize::try_from(*in_flight).unwrap_or(usize::MAX);
+                            let most = *in_flight as usize;
                             groups.drain(..groups.len().saturating_sub(most));
                         }
                         Sync::Barrier { .. } => {}

@@ -116,9 +116,9 @@ fn held(
     let users = stages(&|other| other.reads.contains(&it.buffer) || other.writes.contains(&it.buffer));
     let first = writers.iter().min().copied().unwrap_or(0);
     let last = users.iter().max().copied().unwrap_or(first);
-    let mut out = vec![vec![]; usize::try_from(it.slots.max(1)).unwrap_or(1)];
+    let mut out = vec![vec![]; usize::try_from(it.slots.max(1)).expect("slots are in memory")];
     for iteration in (step - last..=step - first).filter(|it| (0..trips).contains(it)) {
-        let slot = usize::try_from(iteration.rem_euclid(it.slots.max(1))).unwrap_or(0);
+        let slot = usize::try_from(iteration.rem_euclid(it.slots.max(1))).expect("it is one of the slots");
         out[slot].push(Held { iteration: moment(iteration), landed: !flying(&it.buffer, iteration) });
     }
     out

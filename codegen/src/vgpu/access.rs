@@ -49,11 +49,10 @@ impl Memory {
             if mask >> lane & 1 == 0 {
                 continue;
             }
-            let at = usize::try_from(offsets[lane]).unwrap_or(usize::MAX);
-            if at >= self.len {
+            let Some(at) = usize::try_from(offsets[lane]).ok().filter(|at| *at < self.len) else {
                 left |= 1 << lane;
                 continue;
-            }
+            };
             let written = self.written[at];
             let mut sound = if shared { written == since.block } else { written != 0 };
             if !self.cells.is_empty() {
@@ -72,8 +71,8 @@ impl Memory {
     /// Writes an element if nothing needs to be told of it.
     #[inline]
     fn quick_write(&mut self, offset: i64, value: f64, now: Mark, since: Since) -> bool {
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
-        let quiet = at < self.cells.len() && self.cells[at].write_quietly(now, since);
+        let Some(at) = usize::try_from(offset).ok().filter(|at| *at < self.cells.len()) else { return false };
+        let quiet = self.cells[at].write_quietly(now, since);
         if quiet {
             self.values[at] = value;
             self.written[at] = since.block;
@@ -270,9 +269,10 @@ impl<'p> Machine<'p, '_, '_> {
         let (program, since) = (self.program, self.since_of(buffer));
         for &(other, later) in &program.buffers[buffer].aliases {
             let (own, size) = (self.memory[buffer].dtype.bytes(), self.memory[other].dtype.bytes());
-            let first = i64::try_from(at * own).unwrap_or(i64::MAX) - later;
-            let Ok(last) = usize::try_from(first + i64::try_from(own).unwrap_or(0) - 1) else { continue };
-            let first = usize::try_from(first).unwrap_or(0);
+            let signed = |it: usize| i64::try_from(it).expect("it is in memory");
+            let first = signed(at * own) - later;
+            let Ok(last) = usize::try_from(first + signed(own) - 1) else { continue };
+            let first = usize::try_from(first.max(0)).expect("it is not negative");
             for at in first / size..(last / size + 1).min(self.memory[other].len) {
                 if self.memory[other].cells[at].flights > 0 {
                     self.touch_in_flight(other, at, now, RaceKind::WriteAfterWrite);
@@ -326,7 +326,8 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {
-        let line = |site: u32| u32::try_from(self.program.sites[site as usize].line).unwrap_or(u32::MAX);
+        let line =
+            |site: u32| u32::try_from(self.program.sites[site as usize].line).expect("a line of a text");
         Key { kind, kernel: self.kernel, sites: [line(first), line(second)] }
     }
 
@@ -362,7 +363,7 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// The name of a buffer and a number of elements, for a finding.
     pub(crate) fn name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
-        (self.program.buffers[buffer].name.clone(), i64::try_from(at).unwrap_or(i64::MAX))
+        (self.program.buffers[buffer].name.clone(), i64::try_from(at).expect("it is in memory"))
     }
 
     /// An access in the past as a finding tells of it.
@@ -376,7 +377,7 @@ impl<'p> Machine<'p, '_, '_> {
                 break;
             }
             let value = stamp & (1u64.checked_shl(*bits).unwrap_or(0).wrapping_sub(1));
-            at.push((name.clone(), i64::try_from(value).unwrap_or(i64::MAX)));
+            at.push((name.clone(), i64::try_from(value).expect("iterations are counted so")));
             stamp = stamp.checked_shr(*bits).unwrap_or(0);
         }
         at.reverse();

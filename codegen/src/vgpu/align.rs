@@ -39,7 +39,7 @@ impl Machine<'_, '_, '_> {
             return;
         }
         let buffer = &self.program.buffers[place.buffer];
-        let each = i64::try_from(buffer.dtype.bytes()).unwrap_or(1);
+        let each = buffer.dtype.bytes_i64();
         let mut offsets = [0; WARP];
         self.index(&place.index, &mut offsets);
         let byte = |lane: usize| offsets[lane].wrapping_mul(each).wrapping_add(buffer.start);

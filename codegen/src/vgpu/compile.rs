@@ -137,7 +137,12 @@ impl Compiler<'_> {
 
     fn site(&mut self) -> u32 {
         self.sites.push(Site { line: self.line, loops: self.loops.clone() });
-        u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
+        self.newest_site()
+    }
+
+    /// The number of the statement at hand.
+    fn newest_site(&self) -> u32 {
+        u32::try_from(self.sites.len() - 1).expect("statements are in memory")
     }
 
     fn list(&mut self, ops: &[Op]) -> Result<Vec<Code>, VgpuError> {
@@ -162,16 +167,13 @@ impl Compiler<'_> {
         let site = self.site();
         Ok(Some(match op {
             Op::Alloc(it) => {
-                let len = usize::try_from(it.elements()).unwrap_or(0);
                 // What is global here is private memory of one thread, only larger.
                 let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
                 let owners = if space == Space::Local { self.scope.count } else { 1 };
-                if len.saturating_mul(owners) > MAX_ELEMENTS {
-                    return Err(VgpuError::TooLarge {
-                        buffer: it.name.clone(),
-                        len: Index::int(it.elements()),
-                    });
-                }
+                let fits = |len: &usize| len.saturating_mul(owners) <= MAX_ELEMENTS;
+                let Some(len) = usize::try_from(it.elements()).ok().filter(fits) else {
+                    return Err(VgpuError::TooLarge { buffer: it.name.clone(), len: Index::int(it.elements()) });
+                };
                 self.declare(&it.name, it.dtype, len, space, None);
                 Code::Alloc(self.buffers.len() - 1)
             }
@@ -181,7 +183,7 @@ impl Compiler<'_> {
                 let bits = most.map_or(BITS, |it| (u64::BITS - it.leading_zeros()).max(1));
                 let slot = self.slots;
                 self.slots += 1;
-                let at = u32::try_from(slot).unwrap_or(u32::MAX);
+                let at = u32::try_from(slot).expect("loops are in memory");
                 self.scope.slots.push((it.var.clone(), at));
                 let outside = self.scope.slots.len() - 1;
                 let mut counters = Vec::new();
@@ -282,10 +284,9 @@ impl Compiler<'_> {
         }
         let mut counted = u32::MAX;
         if self.buffers[buffer].space != Space::Local {
-            counted = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
-            let site = u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX);
-            let bytes = self.buffers[buffer].dtype.bytes() * access.lanes as usize;
-            let width = i64::try_from(bytes).unwrap_or(i64::MAX);
+            counted = u32::try_from(self.places.len()).expect("accesses are in memory");
+            let site = self.newest_site();
+            let width = self.buffers[buffer].dtype.bytes_i64() * i64::from(access.lanes);
             self.places.push(PlaceInfo { site, buffer, writes, width });
         }
         let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };

@@ -149,7 +149,7 @@ impl Machine<'_, '_, '_> {
         }
         let Some(it) = self.tally.places.get_mut(place.counted as usize) else { return };
         let memory = &self.memory[place.buffer];
-        let size = i64::try_from(memory.dtype.bytes()).unwrap_or(1);
+        let size = memory.dtype.bytes_i64();
         let first = offsets[mask.trailing_zeros() as usize].wrapping_mul(size);
         // The lanes differ by the same as before if only a scalar was added, and a whole word or sector moves nothing.
         let unit = if memory.space == Space::Shared { WORD } else { SECTOR };
@@ -189,23 +189,23 @@ fn touched(starts: &LaneIndices, lanes: impl Iterator<Item = usize>, width: i64,
 }
 
 fn wavefronts(starts: &LaneIndices, mask: Mask, width: i64) -> Cost {
-    let part = usize::try_from(128 / width.clamp(WORD, 128)).unwrap_or(1);
+    let part = usize::try_from(128 / width.clamp(WORD, 128)).expect("1 to 32");
     let mut out = Cost::default();
     for first in (0..WARP).step_by(part) {
         let here = |lane: &usize| (first..first + part).contains(lane);
         let words = touched(starts, lanes(mask).filter(here), width, WORD);
         let mut banks = [0; BANKS];
         for word in &words {
-            banks[usize::try_from(word.rem_euclid(32)).unwrap_or(0)] += 1;
+            banks[usize::try_from(word.rem_euclid(32)).expect("below 32")] += 1;
         }
         out.units += banks.into_iter().max().unwrap_or(0);
-        out.ideal += u32::try_from(words.len().div_ceil(BANKS)).unwrap_or(u32::MAX);
+        out.ideal += u32::try_from(words.len().div_ceil(BANKS)).expect("a warp asks for a few");
     }
     out
 }
 
 fn sectors(starts: &LaneIndices, mask: Mask, width: i64) -> Cost {
-    let number = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+    let number = |it: usize| u32::try_from(it).expect("a warp asks for a few");
     let bytes = touched(starts, lanes(mask), width, 1).len();
     let units = touched(starts, lanes(mask), width, SECTOR).len();
     Cost { units: number(units), ideal: number(bytes.div_ceil(32)) }

@@ -23,7 +23,7 @@ pub fn estimate(module: &Module, dims: &IndexMap<Name, i64>) -> u64 {
 
 fn size(extent: &ir::Index, known: &HashMap<Name, i64>) -> u64 {
     let value = extent.eval(&|it| known.get(it).copied()).unwrap_or(1);
-    u64::try_from(value).unwrap_or(0)
+    value.max(0).cast_unsigned()
 }
 
 /// How many elements an instruction assigns.

@@ -292,8 +292,9 @@ impl<'p> Machine<'p, '_, '_> {
     fn agree<T: PartialOrd>(&mut self, site: u32, numbers: &[T]) -> bool {
         let Some(other) = numbers.iter().position(|it| *it != numbers[0]) else { return true };
         let (more, less) = if numbers[0] > numbers[other] { (0, other) } else { (other, 0) };
-        let mark =
-            |thread: usize| Mark::new(self.stamp, self.epoch, site, u32::try_from(thread).unwrap_or(0));
+        let mark = |thread: usize| {
+            Mark::new(self.stamp, self.epoch, site, u32::try_from(thread).expect("at most 1024"))
+        };
         let (access, other) = (self.describe(mark(more)), self.describe(mark(less)));
         let key = self.key(super::access::DIVERGENT, site, site);
         if !self.run.sink.count(key) {
@@ -396,7 +397,7 @@ impl<'p> Machine<'p, '_, '_> {
 
 /// The stamp of an iteration of a loop.
 fn push(outside: u64, bits: u32, n: i64) -> u64 {
-    let n = u64::try_from(n).unwrap_or(0) & ((1 << bits.min(63)) - 1);
+    let n = n.cast_unsigned() & ((1 << bits.min(63)) - 1);
     outside.checked_shl(bits).unwrap_or(0) | n
 }
 

@@ -323,7 +323,7 @@ fn check_outputs(module: &Module, contents: &[Contents], sink: &mut Sink) {
     for (at, ((name, arg), it)) in module.args.iter().zip(contents).enumerate() {
         if let Some(first) = it.values.iter().position(|it| *it != 0.0).filter(|_| arg.zeroed) {
             let key = Key { kind: u8::MAX - 1, kernel: at, sites: [0; 2] };
-            let element = i64::try_from(first).unwrap_or(i64::MAX);
+            let element = i64::try_from(first).expect("it is in memory");
             #[expect(clippy::cast_possible_truncation, reason = "counters hold small integers")]
             let counter = it.values[first] as i64;
             if !sink.count(key) {
@@ -335,7 +335,7 @@ fn check_outputs(module: &Module, contents: &[Contents], sink: &mut Sink) {
             continue;
         };
         let count = it.written.iter().filter(|it| **it == 0).count();
-        let number = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
+        let number = |it: usize| i64::try_from(it).expect("it is in memory");
         let (element, count) = (number(first), number(count));
         let key = Key { kind: u8::MAX, kernel: at, sites: [0; 2] };
         if !sink.count(key) {

@@ -75,7 +75,7 @@ impl<'p> Machine<'p, '_, '_> {
     fn partial(&mut self, site: u32, mask: Mask, intrinsic: &'static str) {
         let key = self.key(PARTIAL, site, site);
         if !self.run.sink.count(key) {
-            let lane = usize::try_from((!mask).trailing_zeros()).unwrap_or(0) % WARP;
+            let lane = (!mask).trailing_zeros() as usize % WARP;
             let access = self.describe(self.mark(site, lane));
             self.run.sink.keep(key, Finding::PartialWarp { intrinsic, access });
         }
@@ -124,7 +124,7 @@ impl Tile {
     /// A matrix of a matrix load, 8 rows of 16 bytes.
     fn of_matrix(dtype: DType, transposed: bool) -> Tile {
         let each = 4 / dtype.bytes().min(4);
-        let number = |it: usize| i64::try_from(it).unwrap_or(0);
+        let number = |it: usize| i64::try_from(it).expect("at most 32");
         let places = (0..WARP).flat_map(|lane| (0..each).map(move |v| (number(lane), number(v))));
         let element = |(lane, v)| matrix_element(lane, v, number(each), transposed).map(size);
         Tile { size: [8, 4 * each], table: places.map(element).collect() }
@@ -152,5 +152,5 @@ impl Tile {
 }
 
 fn size(it: i64) -> usize {
-    usize::try_from(it).unwrap_or(0)
+    usize::try_from(it).expect("a place in a tile")
 }

@@ -39,7 +39,7 @@ impl Memory for Buffers {
         };
         let it = self.elements[access.buffer][offset];
         if it.to_bits() == POISON {
-            let index = access.indices(env).unwrap_or_default();
+            let index = access.indices(env).expect("the offset was computed of them");
             self.fail(Fault::Unwritten { buffer: access.buffer, index });
         }
         it

@@ -110,7 +110,7 @@ fn unflatten(mut offset: usize, shape: &[usize]) -> Vec<i64> {
         .map(|size| {
             let at = offset % size;
             offset /= size;
-            i64::try_from(at).unwrap_or(i64::MAX)
+            i64::try_from(at).expect("it is a place in a list")
         })
         .collect();
     out.reverse();

@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
         if access.lanes != 1 {
             return Err(InterpError::Lanes { buffer: name, lanes: access.lanes, block });
         }
-        let sizes = shape.iter().map(|it| i64::try_from(*it).unwrap_or(i64::MAX));
+        let sizes = shape.iter().map(|it| i64::try_from(*it).expect("it came from one"));
         let subscripts = access.indices.iter().zip(sizes).map(|(it, size)| Ok((self.index(it)?, size)));
         let subscripts = subscripts.collect::<Result<_, _>>()?;
         Ok((AccessCode { buffer, subscripts }, declared.dtype))

@@ -204,7 +204,7 @@ fn permutations(needed: &[(&Name, &Index)], found: &[(&Name, &Index)], free: &[N
 fn expect_size(intrinsic: &Intrinsic, func: &Func, store: &Store, found: &Extents) -> Result<(), Mismatch> {
     let Instruction::Ldmatrix { matrices, .. } = intrinsic.instruction else { return Ok(()) };
     let needed = matrices * 128;
-    let bytes = func.dtype_of(&store.place.buffer).map_or(1, DType::bytes);
+    let bytes = func.dtype_of(&store.place.buffer).expect("the buffer is declared").bytes();
     let elements: Option<i64> = found.0.iter().map(Index::as_int).product();
     let all = elements.and_then(|it| it.checked_mul(i64::try_from(bytes).ok()?));
     if all == Some(i64::from(needed)) {

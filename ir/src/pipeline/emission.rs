@@ -80,7 +80,7 @@ impl Emitter<'_> {
             prologue: steps(0..self.last),
             steady: Some(Steady { extent: Index::int(runs), steps: each.collect() }),
             epilogue: steps(self.last + runs * unroll..extent + self.last),
-            leftover: usize::try_from(extent - self.last - runs * unroll).unwrap_or(0),
+            leftover: usize::try_from(extent - self.last - runs * unroll).expect("less than a run is left"),
             is_dynamic: false,
         }
     }

@@ -59,7 +59,7 @@ pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), Pipeline
     }
     let (func, origins) = &split(func.clone());
     for it in func.loops().into_iter().filter(is_wanted) {
-        let path = func.path_to_loop(&it.var).unwrap_or_default();
+        let path = func.path_to_loop(&it.var).expect("it is one of the program's");
         let around = &path[..path.len().saturating_sub(1)];
         let mut none = NoHooks;
         let mut expander = Expander::new(func, &mut none);

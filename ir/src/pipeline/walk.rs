@@ -24,7 +24,7 @@ pub(super) fn few_runs(func: &Func, blocks: &[&Nest<'_>]) -> bool {
 /// Calls `f` for each iteration of nested loops of constant extents until it says no; whether it never did.
 pub(super) fn each_point(loops: &[&Loop], values: &mut Values, f: &mut dyn FnMut(&Values) -> bool) -> bool {
     let [first, rest @ ..] = loops else { return f(values) };
-    let extent = first.extent.as_int().unwrap_or(0);
+    let extent = first.extent.as_int().expect("`few_runs` has seen that it is constant");
     (0..extent).all(|value| {
         values.insert(first.var.clone(), value);
         each_point(rest, values, f)

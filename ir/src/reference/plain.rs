@@ -285,7 +285,7 @@ impl<N: Domain> Memory for Lazy<'_, '_, N> {
             self.fail(access.fault(env, false));
             return N::exact(0.0);
         };
-        self.at(access.buffer, offset, || access.indices(env).unwrap_or_default())
+        self.at(access.buffer, offset, || access.indices(env).expect("the offset was computed of them"))
     }
 
     #[inline]

@@ -126,13 +126,13 @@ fn meets(place: &AccessCode, env: &[Span], wanted: &BTreeSet<usize>) -> bool {
         sides.push((side, *size));
     }
     let inside = |offset: usize| {
-        let mut rest = i64::try_from(offset).unwrap_or(i64::MAX);
+        let mut rest = i64::try_from(offset).expect("it is one of an element");
         sides.iter().rev().all(|([low, high], size)| {
             let at = rest.rem_euclid(*size);
             rest = rest.div_euclid(*size);
             (*low..=*high).contains(&at)
         })
     };
-    let [low, high] = [low, high].map(|it: i64| usize::try_from(it).unwrap_or(usize::MAX));
+    let [low, high] = [low, high].map(|it: i64| usize::try_from(it).expect("it is one of an element"));
     wanted.range(low..=high).enumerate().any(|(n, it)| n >= PATIENCE || inside(*it))
 }

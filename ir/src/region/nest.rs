@@ -36,7 +36,7 @@ impl<'a> Nest<'a> {
 
     /// That of one block of a program.
     pub fn of(func: &'a Func, block: &'a Block) -> Nest<'a> {
-        Nest::new(func, block, func.loops_of(&block.name).unwrap_or_default())
+        Nest::new(func, block, func.loops_of(&block.name).expect("the block is one of the program's"))
     }
 
     /// That of another block in this one's place.

@@ -102,7 +102,7 @@ impl<'a> Space<'a, '_> {
         let mut corner = vec![At::First; self.around.len()];
         for loop_at in order {
             let Some(point) = self.runs(&corner) else { return corner };
-            let extent = at(&point, &self.around[loop_at].extent).unwrap_or(1);
+            let Some(extent) = at(&point, &self.around[loop_at].extent) else { return corner };
             corner[loop_at] = At::Last;
             if self.runs(&corner).is_some() {
                 continue;

@@ -37,7 +37,7 @@ impl Primitive for DecomposePadding {
         let block = state.expect_block(&self.block)?.clone();
         let target = state.expect_loop(&self.target)?;
         let padding = Padding::of(&block)?;
-        let path = state.func.loops_of(&self.block).unwrap_or_default();
+        let path = state.func.loops_of(&self.block).expect("the block is one of the program's");
         let (name, loop_name) = (self.block.clone(), self.target.clone());
         let Some(at) = path.iter().position(|it| it.var == self.target) else {
             return Err(BlockError::NotAround { block: name, loop_name }.into());

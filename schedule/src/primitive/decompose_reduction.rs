@@ -66,7 +66,7 @@ impl Primitive for DecomposeReduction {
 impl DecomposeReduction {
     /// The loops at and below the named one that drive spatial iterators, outermost first.
     fn loops(&self, func: &Func, block: &Block) -> Result<Vec<Loop>, ScheduleError> {
-        let path = func.loops_of(&self.block).unwrap_or_default();
+        let path = func.loops_of(&self.block).expect("the block is one of the program's");
         let Some(at) = path.iter().position(|it| it.var == self.target) else {
             let (block, loop_name) = (self.block.clone(), self.target.clone());
             return Err(BlockError::NotAround { block, loop_name }.into());

@@ -61,7 +61,12 @@ impl Primitive for PadEinsum {
         let block = state.expect_block(&self.block)?.clone();
         let func = &state.func;
         let einsum = Einsum::of(&block, &|name| func.dtype_of(name))?;
-        let loops: Vec<Loop> = func.loops_of(&self.block).unwrap_or_default().into_iter().cloned().collect();
+        let loops: Vec<Loop> = func
+            .loops_of(&self.block)
+            .expect("the block is one of the program's")
+            .into_iter()
+            .cloned()
+            .collect();
         if let Some(it) = loops.iter().find(|it| it.body.blocks().len() > 1) {
             let (block, loop_name) = (self.block.clone(), it.var.clone());
             return Err(BlockError::NotAlone { block, loop_name }.into());

@@ -88,7 +88,7 @@ impl ReverseComputeAt {
                 if writer.name == self.block || producers.contains(&writer.name) {
                     continue;
                 }
-                let loops = func.loops_of(&writer.name).unwrap_or_default();
+                let loops = func.loops_of(&writer.name).expect("the block is one of the program's");
                 if !loops.iter().any(|it| it.var == self.target) {
                     return Err(BlockError::ProducerOutside {
                         block: self.block.clone(),
@@ -167,7 +167,7 @@ impl ReverseComputeAt {
     /// Each iteration of the block still runs: exactly once if it reduces or updates.
     fn expect_each_once(&self, new: &Func) -> Result<(), ScheduleError> {
         let Some(block) = new.find_block(&self.block) else { return Ok(()) };
-        let loops = new.loops_of(&self.block).unwrap_or_default();
+        let loops = new.loops_of(&self.block).expect("the block is one of the program's");
         let bounds = region::bounds_of(new, &loops);
         let twice = || BlockError::RunsTwice { block: self.block.clone(), loop_name: self.target.clone() };
         if !accumulates(block)? {

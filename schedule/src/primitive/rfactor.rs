@@ -43,7 +43,12 @@ impl Primitive for Rfactor {
         state.expect_plain_loop(&self.target)?;
         let func = &state.func;
         let block = self.only_block(func)?.clone();
-        let loops: Vec<Loop> = func.loops_of(&block.name).unwrap_or_default().into_iter().cloned().collect();
+        let loops: Vec<Loop> = func
+            .loops_of(&block.name)
+            .expect("the block is one of the program's")
+            .into_iter()
+            .cloned()
+            .collect();
         Self::expect_alone(&block, &loops)?;
         self.expect_reduction(&block, &loops)?;
         let reducer = Reducer::of(&block).ok_or(BlockError::NotReducer { block: block.name.clone() })?;
@@ -124,7 +129,7 @@ impl Rfactor {
 
     /// The dimension of the new buffer.
     fn axis(&self, block: &Block, rank: usize) -> Result<usize, BlockError> {
-        let rank = i64::try_from(rank + 1).unwrap_or(i64::MAX);
+        let rank = i64::try_from(rank + 1).expect("dimensions are in memory");
         let axis =
             if self.factor_axis < 0 { self.factor_axis.saturating_add(rank) } else { self.factor_axis };
         let valid = usize::try_from(axis).ok().filter(|_| axis < rank);

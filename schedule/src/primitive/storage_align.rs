@@ -38,7 +38,7 @@ impl Primitive for StorageAlign {
         }
         let rank = buffer.shape.len();
         let range = ScheduleError::AxisRange { name: name(), axis: self.axis, rank };
-        let signed = i64::try_from(rank).unwrap_or(i64::MAX);
+        let signed = i64::try_from(rank).expect("dimensions are in memory");
         let axis = if self.axis < 0 { self.axis.saturating_add(signed) } else { self.axis };
         let axis = usize::try_from(axis).ok().filter(|axis| *axis < rank).ok_or(range)?;
         if axis + 1 == rank || buffer.layout.align.iter().any(|it| it.axis == axis) {

@@ -1,4 +1,4 @@
-use ir::{Name, Role, Scope, Swizzle as Layout, XorSwizzle};
+use ir::{DType, Name, Role, Scope, Swizzle as Layout, XorSwizzle};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
@@ -60,7 +60,7 @@ impl Primitive for Swizzle {
         if buffer.scope != Scope::Shared {
             return Err(LayoutError::NotShared { name: name(), scope: buffer.scope }.into());
         }
-        let swizzle = self.layout()?;
+        let swizzle = self.layout(buffer.dtype)?;
         if let Some(Layout::Xor(it)) = swizzle
             && !it.is_valid(buffer.dtype.bytes_i64())
         {
@@ -83,7 +83,8 @@ impl Primitive for Swizzle {
 }
 
 impl Swizzle {
-    fn layout(&self) -> Result<Option<Layout>, ScheduleError> {
+    /// The layout that is asked for, of elements of a type.
+    fn layout(&self, dtype: DType) -> Result<Option<Layout>, ScheduleError> {
         let name = || self.buffer.clone();
         match (&self.mode, &self.bits, &self.base, &self.shift) {
             (None, None, None, None) => Ok(Some(Layout::Auto)),
@@ -93,8 +94,9 @@ impl Swizzle {
                 ScheduleError::NoSuch { thing: Thing::Mode, name: mode.clone(), known }
             }),
             (None, Some(bits), Some(base), Some(shift)) => {
-                // What does not fit is no valid number of bits either way.
-                let number = |it: &Number| it.get().map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+                let wrong = || LayoutError::BadSwizzle { name: name(), dtype };
+                let number =
+                    |it: &Number| Ok::<_, ScheduleError>(u32::try_from(it.get()?).map_err(|_| wrong())?);
                 let (bits, base, shift) = (number(bits)?, number(base)?, number(shift)?);
                 Ok(Some(Layout::Xor(XorSwizzle { bits, base, shift })))
             }

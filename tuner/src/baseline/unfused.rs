@@ -107,15 +107,15 @@ impl Elementwise {
         let Some((last, others)) = blocks.split_last() else { return vec![] };
         let mut steps: Vec<String> =
             others.iter().map(|it| format!("compute_inline(block: {:?})", it.name.as_str())).collect();
-        let loops = self.func.loops_of(&last.name).unwrap_or_default();
+        let loops = self.func.loops_of(&last.name).expect("the block is one of the program's");
         let names: Vec<&str> = loops.iter().map(|it| it.var.as_str()).collect();
         let columns = loops.last().and_then(|it| it.extent.as_int()).unwrap_or(1);
         let Some((column, rows)) = names.split_last() else { return vec![] };
         let name = |stem: &str| Name::fresh(stem, |it| self.func.is_taken(it));
         let (piece, thread, lane) = (name("piece"), name("thread"), name("lane"));
         let outside = self.func.buffers.values().filter(|it| it.role != Role::Temp);
-        let bytes = outside.map(|it| it.dtype.bytes()).max().unwrap_or(4);
-        let whole = i64::try_from(target.max_vector_bytes() / bytes).unwrap_or(1).max(1);
+        let bytes = outside.map(|it| it.dtype.bytes()).max().expect("a program has outputs");
+        let whole = i64::try_from(target.max_vector_bytes() / bytes).expect("a vector is a few bytes").max(1);
         match target {
             Target::Cpu => {
                 steps.push(format!(

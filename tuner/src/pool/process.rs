@@ -216,7 +216,7 @@ fn read_lines(stdout: impl Read, said: &dyn Fn(StreamEvent) -> bool) {
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
     loop {
         let mut line = Vec::new();
-        let most = u64::try_from(MAX_LINE + 1).unwrap_or(u64::MAX);
+        let most = (MAX_LINE + 1) as u64;
         let read = stdout.by_ref().take(most).read_until(b'\n', &mut line);
         let complete = line.last() == Some(&b'\n');
         if complete {

@@ -66,8 +66,8 @@ fn of_items(items: &[Item], axes: &IndexMap<Name, Vec<Choice>>) -> Activity {
                 let Some((knob, _, choices)) = axes.get_full(&it.knob) else { continue };
                 out.always |= 1 << knob;
                 let takes = choices.iter().map(|choice| match choice {
-                    Choice::Int(at) => usize::try_from(*at).unwrap_or(0),
-                    Choice::Tile(_) => 0,
+                    Choice::Int(at) => usize::try_from(*at).expect("each choice names an alternative"),
+                    Choice::Tile(_) => unreachable!("no alternative is a tile"),
                 });
                 let takes = takes.collect();
                 let one_of = it.one_of.iter().map(|it| of_items(it, axes)).collect();

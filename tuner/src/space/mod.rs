@@ -153,14 +153,14 @@ impl Space {
         if let Ok(mut rest) = u64::try_from(index) {
             // Divisions of 128 bits are several times as slow.
             for (digit, len) in digits.iter_mut().zip(lens).rev() {
-                *digit = usize::try_from(rest % len as u64).unwrap_or(0);
+                *digit = usize::try_from(rest % len as u64).expect("it is less than a length");
                 rest /= len as u64;
             }
             return;
         }
         let mut rest = index;
         for (digit, len) in digits.iter_mut().zip(lens).rev() {
-            *digit = usize::try_from(rest % len as u128).unwrap_or(0);
+            *digit = usize::try_from(rest % len as u128).expect("it is less than a length");
             rest /= len as u128;
         }
     }
@@ -270,7 +270,9 @@ impl Rule {
                     Tree::Var(KnobPart { axis, part: it.part.unwrap_or(0) })
                 }
                 (None, Some(Param::Int(value))) => Tree::Int(*value),
-                (None, Some(Param::Float(_) | Param::Text(_)) | None) => Tree::Int(0),
+                (None, Some(Param::Float(_) | Param::Text(_)) | None) => {
+                    unreachable!("`Script::axes` has seen that the name is a knob or a whole number")
+                }
             })
         };
         let Ok(tree) = expr.tree().try_map(&mut bind);

@@ -27,7 +27,7 @@ impl Permutation {
     pub fn new(len: u128, seed: u64) -> Permutation {
         let mut state = seed;
         if len <= SHORT {
-            let mut list: Vec<u16> = (0..).take(usize::try_from(len).unwrap_or(0)).collect();
+            let mut list: Vec<u16> = (0..).take(usize::try_from(len).expect("it is short")).collect();
             for end in (1..list.len()).rev() {
                 list.swap(end, below(end + 1, &mut state));
             }
@@ -59,7 +59,7 @@ impl Permutation {
 
 fn feistel(it: u128, half: u32, keys: &[u64; ROUNDS]) -> u128 {
     let mask = if half == 64 { u64::MAX } else { (1 << half) - 1 };
-    let low = |it: u128| u64::try_from(it & u128::from(mask)).unwrap_or(0);
+    let low = |it: u128| u64::try_from(it & u128::from(mask)).expect("the mask has 64 bits");
     let (mut left, mut right) = (low(it >> half), low(it));
     for key in keys {
         (left, right) = (right, left ^ (mix(right ^ key) & mask));
@@ -82,7 +82,7 @@ fn mix(it: u64) -> u64 {
 /// A number below a bound, all equally likely but for one in 2^50.
 fn below(bound: usize, state: &mut u64) -> usize {
     let wide = u128::from(next(state)) * bound as u128;
-    usize::try_from(wide >> 64).unwrap_or(0)
+    usize::try_from(wide >> 64).expect("it is less than the bound")
 }
 
 #[cfg(test)]

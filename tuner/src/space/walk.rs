@@ -146,7 +146,8 @@ impl Walk {
                 return WalkResult::Pause;
             }
             *work -= 1;
-            let digit = usize::try_from(level.order.at(level.tried as u128)).unwrap_or(0);
+            let digit =
+                usize::try_from(level.order.at(level.tried as u128)).expect("it is less than a length");
             level.tried += 1;
             if let Some(axis) = self.order.axes.get(place) {
                 self.digits[*axis] = digit;

@@ -53,6 +53,7 @@ fn flat(shape: &[usize], place: impl Iterator<Item = usize>) -> usize {
 /// How many values one element of a block combines.
 fn reduction_length(case: &Case, block: &Block) -> u64 {
     let extents = block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
-    let length = |it: &ir::Iter| case.eval(&it.extent).and_then(|it| u64::try_from(it).ok()).unwrap_or(1);
+    // One that cannot be told is taken for short, so that more elements are compared and not fewer.
+    let length = |it: &ir::Iter| case.eval(&it.extent).map_or(1, |it| it.max(1).cast_unsigned());
     extents.map(length).fold(1, u64::saturating_mul)
 }

@@ -54,7 +54,7 @@ pub fn prepare(limits: WorkerLimits) {
 
 /// Allows the time of one more job.
 pub(super) fn allow_job() {
-    let used = u64::try_from(clock_gettime(ClockId::ProcessCPUTime).tv_sec).unwrap_or(0);
+    let used = u64::try_from(clock_gettime(ClockId::ProcessCPUTime).tv_sec).expect("it counts from 0");
     let hard = getrlimit(Resource::Cpu).maximum;
     let soft = hard.unwrap_or(u64::MAX).min(used + JOB_SECONDS);
     let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(soft), maximum: hard });

@@ -119,7 +119,7 @@ fn read(input: impl Read, lines: &Sender<InputLine>, busy: &AtomicUsize) -> bool
     let mut input = BufReader::with_capacity(1 << 16, input);
     for number in 1.. {
         let mut line = Vec::new();
-        let most = u64::try_from(MAX_LINE + 1).unwrap_or(u64::MAX);
+        let most = (MAX_LINE + 1) as u64;
         let read = input.by_ref().take(most).read_until(b'\n', &mut line);
         let too_long = line.len() > MAX_LINE;
         if read.is_err() || (line.last() != Some(&b'\n') && !too_long) {

@@ -148,13 +148,13 @@ fn script(
 
 impl Entrant {
     fn of(plan: Plan, name: String, origin: Origin, steps: Vec<Step>) -> Entrant {
-        let value = |it: &Param| serde_json::to_value(it).unwrap_or_default();
+        let value = |it: &Param| serde_json::to_value(it).expect("parameters are plain data");
         let script = tuner::Script {
             name: plan.path.display().to_string(),
             text: plan.text.clone(),
             workload: plan.script.workload.value.clone(),
             params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
-            steps: steps.iter().map(|it| serde_json::to_value(it).unwrap_or_default()).collect(),
+            steps: steps.iter().map(|it| serde_json::to_value(it).expect("steps are plain data")).collect(),
         };
         Entrant {
             name,
@@ -247,7 +247,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
         text: head.script.text.clone(),
         workload: head.workload.name.clone(),
         params: head.script.params.clone(),
-        steps: again.steps.iter().map(|it| serde_json::to_value(it).unwrap_or_default()).collect(),
+        steps: again.steps.iter().map(|it| serde_json::to_value(it).expect("steps are plain data")).collect(),
     };
     let target = parse_target_word(&head.target).map(|it| match it {
         ir::Target::Cpu => ScriptTarget::Cpu,

@@ -179,12 +179,8 @@ fn time(
     let inputs = case.inputs();
     let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine, case, &inputs, &mut reference).map_err(bench_error)?;
-    let how = Final {
-        regime: it.how.regime,
-        rounds: usize::try_from(it.rounds).unwrap_or(usize::MAX),
-        baseline: false,
-        threads: it.how.threads,
-    };
+    let how =
+        Final { regime: it.how.regime, rounds: it.rounds as usize, baseline: false, threads: it.how.threads };
     shell.progress(&format!("verifying, and timing {}", counted(it.rounds as usize, "round")));
     let programs: Vec<_> = built.iter().map(|it| it.program.clone()).collect();
     let found = finals(&mut bench, &programs, &how);
@@ -220,8 +216,8 @@ fn records(
         record.ir_sha256 = sha256(&ir::text::print(&it.func).text);
         record.source_sha256 = sha256(&it.source);
         record.launches.clone_from(&built.program.launches);
-        record.resources =
-            (!built.resources.is_empty()).then(|| serde_json::to_value(&built.resources).unwrap_or_default());
+        record.resources = (!built.resources.is_empty())
+            .then(|| serde_json::to_value(&built.resources).expect("they are plain data"));
         record
     };
     let all = sourced.iter().zip(built).zip(&found.finalists);

@@ -32,7 +32,7 @@ pub(super) fn checks(environment: &dyn HostEnvironment) -> Vec<Check> {
             first.clone()
         } else {
             // One that hangs is enough: others would take as long.
-            environment.probe(Probe::Gpu(u32::try_from(n).unwrap_or(u32::MAX)))
+            environment.probe(Probe::Gpu(u32::try_from(n).expect("at most `MAX_GPUS`")))
         };
         let hung = matches!(probed, Probed::Hung(_));
         out.push(device(n, probed));

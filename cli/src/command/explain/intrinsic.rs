@@ -92,16 +92,17 @@ fn drawn(map: &'static LaneMap) -> String {
     let range = |from: i64, count: i64| {
         if count == 1 { from.to_string() } else { format!("{from}-{}", from + count - 1) }
     };
+    let step = |it: i64| usize::try_from(it).expect("a lane has a few elements");
     let [rows, columns] = map.tile;
     let mut out = format!("{rows} x {columns}, T5:2 is lane 5, from its element 2 on\n\n       ");
-    for column in (0..columns).step_by(usize::try_from(wide[1]).unwrap_or(1)) {
+    for column in (0..columns).step_by(step(wide[1])) {
         let _ = write!(out, "{:<7}", range(column, wide[1]));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');
-    for row in (0..rows).step_by(usize::try_from(wide[0]).unwrap_or(1)) {
+    for row in (0..rows).step_by(step(wide[0])) {
         let _ = write!(out, "{:>5}  ", range(row, wide[0]));
-        for column in (0..columns).step_by(usize::try_from(wide[1]).unwrap_or(1)) {
+        for column in (0..columns).step_by(step(wide[1])) {
             let (lane, place) = map.position(&Index::int(row), &Index::int(column));
             let _ = write!(out, "{:<7}", format!("T{lane}:{place}"));
         }

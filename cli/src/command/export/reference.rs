@@ -125,7 +125,8 @@ impl Printer<'_> {
             let at: Vec<_> = place.indices.iter().map(|it| self.index(it)).collect();
             return call(number, &at);
         }
-        let param = self.spec.params().iter().position(|it| it.name == place.buffer).unwrap_or(0);
+        let param = self.spec.params().iter().position(|it| it.name == place.buffer);
+        let param = param.expect("what no stage writes is an input");
         let (flat, kind) = (self.flat(place), self.kind(dtype));
         match self.lang {
             Lang::C => format!("({kind})tw_decode({}, r->params[{param}], {flat})", c_name(dtype)),
@@ -138,7 +139,7 @@ impl Printer<'_> {
 
     /// The function of a stage.
     fn stage(&self, number: usize, it: &Stage<'_>) -> String {
-        let dtype = self.func.dtype_of(&it.store.place.buffer).unwrap_or(DType::F64);
+        let dtype = self.func.dtype_of(&it.store.place.buffer).expect("the program is verified");
         let kind = self.kind(dtype);
         let at = it.store.place.indices.iter().map(|it| self.index(it));
         let mut lines = vec![];

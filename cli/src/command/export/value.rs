@@ -13,7 +13,7 @@ impl Printer<'_> {
         match value {
             Value::Const(it) => (self.literal(*it), it.dtype),
             Value::Load(access) => {
-                let dtype = self.func.dtype_of(&access.buffer).unwrap_or(DType::F64);
+                let dtype = self.func.dtype_of(&access.buffer).expect("the program is verified");
                 let text = if self.is_own(access, own) { "acc".to_owned() } else { self.load(access, dtype) };
                 (text, dtype)
             }

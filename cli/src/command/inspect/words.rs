@@ -69,7 +69,7 @@ fn line(text: &str, access: &Access) -> Range<usize> {
 
 /// What a kernel did.
 pub(super) fn counters(it: &Counters, out: &mut dyn Write) -> io::Result<()> {
-    let count = |it, word| counted(usize::try_from(it).unwrap_or(usize::MAX), word);
+    let count = |it, word| counted(usize::try_from(it).expect("a count of 64 bits"), word);
     let axes = |it: [i64; 3]| it.map(|it| it.to_string()).join("x");
     writeln!(
         out,

@@ -107,10 +107,7 @@ fn damage_words(log: &Log) -> Vec<String> {
         )
     });
     let unknown = (log.unknown > 0).then(|| {
-        format!(
-            "{} of kinds that only a newer version knows",
-            words::plural(usize::try_from(log.unknown).unwrap_or(usize::MAX), "record")
-        )
+        format!("{} of kinds that only a newer version knows", words::plural(log.unknown as usize, "record"))
     });
     damage.chain(torn).chain(unknown).collect()
 }

@@ -124,7 +124,7 @@ pub(super) const fn word(kind: DepKind) -> &'static str {
 
 fn node(func: &Func, block: &Block) -> Node {
     let buffers = |all: Vec<&Access>| all.into_iter().map(|it| it.buffer.clone()).collect();
-    let loops = func.loops_of(&block.name).unwrap_or_default();
+    let loops = func.loops_of(&block.name).expect("the block is one of the program's");
     let loops = loops.into_iter().map(|it| it.var.clone()).collect();
     Node { block: block.name.clone(), loops, reads: buffers(block.reads()), writes: buffers(block.writes()) }
 }

@@ -59,7 +59,7 @@ pub(super) fn rows(it: &Timeline) -> Vec<Row> {
         if !is_shown(ring) {
             continue;
         }
-        for slot in 0..usize::try_from(ring.slots).unwrap_or(0) {
+        for slot in 0..usize::try_from(ring.slots).expect("slots are in memory") {
             let label =
                 if ring.slots == 1 { ring.buffer.to_string() } else { format!("{}[{slot}]", ring.buffer) };
             let cells = cells(&|column| held(&column.slots[at][slot]));

@@ -108,7 +108,7 @@ impl Tune {
                 seconds: self.time,
                 finalists: self.finalists,
                 regime: self.regime,
-                rounds: self.rounds.try_into().unwrap_or(usize::MAX),
+                rounds: self.rounds as usize,
                 baseline: !self.no_baseline,
                 incumbents: vec![],
                 per_step: self.per_step,

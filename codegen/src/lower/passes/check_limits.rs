@@ -76,7 +76,7 @@ fn largest(body: &[Op]) -> Vec<(ir::Name, i64)> {
             if let Op::Alloc(it) = op
                 && it.scope == Scope::Shared
             {
-                let bytes = i64::try_from(it.dtype.bytes()).expect("an element is a few bytes");
+                let bytes = it.dtype.bytes_i64();
                 out.push((it.name.clone(), it.elements() * bytes));
             }
         });

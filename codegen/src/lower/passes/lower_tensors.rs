@@ -160,7 +160,7 @@ impl Tensors<'_> {
         let place = self.registers(to, block, at)?;
         let fragment = &self.fragments[&to.buffer];
         let source = &self.func.buffers[&from.buffer];
-        let bytes = i64::try_from(source.dtype.bytes()).unwrap_or(1);
+        let bytes = source.dtype.bytes_i64();
         let refused = |error| LowerError::MatrixLoad {
             block: block.name.clone(),
             buffer: to.buffer.clone(),
@@ -197,7 +197,7 @@ impl Tensors<'_> {
             let dim = from.dims[at_map];
             indices[dim] = at.bounds.simplify(&(indices[dim].clone() + start));
         }
-        let lanes = u32::try_from(width).unwrap_or(1);
+        let lanes = u32::try_from(width).expect("a row of a matrix is 16 bytes");
         let rows = Access { buffer: from.buffer.clone(), indices, lanes };
         Ok(instruction(TensorOp { intrinsic, place, operands: vec![rows] }))
     }
@@ -221,7 +221,7 @@ impl Tensors<'_> {
             *it = at.bounds.simplify(it);
         }
         let elements: i64 = operand.tile.iter().product();
-        let lanes = u32::try_from(elements / intrin::WARP).unwrap_or(1);
+        let lanes = u32::try_from(elements / intrin::WARP).expect("a lane has a few elements of a tile");
         Ok(Access { buffer: operand.buffer.clone(), indices, lanes })
     }
 

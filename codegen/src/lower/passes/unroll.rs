@@ -102,7 +102,7 @@ impl Survey {
 }
 
 fn is_register_array(it: &Alloc) -> bool {
-    let bytes = it.elements().saturating_mul(i64::try_from(it.dtype.bytes()).unwrap_or(i64::MAX));
+    let bytes = it.elements().saturating_mul(it.dtype.bytes_i64());
     it.scope == Scope::Local && bytes <= MAX_REGISTERS
 }
 

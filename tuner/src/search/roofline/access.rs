@@ -36,11 +36,11 @@ pub(super) fn touched(starts: &[i64], width: i64, unit: i64) -> Vec<i64> {
 
 /// The wavefronts of an access to shared memory: 32 banks of 4 bytes, 128 bytes of lanes at a time.
 pub(super) fn wavefronts(starts: &[i64], width: i64) -> f64 {
-    let part = usize::try_from(128 / width.clamp(4, 128)).unwrap_or(1);
+    let part = usize::try_from(128 / width.clamp(4, 128)).expect("1 to 32");
     let of = |lanes: &[i64]| {
         let mut banks = [0u32; 32];
         for word in touched(lanes, width, 4) {
-            banks[usize::try_from(word.rem_euclid(32)).unwrap_or(0)] += 1;
+            banks[usize::try_from(word.rem_euclid(32)).expect("below 32")] += 1;
         }
         f64::from(banks.into_iter().max().unwrap_or(0))
     };

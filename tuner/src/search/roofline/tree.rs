@@ -103,7 +103,7 @@ fn warps(block: &IndexMap<ThreadAxis, i64>) -> Vec<Warp> {
 fn buffers(module: &Module, kernel: &Kernel) -> Option<IndexMap<Name, Buffer>> {
     let mut out = IndexMap::new();
     for (name, is_written) in &kernel.args {
-        let size = i64::try_from(module.args.get(name)?.dtype.bytes()).ok()?;
+        let size = module.args.get(name)?.dtype.bytes_i64();
         let number = out.len();
         let buffer = Buffer { number, size, len: 0, scope: Scope::Global, is_written: *is_written };
         out.insert(name.clone(), buffer);
@@ -111,7 +111,7 @@ fn buffers(module: &Module, kernel: &Kernel) -> Option<IndexMap<Name, Buffer>> {
     for op in &kernel.body {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op {
-                let size = i64::try_from(it.dtype.bytes()).unwrap_or(8);
+                let size = it.dtype.bytes_i64();
                 let number = out.len();
                 let buffer = Buffer { number, size, len: it.elements(), scope: it.scope, is_written: true };
                 out.entry(it.name.clone()).or_insert(buffer);

@@ -54,7 +54,7 @@ impl Item {
 
 /// A count as a number of pixels; there are never many.
 fn px(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(0)
+    i64::try_from(count).expect("it is in memory")
 }
 
 /// All edges between two blocks, as the things they lead through, both blocks included.

@@ -159,7 +159,7 @@ impl Links {
 impl Source {
     fn of(func: &Func, block: &Block) -> Source {
         let axis = |kind: LoopKind| if let LoopKind::Bound(axis) = kind { Some(axis) } else { None };
-        let around = func.loops_of(&block.name).unwrap_or_default();
+        let around = func.loops_of(&block.name).expect("the block is one of the program's");
         let mut loops: Vec<_> = around.into_iter().map(|it| (it.var.clone(), axis(it.kind))).collect();
         let mut assignments = vec![];
         for stmt in block.init.iter().chain([&block.body]) {

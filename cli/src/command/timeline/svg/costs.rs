@@ -41,7 +41,7 @@ pub(super) fn draw(pen: &mut Pen, it: &Consequences) {
         if let Some(full) = choice.and_then(|it| it.1.occupancy.as_ref()) {
             // The blocks stand in the last column, with their squares.
             let start = starts[starts.len() - 1] + 4 * CHAR;
-            let blocks = usize::try_from(full.blocks).unwrap_or(0);
+            let blocks = full.blocks as usize;
             let step = (BLOCK + 2).min(pen.width.saturating_sub(start + MARGIN) / blocks.max(1)).max(3);
             for block in 0..blocks {
                 let x = start + block * step;

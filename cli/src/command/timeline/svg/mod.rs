@@ -260,7 +260,7 @@ fn widths(it: &Timeline, rows: &[Row]) -> Vec<usize> {
 }
 
 fn colour(iteration: Moment) -> (&'static str, &'static str) {
-    COLOURS[usize::try_from(iteration.offset.rem_euclid(6)).unwrap_or(0)]
+    COLOURS[usize::try_from(iteration.offset.rem_euclid(6)).expect("below 6")]
 }
 
 /// `stage 0 · cp_async · 4 KiB global → 4 KiB shared`.

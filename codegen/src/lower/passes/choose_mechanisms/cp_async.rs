@@ -220,7 +220,7 @@ fn bytes_at_once(
     let lanes = loops.last().filter(|it| it.kind == LoopKind::Vectorized).and_then(|it| {
         let extent = it.extent.as_int()?;
         let widths = [16, 8, 4, 2].into_iter().filter(|lanes| lanes * element <= 16);
-        let mut widths = widths.filter(|lanes| extent % i64::try_from(*lanes).unwrap_or(1) == 0);
+        let mut widths = widths.filter(|lanes| extent % i64::try_from(*lanes).expect("at most 16") == 0);
         widths.find(|lanes| are_lanes(func, loops, block, (&store.place, from, cond), *lanes))
     });
     let bytes = element * lanes.unwrap_or(1);

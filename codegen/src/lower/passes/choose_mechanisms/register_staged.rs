@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, BlockAttrs, Buffer, DType, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers,
+    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers,
     Scope, Stmt, Store, Value,
     pipeline::{ORDER, STAGE, numbers},
 };
@@ -57,8 +57,8 @@ pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
 
 /// How many bytes a thread holds between the two halves.
 fn held_bytes(func: &Func, loops: &[&Loop], value: &Value) -> Result<i64, Obstacle> {
-    let element = staged(value).dtype(&|name| func.dtype_of(name)).map_or(8, DType::bytes);
-    let mut bytes = i64::try_from(element).unwrap_or(8);
+    let element = staged(value).dtype(&|name| func.dtype_of(name)).expect("the program is verified");
+    let mut bytes = element.bytes_i64();
     for it in loops {
         let change = "split the loop by a constant, and compute the copy at the outer part";
         let Some(extent) = it.extent.as_int() else {

@@ -51,7 +51,8 @@ pub(crate) fn marks(
         out.entry(place).or_default().extend(commits);
     }
     for (place, (in_flight, buffers)) in waits {
-        let in_flight = u32::try_from(in_flight.max(0)).unwrap_or(0);
+        let in_flight =
+            u32::try_from(in_flight.max(0)).expect("there are as many groups as steps written out");
         let wait = Wait { in_flight, buffers: buffers.into_iter().collect() };
         out.entry(place).or_default().push(marks::instruction("async_wait", Instr::Wait(wait)));
     }
@@ -217,7 +218,7 @@ impl Ledger<'_> {
     fn left(&self, mut book: Book<'_>, steps: usize) -> Option<(EmissionPoint, i64, BTreeSet<Name>)> {
         let place = EmissionPoint { section: Section::Epilogue, step: self.emission.epilogue.len(), at: 0 };
         book.reach(place);
-        let times = i64::try_from(steps).unwrap_or(i64::MAX);
+        let times = i64::try_from(steps).expect("they are written out");
         let runs_on = self.emission.is_dynamic && self.emission.epilogue.is_empty();
         let end = if runs_on { times - self.plan.last_stage() } else { i64::MAX };
         let waited = |name: &&Name| book.waits.values().any(|it| it.1.contains(*name));

@@ -158,7 +158,7 @@ impl Vectorizer<'_> {
         for op in &it.body {
             op.each_instr(&mut |it| bytes = bytes.max(self.lane_bytes(it)));
         }
-        let most = u32::try_from(vector_bytes(self.target) / bytes).unwrap_or(1);
+        let most = u32::try_from(vector_bytes(self.target) / bytes).expect("a vector is a few bytes");
         let widths = (1..=6).rev().map(|power| 1u32 << power).filter(|it| *it <= most);
         widths.filter(|width| self.bounds.divides(i64::from(*width), &it.extent)).collect()
     }
