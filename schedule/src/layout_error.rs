@@ -2,105 +2,77 @@
 
 use ir::{DType, Index, Name, Scope};
 
-/// Why a step on the layout of a buffer is refused.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
-pub enum LayoutError {
-    #[error("buffer `{name}` is in {scope} memory, and swizzles are for shared memory")]
-    NotShared { name: Name, scope: Scope },
-    #[error("buffer `{name}` is swizzled, and swizzles are for shared memory")]
-    Swizzled { name: Name },
-    #[error("the swizzle of buffer `{name}` needs either a mode, or all of bits, base and shift")]
-    SwizzleWhat { name: Name },
-    #[error("no swizzle of {dtype} has the bits, base and shift that are given for buffer `{name}`")]
-    BadSwizzle { name: Name, dtype: DType },
+use crate::{Blame, error_table::error_table};
 
-    #[error("transform_layout of buffer `{name}` needs either an order or an index map")]
-    TransformWhat { name: Name },
-    #[error("the index map of buffer `{name}`: {message}")]
-    MapSyntax { name: Name, message: String },
-    #[error("buffer `{name}` has {rank} dimensions, and its index map takes {given} subscript{}", if *given == 1 { "" } else { "s" })]
-    MapRank { name: Name, rank: usize, given: usize },
-    #[error(
-        "the values of `{index}` in the index map of buffer `{name}` are not known to be places of a dimension"
-    )]
-    MapRange { name: Name, index: Index },
-    #[error(
-        "how long the dimension `{var}` of buffer `{name}` is, is known when the program runs, and `{index}` does not \
-         pass it on as it is"
-    )]
-    MapSymbolic { name: Name, var: Name, index: Index },
-    #[error("the index map of buffer `{name}` forgets `{var}`")]
-    MapForgets { name: Name, var: Name },
-    #[error("the index map of buffer `{name}` takes {} elements to {} places", number_of(*elements), number_of(*places))]
-    MapNotOnto { name: Name, elements: Option<i64>, places: Option<i64> },
-    #[error("the index map of buffer `{name}` takes {first:?} and {second:?} to one place")]
-    MapNotOneToOne { name: Name, first: Vec<i64>, second: Vec<i64> },
-    #[error(
-        "the index map of buffer `{name}` is not seen to tell all elements apart, and there are more than {limit} to try"
-    )]
-    MapUnproved { name: Name, limit: i64 },
-}
-
-ir::codes!(LayoutError {
-    NotShared = 1201,
-    Swizzled = 1202,
-    SwizzleWhat = 1203,
-    BadSwizzle = 1204,
-    TransformWhat = 1205,
-    MapSyntax = 1206,
-    MapRank = 1207,
-    MapRange = 1208,
-    MapSymbolic = 1209,
-    MapForgets = 1210,
-    MapNotOnto = 1211,
-    MapNotOneToOne = 1212,
-    MapUnproved = 1213,
-});
-
-impl LayoutError {
-    /// The names that the message is about; the first is the culprit.
-    pub fn names(&self) -> Vec<&Name> {
-        match self {
-            LayoutError::NotShared { name, .. }
-            | LayoutError::Swizzled { name }
-            | LayoutError::SwizzleWhat { name }
-            | LayoutError::BadSwizzle { name, .. }
-            | LayoutError::TransformWhat { name }
-            | LayoutError::MapSyntax { name, .. }
-            | LayoutError::MapRank { name, .. }
-            | LayoutError::MapRange { name, .. }
-            | LayoutError::MapSymbolic { name, .. }
-            | LayoutError::MapForgets { name, .. }
-            | LayoutError::MapNotOnto { name, .. }
-            | LayoutError::MapNotOneToOne { name, .. }
-            | LayoutError::MapUnproved { name, .. } => vec![name],
-        }
-    }
-
-    /// What to try instead, if there is one thing to say.
-    pub fn help(&self) -> Option<String> {
-        let help = match self {
-            LayoutError::NotShared { .. } => "set_scope it to shared first",
-            LayoutError::Swizzled { .. } => "swizzle it with the mode `none` first",
-            LayoutError::SwizzleWhat { .. } => "write `mode: \"128B\"`, or nothing to have it chosen",
-            LayoutError::BadSwizzle { .. } => {
-                "1 <= bits <= shift, bits + base + shift <= 20, and a chunk of 1 << base bytes holds whole elements"
-            }
-            LayoutError::TransformWhat { .. } | LayoutError::MapSyntax { .. } => {
-                "write `index_map: \"(i, k) -> (k floordiv 8, i, k mod 8)\"`, or `order: [1, 0]`"
-            }
-            LayoutError::MapNotOnto { .. } => "use factors that divide the dimensions, or pad them first",
-            LayoutError::MapUnproved { .. } => {
-                "use digits of one subscript, `x floordiv c` and `x mod c`; for an exclusive or there is `swizzle`"
-            }
-            LayoutError::MapSymbolic { .. } => "transform the other dimensions only",
-            LayoutError::MapRank { .. }
-            | LayoutError::MapRange { .. }
-            | LayoutError::MapForgets { .. }
-            | LayoutError::MapNotOneToOne { .. } => return None,
-        };
-        Some(help.to_owned())
+error_table! {
+    /// Why a step on the layout of a buffer is refused.
+    pub enum LayoutError {
+        1201 NotShared { name: Name, scope: Scope }
+            ("buffer `{name}` is in {scope} memory, and swizzles are for shared memory")
+            buffer [name]
+            help "set_scope it to shared first";
+        1202 Swizzled { name: Name }
+            ("buffer `{name}` is swizzled, and swizzles are for shared memory")
+            buffer [name]
+            help "swizzle it with the mode `none` first";
+        1203 SwizzleWhat { name: Name }
+            ("the swizzle of buffer `{name}` needs either a mode, or all of bits, base and shift")
+            buffer [name]
+            at [Blame::Field("bits")]
+            help "write `mode: \"128B\"`, or nothing to have it chosen";
+        1204 BadSwizzle { name: Name, dtype: DType }
+            ("no swizzle of {dtype} has the bits, base and shift that are given for buffer `{name}`")
+            buffer [name]
+            at [Blame::Field("bits")]
+            help "1 <= bits <= shift, bits + base + shift <= 20, and a chunk of 1 << base bytes holds whole elements";
+        1205 TransformWhat { name: Name }
+            ("transform_layout of buffer `{name}` needs either an order or an index map")
+            buffer [name]
+            help "write `index_map: \"(i, k) -> (k floordiv 8, i, k mod 8)\"`, or `order: [1, 0]`";
+        1206 MapSyntax { name: Name, message: String }
+            ("the index map of buffer `{name}`: {message}")
+            buffer [name]
+            at [Blame::Field("index_map")]
+            help "write `index_map: \"(i, k) -> (k floordiv 8, i, k mod 8)\"`, or `order: [1, 0]`";
+        1207 MapRank { name: Name, rank: usize, given: usize }
+            (
+                "buffer `{name}` has {rank} dimensions, and its index map takes {given} subscript{}", if *given == 1 { "" } else { "s" }
+            )
+            buffer [name]
+            at [Blame::Field("index_map")];
+        1208 MapRange { name: Name, index: Index }
+            ("the values of `{index}` in the index map of buffer `{name}` are not known to be places of a dimension")
+            buffer [name]
+            at [Blame::Field("index_map")];
+        1209 MapSymbolic { name: Name, var: Name, index: Index }
+            (
+                "how long the dimension `{var}` of buffer `{name}` is, is known when the program runs, and `{index}` does not pass it on as it is"
+            )
+            buffer [name]
+            at [Blame::Field("index_map")]
+            help "transform the other dimensions only";
+        1210 MapForgets { name: Name, var: Name }
+            ("the index map of buffer `{name}` forgets `{var}`")
+            buffer [name]
+            at [Blame::Field("index_map")];
+        1211 MapNotOnto { name: Name, elements: Option<i64>, places: Option<i64> }
+            (
+                "the index map of buffer `{name}` takes {} elements to {} places", number_of(*elements), number_of(*places)
+            )
+            buffer [name]
+            at [Blame::Field("index_map")]
+            help "use factors that divide the dimensions, or pad them first";
+        1212 MapNotOneToOne { name: Name, first: Vec<i64>, second: Vec<i64> }
+            ("the index map of buffer `{name}` takes {first:?} and {second:?} to one place")
+            buffer [name]
+            at [Blame::Field("index_map")];
+        1213 MapUnproved { name: Name, limit: i64 }
+            (
+                "the index map of buffer `{name}` is not seen to tell all elements apart, and there are more than {limit} to try"
+            )
+            buffer [name]
+            at [Blame::Field("index_map")]
+            help "use digits of one subscript, `x floordiv c` and `x mod c`; for an exclusive or there is `swizzle`";
     }
 }
 

@@ -17,17 +17,19 @@
 //!    [`Name::nth`](ir::Name::nth) on a stem that the manual states. Finish with [`simplify_bindings`] if
 //!    bindings or guards changed.
 //! 5. If a number may be an expression, list it in [`Primitive::numbers`].
-//! 6. Add refusals as variants of an error enum, with the names they are about and one line of help.
+//! 6. Add refusals as rows of an `error_table!`: code, message, the names they are about, and one line of help.
 //! 7. Add the file to `primitive/mod.rs`: `mod`, `pub use`, a variant of [`Step`], its arms, its source.
 //! 8. Add scripts to `tests/scripts`, at least one accepted and one refused (`INSTA_UPDATE=always cargo test` writes
 //!    what they print), and a proposal to `tests/it/propose.rs`, which then looks for a schedule that the primitive breaks.
 
+mod blame;
 mod block_error;
 mod check;
 mod cross_block_error;
 mod diff;
 mod einsum;
 mod error;
+mod error_table;
 mod inverse;
 mod layout_error;
 mod layout_map;
@@ -43,12 +45,13 @@ pub mod script;
 mod script_error;
 mod session;
 mod space;
-mod spot;
+
 mod state;
 mod tile;
 mod tile_error;
 pub mod workload;
 
+pub use blame::Blame;
 pub use block_error::BlockError;
 pub use check::serpentine::check_serpentine;
 pub use cross_block_error::CrossBlockError;
@@ -68,6 +71,5 @@ pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
     Ref, SyntaxError, Tree,
 };
-pub use spot::Blame;
 pub use state::ScheduleState;
 pub use tile_error::TileError;
