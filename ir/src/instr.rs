@@ -27,9 +27,9 @@ pub enum Instr {
     Wait(Wait),
     /// All threads of the block wait for each other; shared and global writes before it are visible after it.
     Barrier,
-    /// The block waits for its turn among blocks that come one after the other, or ends it. All threads of the block
-    /// wait for each other, too, as at an [`Instr::Barrier`].
-    Turn(Turn),
+    /// The block waits for its turn among blocks that come one after the other, or ends it: a semaphore in global memory. All
+    /// threads of the block wait for each other, too, as at an [`Instr::Barrier`].
+    Semaphore(Semaphore),
     /// Nothing: where a statement of a pipeline begins or a step of it ends.
     Mark(Mark),
     /// Nothing: a sentence for the reader of the emitted source.
@@ -58,15 +58,15 @@ pub struct Wait {
     pub buffers: Vec<Name>,
 }
 
-/// The turn of a block among those that share a counter.
+/// A semaphore by which blocks that share a counter take turns (CUTLASS has one for split-k): one end of the turn of a block.
 ///
 /// What a block did before the end of its turn, and what it knew of the blocks before it, is visible to the next one
 /// from the beginning of its turn on. A block waits only for blocks that the hardware starts before it: those with a
 /// smaller index on one axis, and the same on all others.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Turn {
+pub struct Semaphore {
     /// Whether it begins or ends.
-    pub kind: TurnKind,
+    pub kind: SemaphoreKind,
     /// Whose turn it is: an `i32` in workspace, zero before and after the kernel.
     pub counter: Access,
     /// Which turn the block has, from zero.
@@ -75,9 +75,9 @@ pub struct Turn {
     pub count: Index,
 }
 
-/// What a block does at a [`Turn`].
+/// What a block does at a [`Semaphore`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TurnKind {
+pub enum SemaphoreKind {
     /// Waits until the counter says that it is its turn.
     Acquire,
     /// Sets the counter to the next turn; after the last one to zero.
@@ -194,7 +194,7 @@ impl Instr {
             | Instr::Comment(_) => (Completion::AtOnce, Participants::Thread),
             Instr::AsyncCopy(..) => (Completion::WithGroup, Participants::Thread),
             Instr::Tensor(_) => (Completion::AtOnce, Participants::Warp),
-            Instr::Barrier | Instr::Turn(_) => (Completion::AtOnce, Participants::Block),
+            Instr::Barrier | Instr::Semaphore(_) => (Completion::AtOnce, Participants::Block),
         };
         Effects { accesses, completion, sync: self.sync(), participants }
     }
@@ -204,7 +204,7 @@ impl Instr {
         match self {
             Instr::Commit => Some(SyncKind::Commit),
             Instr::Wait(it) => Some(SyncKind::Wait(it)),
-            Instr::Barrier | Instr::Turn(_) => Some(SyncKind::Barrier),
+            Instr::Barrier | Instr::Semaphore(_) => Some(SyncKind::Barrier),
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
@@ -235,7 +235,7 @@ impl Instr {
                 it.operands.iter().for_each(|it| f(it, Mode::Read));
                 f(&it.place, Mode::Write);
             }
-            Instr::Turn(it) => f(&it.counter, Mode::Atomic),
+            Instr::Semaphore(it) => f(&it.counter, Mode::Atomic),
             Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {}
         }
     }
@@ -250,7 +250,7 @@ impl Instr {
             Instr::Tensor(it) => {
                 it.operands.iter().chain([&it.place]).flat_map(|it| &it.indices).for_each(f);
             }
-            Instr::Turn(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
+            Instr::Semaphore(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
             Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {}
         }
     }
@@ -267,7 +267,7 @@ impl Instr {
                 let operands = it.operands.iter().map(&mut *f).collect();
                 Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place: f(&it.place), operands })
             }
-            Instr::Turn(it) => Instr::Turn(Turn { counter: f(&it.counter), ..it.clone() }),
+            Instr::Semaphore(it) => Instr::Semaphore(Semaphore { counter: f(&it.counter), ..it.clone() }),
             Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {
                 self.clone()
             }
@@ -288,9 +288,9 @@ impl Instr {
                 let operands = it.operands.iter().map(access).collect();
                 Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place, operands })
             }
-            Instr::Turn(it) => {
+            Instr::Semaphore(it) => {
                 let counter = access(&it.counter);
-                Instr::Turn(Turn { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
+                Instr::Semaphore(Semaphore { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
             }
             Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {
                 self.clone()
@@ -314,7 +314,7 @@ impl Instr {
             | Instr::Commit
             | Instr::Wait(_)
             | Instr::Barrier
-            | Instr::Turn(_)
+            | Instr::Semaphore(_)
             | Instr::Mark(_)
             | Instr::Comment(_) => None,
         }
@@ -331,7 +331,7 @@ impl Instr {
             | Instr::Commit
             | Instr::Wait(_)
             | Instr::Barrier
-            | Instr::Turn(_)
+            | Instr::Semaphore(_)
             | Instr::Mark(_)
             | Instr::Comment(_) => self.clone(),
         }
@@ -347,9 +347,9 @@ impl Instr {
             Instr::Commit => "commit",
             Instr::Wait(_) => "wait",
             Instr::Barrier => "barrier",
-            Instr::Turn(it) => match it.kind {
-                TurnKind::Acquire => "acquire",
-                TurnKind::Release => "release",
+            Instr::Semaphore(it) => match it.kind {
+                SemaphoreKind::Acquire => "acquire",
+                SemaphoreKind::Release => "release",
             },
             Instr::Mark(_) => "mark",
             Instr::Comment(_) => "comment",

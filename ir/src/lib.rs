@@ -59,7 +59,7 @@
 //! [`Kernel`] has.
 //!
 //! A [`Module`] prints in the same taste: `kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`, `barrier`,
-//! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Turn`], `C[i] += x` for an atomic addition,
+//! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Semaphore`], `C[i] += x` for an atomic addition,
 //! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. [`text::parse_module`] reads it as it was printed,
 //! comments among statements included.
 
@@ -107,8 +107,8 @@ pub use dtype::DType;
 pub use func::{AllocScope, Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind, Less};
 pub use instr::{
-    Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, SyncKind, TensorOp, Turn, TurnKind,
-    Wait,
+    Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, Semaphore, SemaphoreKind, SyncKind,
+    TensorOp, Wait,
 };
 pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};

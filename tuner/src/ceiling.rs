@@ -21,15 +21,15 @@ pub(crate) fn least_seconds(case: &Case, info: &MachineInfo, share: f64) -> Opti
     for part in parts {
         let Some(kind) = kind_of(&case.func, part) else { continue };
         let factors = match kind {
-            Kind::Lanes => DType::F32,
-            Kind::Product(factors) => factors,
+            UnitKind::Lanes => DType::F32,
+            UnitKind::Product(factors) => factors,
         };
         let peak = info.peak_product_gflops(factors).filter(|it| *it > 0.0);
         let work = cost::flops(&Func { body: part.clone(), ..case.func.clone() }, &case.dims);
         let seconds = peak.zip(work).map_or(0.0, |(peak, work)| work as f64 / (peak * 1e9 * share));
         match kind {
-            Kind::Lanes => lanes += seconds,
-            Kind::Product(_) => units += seconds,
+            UnitKind::Lanes => lanes += seconds,
+            UnitKind::Product(_) => units += seconds,
         }
     }
     let most = f64::max(lanes, units);
@@ -37,14 +37,14 @@ pub(crate) fn least_seconds(case: &Case, info: &MachineInfo, share: f64) -> Opti
 }
 
 /// Where a part of a program can run fastest.
-enum Kind {
+enum UnitKind {
     /// On the plain lanes, in f32 or f64.
     Lanes,
     /// On matrix units, with factors of a type.
     Product(DType),
 }
 
-fn kind_of(func: &Func, part: &Stmt) -> Option<Kind> {
+fn kind_of(func: &Func, part: &Stmt) -> Option<UnitKind> {
     let blocks = part.blocks();
     if let [block] = blocks.as_slice()
         && let Some((_, a, b)) = product_of(block)
@@ -52,11 +52,11 @@ fn kind_of(func: &Func, part: &Stmt) -> Option<Kind> {
         let types = func.dtype_of(&a.buffer).zip(func.dtype_of(&b.buffer));
         let (a, b) = types?;
         return match a {
-            DType::F32 | DType::F64 => (a == b).then_some(Kind::Lanes),
-            _ => (a == b).then_some(Kind::Product(a)),
+            DType::F32 | DType::F64 => (a == b).then_some(UnitKind::Lanes),
+            _ => (a == b).then_some(UnitKind::Product(a)),
         };
     }
-    blocks.iter().all(|it| is_plain(func, it)).then_some(Kind::Lanes)
+    blocks.iter().all(|it| is_plain(func, it)).then_some(UnitKind::Lanes)
 }
 
 /// Whether all arithmetic of a block is in f32 or f64.

@@ -26,7 +26,7 @@ const STACK: usize = 8 << 20;
 
 /// The verdict on a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum CaseResult {
     /// It was accepted or refused.
     Fine(Came),
     /// It panicked, with these words.
@@ -39,7 +39,7 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// Its verdict.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CaseResult,
     /// The script, with the steps left out that it does not need.
     pub(crate) text: String,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Tally {
 /// A thread that runs cases, and is abandoned when one hangs.
 struct CaseThread {
     scripts: Sender<String>,
-    answers: Receiver<Verdict>,
+    answers: Receiver<CaseResult>,
 }
 
 impl CaseThread {
@@ -75,7 +75,7 @@ impl CaseThread {
                     case::run(&text)
                 }));
                 let said = || words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let verdict = came.map_or_else(|_| Verdict::Panic(said()), Verdict::Fine);
+                let verdict = came.map_or_else(|_| CaseResult::Panic(said()), CaseResult::Fine);
                 if sender.send(verdict).is_err() {
                     break;
                 }
@@ -115,7 +115,7 @@ impl Fuzzer {
     }
 
     /// What a script comes to.
-    pub(crate) fn run(&mut self, text: &str) -> Verdict {
+    pub(crate) fn run(&mut self, text: &str) -> CaseResult {
         if let Some(path) = &self.last {
             let _ = fs::write(path, text);
         }
@@ -125,11 +125,11 @@ impl Fuzzer {
             (Ok(()), Ok(it)) => it,
             (_, Err(RecvTimeoutError::Timeout)) => {
                 self.thread = CaseThread::new(&self.words);
-                Verdict::Hang
+                CaseResult::Hang
             }
             (Err(_), _) | (_, Err(RecvTimeoutError::Disconnected)) => {
                 self.thread = CaseThread::new(&self.words);
-                Verdict::Panic("the thread ended".to_owned())
+                CaseResult::Panic("the thread ended".to_owned())
             }
         }
     }
@@ -154,9 +154,12 @@ impl Fuzzer {
                 (tally.slowest, tally.slow) = (took, text.clone());
             }
             match verdict {
-                Verdict::Fine(came) => tally.came[came as usize] += 1,
+                CaseResult::Fine(came) => tally.came[came as usize] += 1,
                 verdict
-                    if tally.failures.iter().any(|it| it.verdict == verdict && verdict != Verdict::Hang) => {}
+                    if tally
+                        .failures
+                        .iter()
+                        .any(|it| it.verdict == verdict && verdict != CaseResult::Hang) => {}
                 verdict => {
                     let text = self.shrunk(text, &verdict);
                     tally.failures.push(Failure { verdict, text });
@@ -167,9 +170,9 @@ impl Fuzzer {
     }
 
     /// The script without the steps that do not matter.
-    fn shrunk(&mut self, mut text: String, verdict: &Verdict) -> String {
+    fn shrunk(&mut self, mut text: String, verdict: &CaseResult) -> String {
         let mut at = 0;
-        if *verdict == Verdict::Hang {
+        if *verdict == CaseResult::Hang {
             return text;
         }
         while let Some(step) = steps(&text).get(at).cloned() {

@@ -9,7 +9,7 @@ use std::{
 use clap::{Subcommand, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
-use tuner::log::{self, ExportError, Line, LogError, Merged, Packed, Raw, Table, escape_controls};
+use tuner::log::{self, ExportError, LogError, LogLine, Merged, Packed, Raw, Table, escape_controls};
 
 use crate::{
     command::top::Noted,
@@ -233,7 +233,7 @@ impl Cat {
         let mut noted = Noted::default();
         let (mut res, mut records) = (Ok(()), 0);
         log::scan(&self.log, &mut |line| {
-            let Line::Record { raw, .. } = line else {
+            let LogLine::Record { raw, .. } = line else {
                 noted.line(&line);
                 return ControlFlow::Continue(());
             };

@@ -61,7 +61,7 @@ pub(crate) fn parse_time(word: &str) -> Result<f64, String> {
 /// The same for what is waited for.
 fn parse_deadline(word: &str) -> Result<Duration, String> {
     let seconds = parse_time(word)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "nobody waits that long".to_owned())
+    Duration::try_from_secs_f64(seconds).map_err(|_| "a clock counts to 2^64 s".to_owned())
 }
 
 /// A number of threads that can be started in a moment.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tuner::log::{Best, Damage, Line, Log, LogError, Origin, Placed, Ranked, Ranking};
+use tuner::log::{Best, Damage, FinalsPlace, Log, LogError, LogLine, Origin, Ranked, Ranking};
 
 use crate::{
     command::measure::{gflops_words, time_words},
@@ -78,11 +78,11 @@ impl Noted {
     }
 
     /// Takes note of a line that is no record.
-    pub(crate) fn line(&mut self, line: &Line<'_>) {
+    pub(crate) fn line(&mut self, line: &LogLine<'_>) {
         match line {
-            Line::Record { .. } => {}
-            Line::Damage(it) => self.damage(it),
-            Line::Torn(it) => self.others.push(it.to_string()),
+            LogLine::Record { .. } => {}
+            LogLine::Damage(it) => self.damage(it),
+            LogLine::Torn(it) => self.others.push(it.to_string()),
         }
     }
 
@@ -180,7 +180,7 @@ fn table(best: &[Best]) -> Table {
         row.extend(runs.then(|| it.run.clone()));
         row.extend([it.n.to_string(), gflops_words(it.gflops), time_words(it.seconds)]);
         if finals {
-            let place = |it: Placed| format!("{}{}", it.place, if it.tied { ", tied" } else { "" });
+            let place = |it: FinalsPlace| format!("{}{}", it.place, if it.tied { ", tied" } else { "" });
             row.push(it.finals.map_or_else(dash, place));
             row.push(it.finals.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
         }

@@ -102,6 +102,9 @@ fn what_does_not_end_in_time_is_ended() {
     let told = "error[TW5029]: the compiler did not end within 0.2 s, while at `compiling`";
     assert!(out.contains(told) && out.ends_with("exit code 1"), "{out}");
     assert_eq!(sandbox.left(), 0);
+
+    let out = sandbox.run(&["run", "script.ron", "--deadline", "1e30h"]);
+    assert!(out.contains("a clock counts to 2^64 s") && out.ends_with("exit code 2"), "{out}");
 }
 
 /// The compiler says through a pipe that it is at work, and is then interrupted with everything else.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use ir::{Access, DType, Feature, Turn, TurnKind, Value};
+use ir::{Access, DType, Feature, Semaphore, SemaphoreKind, Value};
 
 use super::{Printer, helper::Helper};
 
@@ -25,7 +25,7 @@ impl Printer<'_> {
     }
 
     /// The beginning or the end of a turn.
-    pub(super) fn turn(&mut self, it: &Turn) {
+    pub(super) fn semaphore(&mut self, it: &Semaphore) {
         if self.dialect.is_c() {
             self.line("// One thread runs all blocks, one after the other.");
             return;
@@ -33,11 +33,11 @@ impl Printer<'_> {
         let counter = self.address(&it.counter);
         let (turn, count) = (self.index(&it.turn), self.index(&it.count));
         match it.kind {
-            TurnKind::Acquire => {
+            SemaphoreKind::Acquire => {
                 let name = self.require(Helper::Acquire);
                 self.line(&format!("{name}({counter}, {turn});"));
             }
-            TurnKind::Release => {
+            SemaphoreKind::Release => {
                 let name = self.require(Helper::Release);
                 self.line(&format!("{name}({counter}, {turn}, {count});"));
             }

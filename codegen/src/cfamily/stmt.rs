@@ -60,7 +60,7 @@ impl Printer<'_> {
                 self.line("// One thread runs this: there is nobody to wait for.");
             }
             Instr::Barrier => self.line("__syncthreads();"),
-            Instr::Turn(it) => self.turn(it),
+            Instr::Semaphore(it) => self.semaphore(it),
             Instr::Mark(_) => {}
             Instr::Comment(text) => text.lines().for_each(|it| {
                 // A backslash at the end would carry the comment on into the next line.

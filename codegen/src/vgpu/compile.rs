@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space,
-    TensorOp, ThreadAxis, Turn, Value, axis_var, intrin::Instruction, number,
+    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space, Semaphore,
+    TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number,
 };
 
 use super::{
     MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     program::{
-        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program, Site,
-        TurnCode, ValueCode,
+        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program,
+        SemaphoreCode, Site, ValueCode,
     },
     shadow::Mark,
     tensor::TensorCode,
@@ -220,7 +220,7 @@ impl Compiler<'_> {
                 let place = Elements { align: align::REGISTER, ..self.place(&it.place, true)? };
                 Code::Tensor(site, place, Box::new(self.tensor(it)?))
             }
-            Instr::Turn(it) => Code::Turn(Box::new(self.turn(site, it)?)),
+            Instr::Semaphore(it) => Code::Semaphore(Box::new(self.semaphore(site, it)?)),
             Instr::Commit => Code::Commit,
             Instr::Wait(it) => Code::Wait(it.in_flight as usize),
             Instr::Barrier => Code::Barrier,
@@ -253,14 +253,14 @@ impl Compiler<'_> {
         all.iter().map(one).collect()
     }
 
-    fn turn(&mut self, site: u32, it: &Turn) -> Result<TurnCode, VgpuError> {
+    fn semaphore(&mut self, site: u32, it: &Semaphore) -> Result<SemaphoreCode, VgpuError> {
         let (buffer, index) = self.resolve(&it.counter)?;
         let (turn, count) = (self.index(&it.turn)?, self.index(&it.count)?);
         if ![&index, &turn, &count].into_iter().all(IndexCode::is_uniform) {
             let (kernel, buffer) = (self.kernel.name.clone(), it.counter.buffer.clone());
             return Err(VgpuError::OwnTurns { kernel, buffer });
         }
-        Ok(TurnCode { site, kind: it.kind, buffer, index, turn, count })
+        Ok(SemaphoreCode { site, kind: it.kind, buffer, index, turn, count })
     }
 
     /// The buffer and the element of an access.

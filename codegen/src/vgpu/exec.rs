@@ -186,7 +186,7 @@ impl<'p> Machine<'p, '_, '_> {
                     self.epoch += 1;
                     self.tally.barriers += 1;
                 }
-                Code::Turn(it) => self.turn(it),
+                Code::Semaphore(it) => self.semaphore(it),
                 Code::Alloc(_)
                 | Code::Store(..)
                 | Code::Copy(..)
@@ -326,7 +326,7 @@ impl<'p> Machine<'p, '_, '_> {
                     self.tally.waits += 1;
                     self.wait(*in_flight, mask);
                 }
-                Code::Barrier | Code::Turn(_) => unreachable!("barriers are for all threads together"),
+                Code::Barrier | Code::Semaphore(_) => unreachable!("barriers are for all threads together"),
             }
         }
     }

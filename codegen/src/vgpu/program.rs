@@ -1,6 +1,6 @@
 //! A kernel with its names resolved: what the machine runs. [`super::compile`] makes it.
 
-use ir::{BinaryOp, DType, Name, Scope as Space, TurnKind, UnaryOp};
+use ir::{BinaryOp, DType, Name, Scope as Space, SemaphoreKind, UnaryOp};
 
 use super::{
     index::{IndexCode, Scope},
@@ -73,15 +73,15 @@ pub(crate) enum Code {
     Wait(usize),
     Barrier,
     AtomicAdd(u32, Elements, ValueCode),
-    Turn(Box<TurnCode>),
+    Semaphore(Box<SemaphoreCode>),
     Tensor(u32, Elements, Box<TensorCode>),
 }
 
 /// The beginning or the end of a block's turn. All indices are the same for all threads.
 #[derive(Debug)]
-pub(crate) struct TurnCode {
+pub(crate) struct SemaphoreCode {
     pub(crate) site: u32,
-    pub(crate) kind: TurnKind,
+    pub(crate) kind: SemaphoreKind,
     pub(crate) buffer: usize,
     pub(crate) index: IndexCode,
     pub(crate) turn: IndexCode,
@@ -169,7 +169,7 @@ impl Code {
     /// Whether there is a barrier in it.
     pub(crate) fn meets(&self) -> bool {
         match self {
-            Code::Barrier | Code::Turn(_) => true,
+            Code::Barrier | Code::Semaphore(_) => true,
             Code::For(it) => it.meets,
             Code::If(it) => it.meets,
             Code::Alloc(_)
@@ -195,7 +195,7 @@ impl Code {
             | Code::Commit
             | Code::Wait(_)
             | Code::Barrier
-            | Code::Turn(_) => 0,
+            | Code::Semaphore(_) => 0,
         }
     }
 
@@ -212,7 +212,7 @@ impl Code {
             | Code::Commit
             | Code::Wait(_)
             | Code::Barrier
-            | Code::Turn(_) => false,
+            | Code::Semaphore(_) => false,
         }
     }
 }

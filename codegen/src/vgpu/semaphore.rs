@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 
-use ir::{TurnKind, number};
+use ir::{SemaphoreKind, number};
 
 use super::{
     Finding,
     access::DEADLOCK,
     exec::{Machine, Mask},
     index::WARP,
-    program::{Code, Elements, Program, TurnCode, ValueCode},
+    program::{Code, Elements, Program, SemaphoreCode, ValueCode},
     shadow::Mark,
     value::Lanes,
 };
@@ -42,9 +42,9 @@ pub(crate) const fn place(block: i64, [x, y, _]: [i64; 3]) -> [i64; 3] {
     [block % x, block / x % y, block / x / y]
 }
 
-fn first_turn(code: &[Code]) -> Option<&TurnCode> {
+fn first_turn(code: &[Code]) -> Option<&SemaphoreCode> {
     code.iter().find_map(|it| match it {
-        Code::Turn(it) => Some(&**it),
+        Code::Semaphore(it) => Some(&**it),
         Code::For(it) => first_turn(&it.body),
         Code::If(it) => first_turn(&it.body),
         Code::Alloc(_)
@@ -68,7 +68,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// The beginning or the end of a turn, and the barrier in it.
-    pub(crate) fn turn(&mut self, it: &TurnCode) {
+    pub(crate) fn semaphore(&mut self, it: &SemaphoreCode) {
         let element = it.index.uniform(&self.slots);
         let Some(at) = self.element(it.buffer, element) else {
             self.base = 0;
@@ -78,8 +78,8 @@ impl<'p> Machine<'p, '_, '_> {
         };
         let (turn, count) = (it.turn.uniform(&self.slots), it.count.uniform(&self.slots));
         match it.kind {
-            TurnKind::Acquire => self.acquire(it, at, turn),
-            TurnKind::Release => {
+            SemaphoreKind::Acquire => self.acquire(it, at, turn),
+            SemaphoreKind::Release => {
                 let mut passed = self.turns.seen.clone();
                 passed.push((self.since.block, self.epoch));
                 self.turns.passed.insert((it.buffer, at), passed);
@@ -92,7 +92,7 @@ impl<'p> Machine<'p, '_, '_> {
         self.tally.barriers += 1;
     }
 
-    fn acquire(&mut self, it: &TurnCode, at: usize, turn: i64) {
+    fn acquire(&mut self, it: &SemaphoreCode, at: usize, turn: i64) {
         #[expect(clippy::cast_possible_truncation, reason = "counters hold small integers")]
         let counter = self.memory[it.buffer].values[at] as i64;
         if counter != turn {

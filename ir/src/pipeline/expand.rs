@@ -26,8 +26,8 @@ pub trait Hooks {
     }
 
     /// Statements to put between the components.
-    fn marks(&mut self, _plan: &PipelinePlan, _emission: &Emission) -> Marks {
-        Marks::new()
+    fn insertions(&mut self, _plan: &PipelinePlan, _emission: &Emission) -> Insertions {
+        Insertions::new()
     }
 
     /// Called when a loop has been expanded; `home` is the loop around it.
@@ -35,7 +35,7 @@ pub trait Hooks {
 }
 
 /// Statements by the place that they go to.
-pub type Marks = BTreeMap<EmissionPoint, Vec<Stmt>>;
+pub type Insertions = BTreeMap<EmissionPoint, Vec<Stmt>>;
 
 /// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -133,9 +133,9 @@ impl<'a> Expander<'a> {
         }
         let bounds = bounds_of(&self.func, around);
         let emission = emit(&plan, &bounds);
-        let marks = self.hooks.marks(&plan, &emission);
+        let insertions = self.hooks.insertions(&plan, &emission);
         self.hooks.expanded(&plan, around.last().map(|it| &it.var));
-        Ok(self.writer.write(it, &plan, &emission, &marks, &bounds))
+        Ok(self.writer.write(it, &plan, &emission, &insertions, &bounds))
     }
 
     /// What the annotations of a loop ask for, judged; with `whole`, pipelines inside it are expanded.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Emission, EmissionPoint, Instance, Marks, PipelineError, PipelinePlan, Section, Step};
+use super::{Emission, EmissionPoint, Instance, Insertions, PipelineError, PipelinePlan, Section, Step};
 use crate::{Access, Block, Func, Index, Less, Loop, LoopAttrs, Name, Stmt, arith::Bounds};
 
 /// An expanded loop.
@@ -36,30 +36,29 @@ impl Writer {
         old: &Loop,
         plan: &PipelinePlan,
         emission: &Emission,
-        marks: &Marks,
+        insertions: &Insertions,
         bounds: &Bounds,
     ) -> Parts {
         let mut straight = |section: Section, steps: &[Step]| {
             let steps = steps.iter().enumerate();
-            let all = steps.map(|(n, step)| self.step(plan, step, marks, (section, n), bounds, true));
+            let all = steps.map(|(n, step)| self.step(plan, step, insertions, (section, n), bounds, true));
             all.collect::<Vec<_>>()
         };
         let prologue = Stmt::seq(straight(Section::Prologue, &emission.prologue));
         let mut leftover = straight(Section::Epilogue, &emission.epilogue);
         let mut epilogue = leftover.split_off(emission.leftover);
         let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
-        epilogue.extend(marks.get(&end).into_iter().flatten().map(|mark| self.renamed(mark)));
+        epilogue.extend(insertions.get(&end).into_iter().flatten().map(|mark| self.renamed(mark)));
         let epilogue = Stmt::seq(epilogue);
         let body = emission.steady.as_ref().map_or_else(
             || Stmt::Seq(vec![]),
             |steady| {
                 let mut bounds = bounds.clone();
                 bounds.insert(&old.var, &steady.extent);
-                let steps = steady
-                    .steps
-                    .iter()
-                    .enumerate()
-                    .map(|(n, step)| self.step(plan, step, marks, (Section::Steady, n), &bounds, n > 0));
+                let steps =
+                    steady.steps.iter().enumerate().map(|(n, step)| {
+                        self.step(plan, step, insertions, (Section::Steady, n), &bounds, n > 0)
+                    });
                 let body = Stmt::seq(steps.collect::<Vec<_>>());
                 let attrs = LoopAttrs { pipeline: None, ..old.attrs.clone() };
                 Stmt::Loop(Arc::new(Loop { extent: steady.extent.clone(), attrs, body, ..old.clone() }))
@@ -73,7 +72,7 @@ impl Writer {
         &mut self,
         plan: &PipelinePlan,
         step: &[Instance],
-        marks: &Marks,
+        insertions: &Insertions,
         (section, number): (Section, usize),
         bounds: &Bounds,
         is_copy: bool,
@@ -81,7 +80,7 @@ impl Writer {
         let mut out = Vec::new();
         for at in 0..=step.len() {
             let place = EmissionPoint { section, step: number, at };
-            out.extend(marks.get(&place).into_iter().flatten().map(|mark| self.renamed(mark)));
+            out.extend(insertions.get(&place).into_iter().flatten().map(|mark| self.renamed(mark)));
             let Some(instance) = step.get(at) else { break };
             let body = &plan.components[instance.component].body;
             let mut body = at_iteration(body, &plan.var, &instance.iteration, bounds);

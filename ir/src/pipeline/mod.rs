@@ -43,7 +43,7 @@ pub use annotation::{
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
-pub use expand::{EmissionPoint, Hooks, Marks, check, expand};
+pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
 pub use lifetimes::split_lifetimes;
 pub use private::private;
 pub use section::Section;

@@ -6,7 +6,7 @@ use super::{
     expr::separated,
     lex::{Cursor, Failure, Token},
 };
-use crate::{Instr, Mark, Name, TensorOp, Turn, TurnKind, Wait, intrin, pipeline::Section};
+use crate::{Instr, Mark, Name, Semaphore, SemaphoreKind, TensorOp, Wait, intrin, pipeline::Section};
 
 /// The instructions that begin with a word of their own.
 pub(super) const WORDS: &str = "`commit`, `wait`, `barrier`, `acquire`, `release`";
@@ -36,10 +36,10 @@ impl Display for Instr {
                 Ok(())
             }
             Instr::Barrier => f.write_str("barrier"),
-            Instr::Turn(Turn { kind, counter, turn, count }) => {
+            Instr::Semaphore(Semaphore { kind, counter, turn, count }) => {
                 let word = match kind {
-                    TurnKind::Acquire => "acquire",
-                    TurnKind::Release => "release",
+                    SemaphoreKind::Acquire => "acquire",
+                    SemaphoreKind::Release => "release",
                 };
                 write!(f, "{word} {counter} at {turn} of {count}")
             }
@@ -68,8 +68,8 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
         "commit" => |_: &mut Cursor<'_>| Ok(Instr::Commit),
         "barrier" => |_: &mut Cursor<'_>| Ok(Instr::Barrier),
         "wait" => wait,
-        "acquire" => |line: &mut Cursor<'_>| turn(line, TurnKind::Acquire),
-        "release" => |line: &mut Cursor<'_>| turn(line, TurnKind::Release),
+        "acquire" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Acquire),
+        "release" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Release),
         "mark" => mark,
         _ => return Ok(None),
     };
@@ -114,12 +114,12 @@ fn wait(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
 }
 
 /// `turns[blockIdx_x] at blockIdx_z of 4`.
-fn turn(line: &mut Cursor<'_>, kind: TurnKind) -> Result<Instr, Failure> {
+fn semaphore(line: &mut Cursor<'_>, kind: SemaphoreKind) -> Result<Instr, Failure> {
     let counter = line.access()?;
     line.expect_word("at")?;
     let turn = line.index()?;
     line.expect_word("of")?;
-    Ok(Instr::Turn(Turn { kind, counter, turn, count: line.index()? }))
+    Ok(Instr::Semaphore(Semaphore { kind, counter, turn, count: line.index()? }))
 }
 
 /// `ko steady 2 component 1`.

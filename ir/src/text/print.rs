@@ -101,7 +101,12 @@ impl Listing {
                 self.part(Part::Loop(it.var.clone()), |out| {
                     let head = out.line(
                         depth,
-                        format_args!("for {} in 0..{}{}{annotations}", it.var, it.extent, Kind(it.kind)),
+                        format_args!(
+                            "for {} in 0..{}{}{annotations}",
+                            it.var,
+                            it.extent,
+                            LoopKindSuffix(it.kind)
+                        ),
                     );
                     out.introduce(&it.var, &head);
                 });
@@ -203,9 +208,9 @@ impl Display for Layout {
 }
 
 /// The kind of a loop with a blank before it; nothing for a serial loop.
-struct Kind(LoopKind);
+struct LoopKindSuffix(LoopKind);
 
-impl Display for Kind {
+impl Display for LoopKindSuffix {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             LoopKind::Serial => Ok(()),

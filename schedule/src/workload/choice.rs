@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{
     error::{Problem, WorkloadError},
-    form::{Kind, pairs, unknown},
+    form::{ParamKind, pairs, unknown},
     lex::Text,
 };
 use crate::ron_text::parse_raw;
@@ -119,15 +119,15 @@ impl<T> Choice<T> {
     /// `known` is told the name of each parameter chosen by and `dtype` each type's name.
     pub(super) fn check(
         &self,
-        known: &mut dyn FnMut(&Text) -> Result<Kind, WorkloadError>,
+        known: &mut dyn FnMut(&Text) -> Result<ParamKind, WorkloadError>,
         dtype: &mut dyn FnMut(&Text) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         match self {
             Choice::One(_) => Ok(()),
             Choice::By { param, cases } => {
                 let of = match known(param)? {
-                    Kind::Type { of, .. } | Kind::Word { of, .. } => of,
-                    Kind::Size { .. } | Kind::Int { .. } | Kind::Number { .. } => {
+                    ParamKind::Type { of, .. } | ParamKind::Word { of, .. } => of,
+                    ParamKind::Size { .. } | ParamKind::Int { .. } | ParamKind::Number { .. } => {
                         let problem = Problem::NotChosen(param.value.clone());
                         return Err(WorkloadError::new(problem, param.span.clone()));
                     }

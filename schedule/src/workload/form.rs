@@ -25,7 +25,7 @@ pub(super) struct Form {
     pub(super) about: String,
     /// How far outputs may be from exact ones.
     pub(super) tolerance: Option<Choice<f64>>,
-    pub(super) params: IndexMap<String, Decl<Kind>>,
+    pub(super) params: IndexMap<String, Decl<ParamKind>>,
     pub(super) types: IndexMap<String, Decl<Choice<Text>>>,
     pub(super) axes: IndexMap<String, Decl<Expr>>,
     pub(super) tensors: IndexMap<String, Decl<Shaped>>,
@@ -41,7 +41,7 @@ pub(super) struct Decl<T> {
 
 /// What a parameter may be.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum ParamKind {
     /// A size: at least 1, or the name of a dimension.
     Size { default: Option<i64> },
     /// An integer known when the workload is instantiated.
@@ -233,7 +233,7 @@ fn type_choice(text: &str, raw: &RawValue) -> Result<Choice<Text>, WorkloadError
     Choice::read(text, raw, &|it| Text::read(text, it))
 }
 
-fn kind(text: &str, raw: &RawValue) -> Result<Kind, WorkloadError> {
+fn kind(text: &str, raw: &RawValue) -> Result<ParamKind, WorkloadError> {
     let choice = |it: Option<&RawValue>| it.map(|it| type_choice(text, it)).transpose();
     let words = |of: Vec<&RawValue>| -> Result<Vec<Text>, WorkloadError> {
         if of.is_empty() {
@@ -250,16 +250,16 @@ fn kind(text: &str, raw: &RawValue) -> Result<Kind, WorkloadError> {
         Ok(words)
     };
     Ok(match parse_raw(text, raw)? {
-        RawKind::Size { default } => Kind::Size { default },
-        RawKind::Int { default, least } => Kind::Int { default, least },
-        RawKind::Number { default } => Kind::Number { default },
-        RawKind::Word { default, of } => Kind::Word { default: choice(default)?, of: words(of)? },
+        RawKind::Size { default } => ParamKind::Size { default },
+        RawKind::Int { default, least } => ParamKind::Int { default, least },
+        RawKind::Number { default } => ParamKind::Number { default },
+        RawKind::Word { default, of } => ParamKind::Word { default: choice(default)?, of: words(of)? },
         RawKind::Dtype { default, of } => {
             let of = words(of)?;
             if let Some(odd) = of.iter().find(|it| it.value.parse::<DType>().is_err()) {
                 return Err(unknown("type", &odd.value, odd.span.clone(), DType::ALL.map(DType::as_str)));
             }
-            Kind::Type { default: choice(default)?, of }
+            ParamKind::Type { default: choice(default)?, of }
         }
     })
 }

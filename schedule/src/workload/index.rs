@@ -5,7 +5,7 @@ use ir::{Index, IndexKind, Less, Name};
 use super::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op, binary_of},
-    form::{Form, Kind},
+    form::{Form, ParamKind},
 };
 
 /// Whether an expression computes with axes and sizes alone, so that a conversion makes a value of it.
@@ -13,8 +13,10 @@ pub(super) fn is_index(form: &Form, expr: &Expr) -> bool {
     let (mut names, mut others) = (false, false);
     expr.walk(&mut |it| match &it.node {
         Node::Name(name) => {
-            let size =
-                matches!(form.params.get(name).map(|it| &it.it), Some(Kind::Size { .. } | Kind::Int { .. }));
+            let size = matches!(
+                form.params.get(name).map(|it| &it.it),
+                Some(ParamKind::Size { .. } | ParamKind::Int { .. })
+            );
             names |= size || form.axes.contains_key(name);
             others |= !size && !form.axes.contains_key(name);
         }

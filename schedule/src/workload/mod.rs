@@ -59,7 +59,7 @@ use ir::{Func, Name};
 pub use error::{Problem, WorkloadError};
 pub use param::Param;
 
-use form::{Form, Kind};
+use form::{Form, ParamKind};
 use param::{Chosen, Meaning};
 
 /// A workload: its parts, read and checked for all values of its parameters.
@@ -88,11 +88,11 @@ impl Workload {
 
     /// Its parameters in order, each with the values that it takes, in words.
     pub fn params(&self) -> IndexMap<String, String> {
-        let words = |kind: &Kind| match kind {
-            Kind::Size { .. } => "a size, or a name for a symbolic dimension".to_owned(),
-            Kind::Int { least, .. } => format!("an integer from {least}"),
-            Kind::Number { .. } => "a number".to_owned(),
-            Kind::Type { of, .. } | Kind::Word { of, .. } => {
+        let words = |kind: &ParamKind| match kind {
+            ParamKind::Size { .. } => "a size, or a name for a symbolic dimension".to_owned(),
+            ParamKind::Int { least, .. } => format!("an integer from {least}"),
+            ParamKind::Number { .. } => "a number".to_owned(),
+            ParamKind::Type { of, .. } | ParamKind::Word { of, .. } => {
                 of.iter().map(|it| it.value.as_str()).collect::<Vec<_>>().join(", ")
             }
         };

@@ -11,7 +11,7 @@ use serde::{
 
 use super::{
     error::{Problem, WorkloadError},
-    form::{Form, Kind, unknown},
+    form::{Form, ParamKind, unknown},
     lex::Text,
 };
 use crate::nearest;
@@ -135,15 +135,15 @@ impl Chosen {
         Ok(out)
     }
 
-    fn default_of(&self, kind: &Kind) -> Result<Option<Param>, WorkloadError> {
+    fn default_of(&self, kind: &ParamKind) -> Result<Option<Param>, WorkloadError> {
         Ok(match kind {
-            Kind::Size { default } | Kind::Int { default, .. } => default.map(Param::Int),
-            Kind::Number { default } => default.map(Param::Float),
-            Kind::Type { default: Some(choice), .. } | Kind::Word { default: Some(choice), .. } => {
+            ParamKind::Size { default } | ParamKind::Int { default, .. } => default.map(Param::Int),
+            ParamKind::Number { default } => default.map(Param::Float),
+            ParamKind::Type { default: Some(choice), .. } | ParamKind::Word { default: Some(choice), .. } => {
                 let word = choice.pick(&|it| self.word(it), &|it| self.dtype(it))?;
                 Some(Param::Text(word.value.clone()))
             }
-            Kind::Type { default: None, .. } | Kind::Word { default: None, .. } => None,
+            ParamKind::Type { default: None, .. } | ParamKind::Word { default: None, .. } => None,
         })
     }
 
@@ -173,7 +173,7 @@ impl Chosen {
 }
 
 /// What a value means for a parameter of a kind.
-pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning, Problem> {
+pub(super) fn meaning(name: &str, kind: &ParamKind, given: &Param) -> Result<Meaning, Problem> {
     let wrong = |expected| Problem::ParamType { name: name.to_owned(), expected, given: given.to_string() };
     let ranged = |value: i64, least: i64| {
         let fits = least <= value && value <= MAX_SIZE;
@@ -189,8 +189,8 @@ pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning,
         Err(Problem::ParamWord { name: name.to_owned(), value: word.to_owned(), allowed, near })
     };
     match (kind, given) {
-        (Kind::Size { .. }, Param::Int(it)) => ranged(*it, 1),
-        (Kind::Size { .. }, Param::Text(dim)) => {
+        (ParamKind::Size { .. }, Param::Int(it)) => ranged(*it, 1),
+        (ParamKind::Size { .. }, Param::Text(dim)) => {
             let dim = Name::new(dim.as_str());
             let valid = dim.is_valid() && !RESERVED.contains(&dim.as_str());
             let bad = || Problem::BadDim { name: name.to_owned(), dim: dim.to_string() };
@@ -199,20 +199,22 @@ pub(super) fn meaning(name: &str, kind: &Kind, given: &Param) -> Result<Meaning,
             }
             valid.then(|| Meaning::Index(Index::var(&dim))).ok_or_else(bad)
         }
-        (Kind::Size { .. }, Param::Float(_)) => Err(wrong("a size or the name of a dimension")),
-        (Kind::Int { least, .. }, Param::Int(it)) => ranged(*it, *least),
-        (Kind::Int { .. }, Param::Float(_) | Param::Text(_)) => Err(wrong("an integer")),
-        (Kind::Number { .. }, Param::Int(it)) => Ok(Meaning::Number(*it as f64)),
-        (Kind::Number { .. }, Param::Float(it)) if it.is_finite() => Ok(Meaning::Number(*it)),
-        (Kind::Number { .. }, Param::Float(_) | Param::Text(_)) => Err(wrong("a finite number")),
-        (Kind::Type { of, .. }, Param::Text(word)) => {
+        (ParamKind::Size { .. }, Param::Float(_)) => Err(wrong("a size or the name of a dimension")),
+        (ParamKind::Int { least, .. }, Param::Int(it)) => ranged(*it, *least),
+        (ParamKind::Int { .. }, Param::Float(_) | Param::Text(_)) => Err(wrong("an integer")),
+        (ParamKind::Number { .. }, Param::Int(it)) => Ok(Meaning::Number(*it as f64)),
+        (ParamKind::Number { .. }, Param::Float(it)) if it.is_finite() => Ok(Meaning::Number(*it)),
+        (ParamKind::Number { .. }, Param::Float(_) | Param::Text(_)) => Err(wrong("a finite number")),
+        (ParamKind::Type { of, .. }, Param::Text(word)) => {
             one_of(word, of)?;
             word.parse().map(Meaning::Type).map_err(|()| wrong("a type"))
         }
-        (Kind::Word { of, .. }, Param::Text(word)) => {
+        (ParamKind::Word { of, .. }, Param::Text(word)) => {
             one_of(word, of)?;
             Ok(Meaning::Word(word.clone()))
         }
-        (Kind::Type { .. } | Kind::Word { .. }, Param::Int(_) | Param::Float(_)) => Err(wrong("a word")),
+        (ParamKind::Type { .. } | ParamKind::Word { .. }, Param::Int(_) | Param::Float(_)) => {
+            Err(wrong("a word"))
+        }
     }
 }

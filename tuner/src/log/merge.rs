@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Line, LogError, Run,
+    LogError, LogLine, Run,
     names::{is_packed, segment_name, segments},
     scan::{self, LineEnd, MAX_SEGMENT_BYTES, read_line, scan},
     writer::{open_again, sync_folders},
@@ -75,7 +75,7 @@ fn merge_segment(into: &Path, segment: &Path) -> Result<Merged, LogError> {
 fn name_of(segment: &Path) -> Result<String, LogError> {
     let mut head: Option<Run> = None;
     scan(segment, &mut |line| {
-        if let Line::Record { raw, .. } = line
+        if let LogLine::Record { raw, .. } = line
             && raw.kind() == "run"
         {
             head = raw.fields().ok();

@@ -10,7 +10,7 @@ use std::{
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
 use super::{
-    Damage, Entry, Line, LogError, Reason,
+    Damage, Entry, LogError, LogLine, Reason,
     merge::with_suffix,
     names::{is_packed, segments},
     scan::scan,
@@ -82,13 +82,13 @@ fn is_finished(segment: &Path) -> Result<bool, LogError> {
     let (mut finished, mut newer) = (false, None);
     scan(segment, &mut |line| {
         match line {
-            Line::Record { raw, .. } if raw.kind() == "event" => {
+            LogLine::Record { raw, .. } if raw.kind() == "event" => {
                 if let Ok(Entry::Event(event)) = raw.entry() {
                     finished = event.what.completes().unwrap_or(finished);
                 }
             }
-            Line::Damage(Damage { reason: Reason::Newer(it), .. }) => newer = Some(it),
-            Line::Record { .. } | Line::Damage(_) | Line::Torn(_) => {}
+            LogLine::Damage(Damage { reason: Reason::Newer(it), .. }) => newer = Some(it),
+            LogLine::Record { .. } | LogLine::Damage(_) | LogLine::Torn(_) => {}
         }
         ControlFlow::Continue(())
     })?;

@@ -7,7 +7,7 @@ use schedule::Decisions;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
-use super::{Entry, Finals, Line, LogError, Origin, Raw, Run, Trial, numbers::Numbers, scan};
+use super::{Entry, Finals, LogError, LogLine, Origin, Raw, Run, Trial, numbers::Numbers, scan};
 use crate::bench::tied;
 
 /// The best trials of logs. Those of different problems are not compared.
@@ -66,7 +66,7 @@ pub struct Best {
     /// Whether it was left after the screen.
     pub screened: bool,
     /// What became of it in the finals of its run.
-    pub finals: Option<Placed>,
+    pub finals: Option<FinalsPlace>,
     /// What was decided.
     pub decisions: Decisions,
     /// Where it comes from.
@@ -83,7 +83,7 @@ pub struct Best {
 
 /// What became of a trial in finals.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Placed {
+pub struct FinalsPlace {
     /// Its place, from 1.
     pub place: usize,
     /// GFLOPS at the median there.
@@ -124,11 +124,11 @@ impl Ranking {
 
     /// Adds the trials of a log, a folder or a segment. A trial that is there twice counts once. `other` is told of
     /// damage and of torn ends.
-    pub fn add(&mut self, log: &Path, other: &mut dyn FnMut(Line<'_>)) -> Result<(), LogError> {
+    pub fn add(&mut self, log: &Path, other: &mut dyn FnMut(LogLine<'_>)) -> Result<(), LogError> {
         scan(log, &mut |line| {
             match line {
-                Line::Record { raw, .. } => self.record(raw),
-                Line::Damage(_) | Line::Torn(_) => other(line),
+                LogLine::Record { raw, .. } => self.record(raw),
+                LogLine::Damage(_) | LogLine::Torn(_) => other(line),
             }
             std::ops::ControlFlow::Continue(())
         })
@@ -140,7 +140,7 @@ impl Ranking {
             for place in &mut group.best {
                 let finals = self.runs.get(&place.run).and_then(|it| it.finals.as_ref());
                 let found = finals.and_then(|it| it.finalists.iter().position(|it| it.n == Some(place.n)));
-                place.finals = finals.zip(found).map(|(it, at)| Placed {
+                place.finals = finals.zip(found).map(|(it, at)| FinalsPlace {
                     place: at + 1,
                     gflops: it.finalists[at].result.as_ref().map(|it| it.gflops),
                     tied: tied(it).contains(&at),

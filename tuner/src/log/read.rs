@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path, path::PathBuf};
 use indexmap::IndexMap;
 
 use super::{
-    Damage, Entry, Event, Finals, Line, LineLocation, LogError, Raw, Reason, Run, StepResult, Torn, Trial,
+    Damage, Entry, Event, Finals, LineLocation, LogError, LogLine, Raw, Reason, Run, StepResult, Torn, Trial,
     names::segment_name, scan,
 };
 
@@ -48,9 +48,9 @@ pub fn read(path: &Path) -> Result<Log, LogError> {
     let mut log = Log::default();
     scan(path, &mut |line| {
         match line {
-            Line::Record { location, raw } => log.record(location, raw),
-            Line::Damage(damage) => log.damage.push(damage),
-            Line::Torn(torn) => log.torn.push(torn),
+            LogLine::Record { location, raw } => log.record(location, raw),
+            LogLine::Damage(damage) => log.damage.push(damage),
+            LogLine::Torn(torn) => log.torn.push(torn),
         }
         ControlFlow::Continue(())
     })?;

@@ -25,7 +25,7 @@ pub(super) const MAX_SEGMENT_BYTES: u64 = 16 << 30;
 
 /// What stands in a log.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Line<'a> {
+pub enum LogLine<'a> {
     /// A whole record.
     Record {
         /// Where.
@@ -149,14 +149,14 @@ impl fmt::Display for Torn {
 ///
 /// # Errors
 /// Where there is no log, or the one file that was asked for cannot be read.
-pub fn scan(log: &Path, found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>) -> Result<(), LogError> {
+pub fn scan(log: &Path, found: &mut dyn FnMut(LogLine<'_>) -> ControlFlow<()>) -> Result<(), LogError> {
     for segment in segments(log)? {
         let flow = scan_segment(&segment, found).or_else(|err| {
             if segment == log {
                 return Err(err);
             }
             let reason = Reason::of(err);
-            Ok(found(Line::Damage(Damage { segment: segment.clone(), line: 0, reason })))
+            Ok(found(LogLine::Damage(Damage { segment: segment.clone(), line: 0, reason })))
         });
         if flow?.is_break() {
             break;
@@ -167,7 +167,7 @@ pub fn scan(log: &Path, found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>) -> R
 
 fn scan_segment(
     path: &Path,
-    found: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>,
+    found: &mut dyn FnMut(LogLine<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, LogError> {
     let mut input = open(path).map_err(LogError::io(path))?.take(MAX_SEGMENT_BYTES + 1);
     let mut segment = Segment { path, line: 0, found };
@@ -299,7 +299,7 @@ fn newer(bytes: &[u8]) -> Option<u32> {
 struct Segment<'a> {
     path: &'a Path,
     line: u64,
-    found: &'a mut dyn FnMut(Line<'_>) -> ControlFlow<()>,
+    found: &'a mut dyn FnMut(LogLine<'_>) -> ControlFlow<()>,
 }
 
 impl Segment<'_> {
@@ -321,7 +321,11 @@ impl Segment<'_> {
                 self.damage(Reason::Joined(whole.len()))?;
             }
             let torn = Torn { segment: self.path.to_owned(), bytes: (bytes.len() - end) as u64 };
-            return if torn.bytes > 0 { (self.found)(Line::Torn(torn)) } else { ControlFlow::Continue(()) };
+            return if torn.bytes > 0 {
+                (self.found)(LogLine::Torn(torn))
+            } else {
+                ControlFlow::Continue(())
+            };
         }
         self.damage(match frame::checksums(bytes) {
             _ if !whole.is_empty() => Reason::Joined(whole.len()),
@@ -332,11 +336,11 @@ impl Segment<'_> {
 
     fn record(&mut self, raw: Raw<'_>) -> ControlFlow<()> {
         let location = LineLocation { segment: self.path, line: self.line };
-        (self.found)(Line::Record { location, raw })
+        (self.found)(LogLine::Record { location, raw })
     }
 
     fn damage(&mut self, reason: Reason) -> ControlFlow<()> {
-        (self.found)(Line::Damage(Damage { segment: self.path.to_owned(), line: self.line, reason }))
+        (self.found)(LogLine::Damage(Damage { segment: self.path.to_owned(), line: self.line, reason }))
     }
 }
 

@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, path::Path, path::PathBuf};
 use schedule::Decisions;
 
 use super::{
-    Damage, Entry, Finals, Line, LineLocation, LogError, Measurement, Origin, Raw, Reason, Run, StepResult,
-    Torn, Trial, numbers::Numbers, scan,
+    Damage, Entry, Finals, LineLocation, LogError, LogLine, Measurement, Origin, Raw, Reason, Run,
+    StepResult, Torn, Trial, numbers::Numbers, scan,
 };
 use crate::{Space, Stats, sha256};
 
@@ -34,13 +34,13 @@ pub fn verify(log: &Path, found: &mut dyn FnMut(Damage)) -> Result<Verified, Log
     let mut check = Check { sum: Verified::default(), segment: None, found };
     scan(log, &mut |line| {
         match line {
-            Line::Record { location, raw } => check.record(location, raw),
-            Line::Damage(damage) => {
+            LogLine::Record { location, raw } => check.record(location, raw),
+            LogLine::Damage(damage) => {
                 check.enter(LineLocation { segment: &damage.segment.clone(), line: damage.line });
                 check.damaged();
                 check.tell(damage);
             }
-            Line::Torn(torn) => check.sum.torn.push(torn),
+            LogLine::Torn(torn) => check.sum.torn.push(torn),
         }
         ControlFlow::Continue(())
     })?;

@@ -35,7 +35,7 @@ pub use once::{Once, OnceError, once};
 use self::{
     fault::Mode,
     process::{ProcessMessage, Starter},
-    worker_state::{Life, WorkerState},
+    worker_state::{WorkerPhase, WorkerState},
 };
 use crate::{
     log::{ErrorKind, Happening, TrialError},
@@ -226,10 +226,10 @@ impl Pool {
     /// Whether one of a role is ready, or there is no such role; an error once all of it have failed.
     fn has_come_up(&self, role: Role) -> Result<bool, PoolError> {
         let all = || self.workers.iter().filter(|it| it.spec.role == role);
-        if all().next().is_none() || all().any(|it| matches!(it.life, Life::Ready(_))) {
+        if all().next().is_none() || all().any(|it| matches!(it.life, WorkerPhase::Ready(_))) {
             return Ok(true);
         }
-        if all().any(|it| matches!(it.life, Life::Starting(..) | Life::Ending(_))) {
+        if all().any(|it| matches!(it.life, WorkerPhase::Starting(..) | WorkerPhase::Ending(_))) {
             return Ok(false);
         }
         let fault = all().find_map(|it| it.last_fault.clone()).unwrap_or_default();
@@ -250,7 +250,8 @@ impl Pool {
 
     /// How many jobs of a role its workers can have at once.
     pub fn size(&self, role: Role) -> usize {
-        let living = self.workers.iter().filter(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        let living =
+            self.workers.iter().filter(|it| it.spec.role == role && !matches!(it.life, WorkerPhase::Out));
         living.map(|it| it.capacity).sum()
     }
 
@@ -320,7 +321,7 @@ impl Pool {
     /// Waits for the next word, deadline or look at the processes, but not longer than told.
     fn rest(&mut self, most: Duration) {
         let now = Instant::now();
-        let ending = self.workers.iter().any(|it| matches!(it.life, Life::Ending(_)));
+        let ending = self.workers.iter().any(|it| matches!(it.life, WorkerPhase::Ending(_)));
         let next = self.workers.iter().filter_map(|it| it.next_deadline(self.deadlines.hello)).min();
         let next = next.map_or(POLL, |it| it.saturating_duration_since(now));
         let pause = most.min(next).min(if ending { LOOK_CLOSELY } else { POLL });

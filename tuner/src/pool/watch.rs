@@ -9,7 +9,7 @@ use super::{
     fault::{WorkerFault, with_last_words},
     process::{Process, ProcessMessage, StreamEvent, is_no_room},
     ring::excerpt,
-    worker_state::{AnswerKind, Ending, Flight, Life, MAX_FAILURES},
+    worker_state::{AnswerKind, Ending, Flight, MAX_FAILURES, WorkerPhase},
 };
 use crate::{
     log::{ErrorKind, Happening},
@@ -44,7 +44,7 @@ impl Pool {
     fn make_do(&mut self, role: Role, all: &[usize], count: usize, err: &io::Error) {
         let kept = count.saturating_sub(SPARE).max(1);
         for at in &all[kept..] {
-            self.workers[*at].life = Life::Out;
+            self.workers[*at].life = WorkerPhase::Out;
         }
         let what = match role {
             Role::Compile => "compile",
@@ -70,12 +70,12 @@ impl Pool {
         state.strays = 0;
         let (argv, cap) = (&state.spec.argv, self.deadlines.stderr_cap);
         let process = Process::start(argv, at, state.generation, &self.said, &self.starter, cap)?;
-        state.life = Life::Starting(process, Instant::now());
+        state.life = WorkerPhase::Starting(process, Instant::now());
         Ok(())
     }
 
     fn cannot_start(&mut self, at: usize, err: &io::Error) {
-        self.workers[at].life = Life::Down;
+        self.workers[at].life = WorkerPhase::Down;
         let words = WorkerFault::Start(err.to_string()).words();
         self.failed(at, &words);
     }
@@ -85,10 +85,10 @@ impl Pool {
         for role in [Role::Compile, Role::Measure] {
             while let Some(place) = self.queue.iter().position(|it| it.role == role) {
                 let free = |it: &super::WorkerState| {
-                    it.spec.role == role && matches!(it.life, Life::Ready(_)) && it.room() > 0
+                    it.spec.role == role && matches!(it.life, WorkerPhase::Ready(_)) && it.room() > 0
                 };
                 let Some(state) = self.workers.iter_mut().find(|it| free(it)) else { break };
-                let (Some(job), Life::Ready(process)) = (self.queue.remove(place), &state.life) else {
+                let (Some(job), WorkerPhase::Ready(process)) = (self.queue.remove(place), &state.life) else {
                     break;
                 };
                 process.send(job.line);
@@ -96,12 +96,15 @@ impl Pool {
                 state.flights.insert(job.id, flight);
             }
             let of_role = |it: &super::WorkerState| it.spec.role == role;
-            let coming = |it: &super::WorkerState| matches!(it.life, Life::Starting(..) | Life::Ending(_));
+            let coming = |it: &super::WorkerState| {
+                matches!(it.life, WorkerPhase::Starting(..) | WorkerPhase::Ending(_))
+            };
             loop {
                 let waiting = self.queue.iter().filter(|it| it.role == role).count();
                 let soon: usize =
                     self.workers.iter().filter(|it| of_role(it) && coming(it)).map(|it| it.capacity).sum();
-                let down = self.workers.iter().position(|it| of_role(it) && matches!(it.life, Life::Down));
+                let down =
+                    self.workers.iter().position(|it| of_role(it) && matches!(it.life, WorkerPhase::Down));
                 match down {
                     Some(at) if waiting > soon => self.start_process(at),
                     Some(_) | None => break,
@@ -135,7 +138,7 @@ impl Pool {
                 };
                 match &mut state.life {
                     // That a worker first stopped reading says less than the line that it did not finish.
-                    Life::Ending(it) if it.fault == Some(WorkerFault::Closed("input")) => {
+                    WorkerPhase::Ending(it) if it.fault == Some(WorkerFault::Closed("input")) => {
                         it.fault = Some(fault);
                     }
                     _ => state.end(Some(fault), false, now),
@@ -147,14 +150,14 @@ impl Pool {
     /// Takes in a line.
     fn line(&mut self, at: usize, line: &[u8]) -> Result<(), WorkerFault> {
         let state = &mut self.workers[at];
-        if matches!(state.life, Life::Ending(_)) {
+        if matches!(state.life, WorkerPhase::Ending(_)) {
             return Ok(());
         }
         let message = serde_json::from_slice::<FromWorker>(line).map_err(|err| {
             let (line, why) = (excerpt(line), err.to_string());
             WorkerFault::Garbage { line, why }
         })?;
-        let starting = matches!(state.life, Life::Starting(..));
+        let starting = matches!(state.life, WorkerPhase::Starting(..));
         match message {
             FromWorker::Hello(hello) if starting => self.hello(at, hello),
             FromWorker::Hello(_) => Err(WorkerFault::SecondHello),
@@ -187,9 +190,9 @@ impl Pool {
             }
         }
         let state = &mut self.workers[at];
-        if let Life::Starting(process, _) = std::mem::replace(&mut state.life, Life::Down) {
+        if let WorkerPhase::Starting(process, _) = std::mem::replace(&mut state.life, WorkerPhase::Down) {
             let id = process.id();
-            state.life = Life::Ready(process);
+            state.life = WorkerPhase::Ready(process);
             state.capacity = capacity.min(1024);
             if state.generation == 1 {
                 self.happened(Happening::WorkerStarted, format!("{name}: {tool}, process {id}"));
@@ -245,13 +248,15 @@ impl Pool {
             if let Some(fault) = state.overdue(self.deadlines.hello, now) {
                 state.end(Some(fault), true, now);
             }
-            if let (true, Life::Starting(process, _) | Life::Ready(process)) = (look, &mut state.life) {
+            if let (true, WorkerPhase::Starting(process, _) | WorkerPhase::Ready(process)) =
+                (look, &mut state.life)
+            {
                 // A child of it may hold its output open, so that no end of it is heard.
                 if process.exited(now).is_some_and(|it| it >= POLL) {
                     state.end(Some(WorkerFault::Closed("output")), false, now);
                 }
             }
-            if let Life::Ending(_) = state.life {
+            if let WorkerPhase::Ending(_) = state.life {
                 self.watch_end(at, now);
             }
         }
@@ -260,7 +265,7 @@ impl Pool {
     /// Lets a process end, or makes it, and then tells its jobs.
     fn watch_end(&mut self, at: usize, now: Instant) {
         let state = &mut self.workers[at];
-        let Life::Ending(ending) = &mut state.life else { return };
+        let WorkerPhase::Ending(ending) = &mut state.life else { return };
         let waited = now.saturating_duration_since(ending.since);
         let Some(gone) = ending.process.exited(now) else {
             if !ending.killed && waited >= self.deadlines.grace {
@@ -290,7 +295,9 @@ impl Pool {
     /// Tells the jobs of a process that is gone, and counts what it did.
     fn conclude(&mut self, at: usize, now: Instant) {
         let state = &mut self.workers[at];
-        let Life::Ending(ending) = std::mem::replace(&mut state.life, Life::Down) else { return };
+        let WorkerPhase::Ending(ending) = std::mem::replace(&mut state.life, WorkerPhase::Down) else {
+            return;
+        };
         let Ending { process, fault, unborn, .. } = ending;
         let last_words = process.stderr.tail(LAST_WORDS);
         let worker = state.spec.name.clone();
@@ -329,11 +336,11 @@ impl Pool {
         };
         let detail = format!("{name}: it {words} (failure {} of {MAX_FAILURES} in a row)", state.failures);
         if state.failures >= MAX_FAILURES {
-            state.life = Life::Out;
+            state.life = WorkerPhase::Out;
         }
         let role = state.spec.role;
         self.happened(what, detail);
-        let left = self.workers.iter().any(|it| it.spec.role == role && !matches!(it.life, Life::Out));
+        let left = self.workers.iter().any(|it| it.spec.role == role && !matches!(it.life, WorkerPhase::Out));
         if !left && !self.dead.contains(&role) {
             self.bury(role);
         }

@@ -22,7 +22,7 @@ const STRAYS: usize = 100;
 /// The state of a worker.
 pub(super) struct WorkerState {
     pub(super) spec: WorkerSpec,
-    pub(super) life: Life,
+    pub(super) life: WorkerPhase,
     /// The jobs that it has, in the order they were sent.
     pub(super) flights: IndexMap<u64, Flight>,
     /// How many jobs it takes at a time, as its last hello said.
@@ -39,7 +39,7 @@ pub(super) struct WorkerState {
 }
 
 /// What the process of a worker is doing.
-pub(super) enum Life {
+pub(super) enum WorkerPhase {
     /// There is none; the next job starts one.
     Down,
     /// It has not said hello.
@@ -86,7 +86,7 @@ impl WorkerState {
     pub(super) fn new(spec: WorkerSpec) -> WorkerState {
         WorkerState {
             spec,
-            life: Life::Down,
+            life: WorkerPhase::Down,
             flights: IndexMap::new(),
             capacity: 1,
             failures: 0,
@@ -100,27 +100,27 @@ impl WorkerState {
     /// How many jobs it could have now or after a start.
     pub(super) fn room(&self) -> usize {
         match self.life {
-            Life::Down | Life::Starting(..) | Life::Ending(_) => self.capacity,
-            Life::Ready(_) => self.capacity.saturating_sub(self.flights.len()),
-            Life::Out => 0,
+            WorkerPhase::Down | WorkerPhase::Starting(..) | WorkerPhase::Ending(_) => self.capacity,
+            WorkerPhase::Ready(_) => self.capacity.saturating_sub(self.flights.len()),
+            WorkerPhase::Out => 0,
         }
     }
 
     /// The process that speaks, if it is the present one.
     pub(super) fn process(&mut self) -> Option<&mut Process> {
         match &mut self.life {
-            Life::Starting(process, _) | Life::Ready(process) => Some(process),
-            Life::Ending(ending) => Some(&mut ending.process),
-            Life::Down | Life::Out => None,
+            WorkerPhase::Starting(process, _) | WorkerPhase::Ready(process) => Some(process),
+            WorkerPhase::Ending(ending) => Some(&mut ending.process),
+            WorkerPhase::Down | WorkerPhase::Out => None,
         }
     }
 
     /// Begins the end of its process, at once or by itself.
     pub(super) fn end(&mut self, fault: Option<WorkerFault>, at_once: bool, now: Instant) {
-        let (process, unborn) = match std::mem::replace(&mut self.life, Life::Down) {
-            Life::Starting(process, _) => (process, true),
-            Life::Ready(process) => (process, false),
-            other @ (Life::Down | Life::Ending(_) | Life::Out) => {
+        let (process, unborn) = match std::mem::replace(&mut self.life, WorkerPhase::Down) {
+            WorkerPhase::Starting(process, _) => (process, true),
+            WorkerPhase::Ready(process) => (process, false),
+            other @ (WorkerPhase::Down | WorkerPhase::Ending(_) | WorkerPhase::Out) => {
                 self.life = other;
                 return;
             }
@@ -128,7 +128,7 @@ impl WorkerState {
         if at_once {
             process.kill();
         }
-        self.life = Life::Ending(Ending { process, fault, since: now, killed: at_once, unborn });
+        self.life = WorkerPhase::Ending(Ending { process, fault, since: now, killed: at_once, unborn });
     }
 
     /// Whose answer has this number.
@@ -147,23 +147,23 @@ impl WorkerState {
     /// The next time at which it has to have done something.
     pub(super) fn next_deadline(&self, hello: Duration) -> Option<Instant> {
         match &self.life {
-            Life::Starting(_, since) => Some(*since + hello),
-            Life::Ready(_) => self.flights.values().map(|it| it.sent + it.deadline).min(),
-            Life::Down | Life::Ending(_) | Life::Out => None,
+            WorkerPhase::Starting(_, since) => Some(*since + hello),
+            WorkerPhase::Ready(_) => self.flights.values().map(|it| it.sent + it.deadline).min(),
+            WorkerPhase::Down | WorkerPhase::Ending(_) | WorkerPhase::Out => None,
         }
     }
 
     /// The fault of being too late, if it is.
     pub(super) fn overdue(&self, hello: Duration, now: Instant) -> Option<WorkerFault> {
         match &self.life {
-            Life::Starting(_, since) => {
+            WorkerPhase::Starting(_, since) => {
                 (now >= *since + hello).then_some(WorkerFault::Late { seconds: hello.as_secs_f64() })
             }
-            Life::Ready(_) => {
+            WorkerPhase::Ready(_) => {
                 let late = self.flights.values().find(|it| now >= it.sent + it.deadline)?;
                 Some(WorkerFault::Hang { seconds: late.deadline.as_secs_f64() })
             }
-            Life::Down | Life::Ending(_) | Life::Out => None,
+            WorkerPhase::Down | WorkerPhase::Ending(_) | WorkerPhase::Out => None,
         }
     }
 }

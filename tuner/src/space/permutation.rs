@@ -7,11 +7,11 @@
 #[derive(Clone, Debug)]
 pub struct Permutation {
     len: u128,
-    kind: Kind,
+    kind: PermutationKind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum PermutationKind {
     List(Vec<u16>),
     Feistel { half: u32, keys: [u64; ROUNDS] },
 }
@@ -31,20 +31,20 @@ impl Permutation {
             for end in (1..list.len()).rev() {
                 list.swap(end, below(end + 1, &mut state));
             }
-            return Permutation { len, kind: Kind::List(list) };
+            return Permutation { len, kind: PermutationKind::List(list) };
         }
         let bits = u128::BITS - (len - 1).leading_zeros();
         let keys = std::array::from_fn(|_| next(&mut state));
-        Permutation { len, kind: Kind::Feistel { half: bits.div_ceil(2), keys } }
+        Permutation { len, kind: PermutationKind::Feistel { half: bits.div_ceil(2), keys } }
     }
 
     /// The number at a place below the length.
     pub fn at(&self, place: u128) -> u128 {
         match &self.kind {
-            Kind::List(list) => {
+            PermutationKind::List(list) => {
                 usize::try_from(place).ok().and_then(|it| list.get(it)).map_or(place, |it| u128::from(*it))
             }
-            Kind::Feistel { half, keys } => {
+            PermutationKind::Feistel { half, keys } => {
                 let mut it = place;
                 loop {
                     it = feistel(it, *half, keys);

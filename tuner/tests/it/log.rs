@@ -15,7 +15,9 @@ use std::{
 };
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use tilewright_tuner::log::{self, Durability, Entry, Happening, Line, LogError, Reason, Writer, read, scan};
+use tilewright_tuner::log::{
+    self, Durability, Entry, Happening, LogError, LogLine, Reason, Writer, read, scan,
+};
 
 const NOW: &str = "2026-11-22T08:00:00Z";
 const RUN: &str = "20261121T191300Z-00000001";
@@ -34,9 +36,9 @@ fn lines(log: &Path) -> Vec<String> {
     let mut out = vec![];
     scan(log, &mut |line| {
         out.push(match line {
-            Line::Record { raw, .. } => String::from_utf8(raw.bytes().to_vec()).unwrap(),
-            Line::Damage(it) => format!("line {}: {}", it.line, it.reason),
-            Line::Torn(it) => format!("torn: {}", it.bytes),
+            LogLine::Record { raw, .. } => String::from_utf8(raw.bytes().to_vec()).unwrap(),
+            LogLine::Damage(it) => format!("line {}: {}", it.line, it.reason),
+            LogLine::Torn(it) => format!("torn: {}", it.bytes),
         });
         ControlFlow::Continue(())
     })

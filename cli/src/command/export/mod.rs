@@ -180,7 +180,7 @@ impl Export {
                 "target": target,
                 "files": names,
                 "left_out": left_out,
-                "verified": verified.as_ref().map(verify::Verdict::data),
+                "verified": verified.as_ref().map(verify::VerifyReport::data),
             }));
         }
         if let Some(it) = verified {

@@ -16,7 +16,7 @@ use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// What the bundle's own program said.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct VerifyReport {
     /// The largest error in parts of the tolerance.
     pub(super) error: Option<f64>,
     /// The speed that it saw.
@@ -25,7 +25,7 @@ pub(super) struct Verdict {
     pub(super) words: String,
 }
 
-impl Verdict {
+impl VerifyReport {
     pub(super) fn data(&self) -> Value {
         json!({"ok": true, "max_error_in_tolerances": self.error, "gflops": self.gflops})
     }
@@ -39,7 +39,7 @@ const NO_DEVICE: i32 = 77;
 /// # Errors
 /// [`UsageError::BundleWrong`] where it does not build or its numbers are wrong, [`UsageError::BundleNotRun`] where it was
 /// built and there is no device to run it on.
-pub(super) fn bundle(folder: &Path, subject: &Subject) -> Result<Verdict, Diagnostic> {
+pub(super) fn bundle(folder: &Path, subject: &Subject) -> Result<VerifyReport, Diagnostic> {
     let copy = scratch()?;
     let failed = |err| Diagnostic::io(folder, &err);
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -88,11 +88,11 @@ fn build(folder: &Path, subject: &Subject) -> Result<(), Diagnostic> {
     }
 }
 
-fn judge(run: &Output) -> Result<Verdict, Diagnostic> {
+fn judge(run: &Output) -> Result<VerifyReport, Diagnostic> {
     let words = said(run);
     let number = |line: &str, after: &str| line.split_once(after)?.1.split_whitespace().next()?.parse().ok();
     match run.status.code() {
-        Some(0) => Ok(Verdict {
+        Some(0) => Ok(VerifyReport {
             error: words.lines().find_map(|it| number(it, "max error ")),
             gflops: words.lines().find_map(|it| number(it, " ms, ")),
             words,

@@ -8,7 +8,7 @@ use crate::term::markup::escaped;
 
 /// How values become places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ScaleKind {
     Linear,
     Log,
 }
@@ -16,7 +16,7 @@ pub(super) enum Kind {
 /// An axis: values from `low` to `high` on pixels from `start` to `end`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Scale {
-    pub(super) kind: Kind,
+    pub(super) kind: ScaleKind,
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) start: f64,
@@ -26,21 +26,21 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn linear((low, high): (f64, f64), (start, end): (f64, f64)) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
-        Scale { kind: Kind::Linear, low, high, start, end }
+        Scale { kind: ScaleKind::Linear, low, high, start, end }
     }
 
     /// Of positive values.
     pub(super) fn log((low, high): (f64, f64), (start, end): (f64, f64)) -> Scale {
         let low = low.max(f64::MIN_POSITIVE);
         let high = if high > low { high } else { 10.0 * low };
-        Scale { kind: Kind::Log, low, high, start, end }
+        Scale { kind: ScaleKind::Log, low, high, start, end }
     }
 
     /// The place of a value; values beyond the ends have places beyond them.
     pub(super) fn at(&self, value: f64) -> f64 {
         let part = match self.kind {
-            Kind::Linear => (value - self.low) / (self.high - self.low),
-            Kind::Log => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Log => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
         };
         self.start + part * (self.end - self.start)
     }
@@ -53,8 +53,8 @@ impl Scale {
     /// Values for ticks, about `most` of them.
     pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
         match self.kind {
-            Kind::Linear => linear_ticks(self.low, self.high, most),
-            Kind::Log => log_ticks(self.low, self.high),
+            ScaleKind::Linear => linear_ticks(self.low, self.high, most),
+            ScaleKind::Log => log_ticks(self.low, self.high),
         }
     }
 }

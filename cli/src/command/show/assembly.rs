@@ -4,14 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use super::mix::{Class, Line, Notation};
+use super::mix::{Class, CodeLine, Notation};
 
 /// That of the machine that compiles.
 pub(super) const ASSEMBLY: Notation =
     Notation { title: "Assembly", end: "", class: if cfg!(target_arch = "aarch64") { arm } else { x86 } };
 
 /// The instructions and the labels of an assembly, less directives and labels that nothing names.
-pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(printed: &str) -> Vec<CodeLine<'_>> {
     let (mut named, mut files) = (None, BTreeSet::new());
     let mut used: BTreeSet<&str> = BTreeSet::new();
     let mut out = vec![];
@@ -19,7 +19,7 @@ pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
         let word = line.trim();
         let begins = line.chars().next();
         if let Some(label) = word.strip_suffix(':').filter(|it| !it.contains(char::is_whitespace)) {
-            out.push(if is_local(label) { Line::Label(label) } else { Line::Function(label) });
+            out.push(if is_local(label) { CodeLine::Label(label) } else { CodeLine::Function(label) });
         } else if let Some(it) = word.strip_prefix(".file") {
             files.extend(file(it));
         } else if let Some(it) = word.strip_prefix(".loc") {
@@ -29,10 +29,10 @@ pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
         {
             let is_part = |it: char| it.is_alphanumeric() || matches!(it, '.' | '_' | '$');
             used.extend(word.split(|it| !is_part(it)).filter(|it| is_local(it)));
-            out.push(Line::Instruction(word, named));
+            out.push(CodeLine::Instruction(word, named));
         }
     }
-    out.retain(|it| !matches!(it, Line::Label(name) if !used.contains(name)));
+    out.retain(|it| !matches!(it, CodeLine::Label(name) if !used.contains(name)));
     out
 }
 
@@ -145,7 +145,7 @@ fn last_operand(operands: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Line, arm, lines, x86};
+    use super::{Class, CodeLine, arm, lines, x86};
 
     #[test]
     fn lines_are_those_of_the_source() {
@@ -153,12 +153,12 @@ mod tests {
             \t.file 2 \"/usr/include/math.h\"\n\t.loc 1 20 54\n\tpushq\t%rbp\n.L2:\n\t.loc 2 5 1\n\tnop\n\t.loc 1 0 0\n\tjne\t.L2\n\
             \t.loc 0 7 3 is_stmt 0\n\tret\n\t.section\t.debug_info,\"\",@progbits\n.Ldebug_info0:\n\t.long\t0x1\n";
         let expected = [
-            Line::Function("mine"),
-            Line::Instruction("pushq\t%rbp", Some(20)),
-            Line::Label(".L2"),
-            Line::Instruction("nop", None),
-            Line::Instruction("jne\t.L2", None),
-            Line::Instruction("ret", Some(7)),
+            CodeLine::Function("mine"),
+            CodeLine::Instruction("pushq\t%rbp", Some(20)),
+            CodeLine::Label(".L2"),
+            CodeLine::Instruction("nop", None),
+            CodeLine::Instruction("jne\t.L2", None),
+            CodeLine::Instruction("ret", Some(7)),
         ];
         assert_eq!(lines(printed), expected);
     }

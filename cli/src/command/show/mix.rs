@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 /// A line of machine code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Line<'a> {
+pub(super) enum CodeLine<'a> {
     /// The name of a function.
     Function(&'a str),
     /// A place to jump to.

@@ -10,7 +10,7 @@ use ir::{Arch, Func, Target};
 use serde_json::json;
 use tuner::build::target_word;
 
-use super::mix::Line;
+use super::mix::CodeLine;
 use crate::{
     build::{expect_gpu, lower, source},
     diagnostic::Diagnostic,
@@ -47,7 +47,7 @@ pub(super) fn printed(source: &str, func: &Func, arch: &Arch) -> Result<(String,
 }
 
 /// What a disassembler prints, less directives, encodings and blank lines.
-pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(printed: &str) -> Vec<CodeLine<'_>> {
     let mut named = None;
     let mut out = vec![];
     for line in printed.lines() {
@@ -56,10 +56,10 @@ pub(super) fn lines(printed: &str) -> Vec<Line<'_>> {
             named = source_line(it);
         } else if let Some(name) = word.strip_prefix("Function :").or(label(line)) {
             let name = name.trim();
-            out.push(if name.starts_with('.') { Line::Label(name) } else { Line::Function(name) });
+            out.push(if name.starts_with('.') { CodeLine::Label(name) } else { CodeLine::Function(name) });
         } else if word.starts_with("/*") && word.contains(';') {
             let end = word.find(';').unwrap_or(word.len());
-            out.push(Line::Instruction(word[..end].trim_end(), named));
+            out.push(CodeLine::Instruction(word[..end].trim_end(), named));
         }
     }
     out
@@ -73,11 +73,11 @@ fn listing(printed: &str, source: &str) -> String {
     let mut written = None;
     for line in lines(printed) {
         match line {
-            Line::Function(name) | Line::Label(name) => {
+            CodeLine::Function(name) | CodeLine::Label(name) => {
                 written = None;
                 let _ = writeln!(out, "{name}:");
             }
-            Line::Instruction(text, from) => {
+            CodeLine::Instruction(text, from) => {
                 if from != written {
                     out.extend(from.map(|it| heading(it, &texts)));
                     written = from;

@@ -8,7 +8,7 @@ use super::progress::{bar, clock};
 use crate::{command::measure::gflops_words, term::width::width};
 
 /// What the line is made of.
-pub(super) struct Line<'a> {
+pub(super) struct ProgressLine<'a> {
     /// What goes on, where that is not the search itself.
     pub(super) what: Option<&'a str>,
     /// How many trials there are to be.
@@ -57,7 +57,7 @@ enum LinePart {
     Time,
 }
 
-impl Line<'_> {
+impl ProgressLine<'_> {
     /// The line for so many columns. It may be longer where even the least does not fit.
     pub(super) fn fitted(&self, columns: usize) -> String {
         let mut parts = [
@@ -170,7 +170,7 @@ mod tests {
         );
         let curve = [10_000.0, 10_000.0, 30_000.0, 51_234.0];
         let line = |what, columns| {
-            let line = Line {
+            let line = ProgressLine {
                 what,
                 trials: 200,
                 summary: &summary,

@@ -11,7 +11,7 @@ use tuner::{
     tune::{Summary, TuneEvent},
 };
 
-use super::line::Line;
+use super::line::ProgressLine;
 use crate::{command::measure::gflops_words, diagnostic::Diagnostic, term::shell::Shell};
 
 /// What the search itself says that it does.
@@ -53,7 +53,7 @@ impl<'a, 'b> Progress<'a, 'b> {
 
     fn show(&mut self, what: &str, summary: &Summary) {
         let Some(columns) = self.shell.columns() else { return self.shell.status(&self.line(what, summary)) };
-        let line = Line {
+        let line = ProgressLine {
             what: Some(what).filter(|it| *it != SEARCHING),
             trials: self.run.plan.trials,
             summary,

@@ -12,7 +12,7 @@ pub(crate) enum What {
     /// The wait allows one group more to be under way.
     Weakened,
     Commit,
-    Turn,
+    Semaphore,
 }
 
 /// A module that lacks something.
@@ -30,7 +30,7 @@ impl What {
             What::Wait => "waits",
             What::Weakened => "weaker waits",
             What::Commit => "commits",
-            What::Turn => "turns",
+            What::Semaphore => "turns",
         }
     }
 
@@ -40,7 +40,7 @@ impl What {
             What::Wait => "wait",
             What::Weakened => "weaker wait",
             What::Commit => "commit",
-            What::Turn => "turn",
+            What::Semaphore => "turn",
         }
     }
 }
@@ -69,7 +69,7 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
         };
         match op {
             Op::Instr(Instr::Barrier) => out.push((What::Barrier, with(None))),
-            Op::Instr(Instr::Turn(_)) => out.push((What::Turn, with(None))),
+            Op::Instr(Instr::Semaphore(_)) => out.push((What::Semaphore, with(None))),
             Op::Instr(Instr::Commit) => out.push((What::Commit, with(None))),
             Op::Instr(Instr::Wait(it)) => {
                 out.push((What::Wait, with(None)));

@@ -121,7 +121,7 @@ struct Subject {
 
 /// What is said about a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum MutantResult {
     /// Something is wrong with how it runs.
     Finding,
     /// Its numbers are not those of the reference.
@@ -131,18 +131,18 @@ enum Verdict {
 }
 
 /// What the reference says, and what is seen without it.
-fn judge(module: &Module, inputs: &Inputs, expected: &[Expected], oracle: &mut dyn Oracle) -> Verdict {
+fn judge(module: &Module, inputs: &Inputs, expected: &[Expected], oracle: &mut dyn Oracle) -> MutantResult {
     let mut right = true;
     for settings in Settings::hostile(1) {
         let mut memory = inputs.clone();
         let report = vgpu::run(module, &IndexMap::new(), &mut memory, &settings);
         if report.is_err() || report.is_ok_and(|it| !it.findings.is_empty()) {
-            return Verdict::Finding;
+            return MutantResult::Finding;
         }
         let checks = expected.iter().map(|it| it.check_numbers(&memory[&it.buffer], oracle));
         right &= checks.into_iter().all(|it| it.wrong == 0);
     }
-    if right { Verdict::Right } else { Verdict::Wrong }
+    if right { MutantResult::Right } else { MutantResult::Wrong }
 }
 
 impl Subject {
@@ -189,18 +189,18 @@ fn a_reference_tells_every_other_value() {
         let inputs = numbers(&tensors);
         let mut oracle = case.reference(&tensors).unwrap();
         let expected = Expected::of(&case, &mut oracle).unwrap();
-        assert_eq!(judge(&subject.module, &inputs, &expected, &mut oracle), Verdict::Right, "{name}");
+        assert_eq!(judge(&subject.module, &inputs, &expected, &mut oracle), MutantResult::Right, "{name}");
         let mut counts = [0; 4];
         for (mutant, module) in &mutants(&subject.module) {
             let at = match judge(module, &inputs, &expected, &mut oracle) {
-                Verdict::Finding => 0,
-                Verdict::Wrong => 1,
-                Verdict::Right if subject.is_same(module) => {
+                MutantResult::Finding => 0,
+                MutantResult::Wrong => 1,
+                MutantResult::Right if subject.is_same(module) => {
                     let [before, after] = &mutant.change;
                     writeln!(survivors, "{name}\n  {before}\n  {after}").unwrap();
                     2
                 }
-                Verdict::Right => {
+                MutantResult::Right => {
                     let known = ALLOWED.iter().any(|it| it.0 == name && mutant.change[1].contains(it.1));
                     if !known {
                         unknown.push(format!("{name}: nobody misses {:?}\n{}", mutant.change, mutant.text));

@@ -10,7 +10,7 @@ use ir::{Func, Name, text};
 use schedule::{Choice, Decisions, Script, Session, Step};
 
 use super::{
-    header::{Header, Verdict},
+    header::{Header, ScriptEnd},
     measure,
     oracle::input,
     run::{self, Expected, Lowered},
@@ -83,7 +83,7 @@ impl Case {
                     continue; // A loop that never runs is written for symbolic sizes only.
                 }
                 // What is refused may be fine where the loop is short.
-                if self.header.verdict == Verdict::Accepted || dims == last {
+                if self.header.verdict == ScriptEnd::Accepted || dims == last {
                     self.forms(&func, &[IndexMap::new()], &steps, dims == last)
                         .map_err(|err| about(format!("{dims:?} as constants: {err}")))?;
                 }
@@ -101,15 +101,15 @@ impl Case {
         measured: bool,
     ) -> Result<(), String> {
         let after = match schedule(before, steps) {
-            Err(err) if self.header.verdict == Verdict::Refused => return self.says(&err),
+            Err(err) if self.header.verdict == ScriptEnd::Refused => return self.says(&err),
             Err(err) => return Err(format!("refused: {err}")),
-            Ok(_) if self.header.verdict == Verdict::Refused => return Err("accepted".to_owned()),
+            Ok(_) if self.header.verdict == ScriptEnd::Refused => return Err("accepted".to_owned()),
             Ok(it) => it,
         };
         let lowered = match run::lower(&after) {
-            Err(err) if self.header.verdict == Verdict::NotLowered => return self.says(&err.to_string()),
+            Err(err) if self.header.verdict == ScriptEnd::NotLowered => return self.says(&err.to_string()),
             Err(err) => return Err(format!("not lowered: {err}\n{}", run::text(&after))),
-            Ok(_) if self.header.verdict == Verdict::NotLowered => return Err("lowered".to_owned()),
+            Ok(_) if self.header.verdict == ScriptEnd::NotLowered => return Err("lowered".to_owned()),
             Ok(it) => it,
         };
         let about = |err| format!("{err}\n{}\n{}", run::text(&lowered.expanded), lowered.module);

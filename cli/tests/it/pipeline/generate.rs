@@ -2,7 +2,8 @@
 
 use super::{
     model::{
-        Access, Block, Buffer, Component, Guard, Kind, MARGIN, MAX_TRIPS, Program, Reduce, Subscript, Trips,
+        Access, Block, Buffer, BufferUse, Component, Guard, MARGIN, MAX_TRIPS, Program, Reduce, Subscript,
+        Trips,
     },
     nested::Inner,
     oracle::{Oracle, Times},
@@ -68,12 +69,12 @@ impl Random {
         let local = if cooperative { " @shared" } else { " @local" };
         let scope = self.pick(&[" @shared", " @shared", local, ""]);
         let kind = match (at, self.chance(1, 4)) {
-            (0, false) => Kind::Output,
-            (_, true) => Kind::Carried(scope),
-            (_, false) => Kind::Inner(scope),
+            (0, false) => BufferUse::Output,
+            (_, true) => BufferUse::Carried(scope),
+            (_, false) => BufferUse::Inner(scope),
         };
         let constant =
-            matches!(trips, Trips::Constant(_)) || matches!(kind, Kind::Output | Kind::Carried(""));
+            matches!(trips, Trips::Constant(_)) || matches!(kind, BufferUse::Output | BufferUse::Carried(""));
         Buffer { kind, long: constant && self.chance(2, 3), own: false }
     }
 
@@ -109,10 +110,10 @@ impl Random {
         let outer = program.shared();
         let links = usize::try_from(1 + self.below(2)).expect("small");
         for _ in 0..links {
-            program.buffers.push(Buffer { kind: Kind::Inner(scope), long: false, own: true });
+            program.buffers.push(Buffer { kind: BufferUse::Inner(scope), long: false, own: true });
         }
         let seen: Vec<usize> =
-            (0..outer).filter(|it| !matches!(program.buffers[*it].kind, Kind::Inner(_))).collect();
+            (0..outer).filter(|it| !matches!(program.buffers[*it].kind, BufferUse::Inner(_))).collect();
         let mut blocks: Vec<Block> = Vec::new();
         for at in 0..=links {
             let to =
@@ -165,7 +166,7 @@ impl Random {
 
     fn access(&mut self, program: &Program, buffer: Option<usize>, tile: i64, guard: Guard) -> Access {
         let long = buffer.is_none_or(|it| program.buffers[it].long);
-        let private = buffer.is_some_and(|it| matches!(program.buffers[it].kind, Kind::Inner(_)));
+        let private = buffer.is_some_and(|it| matches!(program.buffers[it].kind, BufferUse::Inner(_)));
         let per_tile = if tile > 1 { self.pick(&[1, 1, 0]) } else { 0 };
         let least = if guard == Guard::NotFirst { -1 } else { 0 };
         let offset = if self.chance(1, 2) { 0 } else { least + self.below(4) };
@@ -205,7 +206,7 @@ impl Random {
         for (component, it) in program.components.iter().enumerate() {
             for (block, it) in it.blocks.iter().enumerate() {
                 let kind = it.place.buffer.map(|it| program.buffers[it].kind);
-                if kind != Some(Kind::Output) && self.chance(1, 12) {
+                if kind != Some(BufferUse::Output) && self.chance(1, 12) {
                     asked.slots.push((component, block, 2 + self.below(4)));
                 }
             }
@@ -253,12 +254,12 @@ impl Random {
     }
 }
 
-impl Kind {
+impl BufferUse {
     /// Whether threads can read of it what others wrote.
     fn is_exchanged(self) -> bool {
         match self {
-            Kind::Output => true,
-            Kind::Carried(scope) | Kind::Inner(scope) => scope != " @local",
+            BufferUse::Output => true,
+            BufferUse::Carried(scope) | BufferUse::Inner(scope) => scope != " @local",
         }
     }
 }
@@ -267,13 +268,13 @@ impl Program {
     /// Fills before the loop what the loop reads before it writes it.
     fn settle(&mut self) {
         for at in 0..self.buffers.len() {
-            let Kind::Inner(scope) = self.buffers[at].kind else { continue };
+            let BufferUse::Inner(scope) = self.buffers[at].kind else { continue };
             let trips = match self.trips {
                 Trips::Constant(it) => it,
                 Trips::Symbolic => MAX_TRIPS,
             };
             if (1..=trips).any(|it| Oracle::new(self, it).carries(at)) || !self.uses(at) {
-                self.buffers[at].kind = Kind::Carried(scope);
+                self.buffers[at].kind = BufferUse::Carried(scope);
             }
         }
         debug_assert!(self.all_trips().iter().all(|it| *it <= MAX_TRIPS && MARGIN > 6));

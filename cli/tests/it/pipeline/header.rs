@@ -20,7 +20,7 @@ use ir::Name;
 /// What a script says that must happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ScriptEnd,
     pub(crate) says: Vec<String>,
     pub(crate) dims: Vec<(Name, RangeInclusive<i64>)>,
     pub(crate) slots: IndexMap<Name, i64>,
@@ -36,7 +36,7 @@ pub(crate) struct Header {
 
 /// Where a script ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum ScriptEnd {
     Accepted,
     Refused,
     NotLowered,
@@ -45,7 +45,7 @@ pub(crate) enum Verdict {
 impl Header {
     pub(crate) fn parse(text: &str) -> Header {
         let mut out = Header {
-            verdict: Verdict::Accepted,
+            verdict: ScriptEnd::Accepted,
             says: vec![],
             dims: vec![],
             slots: IndexMap::new(),
@@ -63,9 +63,9 @@ impl Header {
                 "expect" => {
                     judged = true;
                     out.verdict = match value {
-                        "accepted" => Verdict::Accepted,
-                        "refused" => Verdict::Refused,
-                        "not lowered" => Verdict::NotLowered,
+                        "accepted" => ScriptEnd::Accepted,
+                        "refused" => ScriptEnd::Refused,
+                        "not lowered" => ScriptEnd::NotLowered,
                         other => panic!("no verdict: {other}"),
                     }
                 }

@@ -32,7 +32,7 @@ pub(crate) enum Trips {
 /// A buffer that components write; the only input is `A`.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
-    pub(crate) kind: Kind,
+    pub(crate) kind: BufferUse,
     /// Whether it is as long as the loop needs; else [`MARGIN`] elements a thread.
     pub(crate) long: bool,
     /// Whether one component has it for itself.
@@ -41,7 +41,7 @@ pub(crate) struct Buffer {
 
 /// What a buffer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum BufferUse {
     /// An output, filled before the loop.
     Output,
     /// A temporary, filled before the loop and copied to an output after it.
@@ -207,11 +207,11 @@ impl Program {
         for (at, it) in self.buffers.iter().enumerate() {
             let (name, size) = (buffer_name(at), self.size(it.long));
             let (role, scope) = match it.kind {
-                Kind::Output => ("out", ""),
-                Kind::Carried(scope) | Kind::Inner(scope) => ("temp", scope),
+                BufferUse::Output => ("out", ""),
+                BufferUse::Carried(scope) | BufferUse::Inner(scope) => ("temp", scope),
             };
             writeln!(out, "  {role} {name}: f32[{THREADS}, {size}]{scope}").unwrap();
-            if let Kind::Carried(_) = it.kind {
+            if let BufferUse::Carried(_) = it.kind {
                 writeln!(out, "  out {}: f32[{THREADS}, {size}]", output_name(at)).unwrap();
             }
         }
@@ -221,14 +221,16 @@ impl Program {
             writeln!(out, "    for t in 0..{THREADS}").unwrap();
         }
         let mut lines = Lines { out, cooperative: self.cooperative };
-        for (at, it) in self.buffers.iter().enumerate().filter(|(_, it)| !matches!(it.kind, Kind::Inner(_))) {
+        for (at, it) in
+            self.buffers.iter().enumerate().filter(|(_, it)| !matches!(it.kind, BufferUse::Inner(_)))
+        {
             lines.whole(around, "fill", &buffer_name(at), "A", &self.size(it.long));
         }
         lines.line(around, &format!("for i in 0..{}", self.extent()));
         for (at, it) in self.components.iter().enumerate() {
             lines.component(around + 1, at, it, &self.extent());
         }
-        let carried = |it: &(usize, &Buffer)| matches!(it.1.kind, Kind::Carried(_));
+        let carried = |it: &(usize, &Buffer)| matches!(it.1.kind, BufferUse::Carried(_));
         for (at, it) in self.buffers.iter().enumerate().filter(carried) {
             lines.whole(around, "keep", &output_name(at), &buffer_name(at), &self.size(it.long));
         }

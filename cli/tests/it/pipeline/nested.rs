@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    model::{Component, Kind, THREADS},
+    model::{BufferUse, Component, THREADS},
     oracle::{Instance, Oracle, Run, Times, Touch, Violation, reads_before_writing},
 };
 
@@ -128,7 +128,7 @@ fn is_own(oracle: &Oracle<'_>, component: usize, buffer: usize) -> bool {
         let all = touches(oracle, component, trip, thread);
         !reads_before_writing(all.into_iter().filter(|it| it.0.tile == tile).map(|it| it.1), buffer)
     };
-    matches!(program.buffers[buffer].kind, Kind::Inner(_))
+    matches!(program.buffers[buffer].kind, BufferUse::Inner(_))
         && (0..program.components.len()).all(|it| uses(it) == (it == component))
         && (0..oracle.trips).all(|trip| {
             (0..THREADS)

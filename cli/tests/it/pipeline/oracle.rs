@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    model::{Access, Block, FACTORS, Kind, MARGIN, Program, Reduce, THREADS, constant},
+    model::{Access, Block, BufferUse, FACTORS, MARGIN, Program, Reduce, THREADS, constant},
     nested::{Arranged, Piece, arrange},
     random::Asked,
 };
@@ -70,7 +70,7 @@ impl<'a> Oracle<'a> {
         let pieces = (0..program.components.len()).map(|component| Piece { component, part: None });
         let (private, inner) = (BTreeSet::new(), BTreeMap::new());
         let mut out = Oracle { program, trips, private, pieces: pieces.collect(), inner };
-        let inner = |at: &usize| matches!(program.buffers[*at].kind, Kind::Inner(_));
+        let inner = |at: &usize| matches!(program.buffers[*at].kind, BufferUse::Inner(_));
         out.private = (0..program.buffers.len()).filter(inner).filter(|it| !out.carries(*it)).collect();
         out
     }
@@ -189,7 +189,7 @@ impl<'a> Oracle<'a> {
         let mut memory = BTreeMap::new();
         for (at, it) in self.program.buffers.iter().enumerate() {
             let size = if it.long { 3 * self.trips + MARGIN } else { MARGIN };
-            if !matches!(it.kind, Kind::Inner(_)) {
+            if !matches!(it.kind, BufferUse::Inner(_)) {
                 for (row, column) in (0..THREADS).flat_map(|row| (0..size).map(move |it| (row, it))) {
                     memory.insert((at, None, row, column), input(row, column));
                 }
@@ -198,7 +198,7 @@ impl<'a> Oracle<'a> {
         for it in order.into_iter().flat_map(|it| self.runs(it)) {
             self.execute(it, &mut memory);
         }
-        memory.retain(|it, _| !matches!(self.program.buffers[it.0].kind, Kind::Inner(_)));
+        memory.retain(|it, _| !matches!(self.program.buffers[it.0].kind, BufferUse::Inner(_)));
         memory
     }
 

@@ -3,7 +3,7 @@
 //! TVM 0.27 refused 135 of the other 156, and compiled 21 to kernels that compute something else.
 
 use super::{
-    model::{Access, Block, Buffer, Component, Guard, Kind, Program, Reduce, Subscript, Trips},
+    model::{Access, Block, Buffer, BufferUse, Component, Guard, Program, Reduce, Subscript, Trips},
     oracle::{Oracle, Times, agree},
     random::{Asked, Tally, judge, parse},
 };
@@ -24,8 +24,8 @@ fn component(place: Access, read: Access, reduce: Reduce, copies: bool) -> Compo
 
 /// Sums are kept as they grow: `sum = sum + A[i]; out[i] = sum`.
 fn two(trips: Trips) -> Program {
-    let output = Buffer { kind: Kind::Output, long: true, own: false };
-    let sum = Buffer { kind: Kind::Carried(" @shared"), long: false, own: false };
+    let output = Buffer { kind: BufferUse::Output, long: true, own: false };
+    let sum = Buffer { kind: BufferUse::Carried(" @shared"), long: false, own: false };
     let components = vec![
         component(access(Some(1), 0), access(None, 1), Reduce::Update, false),
         component(access(Some(0), 1), access(Some(1), 0), Reduce::No, true),
@@ -36,7 +36,7 @@ fn two(trips: Trips) -> Program {
 /// The same with the load apart: `tile = A[i]; sum = sum + tile; out[i] = sum`.
 fn three(trips: Trips) -> Program {
     let mut out = two(trips);
-    out.buffers.push(Buffer { kind: Kind::Inner(" @shared"), long: false, own: false });
+    out.buffers.push(Buffer { kind: BufferUse::Inner(" @shared"), long: false, own: false });
     out.components[0].blocks[0].reads = vec![access(Some(2), 0)];
     out.components.insert(0, component(access(Some(2), 0), access(None, 1), Reduce::No, true));
     out

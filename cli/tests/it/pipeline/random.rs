@@ -10,7 +10,7 @@ use schedule::{ScheduleError, Session, Step};
 
 use super::{
     generate::Random,
-    model::{Kind, Program, Trips, block_name, component_name, tile_name},
+    model::{BufferUse, Program, Trips, block_name, component_name, tile_name},
     nested::{Inner, Piece},
     oracle::{Oracle, Times, agree, input},
     run::{self, Expected},
@@ -216,7 +216,7 @@ fn expected(program: &Program, func: &Func, trips: i64) -> Result<Expected, Stri
     };
     let out = Expected::new(func, &dims, &element)?;
     let own = Oracle::new(program, trips).result(None);
-    let seen = |it: &(usize, &super::model::Buffer)| !matches!(it.1.kind, Kind::Inner(_));
+    let seen = |it: &(usize, &super::model::Buffer)| !matches!(it.1.kind, BufferUse::Inner(_));
     for ((buffer, _), tensor) in program.buffers.iter().enumerate().filter(seen).zip(&out.outputs) {
         for (at, got) in tensor.data.iter().enumerate() {
             let (row, column) = (at / tensor.shape[1], at % tensor.shape[1]);

@@ -11,7 +11,7 @@ use ir::{Func, Loop, Name, Numbers, Stmt};
 
 use super::{
     corpus::{Case, cases, schedule},
-    header::Verdict,
+    header::ScriptEnd,
     measure::{is_barrier, pipelines, slots, steady},
     run,
 };
@@ -107,7 +107,7 @@ fn table_of_slots_and_barriers() {
     let listed = |it: &Case| !it.header.tvm.is_empty() || it.header.tvm_barriers.is_some();
     let mut count = 0;
     for case in cases().into_iter().map(|it| it.unwrap()) {
-        if case.header.verdict == Verdict::Accepted && listed(&case) {
+        if case.header.verdict == ScriptEnd::Accepted && listed(&case) {
             line(&case, &mut table, &mut wrong);
             count += 1;
         }

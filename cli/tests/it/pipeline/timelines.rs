@@ -8,7 +8,7 @@ use ir::Func;
 
 use super::{
     corpus::{Case, cases, schedule},
-    header::Verdict,
+    header::ScriptEnd,
     run,
 };
 
@@ -81,7 +81,7 @@ fn check(case: &Case) -> Result<usize, String> {
 #[test]
 fn timelines_agree_with_kernels_and_themselves() {
     let cases = cases().into_iter().map(|it| it.unwrap());
-    let lowered = cases.filter(|it| it.header.verdict == Verdict::Accepted);
+    let lowered = cases.filter(|it| it.header.verdict == ScriptEnd::Accepted);
     let (counts, errors): (Vec<_>, Vec<_>) = lowered.map(|it| check(&it)).partition(Result::is_ok);
     let errors: Vec<_> = errors.into_iter().filter_map(Result::err).collect();
     assert!(errors.is_empty(), "{} of them:\n{}", errors.len(), errors.join("\n\n"));

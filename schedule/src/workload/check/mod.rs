@@ -10,7 +10,7 @@ use super::{
     choice::Choice,
     error::{Problem, WorkloadError},
     expr::unary_of,
-    form::{Form, Kind, unknown},
+    form::{Form, ParamKind, unknown},
     lex::Text,
     param::{Meaning, Param, RESERVED, meaning},
     value::iterator,
@@ -73,10 +73,10 @@ impl<'a> Checker<'a> {
         }
         for (name, at) in axes.clone() {
             match form.params.get(name).map(|it| &it.it) {
-                Some(Kind::Number { .. } | Kind::Type { .. } | Kind::Word { .. }) => {
+                Some(ParamKind::Number { .. } | ParamKind::Type { .. } | ParamKind::Word { .. }) => {
                     return taken(name, at, "a parameter");
                 }
-                Some(Kind::Size { .. } | Kind::Int { .. }) | None => {}
+                Some(ParamKind::Size { .. } | ParamKind::Int { .. }) | None => {}
             }
             if form.tensors.contains_key(name) {
                 return taken(name, at, "a tensor");
@@ -122,22 +122,22 @@ impl<'a> Checker<'a> {
                 Err(problem) => Err(WorkloadError::new(Problem::BadDefault(Box::new(problem)), at.clone())),
             };
             match &decl.it {
-                Kind::Size { default: Some(it) } | Kind::Int { default: Some(it), .. } => {
+                ParamKind::Size { default: Some(it) } | ParamKind::Int { default: Some(it), .. } => {
                     allowed(&Param::Int(*it), &decl.at)?;
                 }
-                Kind::Number { default: Some(it) } => allowed(&Param::Float(*it), &decl.at)?,
-                Kind::Type { default: Some(it), .. } | Kind::Word { default: Some(it), .. } => {
+                ParamKind::Number { default: Some(it) } => allowed(&Param::Float(*it), &decl.at)?,
+                ParamKind::Type { default: Some(it), .. } | ParamKind::Word { default: Some(it), .. } => {
                     let place = self.form.params.get_index_of(name);
                     self.choice_before(it, place)?;
                     for word in it.leaves() {
                         allowed(&Param::Text(word.value.clone()), &word.span)?;
                     }
                 }
-                Kind::Size { default: None }
-                | Kind::Int { default: None, .. }
-                | Kind::Number { default: None }
-                | Kind::Type { default: None, .. }
-                | Kind::Word { default: None, .. } => {}
+                ParamKind::Size { default: None }
+                | ParamKind::Int { default: None, .. }
+                | ParamKind::Number { default: None }
+                | ParamKind::Type { default: None, .. }
+                | ParamKind::Word { default: None, .. } => {}
             }
         }
         Ok(())
@@ -210,7 +210,7 @@ impl<'a> Checker<'a> {
             return true;
         }
         match self.form.params.get_key_value(word) {
-            Some((name, decl)) if matches!(decl.it, Kind::Type { .. }) => {
+            Some((name, decl)) if matches!(decl.it, ParamKind::Type { .. }) => {
                 self.used.insert(("parameter", name));
                 true
             }

@@ -8,7 +8,7 @@ use super::{Checker, MAX_STAGES};
 use crate::workload::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op, Stage, binary_of, unary_of},
-    form::{Kind, unknown},
+    form::{ParamKind, unknown},
     index::is_index,
 };
 
@@ -108,11 +108,11 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         match self.form.params.get(name).map(|it| &it.it) {
-            Some(Kind::Size { .. } | Kind::Int { .. }) => {
+            Some(ParamKind::Size { .. } | ParamKind::Int { .. }) => {
                 self.used.insert(("parameter", name));
                 Ok(())
             }
-            Some(Kind::Number { .. } | Kind::Type { .. } | Kind::Word { .. }) => {
+            Some(ParamKind::Number { .. } | ParamKind::Type { .. } | ParamKind::Word { .. }) => {
                 Err(WorkloadError::new(Problem::NotAnIndex("this parameter"), expr.span.clone()))
             }
             None => {
@@ -167,18 +167,18 @@ impl<'a> Checker<'a> {
     fn value_name(&mut self, expr: &Expr, name: &'a str) -> Result<(), WorkloadError> {
         let kind = self.form.params.get(name).map(|it| &it.it);
         match kind {
-            Some(Kind::Number { .. }) => {
+            Some(ParamKind::Number { .. }) => {
                 self.used.insert(("parameter", name));
                 Ok(())
             }
             _ if name == "inf" => Ok(()),
-            Some(Kind::Size { .. } | Kind::Int { .. }) => {
+            Some(ParamKind::Size { .. } | ParamKind::Int { .. }) => {
                 Err(WorkloadError::new(Problem::NotConverted(name.to_owned()), expr.span.clone()))
             }
             _ if self.form.axes.contains_key(name) => {
                 Err(WorkloadError::new(Problem::NotConverted(name.to_owned()), expr.span.clone()))
             }
-            Some(Kind::Type { .. } | Kind::Word { .. }) => {
+            Some(ParamKind::Type { .. } | ParamKind::Word { .. }) => {
                 Err(WorkloadError::new(Problem::NotAValue("a word"), expr.span.clone()))
             }
             None if self.form.tensors.contains_key(name) => {

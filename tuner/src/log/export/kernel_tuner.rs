@@ -18,11 +18,11 @@ struct Cache<'a> {
     tune_params: IndexMap<&'a Name, Vec<Value>>,
     objective: &'a str,
     #[serde(rename = "cache")]
-    lines: IndexMap<String, Line<'a>>,
+    lines: IndexMap<String, CacheLine<'a>>,
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct CacheLine<'a> {
     #[serde(flatten)]
     configuration: IndexMap<Name, Value>,
     time: Value,
@@ -53,13 +53,13 @@ pub fn kernel_tuner(table: &Table<'_>) -> String {
 }
 
 /// An entry with its key: the choices, separated by commas.
-fn line<'a>(head: &Run, point: &[Choice], trial: &'a Trial) -> (String, Line<'a>) {
+fn line<'a>(head: &Run, point: &[Choice], trial: &'a Trial) -> (String, CacheLine<'a>) {
     let words: Vec<_> = point.iter().map(ToString::to_string).collect();
-    (words.join(","), Line::of(configuration(head, point), trial))
+    (words.join(","), CacheLine::of(configuration(head, point), trial))
 }
 
-impl Line<'_> {
-    fn of(configuration: IndexMap<Name, Value>, trial: &Trial) -> Line<'_> {
+impl CacheLine<'_> {
+    fn of(configuration: IndexMap<Name, Value>, trial: &Trial) -> CacheLine<'_> {
         let result = result(trial);
         let time = match said(trial) {
             Said::Correct => json!(result.map(|it| it.stats.median * 1e3)),
@@ -67,7 +67,7 @@ impl Line<'_> {
             Said::Compile => json!("CompilationFailedConfig"),
             Said::Timeout | Said::Runtime | Said::Correctness | Said::Nothing => json!("RuntimeFailedConfig"),
         };
-        Line {
+        CacheLine {
             configuration,
             time,
             times: result.map(|it| milliseconds(&it.seconds)).unwrap_or_default(),

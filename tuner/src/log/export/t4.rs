@@ -12,11 +12,11 @@ use crate::log::{Run, Trial};
 struct Document<'a> {
     schema_version: &'a str,
     metadata: IndexMap<&'a str, Value>,
-    results: Vec<Line<'a>>,
+    results: Vec<TrialResult<'a>>,
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct TrialResult<'a> {
     timestamp: &'a str,
     configuration: IndexMap<Name, Value>,
     objectives: [&'a str; 1],
@@ -40,7 +40,7 @@ struct Times {
 
 /// The document as text.
 pub fn t4(table: &Table<'_>) -> String {
-    let lines = table.rows.iter().map(|(point, trial)| line(configuration(table.head, point), trial));
+    let lines = table.rows.iter().map(|(point, trial)| trial_result(configuration(table.head, point), trial));
     let document =
         Document { schema_version: "1.0.0", metadata: metadata(table.head), results: lines.collect() };
     serde_json::to_string_pretty(&document).expect("texts and numbers with texts for keys")
@@ -69,7 +69,7 @@ fn versions(head: &Run) -> Vec<String> {
     head.machine.versions.iter().map(|(name, version)| format!("{name}=={version}")).collect()
 }
 
-fn line(configuration: IndexMap<Name, Value>, trial: &Trial) -> Line<'_> {
+fn trial_result(configuration: IndexMap<Name, Value>, trial: &Trial) -> TrialResult<'_> {
     let result = result(trial);
     let said = said(trial);
     let measurements = result.map(|it| {
@@ -78,7 +78,7 @@ fn line(configuration: IndexMap<Name, Value>, trial: &Trial) -> Line<'_> {
             json!({"name": "GFLOP/s", "value": it.gflops, "unit": "GFLOP/s"}),
         ]
     });
-    Line {
+    TrialResult {
         timestamp: &trial.time,
         configuration,
         objectives: ["time"],

@@ -8,7 +8,7 @@ use std::{
 use ir::text::Part;
 
 use super::{
-    super::mix::{Line, Mix, Notation, Share},
+    super::mix::{CodeLine, Mix, Notation, Share},
     folded,
     view::{self, View},
 };
@@ -30,20 +30,20 @@ pub(super) struct Code<'a> {
 /// The instructions of a source line, with the labels before them, in the order of their addresses.
 #[derive(Default)]
 struct Group<'a> {
-    lines: Vec<Line<'a>>,
+    lines: Vec<CodeLine<'a>>,
     mix: Mix,
 }
 
 impl<'a> Code<'a> {
     /// From its lines.
-    pub(super) fn of(notation: &'static Notation, lines: Vec<Line<'a>>) -> Code<'a> {
+    pub(super) fn of(notation: &'static Notation, lines: Vec<CodeLine<'a>>) -> Code<'a> {
         let mut out = Code { functions: vec![], by_line: BTreeMap::new(), notation };
         let mut labels = vec![];
         for line in lines {
             match line {
-                Line::Label(_) => labels.push(line),
-                Line::Function(name) => out.functions.push((name, Mix::default())),
-                Line::Instruction(text, from) => {
+                CodeLine::Label(_) => labels.push(line),
+                CodeLine::Function(name) => out.functions.push((name, Mix::default())),
+                CodeLine::Instruction(text, from) => {
                     let group = out.by_line.entry(from).or_default();
                     group.lines.append(&mut labels);
                     group.lines.push(line);
@@ -152,9 +152,9 @@ impl<'a> Code<'a> {
 
 impl Group<'_> {
     fn html(&self, end: &str) -> String {
-        let line = |it: &Line<'_>| match it {
-            Line::Function(name) | Line::Label(name) => html_line(&format!("{name}:"), Lang::Sass),
-            Line::Instruction(text, _) => html_line(&format!("  {text}{end}"), Lang::Sass),
+        let line = |it: &CodeLine<'_>| match it {
+            CodeLine::Function(name) | CodeLine::Label(name) => html_line(&format!("{name}:"), Lang::Sass),
+            CodeLine::Instruction(text, _) => html_line(&format!("  {text}{end}"), Lang::Sass),
         };
         self.lines.iter().map(line).collect::<Vec<_>>().join("\n")
     }

@@ -16,11 +16,11 @@ use crate::term::{
 pub(super) struct View {
     /// What the identities of its lines begin with.
     key: char,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ViewLine>,
 }
 
 /// A line of it.
-pub(super) struct Line {
+pub(super) struct ViewLine {
     html: String,
     pub(super) parts: BTreeSet<Part>,
     pub(super) origin: Option<Origin>,
@@ -36,7 +36,7 @@ impl View {
         lang: Lang,
         from: impl Iterator<Item = (BTreeSet<Part>, Option<Origin>)>,
     ) -> View {
-        let line = |(text, (parts, origin)): (&str, (_, _))| Line {
+        let line = |(text, (parts, origin)): (&str, (_, _))| ViewLine {
             html: html_line(text, lang),
             parts,
             origin,
@@ -47,7 +47,7 @@ impl View {
 
     /// The numbers of the lines that come from some parts.
     pub(super) fn marked(&self, parts: &BTreeSet<Part>) -> Vec<usize> {
-        let is_marked = |it: &Line| !it.parts.is_disjoint(parts);
+        let is_marked = |it: &ViewLine| !it.parts.is_disjoint(parts);
         (1..).zip(&self.lines).filter(|it| is_marked(it.1)).map(|it| it.0).collect()
     }
 

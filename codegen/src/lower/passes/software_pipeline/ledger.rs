@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
     Instr, Name, Wait,
-    pipeline::{Emission, EmissionPoint, Marks, PipelinePlan, Section, Step},
+    pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section, Step},
 };
 
 use crate::lower::marks;
@@ -31,9 +31,9 @@ pub(crate) fn marks(
     emission: &Emission,
     copies: &BTreeSet<usize>,
     written: &BTreeSet<Name>,
-) -> Marks {
+) -> Insertions {
     if copies.is_empty() {
-        return Marks::new();
+        return Insertions::new();
     }
     let accounts = accounts(plan, copies);
     let ledger =
@@ -45,7 +45,7 @@ pub(crate) fn marks(
         wait.0 = wait.0.min(in_flight);
         wait.1.extend(buffers);
     }
-    let mut out = Marks::new();
+    let mut out = Insertions::new();
     for (place, count) in ledger.commits() {
         let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit));
         out.entry(place).or_default().extend(commits);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use ir::{
     AllocScope, Func, Name,
-    pipeline::{Emission, Hooks, Marks, PipelinePlan, expand},
+    pipeline::{Emission, Hooks, Insertions, PipelinePlan, expand},
 };
 
 use crate::lower::{
@@ -59,7 +59,7 @@ impl Hooks for Lowering<'_> {
         self.alloc_scopes.get(buffer) == Some(&Some(AllocScope::Loop(var.clone())))
     }
 
-    fn marks(&mut self, plan: &PipelinePlan, emission: &Emission) -> Marks {
+    fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission) -> Insertions {
         let mut marks = ledger::marks(plan, emission, &ledger::copies(plan), &self.written);
         if self.context.marks {
             step_marks::add(&mut marks, plan, emission);

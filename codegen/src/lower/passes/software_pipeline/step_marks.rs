@@ -2,13 +2,13 @@
 
 use ir::{
     Instr, Mark,
-    pipeline::{Emission, EmissionPoint, Marks, PipelinePlan, Section},
+    pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section},
 };
 
 use crate::lower::marks;
 
 /// Adds a mark before each statement and after each step.
-pub(crate) fn add(marks: &mut Marks, plan: &PipelinePlan, emission: &Emission) {
+pub(crate) fn add(marks: &mut Insertions, plan: &PipelinePlan, emission: &Emission) {
     let steady = emission.steady.as_ref().map_or(&[][..], |it| &it.steps);
     let sections = [
         (Section::Prologue, &emission.prologue[..]),
