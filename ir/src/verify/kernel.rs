@@ -260,7 +260,7 @@ impl<'a> Verifier<'a> {
                 let operands = tensor.operands.iter();
                 operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
             }
-            Instr::Turn(turn) => {
+            Instr::Semaphore(turn) => {
                 let counter = self.module.args.get(&turn.counter.buffer);
                 if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
                     self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });

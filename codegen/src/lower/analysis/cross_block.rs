@@ -13,7 +13,7 @@ use std::{
 use indexmap::IndexMap;
 use ir::{
     Access, Block, Buffer, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op,
-    Scope, Stmt, ThreadAxis, Turn, TurnKind, Value, axis_var,
+    Scope, Stmt, Semaphore, SemaphoreKind, ThreadAxis, Value, axis_var,
 };
 
 use crate::lower::analysis::func_accesses::FuncAccess;
@@ -137,10 +137,10 @@ pub(crate) fn in_turn(
     let counter = Access::new(counter, indices);
     let turn = |kind| {
         let (counter, turn, count) = (counter.clone(), Index::var(&axis_var(axis)), count.clone());
-        Op::Instr(Instr::Turn(Turn { kind, counter, turn, count }))
+        Op::Instr(Instr::Semaphore(Semaphore { kind, counter, turn, count }))
     };
-    body.insert(last + 1, turn(TurnKind::Release));
-    body.insert(first, turn(TurnKind::Acquire));
+    body.insert(last + 1, turn(SemaphoreKind::Release));
+    body.insert(first, turn(SemaphoreKind::Acquire));
     body
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod cross_block;
 pub(crate) mod dependence;
 pub(crate) mod disjointness;
 pub(crate) mod func_accesses;
+pub(crate) mod func_pairs;
 pub(crate) mod kernel_accesses;
 pub(crate) mod live_range;
 pub(crate) mod names;

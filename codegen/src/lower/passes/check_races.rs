@@ -7,10 +7,7 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use ir::{
-    Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis, arith::Bounds, axis_var,
-    solve::Meeting,
-};
+use ir::{Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
 
 use crate::lower::{
     LowerError,
@@ -18,6 +15,7 @@ use crate::lower::{
         cross_block::{self, CrossBlockConflicts},
         disjointness::Pair,
         func_accesses::{FuncAccess, sites},
+        func_pairs::{has_same, pair_bounds},
     },
     passes::{
         lower_blocks::{kernels, parallel::parallel},
@@ -327,25 +325,6 @@ fn axis_twice(site: &FuncAccess<'_>) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The bounds of both, of each axis the wider; and what guards say of either.
-pub(crate) fn pair_bounds(func: &Func, a: &FuncAccess<'_>, b: &FuncAccess<'_>) -> Bounds {
-    let mut bounds = Bounds::of_dims(func);
-    for it in a.loops.iter().chain(&b.loops) {
-        bounds.insert(&it.var, &it.extent);
-    }
-    for axis in ThreadAxis::ALL {
-        let extents = [a, b].into_iter().filter_map(|it| it.bound(axis)).map(|it| it.extent.clone());
-        if let Some(widest) = extents.reduce(|a, b| if bounds.at_most(&a, &b) { b } else { a.maximum(&b) }) {
-            bounds.insert(&axis_var(axis), &widest);
-        }
-    }
-    // A guard of one alone says nothing of the other, whose loops may be the same.
-    for guard in a.guards.iter().filter(|it| b.guards.contains(it)) {
-        bounds.assume(guard);
-    }
-    bounds
-}
-
 /// The axes on which two accesses must be the same thread or block to meet.
 fn separated(func: &Func, a: &FuncAccess<'_>, b: &FuncAccess<'_>, bounds: &Bounds) -> BTreeSet<Name> {
     let axes = ThreadAxis::ALL.map(axis_var);
@@ -372,16 +351,4 @@ fn separated_inside(
         is_common: &|name| func.dims.contains(name) || blocks.contains(name) || outer(name),
     };
     if pair.disjoint() { threads.into_iter().collect() } else { pair.separated() }
-}
-
-/// Whether two accesses are by the same iteration of a variable wherever they meet, exactly: guards and all.
-pub(crate) fn has_same(
-    func: &Func,
-    a: &FuncAccess<'_>,
-    b: &FuncAccess<'_>,
-    var: &Name,
-    is_common: &dyn Fn(&Name) -> bool,
-) -> bool {
-    let (x, y) = (a.place(), b.place());
-    Meeting { a: &x, b: &y, dims: &func.dims, is_common }.has_same(var)
 }

@@ -8,11 +8,12 @@ use ir::{
 };
 
 use crate::lower::{
-    analysis::{disjointness::Pair, func_accesses::sites},
-    passes::{
-        check_races::{has_same, pair_bounds},
-        choose_mechanisms::{Obstacle, Question, replace_component},
+    analysis::{
+        disjointness::Pair,
+        func_accesses::sites,
+        func_pairs::{has_same, pair_bounds},
     },
+    passes::choose_mechanisms::{Obstacle, Question, replace_component},
 };
 
 /// A copy that is one instruction.

@@ -4,8 +4,11 @@ use ir::{Func, Loop, LoopKind};
 
 use crate::lower::{
     LowerError,
-    analysis::{disjointness::Pair, func_accesses::FuncAccess},
-    passes::check_races::{has_same, pair_bounds},
+    analysis::{
+        disjointness::Pair,
+        func_accesses::FuncAccess,
+        func_pairs::{has_same, pair_bounds},
+    },
 };
 
 /// Refuses parallel loops of a CPU whose iterations may meet in a buffer that they share.
