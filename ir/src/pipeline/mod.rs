@@ -24,6 +24,7 @@ mod emission;
 mod error;
 mod expand;
 mod judge;
+mod keys;
 mod lifetimes;
 mod materialize;
 mod private;
@@ -37,13 +38,13 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 pub use annotation::{
-    ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, NamedComponent, ORDER, SLOTS, STAGE, STYLE, Style,
-    async_stages, check_numbers, components, components_of, expect_serial, in_program_order, is_pipeline,
-    named, numbers, part_names,
+    NamedComponent, async_stages, check_numbers, components, components_of, expect_serial, in_program_order,
+    is_pipeline, named, numbers, part_names,
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
 pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
+pub use keys::{ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style};
 pub use lifetimes::split_lifetimes;
 pub use private::private;
 pub use section::Section;
