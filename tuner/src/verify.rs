@@ -269,7 +269,11 @@ impl Expected {
         if check.wrong > 0
             && let Some(worst) = &mut check.worst
         {
-            let place: Vec<_> = worst.at.iter().map(|it| i64::try_from(*it).unwrap_or(i64::MAX)).collect();
+            let place: Vec<_> = worst
+                .at
+                .iter()
+                .map(|it| i64::try_from(*it).expect("it is a coordinate of a tensor in memory"))
+                .collect();
             worst.own = oracle.in_own_types(&self.buffer, &place);
         }
         check

@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
-/// Cuts a source into words, `::` and single marks, without comments and literals of text.
+/// Cuts a source into words, `::` and single marks, without comments and literals of text. Comments are those of a line: there
+/// are no others here.
 pub(crate) fn tokens(text: &str) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     let mut rest = text;

@@ -11,7 +11,7 @@ impl Printer<'_> {
     /// A store of what an intrinsic computes: a call of a function that holds the instruction.
     pub(super) fn tensor(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
         let dtype = |it: &Access| self.frame.types[&it.buffer];
-        let of = operands.last().map_or(DType::F32, dtype);
+        let of = dtype(operands.last().expect("an intrinsic computes from something"));
         let name = self.require(Helper::Tensor(intrinsic.name, of));
         let mut parameters = vec![self.element_address(place)];
         for it in operands {
