@@ -13,6 +13,7 @@ mod end_to_end;
 mod export;
 mod guard;
 mod hostile;
+mod imports;
 mod learn;
 mod log;
 mod mutation;

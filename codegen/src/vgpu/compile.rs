@@ -172,7 +172,10 @@ impl Compiler<'_> {
                 let owners = if space == Space::Local { self.scope.count } else { 1 };
                 let fits = |len: &usize| len.saturating_mul(owners) <= MAX_ELEMENTS;
                 let Some(len) = usize::try_from(it.elements()).ok().filter(fits) else {
-                    return Err(VgpuError::TooLarge { buffer: it.name.clone(), len: Index::int(it.elements()) });
+                    return Err(VgpuError::TooLarge {
+                        buffer: it.name.clone(),
+                        len: Index::int(it.elements()),
+                    });
                 };
                 self.declare(&it.name, it.dtype, len, space, None);
                 Code::Alloc(self.buffers.len() - 1)

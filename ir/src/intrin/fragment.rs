@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Instruction, Intrinsic, LaneMap, Mismatch, WARP, matched, of_block};
+use super::{Instruction, Intrinsic, LaneMap, Mismatch, WARP, matched};
 use crate::{Func, Index, Name, Scope};
 
 /// How a fragment is spread over the lanes of a warp.
@@ -99,7 +99,7 @@ impl FragmentError {
 pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError> {
     let mut out: IndexMap<Name, (Fragment, Name)> = IndexMap::new();
     for block in func.body.blocks() {
-        let Some(intrinsic) = of_block(block) else { continue };
+        let Some(intrinsic) = block.attrs.tensorize else { continue };
         let Instruction::Mma { c, a, b, .. } = intrinsic.instruction else { continue };
         let found = matched(intrinsic, func, block).map_err(|mismatch| FragmentError::Changed {
             block: block.name.clone(),
@@ -143,7 +143,7 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
 
 /// Lets a matrix load that fills several tiles fill neighbouring registers.
 fn prefer_inner(func: &Func, block: &crate::Block, all: &mut IndexMap<Name, Fragment>) {
-    let Some(intrinsic) = of_block(block) else { return };
+    let Some(intrinsic) = block.attrs.tensorize else { return };
     let Instruction::Ldmatrix { .. } = intrinsic.instruction else { return };
     let Ok(found) = matched(intrinsic, func, block) else { return };
     let to = &found.operands[0];

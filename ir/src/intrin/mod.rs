@@ -21,7 +21,7 @@ pub use intrinsic::{Instruction, Intrinsic, TENSORIZE};
 pub use lane_map::{LaneMap, WARP};
 pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 
-use crate::{Block, DType};
+use crate::DType;
 
 /// Declares the modules of the intrinsics and lists what they hold.
 macro_rules! intrinsics {
@@ -57,11 +57,6 @@ intrinsics![
 /// The intrinsic of a name.
 pub fn find(name: &str) -> Option<&'static Intrinsic> {
     ALL.iter().copied().find(|it| it.name == name)
-}
-
-/// The intrinsic that a block is annotated with.
-pub fn of_block(block: &Block) -> Option<&'static Intrinsic> {
-    block.attrs.tensorize
 }
 
 /// What the descriptions of all matrix loads say: a copy of a tile whose size is that of the matrices.

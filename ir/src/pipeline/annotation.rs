@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{LAST_STAGE, PipelineError};
+use super::{LAST_STAGE, PipelineError, STAGE};
 use crate::{Block, Loop, LoopKind, Name, Numbers, Stmt};
 
 /// The names of the three parts of an inner pipeline, where an outer one takes them as three components.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Emission, EmissionPoint, Instance, Insertions, PipelineError, PipelinePlan, Section, Step};
+use super::{Emission, EmissionPoint, Insertions, Instance, PipelineError, PipelinePlan, Section, Step};
 use crate::{Access, Block, Func, Index, Less, Loop, LoopAttrs, Name, Stmt, arith::Bounds};
 
 /// An expanded loop.

@@ -13,7 +13,7 @@ use std::{
 use indexmap::IndexMap;
 use ir::{
     Access, Block, Buffer, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op,
-    Scope, Stmt, Semaphore, SemaphoreKind, ThreadAxis, Value, axis_var,
+    Scope, Semaphore, SemaphoreKind, Stmt, ThreadAxis, Value, axis_var,
 };
 
 use crate::lower::analysis::func_accesses::FuncAccess;

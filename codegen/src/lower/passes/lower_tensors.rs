@@ -25,7 +25,7 @@ use crate::lower::LowerError;
 /// fragment only in the lane that has the element; that is proved here. Tensorised blocks run in whole warps: the axis
 /// `threadIdx.x` is the lane and has 32 threads.
 pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerError> {
-    let tensorised = func.body.blocks().into_iter().any(|it| intrin::of_block(it).is_some());
+    let tensorised = func.body.blocks().into_iter().any(|it| it.attrs.tensorize.is_some());
     let fragments = func.buffers.values().any(|it| it.scope == Scope::Fragment);
     if !tensorised && !fragments {
         return Ok(func);
@@ -112,7 +112,7 @@ impl Tensors<'_> {
         inner.bounds.insert(&axis_var(ThreadAxis::ThreadX), &Index::int(intrin::WARP));
         let values: Vec<_> = block.iters.iter().map(|it| at.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values));
-        let Some(intrinsic) = intrin::of_block(block) else {
+        let Some(intrinsic) = block.attrs.tensorize else {
             let part = |stmt: &Stmt| self.own_lane(stmt, block, &inner);
             let init = block.init.as_ref().map(part).transpose()?;
             return Ok(Block { init, body: part(&block.body)?, ..block.clone() });

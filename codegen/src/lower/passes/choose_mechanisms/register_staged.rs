@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers,
-    Scope, Stmt, Store, Value,
+    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers, Scope,
+    Stmt, Store, Value,
     pipeline::{ORDER, STAGE, numbers},
 };
 
