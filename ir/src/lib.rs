@@ -123,6 +123,6 @@ pub use thread_axis::ThreadAxis;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{
-    Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, verify,
-    verify_module, verify_step,
+    Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, verify, verify_module,
+    verify_step,
 };

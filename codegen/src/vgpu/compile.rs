@@ -192,7 +192,7 @@ impl Compiler<'_> {
                 let mut counters = Vec::new();
                 for RingCounter { var, start, count } in &it.counters {
                     counters.push(CounterCode { slot: self.slots, start: *start, count: *count });
-                    let at = u32::try_from(self.slots).unwrap_or(u32::MAX);
+                    let at = u32::try_from(self.slots).expect("loops are in memory");
                     self.scope.slots.push((var.clone(), at));
                     self.slots += 1;
                 }
