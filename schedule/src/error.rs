@@ -217,7 +217,7 @@ error_table! {
         1035 BadAlignment { name: Name, factor: i64, offset: i64 }
             ("no stride of buffer `{name}` is made to leave {offset} when divided by {factor}")
             buffer [name]
-            at [if !(1..=65_535).contains(factor) { Blame::Field("factor") } else { Blame::Field("offset") }]
+            at [if (1..=65_535).contains(factor) { Blame::Field("offset") } else { Blame::Field("factor") }]
             help "the factor is 1 to 65535, and the offset at least 0 and below the factor";
 
         // Annotations.

@@ -1,7 +1,5 @@
 //! No silent defaults where correctness is decided.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 use std::fs;
 
 use crate::{

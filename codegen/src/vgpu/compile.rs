@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space, Semaphore,
-    TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number,
+    Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space,
+    Semaphore, TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number,
 };
 
 use super::{

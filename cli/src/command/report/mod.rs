@@ -107,7 +107,10 @@ fn damage_words(log: &Log) -> Vec<String> {
         )
     });
     let unknown = (log.unknown > 0).then(|| {
-        format!("{} of kinds that only a newer version knows", words::plural(log.unknown as usize, "record"))
+        format!(
+            "{} of kinds that only a newer version knows",
+            words::plural(usize::try_from(log.unknown).expect("a count of 64 bits"), "record")
+        )
     });
     damage.chain(torn).chain(unknown).collect()
 }
