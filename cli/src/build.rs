@@ -1,7 +1,7 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, cc, nvrtc},
+    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, nvrtc},
     emit::emit,
     lower::{Lowered, lower_explained, no_effect},
 };
@@ -11,7 +11,6 @@ use ir::{Arch, Func, Module, Name, Target};
 use crate::{
     diagnostic::Diagnostic,
     guard::{Activity, Watched, within},
-    term::shell::Shell,
     usage_error::UsageError,
 };
 
@@ -91,22 +90,6 @@ fn program(
     binary: Vec<u8>,
 ) -> Result<Program, Diagnostic> {
     codegen::program(module, dims, binary).map_err(|err| Diagnostic::launch(func, &err))
-}
-
-/// Tells with `--verbose` what compiles for a target.
-pub(crate) fn tell_compiler(target: &Target, shell: &mut Shell<'_>) {
-    shell.detail(|| match target {
-        Target::Cpu => match cc::find() {
-            Ok(it) => format!("C compiler: `{}`, {}", it.command.join(" "), it.version),
-            Err(err) => err.to_string(),
-        },
-        Target::Cuda(arch) => match nvrtc::find() {
-            Ok(it) => {
-                format!("NVRTC {}.{} at {}, for {arch}", it.version.0, it.version.1, it.path.display())
-            }
-            Err(err) => err.to_string(),
-        },
-    });
 }
 
 /// Lowers, emits and compiles.

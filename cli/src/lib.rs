@@ -29,33 +29,66 @@
 //! # }
 //! ```
 //!
+//! What the command line needs besides stands behind the feature `cli`, which is on unless a program asks for the library alone:
+//! `tilewright = { version = "0.1", default-features = false }` compiles no `clap`.
+//!
 //! The crates below are there for whoever needs more: [`ir`] for programs, [`schedule`] for primitives and sessions, [`codegen`]
 //! for lowering, the virtual GPU and devices, [`tuner`] for measuring, searching and logs.
 //!
 //! A program that tunes starts itself again as a worker: its `main` begins with [`serve_if_worker`].
 
+#![cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "the command line calls more than a program that links the library")
+)]
+
 mod blame;
 mod build;
 mod clock;
 mod codes;
+#[cfg(feature = "cli")]
 pub mod command;
+mod constant;
 mod diagnostic;
 mod error_cascade;
+mod escape;
+mod export;
+#[cfg(feature = "cli")]
+mod figures;
 mod guard;
+#[cfg(feature = "cli")]
+mod ladder;
+#[cfg(feature = "cli")]
+mod log_notes;
 mod measuring;
 mod new_file;
+#[cfg(feature = "cli")]
+mod options;
 mod plan;
+#[cfg(feature = "cli")]
+mod progress;
+#[cfg(feature = "cli")]
+mod records;
 mod scheduling;
 mod source;
+#[cfg(feature = "cli")]
 mod term;
 mod text_file;
+#[cfg(feature = "cli")]
+mod timeline;
 mod tuning;
 mod usage_error;
+#[cfg(feature = "cli")]
+mod virtual_gpu;
+#[cfg(feature = "cli")]
+mod watch;
+mod worker;
 
 pub use build::{Built, build};
 pub use codegen;
 pub use codes::codes;
 pub use diagnostic::{Diagnostic, Fault};
+pub use export::export;
 pub use ir::{self, Target};
 pub use measuring::{Run, RunOptions, run};
 pub use plan::Plan;
@@ -64,5 +97,4 @@ pub use scheduling::Schedule;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};
 pub use usage_error::UsageError;
-
-pub use command::{export::export, serve_if_worker};
+pub use worker::serve_if_worker;

@@ -17,7 +17,6 @@ use schedule::{
 
 use tuner::Space;
 
-pub(crate) use crate::source::place;
 use crate::{
     diagnostic::Diagnostic,
     error_cascade::ErrorCascade,

@@ -9,7 +9,6 @@ use std::{
     thread,
 };
 
-use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::script::ScriptTarget;
@@ -31,17 +30,14 @@ use crate::{
 };
 
 /// The processes that compile and measure.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug)]
 pub struct Workers {
-    /// How many processes compile, by default one for each core; at most 256
-    #[arg(long = "workers", value_name = "NUMBER", value_parser = compilers())]
+    /// How many processes compile, by default one for each core; at most 256.
     pub compilers: Option<usize>,
-    /// The GPUs to measure on
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_delimiter = ',')]
+    /// The GPUs to measure on.
     pub device: Vec<u32>,
-    /// A command that is started instead of the process that measures: any program that speaks the protocol of
-    /// `tilewright worker`, such as `ssh host tilewright worker`
-    #[arg(long, value_name = "COMMAND")]
+    /// Commands that are started instead of the processes that measure: any program that speaks the protocol of
+    /// `tilewright worker`, such as `ssh host tilewright worker`.
     pub worker_cmd: Vec<String>,
 }
 
@@ -85,11 +81,7 @@ impl Workers {
 }
 
 /// How many processes compile at most: beyond the cores of a machine they only wait for each other.
-const MAX_COMPILERS: usize = 256;
-
-fn compilers() -> impl TypedValueParser<Value = usize> {
-    RangedU64ValueParser::<usize>::new().range(1..=MAX_COMPILERS as u64)
-}
+pub(crate) const MAX_COMPILERS: usize = 256;
 
 /// This program itself as a worker.
 fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {

@@ -85,6 +85,8 @@ pub mod pipeline;
 pub mod reference;
 pub mod region;
 mod reserved;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod solve;
 mod stmt;
 mod storage;

@@ -13,6 +13,7 @@ pub const LEAST_VALUES: usize = 6;
 
 /// A ratio with its 95 % bootstrap confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// The median over the rounds.
     pub median: f64,

@@ -22,6 +22,8 @@ mod record;
 pub mod regular;
 pub mod replay;
 mod report;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod search;
 mod settings;
 pub mod space;

@@ -23,23 +23,25 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// What was measured, how, on what, and what came out.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// The version of this format. Readers refuse a greater one.
     pub v: u32,
     /// The version of tilewright.
     pub tool: String,
-    /// When, as RFC 3339 in UTC. The caller reads the clock.
+    /// When, as RFC 3339 in UTC: `2026-01-31T12:00:00Z`. The caller reads the clock.
     pub time: String,
     /// The schedule.
     pub script: Script,
-    /// SHA-256 of the printed program after the schedule.
+    /// SHA-256 of the printed program after the schedule, in hexadecimal.
     pub ir_sha256: String,
-    /// SHA-256 of the emitted source.
+    /// SHA-256 of the emitted source, in hexadecimal.
     pub source_sha256: String,
     /// How the kernels were launched.
     pub launches: Vec<Launch>,
     /// Registers, spills, shared memory and occupancy, where a compiler reported them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<codegen::device::Resources>>"))]
     pub resources: Option<Value>,
     /// Where and how it was measured.
     pub environment: Environment,
@@ -79,11 +81,13 @@ pub struct Record {
     pub baselines: IndexMap<String, Vec<f64>>,
     /// Fields of later versions, kept as they were.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: IndexMap<String, Value>,
 }
 
 /// A schedule as it was run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Script {
     /// What it is called: its path, or ladder and rung.
     pub name: String,
@@ -99,6 +103,7 @@ pub struct Script {
 
 /// Where and how a program was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// The machine.
     pub machine: MachineInfo,

@@ -58,6 +58,7 @@ pub struct Measured {
 
 /// Times in summary, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names are those of statistics")]
 pub struct Stats {
     pub median: f64,
@@ -69,15 +70,19 @@ pub struct Stats {
 
 /// How many times as fast one program is as another: the median of what it is in each round in which both ran.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// The median over the rounds.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub median: f64,
     /// The least of a round.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub min: f64,
     /// The most of a round.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub max: f64,
     /// Where the 95 % interval of the median begins; nothing with fewer rounds than
     /// [`LEAST_VALUES`](crate::bootstrap::LEAST_VALUES), and in records of older versions.
@@ -92,6 +97,7 @@ pub struct Ratio {
 
 /// The least time a machine needs for a workload, by each of its limits; `None` where it cannot be told.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Roofline {
     /// Seconds for the arithmetic: matrix products on matrix units where there are any for their types, the rest in f32 and
     /// f64 on the plain lanes (for f64 it is generous).

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What state the machine is in when a sample is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
     /// Idle first, then a short burst of back-to-back calls: full clocks, warm caches.

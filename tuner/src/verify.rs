@@ -78,6 +78,7 @@ pub struct Expected {
 
 /// The verdict on all outputs of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// One for each output.
     pub outputs: Vec<OutputCheck>,
@@ -85,6 +86,7 @@ pub struct Verification {
 
 /// The verdict on one output.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputCheck {
     /// The output.
     pub buffer: Name,
@@ -100,12 +102,15 @@ pub struct OutputCheck {
     pub wrong: usize,
     /// The difference at the worst of the compared elements: that with the largest part of what is allowed there.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub max_error: f64,
     /// The allowed difference at that element.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub tolerance: f64,
     /// The largest magnitude of the reference among the sampled elements.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub scale: f64,
     /// The worst element.
     pub worst: Option<Worst>,
@@ -117,17 +122,21 @@ pub struct OutputCheck {
 
 /// An element that differs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Worst {
     /// Its place.
     pub at: Vec<usize>,
     /// What the program wrote.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub got: f64,
     /// What is right.
     #[serde(with = "json_number")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub expected: f64,
     /// What the unscheduled program gives in its own types, if that was asked.
     #[serde(with = "json_number::optional", default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::NumberOrWord"))]
     pub own: Option<f64>,
 }
 

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use schedule::{script::ScriptTarget, workload::Param};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
     build::{lower, source},
+    constant::True,
     diagnostic::Diagnostic,
     plan::{Plan, parse_param, parse_target},
+    term::report::Report,
     term::shell::{Shell, Style},
 };
 
@@ -29,6 +32,49 @@ pub(crate) struct Check {
     watch: bool,
 }
 
+/// A schedule whose steps are legal and whose result can be lowered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Checked<'a> {
+    ok: True,
+    /// cpu, or cuda with its architecture: cuda:sm_90a
+    target: String,
+    /// How many steps the script has.
+    steps: usize,
+    /// The kernels that it is lowered to, in the order in which they run.
+    kernels: Vec<String>,
+    /// What the script asks for in vain.
+    notes: Vec<String>,
+    #[serde(skip)]
+    script: &'a Path,
+    #[serde(skip)]
+    plan: &'a Plan,
+    /// The target without its architecture.
+    #[serde(skip)]
+    family: &'static str,
+}
+
+impl Report for Checked<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let steps = match self.steps {
+            1 => "1 step is".to_owned(),
+            n => format!("{n} steps are"),
+        };
+        let legal = shell.paint(Style::Good, "legal");
+        writeln!(
+            shell.out,
+            "{}: {steps} {legal}; {} lowers to {} for {}",
+            self.script.display(),
+            self.plan.script.workload.value,
+            self.kernels.join(", "),
+            self.family
+        )?;
+        for it in &self.notes {
+            writeln!(shell.out, "note: {it}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Check {
     /// The files to watch, if that is wanted.
     pub(crate) fn watched(&self) -> Option<Vec<&Path>> {
@@ -45,30 +91,16 @@ impl Check {
         let (module, notes) = lower(session.func(), &target)?;
         // What is lowered may still ask for what the language of the target has no words for.
         source(session.func(), &module, &target)?;
-        let kernels: Vec<_> = module.kernels.iter().map(|it| it.name.to_string()).collect();
-        if shell.json {
-            let (target, steps) = (target_word(&target), plan.steps.len());
-            return shell.json(
-                &json!({"ok": true, "target": target, "steps": steps, "kernels": kernels, "notes": notes}),
-            );
-        }
         shell.end();
-        let steps = match plan.steps.len() {
-            1 => "1 step is".to_owned(),
-            n => format!("{n} steps are"),
-        };
-        let legal = shell.paint(Style::Good, "legal");
-        writeln!(
-            shell.out,
-            "{}: {steps} {legal}; {} lowers to {} for {}",
-            self.script.display(),
-            plan.script.workload.value,
-            kernels.join(", "),
-            target.as_str()
-        )?;
-        for it in &notes {
-            writeln!(shell.out, "note: {it}")?;
-        }
-        Ok(())
+        shell.report(&Checked {
+            ok: True,
+            target: target_word(&target),
+            steps: plan.steps.len(),
+            kernels: module.kernels.iter().map(|it| it.name.to_string()).collect(),
+            notes,
+            script: &self.script,
+            plan: &plan,
+            family: target.as_str(),
+        })
     }
 }

@@ -2,7 +2,10 @@
 
 use clap_complete::Shell as Kind;
 
-use crate::{diagnostic::Diagnostic, term::shell::Shell};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{constant::True, diagnostic::Diagnostic, term::report::Report, term::shell::Shell};
 
 /// Print the completions of a shell: bash, zsh, fish, elvish, powershell
 ///
@@ -14,16 +17,27 @@ pub(crate) struct Completions {
     shell: Kind,
 }
 
+/// The script for a shell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Script {
+    ok: True,
+    /// The shell.
+    shell: String,
+    /// What to put where the shell looks for completions.
+    text: String,
+}
+
+impl Report for Script {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(shell.out.write_all(self.text.as_bytes())?)
+    }
+}
+
 impl Completions {
-    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+    pub(crate) fn run(&self, mut command: clap::Command, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut super::cli(), "tilewright", &mut text);
-        if shell.json {
-            let text = String::from_utf8_lossy(&text);
-            return shell
-                .json(&serde_json::json!({"ok": true, "shell": self.shell.to_string(), "text": text}));
-        }
-        shell.out.write_all(&text)?;
-        Ok(())
+        clap_complete::generate(self.shell, &mut command, "tilewright", &mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        shell.report(&Script { ok: True, shell: self.shell.to_string(), text })
     }
 }

@@ -1,12 +1,17 @@
 //! `tilewright man`.
 
-use std::{fs, io::Write, path::PathBuf};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use clap_mangen::Man as Page;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::help::examples;
-use crate::{diagnostic::Diagnostic, term::shell::Shell};
+use crate::{constant::True, diagnostic::Diagnostic, term::report::Report, term::shell::Shell};
 
 /// Print the manual page, or write one for each command into a folder
 #[derive(Debug, clap::Args)]
@@ -15,17 +20,43 @@ pub(crate) struct Man {
     folder: Option<PathBuf>,
 }
 
+/// The page of the command itself.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OnePage {
+    ok: True,
+    /// The name of its file.
+    name: &'static str,
+    /// The page, for troff.
+    text: String,
+}
+
+impl Report for OnePage {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(write!(shell.out, "{}", self.text)?)
+    }
+}
+
+/// Which pages were written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WrittenPages<'a> {
+    ok: True,
+    /// The folder that they are in.
+    folder: &'a Path,
+    /// The names of their files.
+    pages: Vec<String>,
+}
+
+impl Report for WrittenPages<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(writeln!(shell.out, "{} pages were written to {}", self.pages.len(), self.folder.display())?)
+    }
+}
+
 impl Man {
-    pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let mut command = super::cli();
+    pub(crate) fn run(&self, mut command: clap::Command, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         command.build();
         let Some(folder) = &self.folder else {
-            let text = page(&command)?;
-            if shell.json {
-                return shell.json(&json!({"ok": true, "name": "tilewright.1", "text": text}));
-            }
-            write!(shell.out, "{text}")?;
-            return Ok(());
+            return shell.report(&OnePage { ok: True, name: "tilewright.1", text: page(&command)? });
         };
         fs::create_dir_all(folder).map_err(|err| Diagnostic::io(folder, &err))?;
         let mut names = vec![];
@@ -34,11 +65,7 @@ impl Man {
             fs::write(&path, page(&command)?).map_err(|err| Diagnostic::io(&path, &err))?;
             names.push(name);
         }
-        if shell.json {
-            return shell.json(&json!({"ok": true, "folder": folder, "pages": names}));
-        }
-        writeln!(shell.out, "{} pages were written to {}", names.len(), folder.display())?;
-        Ok(())
+        shell.report(&WrittenPages { ok: True, folder, pages: names })
     }
 }
 

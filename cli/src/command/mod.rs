@@ -7,32 +7,21 @@
 mod check;
 mod compare;
 mod completions;
-mod dims;
 pub(crate) mod doctor;
 mod explain;
 pub(crate) mod export;
-mod figures;
-pub(crate) mod globals;
 mod help;
-mod inspect;
-mod ladder;
-mod ladder_report;
 mod learn;
 mod log;
 mod man;
-mod measure;
 mod replay;
 mod report;
 mod run;
 mod schema;
 mod show;
-mod space;
-mod sweep;
-mod timeline;
 mod top;
 mod tune;
 mod tutorial;
-mod watch;
 mod worker;
 
 use std::{
@@ -44,14 +33,13 @@ use std::{
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use self::globals::{EarlyArguments, Globals};
 use crate::{
     diagnostic::{Diagnostic, Fault},
     guard::{self, Work},
-    term::{
-        shell::Shell,
-        wrap::{error_width, folded, look, width},
-    },
+    term::globals::{EarlyArguments, Globals},
+    term::shell::Shell,
+    term::wrap::{error_width, folded, look, width},
+    watch,
 };
 
 /// From a RON schedule to a verified, measured kernel
@@ -99,17 +87,6 @@ fn cli_in(columns: usize) -> clap::Command {
     help::with_groups(help::with_examples(command, columns), columns)
 }
 
-/// Serves as a worker and ends the process, if it was started as one (`PROGRAM worker …`); else does nothing.
-///
-/// [`Tuner`](crate::Tuner) compiles and measures in processes that may crash. It starts them from the program that it runs in, so
-/// that program's `main` begins with this.
-pub fn serve_if_worker() {
-    if std::env::args_os().nth(1).is_some_and(|it| it == "worker") {
-        let code = main();
-        std::process::exit(i32::from(code != ExitCode::SUCCESS));
-    }
-}
-
 /// What the binary does: reads the command line, does the work, renders what went wrong.
 pub fn main() -> ExitCode {
     look();
@@ -150,7 +127,7 @@ pub fn main() -> ExitCode {
         Fault::Unsure => 3,
     };
     let colour = cli.globals.colour(io::stderr().is_terminal());
-    let text = format!("{}\n\n{}", report.render(colour), report.more_words());
+    let text = format!("{}\n\n{}", report.render(colour, error_width()), report.more_words());
     let _ = writeln!(io::stderr(), "{}", folded(&text, error_width()));
     ExitCode::from(code)
 }
@@ -242,8 +219,8 @@ impl Command {
             Command::Resume(it) => it.run(shell),
             Command::Replay(it) => it.run(shell),
             Command::Report(it) => it.run(shell),
-            Command::Completions(it) => it.run(shell),
-            Command::Man(it) => it.run(shell),
+            Command::Completions(it) => it.run(cli(), shell),
+            Command::Man(it) => it.run(cli(), shell),
             Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),
         }

@@ -2,7 +2,8 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::{
     bench::Verdict,
     build::Problem,
@@ -11,12 +12,8 @@ use tuner::{
 };
 
 use crate::{
-    command::{figures::interval_words, top::Noted},
-    diagnostic::Diagnostic,
-    term::shell::Shell,
-    term::table::Table,
-    tuning::Workers,
-    usage_error::UsageError,
+    diagnostic::Diagnostic, figures::interval_words, log_notes::Noted, options::workers::WorkerArgs,
+    term::report::Report, term::shell::Shell, term::table::Table, usage_error::UsageError,
 };
 
 /// Make the trials of a log again and compare
@@ -50,21 +47,48 @@ pub(crate) struct Replay {
     #[arg(long = "trial", value_name = "NUMBER", conflicts_with = "top")]
     trials: Vec<u64>,
     #[command(flatten)]
-    workers: Workers,
+    workers: WorkerArgs,
 }
 
 /// What came of one run of a log.
-struct Replayed {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Replayed {
+    /// Whether nothing is other than the log says.
+    ok: bool,
+    /// The run.
+    run: String,
     /// How many trials were looked at.
+    #[serde(rename = "trials")]
     asked: usize,
-    /// What is other than the log says.
-    differences: Vec<(u64, Difference)>,
-    /// What is worth knowing besides.
-    notes: Vec<String>,
+    /// How many trials the run has.
+    #[serde(skip)]
+    of: usize,
     /// What was compared, in words, with how many were the same.
-    lines: Vec<(&'static str, String)>,
+    lines: Vec<Level>,
+    /// What is other than the log says.
+    differences: Vec<Differing>,
     /// The comparison of speeds.
     speeds: Vec<replay::Speed>,
+    /// What is worth knowing besides.
+    notes: Vec<String>,
+}
+
+/// What was compared.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Level {
+    /// What: sources, machine code, numbers.
+    level: &'static str,
+    /// How many were the same, in words.
+    result: String,
+}
+
+/// A trial that is not as the log says.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Differing {
+    /// The trial.
+    n: u64,
+    /// What is other, in words.
+    difference: String,
 }
 
 impl Replay {
@@ -92,7 +116,7 @@ impl Replay {
                 Ok(replayed) => {
                     shell.done();
                     different += replayed.differences.len();
-                    print(head, it, &replayed, shell)?;
+                    shell.report(&replayed)?;
                 }
                 Err(err) => failed.push(err),
             }
@@ -112,7 +136,10 @@ impl Replay {
         let space = head.space().map_err(damaged)?;
         let trials = self.chosen(head, log)?;
         let mut it = Replayed {
+            ok: true,
+            run: head.run.clone(),
             asked: trials.len(),
+            of: log.trials.len(),
             differences: vec![],
             notes: notes(head),
             lines: vec![],
@@ -124,10 +151,10 @@ impl Replay {
             shell.progress(&format!("making the source of trial {} again", trial.n));
             match replay::check(&problem, &workload, &space, trial) {
                 Ok(same) => again.push((same, trial)),
-                Err(difference) => it.differences.push((trial.n, difference)),
+                Err(difference) => it.differ(trial.n, &difference),
             }
         }
-        it.lines.push(("sources", format!("{} of {} identical", again.len(), it.asked)));
+        it.level("sources", format!("{} of {} identical", again.len(), it.asked));
         if self.compile || self.verify || self.measure {
             self.beyond(head, log, &problem, again, &mut it, shell)?;
         }
@@ -147,8 +174,11 @@ impl Replay {
         // What did not compile then is not asked to compile now.
         again.retain(|(_, trial)| trial.bin.is_some());
         shell.progress("starting workers");
-        let mut pool =
-            if self.compile { self.workers.compilers()? } else { self.workers.start(&problem.target)? };
+        let mut pool = if self.compile {
+            self.workers.workers().compilers()?
+        } else {
+            self.workers.workers().start(&problem.target)?
+        };
         let elsewhere = pool.machine().filter(|here| here.name != head.machine.name).cloned();
         if let Some(here) = &elsewhere {
             it.notes.push(format!("it was measured on {}, and this is {}", head.machine.name, here.name));
@@ -163,14 +193,14 @@ impl Replay {
         for (made, (again, _)) in made.into_iter().zip(&again) {
             match made {
                 Ok(made) if made.same == Some(false) && toolchain.is_none() => {
-                    it.differences.push((again.n, Difference::Binary));
+                    it.differ(again.n, &Difference::Binary);
                 }
                 Ok(made) => compiled.push(made),
-                Err(difference) => it.differences.push((again.n, difference)),
+                Err(difference) => it.differ(again.n, &difference),
             }
         }
         let same = compiled.iter().filter(|it| it.same == Some(true)).count();
-        it.lines.push(("machine code", format!("{same} of {} identical", again.len())));
+        it.level("machine code", format!("{same} of {} identical", again.len()));
         if self.verify {
             shell.progress("verifying");
             let has_result = |n| again.iter().any(|(it, trial)| it.n == n && trial.result.is_some());
@@ -183,10 +213,10 @@ impl Replay {
             if told < compiled.len() {
                 let _ = write!(words, ", {} not verified", compiled.len() - told);
             }
-            it.lines.push(("numbers", words));
+            it.level("numbers", words);
             let wrong =
                 verdicts.into_iter().zip(&compiled).filter_map(|(it, made)| Some((made.n, it.err()?)));
-            it.differences.extend(wrong);
+            wrong.for_each(|(n, difference)| it.differ(n, &difference));
         }
         if self.measure {
             shell.progress("timing");
@@ -195,7 +225,9 @@ impl Replay {
                     it.speeds = replay::speeds(log, &finals, elsewhere.is_some());
                     it.notes.extend(replay::ranking(&it.speeds).filter(|_| elsewhere.is_some()));
                 }
-                Some(Err(difference)) => it.differences.extend(compiled.first().map(|it| (it.n, difference))),
+                Some(Err(difference)) => {
+                    compiled.iter().take(1).for_each(|first| it.differ(first.n, &difference));
+                }
                 None => {}
             }
         }
@@ -228,46 +260,49 @@ fn notes(head: &Run) -> Vec<String> {
     other.into_iter().collect()
 }
 
-fn print(head: &Run, log: &RunLog, it: &Replayed, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    if shell.json {
-        let differences = it.differences.iter().map(|(n, it)| json!({"n": n, "difference": it.to_string()}));
-        return shell.json(&json!({
-            "run": head.run,
-            "trials": it.asked,
-            "ok": it.differences.is_empty(),
-            "lines": it.lines.iter().map(|(what, words)| json!({"level": what, "result": words})).collect::<Vec<_>>(),
-            "differences": differences.collect::<Vec<_>>(),
-            "speeds": it.speeds,
-            "notes": it.notes,
-        }));
+impl Replayed {
+    /// Adds that a trial is not as the log says.
+    fn differ(&mut self, n: u64, difference: &Difference) {
+        self.differences.push(Differing { n, difference: difference.to_string() });
+        self.ok = false;
     }
-    let out = &mut *shell.out;
-    writeln!(out, "run          {}: {} of {} trials", head.run, it.asked, log.trials.len())?;
-    for (what, words) in &it.lines {
-        writeln!(out, "{what:<12} {words}")?;
+
+    /// Adds what a level came to.
+    fn level(&mut self, level: &'static str, result: String) {
+        self.lines.push(Level { level, result });
     }
-    for note in &it.notes {
-        writeln!(out, "note         {note}")?;
+}
+
+impl Report for Replayed {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let out = &mut *shell.out;
+        writeln!(out, "run          {}: {} of {} trials", self.run, self.asked, self.of)?;
+        for Level { level, result } in &self.lines {
+            writeln!(out, "{level:<12} {result}")?;
+        }
+        for note in &self.notes {
+            writeln!(out, "note         {note}")?;
+        }
+        for Differing { n, difference } in &self.differences {
+            writeln!(out, "trial {n:<6} {difference}")?;
+        }
+        if self.speeds.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let mut table = Table::new(["trial", "against", "then", "now", "verdict"]);
+        for it in &self.speeds {
+            let words = |it: Option<_>| it.map_or_else(|| "—".to_owned(), interval_words);
+            let verdict = it.verdict.map_or("—", Verdict::as_str);
+            table.row([
+                it.n.to_string(),
+                it.against.to_owned(),
+                words(it.then),
+                words(it.now),
+                verdict.to_owned(),
+            ]);
+        }
+        table.print(out)?;
+        Ok(())
     }
-    for (n, difference) in &it.differences {
-        writeln!(out, "trial {n:<6} {difference}")?;
-    }
-    if it.speeds.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    let mut table = Table::new(["trial", "against", "then", "now", "verdict"]);
-    for it in &it.speeds {
-        let words = |it: Option<_>| it.map_or_else(|| "—".to_owned(), interval_words);
-        let verdict = it.verdict.map_or("—", Verdict::as_str);
-        table.row([
-            it.n.to_string(),
-            it.against.to_owned(),
-            words(it.then),
-            words(it.now),
-            verdict.to_owned(),
-        ]);
-    }
-    table.print(out)?;
-    Ok(())
 }

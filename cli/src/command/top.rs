@@ -1,15 +1,24 @@
 //! `tilewright top`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::{Value, json};
-use tuner::log::{Best, Damage, FinalsPlace, Log, LogError, LogLine, Origin, Ranked, Ranking};
+use indexmap::IndexMap;
+use ir::Name;
+use schedule::Decisions;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use tuner::log::{Best, FinalsPlace, Origin, Ranked, Ranking};
 
 use crate::{
-    command::measure::{gflops_words, time_words},
+    constant::True,
     diagnostic::Diagnostic,
+    escape::visible,
+    figures::{gflops_words, time_words},
+    log_notes::Noted,
+    term::report::Report,
+    term::shell::Shell,
     term::table::Table,
-    term::{shell::Shell, visible::visible},
 };
 
 /// Show the best trials of tuning logs
@@ -39,101 +48,142 @@ impl Top {
         if groups.is_empty() && failed.is_empty() {
             failed.extend(unread.map(|it| Diagnostic::log(&it)));
         }
-        if shell.json {
-            groups.iter().try_for_each(|it| shell.json(&data(it)))?;
-        } else {
-            for (n, group) in groups.iter().enumerate() {
-                if n > 0 {
-                    writeln!(shell.out)?;
-                }
-                print(group, shell)?;
-            }
-            if groups.is_empty() && failed.is_empty() {
-                shell.note("the log has no trials");
-            }
+        for (n, group) in groups.iter().enumerate() {
+            shell.report(&Group::of(group, n == 0))?;
+        }
+        if groups.is_empty() && failed.is_empty() && !shell.json {
+            shell.note("the log has no trials");
         }
         Diagnostic::all(failed).map_or(Ok(()), Err)
     }
 }
 
-/// What a reader of a log passes over: segments that are not read and torn ends one by one, damaged lines in one line.
-#[derive(Debug, Default)]
-pub(crate) struct Noted {
-    damaged: u64,
-    first: Option<String>,
-    others: Vec<String>,
-    unread: Option<LogError>,
+/// The best trials of one workload on one machine.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Group<'a> {
+    ok: True,
+    /// The workload; null for runs whose head is damaged, as are the other facts about it.
+    workload: Option<&'a str>,
+    /// SHA-256 of the unscheduled program, in hexadecimal.
+    workload_id: Option<&'a str>,
+    /// The values of its symbolic dimensions.
+    dims: Option<&'a IndexMap<Name, i64>>,
+    /// The parameters of the workload in the first of the runs.
+    params: &'a IndexMap<String, Value>,
+    /// cpu, or cuda with its architecture: cuda:sm_90a
+    target: Option<&'a str>,
+    /// The machine that measured.
+    machine: Option<&'a str>,
+    /// How many trials there are, in all runs.
+    trials: u64,
+    /// How many of them came to nothing.
+    failed: u64,
+    /// How many are faster than the machine can be. They have no rank.
+    suspicious: u64,
+    /// The best, the fastest first.
+    best: Vec<BestTrial<'a>>,
+    #[serde(skip)]
+    ranked: &'a Ranked,
+    #[serde(skip)]
+    is_first: bool,
 }
 
-/// How many segments are named that are not read, or have torn ends.
-const NAMED: usize = 8;
+/// A trial among the best.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BestTrial<'a> {
+    /// Its place, from 1.
+    rank: usize,
+    /// The run.
+    run: &'a str,
+    /// Its number there.
+    n: u64,
+    /// SHA-256 of the workload, the target and the steps, in hexadecimal.
+    id: &'a str,
+    /// GFLOPS at the median.
+    gflops: f64,
+    /// The median in seconds.
+    seconds: f64,
+    /// Whether it was left after the screen.
+    screened: bool,
+    /// What became of it in the finals of its run.
+    #[serde(rename = "final")]
+    finals: Option<PlaceInFinals>,
+    /// What was decided.
+    decisions: &'a Decisions,
+    /// Where it comes from.
+    origin: &'a Origin,
+    /// The most registers of a thread, where a compiler told.
+    registers: Option<u32>,
+    /// Bytes of registers that a thread writes to memory for want of registers, in all kernels.
+    spill_bytes: Option<u32>,
+    /// The most shared memory of a block in bytes.
+    shared_bytes: u32,
+    /// The most threads of a block.
+    threads: u64,
+}
 
-impl Noted {
-    /// Of a log that was read as a whole.
-    pub(crate) fn of(log: &Log) -> Noted {
-        let mut it = Noted::default();
-        log.damage.iter().for_each(|damage| it.damage(damage));
-        log.torn.iter().for_each(|torn| it.others.push(torn.to_string()));
-        it
-    }
+/// What became of a trial in finals.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PlaceInFinals {
+    /// Its place, from 1.
+    place: usize,
+    /// GFLOPS at the median there.
+    gflops: Option<f64>,
+    /// Whether it cannot be told from the winner.
+    tied: bool,
+}
 
-    /// Takes note of a line that is no record.
-    pub(crate) fn line(&mut self, line: &LogLine<'_>) {
-        match line {
-            LogLine::Record { .. } => {}
-            LogLine::Damage(it) => self.damage(it),
-            LogLine::Torn(it) => self.others.push(it.to_string()),
+impl<'a> Group<'a> {
+    fn of(ranked: &'a Ranked, is_first: bool) -> Group<'a> {
+        let problem = ranked.problem.as_ref();
+        Group {
+            ok: True,
+            workload: problem.map(|it| it.workload.as_str()),
+            workload_id: problem.map(|it| it.workload_id.as_str()),
+            dims: problem.map(|it| &it.dims),
+            params: &ranked.params,
+            target: problem.map(|it| it.target.as_str()),
+            machine: problem.map(|it| it.machine.as_str()),
+            trials: ranked.trials,
+            failed: ranked.failed,
+            suspicious: ranked.suspicious,
+            best: ranked.best.iter().enumerate().map(|(n, it)| BestTrial::of(n + 1, it)).collect(),
+            ranked,
+            is_first,
         }
-    }
-
-    fn damage(&mut self, it: &Damage) {
-        if let Some(err) = it.unread() {
-            self.others.push(it.to_string());
-            self.unread.get_or_insert(err);
-        } else {
-            self.damaged += 1;
-            self.first.get_or_insert_with(|| it.to_string());
-        }
-    }
-
-    /// Says so. Comes back with why a segment is not read, if there is one.
-    pub(crate) fn tell(self, log: &Path, shell: &mut Shell<'_>) -> Option<LogError> {
-        let rest = self.others.len().saturating_sub(NAMED);
-        self.others.into_iter().take(NAMED).for_each(|it| shell.note(&visible(it)));
-        let all = format!("`tilewright log verify {}` tells all", log.display());
-        if rest > 0 {
-            shell.note(&visible(format!("and {rest} more; {all}")));
-        }
-        if let Some(first) = self.first {
-            let more =
-                if self.damaged > 1 { format!(" ({} such lines)", self.damaged) } else { String::new() };
-            shell.note(&visible(format!("{first}{more}; {all}")));
-        }
-        self.unread
     }
 }
 
-fn data(group: &Ranked) -> Value {
-    let problem = group.problem.as_ref();
-    let best = group.best.iter().enumerate().map(|(n, it)| {
-        json!({
-            "rank": n + 1, "run": it.run, "n": it.n, "id": it.id, "gflops": it.gflops, "seconds": it.seconds,
-            "screened": it.screened, "final": it.finals.map(|it| json!({"place": it.place, "gflops": it.gflops, "tied": it.tied})),
-            "decisions": it.decisions, "origin": it.origin, "registers": it.registers,
-            "spill_bytes": it.spill_bytes, "shared_bytes": it.shared_bytes, "threads": it.threads,
-        })
-    });
-    json!({
-        "ok": true,
-        "workload": problem.map(|it| &it.workload),
-        "workload_id": problem.map(|it| &it.workload_id),
-        "dims": problem.map(|it| &it.dims),
-        "params": group.params,
-        "target": problem.map(|it| &it.target),
-        "machine": problem.map(|it| &it.machine),
-        "trials": group.trials, "failed": group.failed, "suspicious": group.suspicious,
-        "best": best.collect::<Vec<_>>(),
-    })
+impl<'a> BestTrial<'a> {
+    fn of(rank: usize, it: &'a Best) -> BestTrial<'a> {
+        let finals =
+            it.finals.map(|FinalsPlace { place, gflops, tied }| PlaceInFinals { place, gflops, tied });
+        BestTrial {
+            rank,
+            run: &it.run,
+            n: it.n,
+            id: &it.id,
+            gflops: it.gflops,
+            seconds: it.seconds,
+            screened: it.screened,
+            finals,
+            decisions: &it.decisions,
+            origin: &it.origin,
+            registers: it.registers,
+            spill_bytes: it.spill_bytes,
+            shared_bytes: it.shared_bytes,
+            threads: it.threads,
+        }
+    }
+}
+
+impl Report for Group<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        if !self.is_first {
+            writeln!(shell.out)?;
+        }
+        print(self.ranked, shell)
+    }
 }
 
 fn print(group: &Ranked, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {

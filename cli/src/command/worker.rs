@@ -1,10 +1,8 @@
 //! `tilewright worker`.
 
-use std::io;
+use tuner::worker::Device;
 
-use tuner::worker::{Device, DeviceHandler, WorkerLimits, claim_output, prepare, serve};
-
-use crate::{diagnostic::Diagnostic, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, worker::Job};
 
 /// Do jobs that come as lines of JSON on standard input: what `tune` starts
 #[derive(Debug, clap::Args)]
@@ -23,14 +21,6 @@ fn parse_device(word: &str) -> Result<Device, String> {
 
 impl Worker {
     pub(crate) fn run(&self) -> Result<(), Diagnostic> {
-        let (device, limits) = if self.compile_only {
-            (Device::None, WorkerLimits::Compile)
-        } else {
-            (self.device, WorkerLimits::Measure)
-        };
-        prepare(limits);
-        let mut output = claim_output()?;
-        serve(io::stdin(), &mut output, &mut DeviceHandler::new(device))
-            .map_err(|err| Diagnostic::failed(UsageError::Process, err.to_string()))
+        if self.compile_only { Job::Compile } else { Job::Measure(self.device) }.serve()
     }
 }

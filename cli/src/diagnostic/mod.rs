@@ -8,9 +8,10 @@ use std::{fmt, ops::Range, path::Path};
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use ir::{Code, Coded};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use crate::term::{visible::visible, wrap::error_width};
+use crate::{constant::False, escape::visible};
 
 /// A refusal as the user sees it: a code, a message, places to point at, and what to try instead.
 ///
@@ -39,6 +40,9 @@ pub enum Fault {
     /// Nobody reads the output any more.
     Closed,
 }
+
+/// How many columns an error has where no terminal is narrower.
+pub(crate) const WIDTH: usize = 140;
 
 /// How many errors are rendered at once.
 const MAX_ERRORS: usize = 10;
@@ -138,9 +142,10 @@ impl Diagnostic {
         Diagnostic { more: all, ..first }
     }
 
-    /// As text for people, like rustc's.
-    pub(crate) fn render(&self, colour: bool) -> String {
-        let all = [self].into_iter().chain(&self.more).take(MAX_ERRORS).map(|it| it.render_one(colour));
+    /// As text for people, like rustc's. Sources are cut to so many columns, at most [`WIDTH`].
+    pub(crate) fn render(&self, colour: bool, columns: usize) -> String {
+        let all =
+            [self].into_iter().chain(&self.more).take(MAX_ERRORS).map(|it| it.render_one(colour, columns));
         let rest = (1 + self.more.len()).saturating_sub(MAX_ERRORS);
         let rest = (rest > 0).then(|| format!("and {rest} more"));
         all.chain(rest).collect::<Vec<_>>().join("\n\n")
@@ -160,11 +165,10 @@ impl Diagnostic {
         }
     }
 
-    fn render_one(&self, colour: bool) -> String {
+    fn render_one(&self, colour: bool, columns: usize) -> String {
         let code = self.code.to_string();
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        // Sources are cut to the terminal, and to 140 columns where there is none.
-        let renderer = renderer.term_width(error_width().min(140));
+        let renderer = renderer.term_width(columns.min(WIDTH));
         let mut group = Group::with_title(Level::ERROR.primary_title(&self.title).id(&code));
         for marked in &self.texts {
             let marks = marked.marks.iter().map(|it| it.annotation(&marked.text));
@@ -197,28 +201,67 @@ impl Diagnostic {
 
     /// As data, for `--json`.
     pub fn data(&self) -> Value {
-        let places = self.texts.iter().map(|place| {
-            let mark = place.marks.iter().find(|it| it.primary).or(place.marks.first());
-            let span = mark.map(|it| clamp(&it.span, &place.text));
-            let at = span.as_ref().map(|it| line_and_column(&place.text, it.start));
-            json!({
-                "source": place.name,
-                "bytes": span.map(|it| [it.start, it.end]),
-                "line": at.map(|it| it.0),
-                "column": at.map(|it| it.1),
-            })
-        });
-        let mut data = json!({
-            "ok": false,
-            "code": self.code.to_string(),
-            "error": self.title,
-            "places": places.collect::<Vec<_>>(),
-            "help": self.help,
-        });
-        if !self.more.is_empty() {
-            data["more"] = self.more.iter().map(Diagnostic::data).collect();
+        serde_json::to_value(self.report()).expect("it is plain data")
+    }
+
+    /// The same in its type.
+    pub(crate) fn report(&self) -> ErrorReport {
+        ErrorReport {
+            ok: False,
+            code: self.code.to_string(),
+            error: self.title.clone(),
+            places: self.texts.iter().map(MarkedText::place).collect(),
+            help: self.help.clone(),
+            more: self.more.iter().map(Diagnostic::report).collect(),
         }
-        data
+    }
+}
+
+/// What does not do what it was asked for, the last line of any command with `--json` that fails. Exit code 1: the thing asked about
+/// failed; 2: usage, files, or what the machine lacks; 3: it cannot be told.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub(crate) struct ErrorReport {
+    ok: False,
+    /// Stable; `tilewright explain CODE` shows its page.
+    #[cfg_attr(feature = "cli", schemars(regex(pattern = "^TW[0-9]{4}$")))]
+    code: String,
+    /// The message.
+    error: String,
+    /// Where it is, the first place first.
+    places: Vec<Place>,
+    /// What to do.
+    help: Option<String>,
+    /// What else is wrong and has nothing to do with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<ErrorReport>,
+}
+
+/// A place in a text.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub(crate) struct Place {
+    /// A file, or what else the text is.
+    source: String,
+    /// Where it begins and ends in the text, in bytes.
+    bytes: Option<[usize; 2]>,
+    /// The line, from 1.
+    line: Option<usize>,
+    /// The column in characters, from 1.
+    column: Option<usize>,
+}
+
+impl MarkedText {
+    fn place(&self) -> Place {
+        let mark = self.marks.iter().find(|it| it.primary).or(self.marks.first());
+        let span = mark.map(|it| clamp(&it.span, &self.text));
+        let at = span.as_ref().map(|it| line_and_column(&self.text, it.start));
+        Place {
+            source: self.name.clone(),
+            bytes: span.map(|it| [it.start, it.end]),
+            line: at.map(|it| it.0),
+            column: at.map(|it| it.1),
+        }
     }
 }
 
@@ -255,7 +298,7 @@ fn line_and_column(text: &str, at: usize) -> (usize, usize) {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(false))
+        f.write_str(&self.render(false, WIDTH))
     }
 }
 

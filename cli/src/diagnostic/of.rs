@@ -10,7 +10,7 @@ use tuner::log::{Log, LogError};
 use super::{Diagnostic, Fault, Mark, MarkedText};
 use crate::{
     blame::{blamed_span, did_you_mean, longest_bound},
-    term::visible::visible,
+    escape::visible,
     usage_error::UsageError,
 };
 

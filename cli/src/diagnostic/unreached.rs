@@ -195,7 +195,7 @@ fn pages_that_nobody_plays_print_what_is_told() {
     let told: Vec<Diagnostic> = [by_programs(), by_values(), by_machines()].into_iter().flatten().collect();
     let pages: Vec<_> = pages().collect();
     let wrong = told.iter().filter_map(|it| {
-        let (code, text) = (it.code().to_string(), it.render(false));
+        let (code, text) = (it.code().to_string(), it.render(false, super::WIDTH));
         let page = pages.iter().find(|(name, _)| *name == code).map_or("", |it| &it.1);
         let has = page.contains(&format!("\n{}\n", text.trim_end()));
         (!has).then(|| format!("{code} should have\n```text\n{text}\n```\n"))

@@ -5,16 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tuner::log::escape_controls;
 
 use super::{
     code::{self, Lang},
-    visible::visible,
+    globals::Globals,
+    report::Report,
     width,
     wrap::{error_width, folded, wrapped},
 };
-use crate::{command::globals::Globals, diagnostic::Diagnostic, guard};
+use crate::{diagnostic::Diagnostic, escape::visible, guard};
 
 /// What commands write to.
 #[expect(clippy::struct_excessive_bools, reason = "they are flags")]
@@ -84,9 +86,19 @@ impl<'a> Shell<'a> {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Prints a value as one line of JSON.
+    /// Prints what was found, as text or as a line of JSON.
+    pub(crate) fn report(&mut self, report: &impl Report) -> Result<(), Diagnostic> {
+        if self.json { self.json(report) } else { report.print(self) }
+    }
+
+    /// Prints a part of what was found as a line of JSON, where that is wanted; as text it is told with the rest.
+    pub(crate) fn line(&mut self, line: &(impl Serialize + JsonSchema)) -> Result<(), Diagnostic> {
+        if self.json { self.json(line) } else { Ok(()) }
+    }
+
+    /// Prints a value as one line of JSON, with the names of its fields in the order of the alphabet.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Diagnostic> {
-        let text = serde_json::to_string(value).map_err(io::Error::from)?;
+        let text = serde_json::to_value(value).map_err(io::Error::from)?.to_string();
         writeln!(self.out, "{}", escape_controls(&text))?;
         Ok(())
     }

@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::term::{
-    visible::visible,
-    wrap::{width, wrapped},
-};
+use super::wrap::{width, wrapped};
+use crate::escape::visible;
 
 /// A table under construction.
 #[derive(Debug, Default)]

@@ -103,6 +103,29 @@ fn each_of_these_dependencies_has_one_home() {
     }
 }
 
+/// What only the command needs, which a program that links the library must not have to compile.
+const OF_THE_COMMAND: [&str; 5] = ["clap", "clap_complete", "clap_mangen", "schemars", "terminal_size"];
+
+#[test]
+fn the_library_has_no_command_line() {
+    let manifest = fs::read_to_string(root().join("cli/Cargo.toml")).unwrap();
+    for name in OF_THE_COMMAND {
+        let line = format!("\n{name} = {{ workspace = true, optional = true }}");
+        assert!(manifest.contains(&line), "`{name}` is not optional");
+    }
+    let lib = fs::read_to_string(root().join("cli/src/lib.rs")).unwrap();
+    let gated = lib.split("#[cfg(feature = \"cli\")]\n").skip(1);
+    let gated = gated.map(|it| it.split(';').next().unwrap().rsplit(' ').next().unwrap());
+    let gated: BTreeSet<&str> = gated.collect();
+    assert!(gated.contains("command") && gated.contains("term"), "{gated:?}");
+    for path in files(&root().join("cli/src"), "rs") {
+        let name = relative(&path);
+        let module = name.trim_start_matches("cli/src/").split(['/', '.']).next().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(gated.contains(module) || !text.contains("clap::"), "{name} uses clap");
+    }
+}
+
 #[test]
 fn unsafe_code_lives_in_the_device_modules() {
     // The attribute that lets a module use it, and the keyword before a block or a declaration.

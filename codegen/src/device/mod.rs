@@ -56,6 +56,7 @@ pub struct Program {
 
 /// One kernel launch (on a CPU: one call).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launch {
     /// The name of the function in the binary.
     pub kernel: String,
@@ -107,6 +108,7 @@ pub struct Gemm {
 
 /// What a machine is, for records, rooflines and `doctor`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineInfo {
     /// The model, as the system names it.
     pub name: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one kernel needs, as ptxas tells.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resources {
     /// The name of the kernel.
     pub kernel: String,
@@ -30,6 +31,7 @@ pub struct Resources {
 
 /// What keeps more blocks from being resident.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Limit {
@@ -42,6 +44,7 @@ pub enum Limit {
 
 /// How full a multiprocessor gets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Occupancy {
     /// The blocks that are resident together. Zero: not even one fits, and a launch fails.
     pub blocks: u32,

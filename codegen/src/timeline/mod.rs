@@ -22,6 +22,7 @@ pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipeli
 
 /// One pipelined loop of a lowered program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// The kernel that it is in.
     pub kernel: Name,
@@ -59,6 +60,7 @@ pub struct Timeline {
 
 /// A statement of a pipeline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Statement {
     /// Its name.
     pub name: Name,
@@ -78,11 +80,13 @@ pub struct Statement {
 
 /// Bytes that a block of threads moves; at most so many, where some threads have nothing to do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Moved {
     /// From or to this buffer.
     pub buffer: Name,
     /// Its memory.
     #[serde(serialize_with = "scope_word")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scope: Scope,
     /// How many; unknown where a loop has no constant extent.
     pub bytes: Option<i64>,
@@ -90,11 +94,13 @@ pub struct Moved {
 
 /// A buffer of which there are several, for iterations that overlap.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ring {
     /// The buffer.
     pub buffer: Name,
     /// Its memory.
     #[serde(serialize_with = "scope_word")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scope: Scope,
     /// How many iterations of it there are.
     pub slots: i64,
@@ -110,6 +116,7 @@ pub struct Ring {
 
 /// Which part of a pipeline a step belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Part {
@@ -140,6 +147,7 @@ pub enum Base {
 
 /// One step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// The part that it belongs to.
     pub part: Part,
@@ -157,6 +165,7 @@ pub struct Column {
 
 /// Something that orders threads or copies.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Sync {
     /// A group of copies is closed.
@@ -179,6 +188,7 @@ pub enum Sync {
 
 /// A barrier.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Barrier {
     /// The part in which it stands.
     pub part: Part,
@@ -190,6 +200,7 @@ pub struct Barrier {
 
 /// Data in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// The iteration it belongs to.
     pub iteration: Moment,
@@ -301,6 +312,22 @@ impl fmt::Display for Moment {
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// It is written as a text: `t+1`.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Moment {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "An iteration or a step: a number counts from the first, `t` from any step of the steady state \
+                            that is a multiple of the cycle, another letter from the number of iterations.",
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
 
 /// What the slots of the pipelines of a kernel cost.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Consequences {
     /// The kernel.
     pub kernel: Name,
@@ -31,6 +32,7 @@ pub struct Consequences {
 
 /// A number of slots, and what fits then.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Slots"))]
 pub struct Choice {
     /// The most slots that a shared buffer has; none if no shared buffer is the pipeline's own.
     pub slots: i64,

@@ -16,6 +16,7 @@ use super::{
 /// words in the bank that has most of them, and would take one without conflicts. Global memory moves in *sectors* of
 /// 32 bytes; the fewest possible for a request are those that its different bytes would fill.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     /// The kernel.
     pub kernel: Name,
@@ -35,6 +36,7 @@ pub struct Counters {
 
 /// What an access to shared or global memory in the text of a kernel asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// The line of the kernel's text form, from 1.
     pub line: usize,
@@ -60,6 +62,7 @@ pub struct Traffic {
 
 /// Which way data goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From memory.

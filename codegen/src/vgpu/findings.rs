@@ -10,6 +10,7 @@ use super::RaceKind;
 
 /// An access to memory, in a finding.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Access {
     /// The kernel.
     pub kernel: Name,
@@ -27,6 +28,7 @@ pub struct Access {
 
 /// Something wrong with a program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the sentence about each variant names its fields")]
 pub enum Finding {
@@ -74,6 +76,7 @@ ir::codes!(Finding {
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountedFinding {
     /// The first of its sort.
     pub finding: Finding,

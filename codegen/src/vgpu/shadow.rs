@@ -56,6 +56,7 @@ pub(crate) type Seen = [(u32, u32)];
 
 /// The order of the two accesses of a race, as they happened to run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RaceKind {
     /// A read of what another thread wrote.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is decided for a knob: a number, or the factors of a tile.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Choice {
     /// A number. Of a boolean 0 or 1, of alternatives of step lists the place of one, from 0.

@@ -18,6 +18,7 @@ use crate::nearest;
 
 /// The value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum Param {
     /// An integer.
     Int(i64),

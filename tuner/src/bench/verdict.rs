@@ -8,6 +8,7 @@ use crate::bootstrap::Interval;
 
 /// Whether one program is faster than another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// As fast: a difference, if there is one, is shown to be within the margin.

@@ -18,6 +18,7 @@ pub const LOG_VERSION: u32 = 1;
 
 /// One line of a log.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::schema::with_crc))]
 #[serde(tag = "k", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "an entry lives as long as it takes to write its line")]
 pub enum Entry {
@@ -33,19 +34,21 @@ pub enum Entry {
     Event(Event),
     /// A kind of a later version.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
 /// The head of a segment. All that a replay needs besides a trial is here.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Run {
-    /// [`LOG_VERSION`].
+    /// The version of the format, [`LOG_VERSION`].
     pub v: u32,
     /// The name of the run; that of its segment file is made of it.
     pub run: String,
     /// The version of tilewright.
     pub tool: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When it began, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
     /// The command line.
     pub args: Vec<String>,
@@ -71,11 +74,13 @@ pub struct Run {
     pub roofline: Roofline,
     /// Fields of later versions.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: IndexMap<String, Value>,
 }
 
 /// How candidates are chosen.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strategy {
     /// `random` or `evolution`.
     pub name: String,
@@ -86,12 +91,13 @@ pub struct Strategy {
 
 /// The script that spans a space.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpaceScript {
     /// Its path as given, or the name of one that ships.
     pub name: String,
     /// Its text, whole.
     pub text: String,
-    /// SHA-256 of the text and of the choices of each knob.
+    /// SHA-256 of the text and of the choices of each knob, in hexadecimal.
     pub sha256: String,
     /// The parameters of the workload, with the values they had.
     pub params: IndexMap<String, Value>,
@@ -103,8 +109,9 @@ pub struct SpaceScript {
 
 /// What is computed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
-    /// SHA-256 of `program`.
+    /// SHA-256 of `program`, in hexadecimal.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -121,6 +128,7 @@ pub struct Workload {
 
 /// How candidates are measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Protocol {
     /// The version of the measurement protocol: `v1`.
     pub proto: String,
@@ -136,6 +144,7 @@ pub struct Protocol {
 
 /// Something that happened to a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Event {
     /// The run.
     pub run: String,
@@ -147,15 +156,17 @@ pub struct Event {
     /// How many candidates were refused before any compiler or device saw them, by reason, so far.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub rejected: IndexMap<String, u64>,
-    /// When, RFC 3339 in UTC.
+    /// When, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
     /// Fields of later versions.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: IndexMap<String, Value>,
 }
 
 /// What happened to a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words say it, and `detail` says the rest")]
 pub enum Happening {

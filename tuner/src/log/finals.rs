@@ -7,6 +7,7 @@ use crate::{Regime, bootstrap::Interval};
 
 /// A prefix of the winner's schedule, measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct StepResult {
     /// The run.
     pub run: String,
@@ -16,7 +17,7 @@ pub struct StepResult {
     pub steps: usize,
     /// The last of them as a script has it; empty before the first.
     pub step: String,
-    /// SHA-256 of the emitted source, where there is one.
+    /// SHA-256 of the emitted source, in hexadecimal, where there is one.
     pub src: String,
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,12 +28,13 @@ pub struct StepResult {
     /// Whether the source is that of the step before, whose result this then is.
     #[serde(default)]
     pub no_effect: bool,
-    /// When, RFC 3339 in UTC.
+    /// When, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
 }
 
 /// The best candidates timed against each other in the same rounds of one process.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Finals {
     /// The run.
     pub run: String,
@@ -52,19 +54,20 @@ pub struct Finals {
     /// Why there is no baseline although the workload is a matrix product and one was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_baseline: Option<String>,
-    /// When, RFC 3339 in UTC.
+    /// When, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
 }
 
 /// A participant of the finals.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finalist {
     /// The trial; none for an incumbent.
     pub n: Option<u64>,
     /// What an incumbent is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The candidate.
+    /// The candidate: SHA-256 of the workload, the target and the steps, in hexadecimal.
     pub id: String,
     /// What came out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +85,7 @@ pub struct Finalist {
 
 /// The vendor's library in the finals.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Baseline {
     /// Which, with its version: `cuBLASLt 13.1.0`.
     pub name: String,

@@ -7,6 +7,7 @@ use crate::Regime;
 
 /// How far to go. The head of a run has it, so that `resume` goes just as far.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunPlan {
     /// How many trials.
     pub trials: u64,
@@ -33,9 +34,11 @@ pub struct RunPlan {
 
 /// A schedule that the best of a run have to beat.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Incumbent {
     /// What it is called: the path of its script.
     pub name: String,
     /// Its steps, no knobs left.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     pub steps: Vec<Step>,
 }

@@ -12,21 +12,22 @@ use crate::{Stats, Verification};
 
 /// A candidate that was tried.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct Trial {
     /// The run.
     pub run: String,
     /// Its number in the run, from 0 and without gaps once the run is complete. With random search it depends on
     /// the seed alone.
     pub n: u64,
-    /// SHA-256 of the workload, the target and the steps.
+    /// SHA-256 of the workload, the target and the steps, in hexadecimal.
     pub id: String,
     /// What was decided for each knob that the schedule uses.
     pub decisions: IndexMap<Name, Choice>,
     /// Where it comes from.
     pub origin: Origin,
-    /// SHA-256 of the emitted source.
+    /// SHA-256 of the emitted source, in hexadecimal.
     pub src: String,
-    /// SHA-256 of the machine code, once there is some.
+    /// SHA-256 of the machine code, in hexadecimal, once there is some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin: Option<String>,
     /// How the kernels are launched.
@@ -45,10 +46,11 @@ pub struct Trial {
     pub error: Option<TrialError>,
     /// The worker that had it last.
     pub worker: String,
-    /// When it ended, RFC 3339 in UTC.
+    /// When it ended, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
     /// Fields of later versions.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: IndexMap<String, Value>,
 }
 
@@ -62,6 +64,7 @@ impl Trial {
 
 /// Where a candidate comes from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Origin {
     /// Drawn at random.
@@ -84,6 +87,7 @@ pub enum Origin {
 
 /// Where the time of a trial went, in milliseconds; absent where it did not get there.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Times {
     /// Scheduling, lowering and printing.
@@ -96,6 +100,7 @@ pub struct Times {
 
 /// What measuring a candidate gave.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// How many back-to-back calls a sample timed.
     pub calls: u32,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What stopped a trial.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{kind}: {message}")]
 pub struct TrialError {
     /// Where.
@@ -38,6 +39,7 @@ impl TrialError {
 
 /// Where a trial stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Scheduling, lowering, printing; nothing of it is a trial.
@@ -52,6 +54,7 @@ pub enum Stage {
 
 /// What kind of thing stopped a candidate: a superset of the words of the T4 format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "`words` says what each means")]
 pub enum ErrorKind {

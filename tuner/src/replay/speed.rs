@@ -14,6 +14,7 @@ use crate::{
 
 /// How a trial stood then and stands now.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Speed {
     /// The trial.
     pub n: u64,

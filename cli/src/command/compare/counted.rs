@@ -1,20 +1,25 @@
 //! Entrants on the virtual GPU: what they count, for there is no time.
 
-use ir::Arch;
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use ir::{Arch, Name};
+use schedule::workload::Param;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     Compare,
-    entrant::Entrant,
+    entrant::{Entrant, Origin},
     fail_on::FailOn,
     report::{print_steps, steps_apart},
 };
 use crate::{
-    command::inspect::{self, COUNTS},
+    constant::word,
     diagnostic::Diagnostic,
+    term::report::Report,
     term::shell::Shell,
     term::table::{Table, grouped},
     usage_error::UsageError,
+    virtual_gpu::{self, COUNTS},
 };
 
 pub(super) fn compare(
@@ -35,7 +40,7 @@ pub(super) fn compare(
                 format!("{} is a {}: the virtual GPU compares scripts", entrant.name, entrant.origin.word());
             Diagnostic::usage(UsageError::Options, title)
         })?;
-        let came = inspect::scheduled(plan, &entrant.name, arch, it.how.seed, shell)?;
+        let came = virtual_gpu::scheduled(plan, &entrant.name, arch, it.how.seed, shell)?;
         counts.push(came.counts());
         wrong.extend(came.verdict(&entrant.name));
     }
@@ -43,21 +48,17 @@ pub(super) fn compare(
     let different = counts.iter().any(|it| *it != counts[0]);
     let wrong = Diagnostic::all(wrong);
     let unwanted = different && it.fail_on == Some(FailOn::Different);
-    if shell.json {
-        let told: Vec<Value> = entrants.iter().zip(&counts).map(|(it, counts)| data(it, counts)).collect();
-        shell.json(&json!({
-            "ok": wrong.is_none() && !unwanted,
-            "method": "counters",
-            "workload": entrants[0].script.workload,
-            "params": entrants[0].params,
-            "dims": entrants[0].dims,
-            "entrants": told,
-            "different": different,
-            "fail_on": it.fail_on.map(|it| it.to_string()),
-        }))?;
-    } else {
-        print(entrants, &counts, shell)?;
-    }
+    shell.report(&CountersCompared {
+        ok: wrong.is_none() && !unwanted,
+        method: word::Counters,
+        workload: &entrants[0].script.workload,
+        params: &entrants[0].params,
+        dims: &entrants[0].dims,
+        entrants: entrants.iter().zip(&counts).map(|(it, counts)| CountedEntrant::of(it, counts)).collect(),
+        different,
+        fail_on: it.fail_on.map(|it| it.to_string()),
+        of: (entrants, &counts),
+    })?;
     match wrong {
         Some(report) => Err(report),
         None if unwanted => Err(Diagnostic::failed(UsageError::FailOn, "their counters differ")),
@@ -65,11 +66,56 @@ pub(super) fn compare(
     }
 }
 
-fn data(it: &Entrant, counts: &[u64]) -> Value {
-    let counts: Map<String, Value> =
-        COUNTS.iter().zip(counts).map(|((_, name), count)| ((*name).to_owned(), json!(count))).collect();
-    let steps: Vec<String> = it.steps.iter().map(schedule::Step::to_ron).collect();
-    json!({"name": it.name, "origin": it.origin.word(), "steps": steps, "counters": counts})
+/// What a comparison on the virtual GPU found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "of counters, on the virtual GPU")]
+pub(crate) struct CountersCompared<'a> {
+    /// Whether what was asked for is so.
+    ok: bool,
+    /// How it was compared.
+    method: word::Counters,
+    /// The workload.
+    workload: &'a str,
+    /// Its parameters.
+    params: &'a IndexMap<String, Param>,
+    /// The values of its symbolic dimensions.
+    dims: &'a IndexMap<Name, i64>,
+    /// All, the first the one to compare with.
+    entrants: Vec<CountedEntrant<'a>>,
+    /// Whether any counter differs.
+    different: bool,
+    /// What `--fail-on` asks for.
+    fail_on: Option<String>,
+    #[serde(skip)]
+    of: (&'a [Entrant], &'a [[u64; COUNTS.len()]]),
+}
+
+/// What was counted of an entrant.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CountedEntrant<'a> {
+    /// What it is called.
+    name: &'a str,
+    /// Where it comes from.
+    origin: Origin,
+    /// Its steps.
+    steps: Vec<String>,
+    /// Each counter, over all kernels of the first run.
+    counters: IndexMap<&'static str, u64>,
+}
+
+impl<'a> CountedEntrant<'a> {
+    fn of(it: &'a Entrant, counts: &[u64; COUNTS.len()]) -> CountedEntrant<'a> {
+        let counters = COUNTS.iter().zip(counts).map(|((_, name), count)| (*name, *count));
+        let steps = it.steps.iter().map(schedule::Step::to_ron).collect();
+        CountedEntrant { name: &it.name, origin: it.origin, steps, counters: counters.collect() }
+    }
+}
+
+impl Report for CountersCompared<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let (entrants, counts) = self.of;
+        print(entrants, counts, shell)
+    }
 }
 
 fn print(

@@ -11,6 +11,8 @@ use codegen::device::{MachineInfo, Resources};
 use indexmap::IndexMap;
 use ir::{Func, Name};
 use schedule::{Step, script::ScriptTarget, workload::Param};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use tuner::{
     Record, Regime,
@@ -44,8 +46,10 @@ pub(super) struct Entrant {
 }
 
 /// Where an entrant comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Origin {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "EntrantOrigin")]
+pub(crate) enum Origin {
     Script,
     Record,
     Trial,

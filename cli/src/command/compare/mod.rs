@@ -9,7 +9,8 @@
 //! where the noise floor is wider than the margin, it is AMBIGUOUS, and `--fail-on` takes that for no answer.
 
 mod ambiguity;
-mod counted;
+pub(crate) mod counted;
+pub(crate) mod data;
 mod entrant;
 mod fail_on;
 mod paired;
@@ -22,10 +23,10 @@ mod tests;
 use ir::Name;
 use schedule::workload::Param;
 
-use self::{entrant::Entrant, fail_on::FailOn, report::Report};
+use self::{data::Compared, entrant::Entrant, fail_on::FailOn, report::Report};
 use crate::{
-    command::measure::Measure,
     diagnostic::Diagnostic,
+    options::measure::Measure,
     plan::{Asked, parse_asked, parse_dim, parse_param},
     term::shell::Shell,
     usage_error::UsageError,
@@ -98,12 +99,8 @@ impl Compare {
     fn tell(&self, report: &Report, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let unwanted = report.unwanted(self.fail_on);
         let failed = report.entrants.iter().find(|it| it.failure.is_some());
-        if shell.json {
-            let ok = unwanted.is_none() && failed.is_none();
-            shell.json(&report.data(ok, self.fail_on))?;
-        } else {
-            report.print(shell.out)?;
-        }
+        let ok = unwanted.is_none() && failed.is_none();
+        shell.report(&Compared::of(report, ok, self.fail_on))?;
         if let Some((it, why)) = failed.and_then(|it| Some((it, it.failure.as_ref()?))) {
             return Err(Diagnostic::failed(
                 UsageError::NoResult,

@@ -22,9 +22,10 @@ use super::{
 use crate::{
     build::{Built, build, found_arch, open},
     clock,
-    command::measure::{bench_error, log},
     diagnostic::Diagnostic,
+    measuring::bench_error,
     plan::Asked,
+    records::log,
     term::shell::Shell,
     term::table::counted,
     usage_error::UsageError,

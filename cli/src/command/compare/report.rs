@@ -1,4 +1,4 @@
-//! The result of a comparison, in words and as data.
+//! The result of a comparison, in words; `data.rs` has it as data.
 
 use std::io::{self, Write};
 
@@ -6,20 +6,21 @@ use codegen::device::{Launch, MachineInfo, Resources};
 use indexmap::IndexMap;
 use ir::{Name, Target};
 use schedule::{Step, workload::Param};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::{Regime, Stats, bench::Verdict, bootstrap::Interval, build::target_word, log::Measurement};
 
 use super::{
     entrant::{Entrant, Origin, Recorded},
-    fail_on::FailOn,
     paired::resource_words,
     same::param_words,
 };
 use crate::{
-    command::figures::{interval_words, range_words, spread_warning, spread_words, times_words},
-    command::measure::{gflops_words, time_words},
+    escape::visible,
+    figures::{
+        gflops_words, interval_words, range_words, spread_warning, spread_words, time_words, times_words,
+    },
     term::table::{Table, counted},
-    term::visible::visible,
     term::wrap::wrapped,
 };
 
@@ -27,10 +28,10 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) method: Method,
-    workload: String,
-    params: IndexMap<String, Param>,
-    dims: IndexMap<Name, i64>,
-    target: String,
+    pub(super) workload: String,
+    pub(super) params: IndexMap<String, Param>,
+    pub(super) dims: IndexMap<Name, i64>,
+    pub(super) target: String,
     pub(super) machine: Option<MachineInfo>,
     pub(super) regime: Option<Regime>,
     pub(super) rounds: usize,
@@ -46,8 +47,9 @@ pub(super) struct Report {
 }
 
 /// How it was compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Method {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Method {
     /// Timed in the same rounds.
     Paired,
     /// The sources are the same.
@@ -73,11 +75,11 @@ pub(super) struct EntrantReport {
 /// What was measured of an entrant.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Figures {
-    seconds: Vec<f64>,
-    stats: Stats,
-    gflops: Option<f64>,
+    pub(super) seconds: Vec<f64>,
+    pub(super) stats: Stats,
+    pub(super) gflops: Option<f64>,
     /// When, of recorded ones.
-    time: Option<String>,
+    pub(super) time: Option<String>,
 }
 
 /// An entrant against the first.
@@ -160,26 +162,6 @@ impl Report {
             entrants: vec![],
             pairs: vec![],
         }
-    }
-
-    pub(super) fn data(&self, ok: bool, fail_on: Option<FailOn>) -> Value {
-        json!({
-            "ok": ok,
-            "method": self.method.word(),
-            "workload": self.workload,
-            "params": self.params,
-            "dims": self.dims,
-            "target": self.target,
-            "machine": self.machine,
-            "regime": self.regime,
-            "rounds": self.rounds,
-            "dropped": self.dropped,
-            "noise_floor": self.noise_floor,
-            "margin": self.margin,
-            "entrants": self.entrants.iter().map(EntrantReport::data).collect::<Vec<_>>(),
-            "pairs": self.pairs.iter().map(|it| it.data(self.ambiguity(it).as_deref())).collect::<Vec<_>>(),
-            "fail_on": fail_on.map(|it| it.to_string()),
-        })
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -285,50 +267,7 @@ impl Report {
     }
 }
 
-impl Method {
-    const fn word(self) -> &'static str {
-        match self {
-            Method::Paired => "paired",
-            Method::Source => "source",
-            Method::Recorded => "recorded",
-        }
-    }
-}
-
-impl EntrantReport {
-    fn data(&self) -> Value {
-        let figures = self.figures.as_ref();
-        json!({
-            "name": self.name,
-            "origin": self.origin.word(),
-            "source_sha256": self.source_sha256,
-            "steps": self.steps,
-            "launches": self.launches,
-            "resources": self.resources,
-            "gflops": figures.and_then(|it| it.gflops),
-            "stats": figures.map(|it| it.stats),
-            "seconds": figures.map(|it| &it.seconds),
-            "time": figures.and_then(|it| it.time.as_ref()),
-            "failure": self.failure,
-        })
-    }
-}
-
 impl Pair {
-    fn data(&self, ambiguity: Option<&str>) -> Value {
-        json!({
-            "name": self.name,
-            "against": self.against,
-            "verdict": self.verdict,
-            "doubt": ambiguity,
-            "ratio": self.ratio,
-            "same_source": self.same_source,
-            "steps_removed": self.removed,
-            "steps_added": self.added,
-            "code": self.code,
-        })
-    }
-
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\n{} against {}", visible(self.name.clone()), visible(self.against.clone()))?;
         print_steps(&self.removed, &self.added, out)?;

@@ -8,6 +8,7 @@ use tuner::{
 };
 
 use super::{
+    data::Compared,
     entrant::Origin,
     fail_on::{Answer, FailOn, parse_part},
     report::{EntrantReport, Figures, Method, Pair, Report, steps_apart},
@@ -164,8 +165,9 @@ fn a_comparison_is_told() {
     same.pairs[0].code = None;
     same.pairs[0].removed.clear();
     same.pairs[0].added.clear();
-    let data =
-        serde_json::to_string_pretty(&report(Method::Paired).data(false, Some(FailOn::Different))).unwrap();
+    let paired = report(Method::Paired);
+    let data = serde_json::to_value(Compared::of(&paired, false, Some(FailOn::Different))).unwrap();
+    let data = serde_json::to_string_pretty(&data).unwrap();
     insta::assert_snapshot!([all[0].as_str(), &all[1], &print(&same), &data].join("\n\n"));
     let unwanted = |report: &Report, word: &str| report.unwanted(FailOn::parse(word).ok());
     let slower = "slower.ron against a.ron: SLOWER, and `--fail-on slower` was given";

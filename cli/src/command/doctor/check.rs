@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::term::{
-    visible::visible,
-    wrap::{width, wrapped},
+use crate::{
+    escape::visible,
+    term::wrap::{width, wrapped},
 };
 
 /// A line of `doctor`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(super) struct Check {
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Check {
     /// What was looked at; stable, for programs that read it.
     pub(super) name: String,
     pub(super) state: State,
@@ -22,9 +23,9 @@ pub(super) struct Check {
 }
 
 /// How good it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(crate) enum State {
     /// There is nothing to see here.
     Skip,
     Ok,

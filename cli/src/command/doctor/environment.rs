@@ -14,7 +14,7 @@ use std::{
 use tuner::pool::{Once, OnceError, once};
 
 use super::probe::{Answer, Probe, Probed};
-use crate::{command::measure::state_log, diagnostic::Diagnostic, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, records::state_log, usage_error::UsageError};
 
 /// The host as checks see it.
 pub(super) trait HostEnvironment {

@@ -16,14 +16,15 @@ mod smi;
 mod tests;
 mod tools;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use self::{
     check::{Check, State},
     environment::{HostEnvironment, ThisHost},
     probe::Probe,
 };
-use crate::{diagnostic::Diagnostic, term::shell::Shell, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, term::report::Report, term::shell::Shell, usage_error::UsageError};
 
 /// Tell what this machine has, and how to get the rest
 ///
@@ -36,6 +37,21 @@ pub(crate) struct Doctor {
     probe: Option<Probe>,
 }
 
+/// All checks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Checks {
+    /// Whether no check fails.
+    ok: bool,
+    /// One for each thing that was looked at.
+    checks: Vec<Check>,
+}
+
+impl Report for Checks {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(self.checks.iter().try_for_each(|it| it.print(shell.out))?)
+    }
+}
+
 impl Doctor {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if let Some(probe) = &self.probe {
@@ -43,14 +59,11 @@ impl Doctor {
         }
         let checks = all(&ThisHost::new()?, &mut |what| shell.progress(&format!("looking at {what}")));
         shell.done();
-        let failed: Vec<&str> =
-            checks.iter().filter(|it| it.state == State::Fail).map(|it| it.name.as_str()).collect();
-        if shell.json {
-            shell.json(&json!({"ok": failed.is_empty(), "checks": checks}))?;
-        } else {
-            checks.iter().try_for_each(|it| it.print(shell.out))?;
-        }
-        match failed.as_slice() {
+        let ok = checks.iter().all(|it| it.state != State::Fail);
+        let report = Checks { ok, checks };
+        shell.report(&report)?;
+        let failed = report.checks.iter().filter(|it| it.state == State::Fail);
+        match failed.map(|it| it.name.as_str()).collect::<Vec<_>>().as_slice() {
             [] => Ok(()),
             names => Err(unfit(names)),
         }

@@ -6,10 +6,13 @@ use ir::{
     Index,
     intrin::{Instruction, Intrinsic, LaneMap},
 };
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// The manual of an intrinsic.
-pub(super) fn manual(it: &Intrinsic) -> String {
+use crate::{constant::True, diagnostic::Diagnostic, term::report::Report, term::shell::Shell};
+
+/// The manual of an intrinsic as a text.
+fn manual(it: &Intrinsic) -> String {
     let mut out = format!("{}\n\n{}\nNeeds sm_{} or later.", it.name, it.about, it.needs.least_sm());
     if !it.types.is_empty() {
         let types: Vec<_> = it.types.iter().map(|it| it.as_str()).collect();
@@ -58,22 +61,64 @@ fn own(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// The same as data.
-pub(super) fn data(it: &Intrinsic) -> Value {
-    let map = |(name, map): (&str, &'static LaneMap)| {
-        let table = map.table();
-        let own: Vec<_> = table.chunks(table.len() / 32).collect();
-        json!({"operand": name, "map": map.name, "tile": map.tile, "elements_of_lanes": own})
-    };
-    json!({
-        "ok": true,
-        "intrinsic": it.name,
-        "about": it.about,
-        "least_sm": it.needs.least_sm(),
-        "types": it.types.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
-        "description": it.description,
-        "maps": maps(it).into_iter().map(map).collect::<Vec<_>>(),
-    })
+/// The manual of a tensor intrinsic.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "an intrinsic")]
+pub(crate) struct Manual {
+    ok: True,
+    /// Its name.
+    intrinsic: &'static str,
+    /// What it does, in a sentence.
+    about: &'static str,
+    /// The least compute capability that has it: 80 for sm_80.
+    least_sm: u32,
+    /// The types that T stands for in the description.
+    types: Vec<&'static str>,
+    /// What it computes, as a program in the text form.
+    description: String,
+    /// Which lane has what, for each operand; none for a matrix load.
+    maps: Vec<OperandMap>,
+    #[serde(skip)]
+    text: String,
+}
+
+/// Which lane of a warp has which elements of an operand.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OperandMap {
+    /// The operand.
+    operand: &'static str,
+    /// The name of the map, the same for all operands that lie alike.
+    map: &'static str,
+    /// Rows and columns of the tile.
+    tile: [i64; 2],
+    /// For each of the 32 lanes its elements, each by its row and column.
+    elements_of_lanes: Vec<Vec<[usize; 2]>>,
+}
+
+impl Manual {
+    pub(super) fn of(it: &Intrinsic) -> Manual {
+        let map = |(operand, map): (&'static str, &'static LaneMap)| {
+            let table = map.table();
+            let own = table.chunks(table.len() / 32).map(<[_]>::to_vec);
+            OperandMap { operand, map: map.name, tile: map.tile, elements_of_lanes: own.collect() }
+        };
+        Manual {
+            ok: True,
+            intrinsic: it.name,
+            about: it.about,
+            least_sm: it.needs.least_sm(),
+            types: it.types.iter().map(|it| it.as_str()).collect(),
+            description: it.description.to_owned(),
+            maps: maps(it).into_iter().map(map).collect(),
+            text: manual(it),
+        }
+    }
+}
+
+impl Report for Manual {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(write!(shell.out, "{}", self.text)?)
+    }
 }
 
 fn maps(it: &Intrinsic) -> Vec<(&'static str, &'static LaneMap)> {

@@ -1,14 +1,17 @@
 //! `tilewright explain`.
 
-mod code;
-mod intrinsic;
+pub(crate) mod code;
+pub(crate) mod intrinsic;
 
 use ir::{Code, intrin};
 use schedule::primitive;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
+    constant::True,
     diagnostic::Diagnostic,
+    term::report::Report,
     term::{markdown::shown, shell::Shell, table::Table},
     usage_error::UsageError,
 };
@@ -35,32 +38,106 @@ impl Explain {
 }
 
 fn codes(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    if shell.json {
-        let all = code::headings().map(|(code, about)| json!({"code": code, "about": about}));
-        return shell.json(&json!({"ok": true, "codes": all.collect::<Vec<_>>()}));
+    let codes = code::headings().map(|(code, about)| CodeEntry { code, about });
+    shell.report(&AllCodes { ok: True, codes: codes.collect() })
+}
+
+/// All codes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "all codes")]
+pub(crate) struct AllCodes {
+    ok: True,
+    /// Each code, in their order.
+    codes: Vec<CodeEntry>,
+}
+
+/// A code in the list of all.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CodeEntry {
+    /// The code: TW1002.
+    code: &'static str,
+    /// What is refused.
+    about: &'static str,
+}
+
+impl Report for AllCodes {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut table = Table::new(["code", "what is refused"]);
+        self.codes.iter().for_each(|it| table.row([it.code, it.about]));
+        table.print_sentences(shell.out)?;
+        Ok(())
     }
-    let mut table = Table::new(["code", "what is refused"]);
-    code::headings().for_each(|(code, about)| table.row([code, about]));
-    table.print_sentences(shell.out)?;
-    Ok(())
+}
+
+/// The manual of a primitive.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "a primitive")]
+pub(crate) struct PrimitiveManual<'a> {
+    ok: True,
+    /// Its name.
+    primitive: &'a str,
+    /// Its manual, as Markdown.
+    text: String,
+}
+
+impl Report for PrimitiveManual<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        Ok(write!(shell.out, "{}\n\n{}", self.primitive, shown(&self.text))?)
+    }
+}
+
+/// All primitives and intrinsics.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "all")]
+pub(crate) struct All {
+    ok: True,
+    /// What a step of a script can be.
+    primitives: Vec<PrimitiveEntry>,
+    /// What `tensorize` takes.
+    intrinsics: Vec<IntrinsicEntry>,
+}
+
+/// A primitive in the list of all.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PrimitiveEntry {
+    /// Its name.
+    primitive: &'static str,
+    /// What it does, in a sentence or two.
+    summary: String,
+}
+
+/// An intrinsic in the list of all.
+#[derive(Debug, Serialize, JsonSchema)]
+struct IntrinsicEntry {
+    /// Its name.
+    intrinsic: &'static str,
+    /// What it does, in a sentence or two.
+    summary: &'static str,
+}
+
+impl Report for All {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut table = Table::new(["primitive", "what it does"]);
+        for it in &self.primitives {
+            table.row([it.primitive, &it.summary]);
+        }
+        table.print_sentences(shell.out)?;
+        writeln!(shell.out)?;
+        let mut table = Table::new(["intrinsic", "what it does"]);
+        for it in &self.intrinsics {
+            table.row([it.intrinsic, it.summary]);
+        }
+        table.print_sentences(shell.out)?;
+        Ok(())
+    }
 }
 
 fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    if let Some(code) = Code::parse(name)
-        && let Some(page) = code::page(code)
-    {
-        if shell.json {
-            return shell.json(&code::data(code, page));
-        }
-        write!(shell.out, "{}", shown(page))?;
-        return Ok(());
+    if let Some(page) = Code::parse(name).and_then(code::Page::of) {
+        return shell.report(&page);
     }
     if let Some(found) = intrin::find(name) {
-        if shell.json {
-            return shell.json(&intrinsic::data(found));
-        }
-        write!(shell.out, "{}", intrinsic::manual(found))?;
-        return Ok(());
+        return shell.report(&intrinsic::Manual::of(found));
     }
     let Some(text) = primitive::explain(name) else {
         let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
@@ -72,11 +149,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let title = format!("there is no primitive, intrinsic or code `{name}`");
         return Err(Diagnostic::usage(UsageError::Topic, title).help(help.unwrap_or(all)));
     };
-    if shell.json {
-        return shell.json(&json!({"ok": true, "primitive": name, "text": text}));
-    }
-    write!(shell.out, "{name}\n\n{}", shown(&text))?;
-    Ok(())
+    shell.report(&PrimitiveManual { ok: True, primitive: name, text })
 }
 
 fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
@@ -86,27 +159,8 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let lines = text.lines().take_while(|it| !it.trim().is_empty());
         lines.collect::<Vec<_>>().join(" ")
     };
-    let entries = primitive::names().chain(["choose"]).map(|it| (it, summary(it)));
-    let intrinsics = intrin::ALL.iter().map(|it| (it.name, it.about));
-    if shell.json {
-        let entries = entries.map(|(name, summary)| json!({"primitive": name, "summary": summary}));
-        let intrinsics = intrinsics.map(|(name, about)| json!({"intrinsic": name, "summary": about}));
-        return shell.json(&json!({
-            "ok": true,
-            "primitives": entries.collect::<Vec<_>>(),
-            "intrinsics": intrinsics.collect::<Vec<_>>(),
-        }));
-    }
-    let mut table = Table::new(["primitive", "what it does"]);
-    for (name, summary) in entries {
-        table.row([name.to_owned(), summary]);
-    }
-    table.print_sentences(shell.out)?;
-    writeln!(shell.out)?;
-    let mut table = Table::new(["intrinsic", "what it does"]);
-    for (name, about) in intrinsics {
-        table.row([name.to_owned(), about.to_owned()]);
-    }
-    table.print_sentences(shell.out)?;
-    Ok(())
+    let primitives = primitive::names().chain(["choose"]);
+    let primitives = primitives.map(|it| PrimitiveEntry { primitive: it, summary: summary(it) });
+    let intrinsics = intrin::ALL.iter().map(|it| IntrinsicEntry { intrinsic: it.name, summary: it.about });
+    shell.report(&All { ok: True, primitives: primitives.collect(), intrinsics: intrinsics.collect() })
 }

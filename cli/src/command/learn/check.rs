@@ -7,8 +7,8 @@ use schedule::script::ScriptTarget;
 
 use super::{course::Exercise, measure::PreparedSchedule};
 use crate::{
-    build::lower, command::inspect, diagnostic::Diagnostic, plan::Plan, term::shell::Shell,
-    usage_error::UsageError,
+    build::lower, diagnostic::Diagnostic, plan::Plan, term::shell::Shell, usage_error::UsageError,
+    virtual_gpu,
 };
 
 /// The result of checking an exercise.
@@ -69,7 +69,7 @@ fn prepare(
     let (module, _) = lower(&func, &target)?;
     let small = Plan::parse(path, text, &exercise.lesson.check())?;
     let (small_module, _) = lower(small.schedule(&target, None)?.func(), &target)?;
-    let counters = inspect::trial(&small, &exercise.name, small_module, verify, shell)?;
+    let counters = virtual_gpu::trial(&small, &exercise.name, small_module, verify, shell)?;
     Ok(PreparedSchedule { func, module, counters })
 }
 

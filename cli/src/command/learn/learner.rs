@@ -1,16 +1,16 @@
 //! Somebody at work on the exercises: what each verb does with the folder.
 
-use serde_json::json;
-
 use super::{
     check::{check, start_value},
     course::{Exercise, find},
     exercise_folder::ExerciseFolder,
-    speed, tell,
+    report::{AsHandedOut, Checked, HintsSoFar, Listed, OurSolution, OwnDiff, Reset, Speed, Standing},
+    speed,
 };
 use crate::{
+    constant::True,
     diagnostic::Diagnostic,
-    term::{shell::Shell, table::Table, wrap::wrapped},
+    term::{shell::Shell, table::Table},
     usage_error::UsageError,
 };
 
@@ -98,7 +98,7 @@ impl Learner {
         let result = check(exercise, &self.folder.path(exercise), text, shell);
         let start = if result.is_solved() { start_value(exercise, shell) } else { None };
         shell.done();
-        tell(exercise, &result, start, shell)?;
+        shell.report(&Checked::of(exercise, &result, start))?;
         self.folder.remember(exercise, text, result.is_solved())?;
         Ok(result.is_solved())
     }
@@ -120,11 +120,8 @@ impl Learner {
             tell_speed(exercise, &text, shell)?;
         }
         let next = self.next(all, shell)?.map(|it| it.name.as_str());
-        if shell.json {
-            return shell.json(&json!({"ok": true, "next": next}));
-        }
-        writeln!(shell.out, "next: {}", next.unwrap_or("nothing, all are solved"))?;
-        Ok(())
+        let words = format!("next: {}", next.unwrap_or("nothing, all are solved"));
+        shell.report(&Standing::next(next, words))
     }
 
     /// Checks all anew, whatever is remembered.
@@ -138,9 +135,7 @@ impl Learner {
         for exercise in all {
             let text = self.folder.text(exercise)?;
             if text == exercise.start {
-                if shell.json {
-                    shell.json(&json!({"ok": false, "exercise": exercise.name, "untouched": true}))?;
-                }
+                shell.line(&AsHandedOut::of(exercise))?;
                 self.folder.remember(exercise, &text, false)?;
                 open.push(exercise.name.as_str());
             } else if !self.check_and_tell(exercise, &text, shell)? {
@@ -151,11 +146,8 @@ impl Learner {
         }
         let solved = all.len() - open.len();
         let Some(next) = open.first() else {
-            return if shell.json {
-                shell.json(&json!({"ok": true, "solved": solved, "of": all.len(), "next": null}))
-            } else {
-                Ok(writeln!(shell.out, "all {} exercises are solved", all.len())?)
-            };
+            let words = format!("all {} exercises are solved", all.len());
+            return shell.report(&Standing::count(None, solved, all.len(), words));
         };
         let title = format!("{solved} of {} exercises are solved; the next one is {next}", all.len());
         Err(Diagnostic::failed(UsageError::Unsolved, title).help(format!("`tilewright learn hint {next}`")))
@@ -170,9 +162,7 @@ impl Learner {
             if !done && next.is_none() {
                 next = Some(it.name.as_str());
             }
-            if shell.json {
-                shell.json(&json!({"exercise": it.name, "title": it.lesson.title, "solved": done}))?;
-            }
+            shell.line(&Listed { exercise: &it.name, title: &it.lesson.title, solved: done })?;
             let mark = match (done, next == Some(it.name.as_str())) {
                 (true, _) => "✓",
                 (false, true) => "→",
@@ -180,45 +170,26 @@ impl Learner {
             };
             table.row([mark, &it.name, &it.lesson.title]);
         }
-        if shell.json {
-            return shell.json(&json!({"ok": true, "solved": solved, "of": all.len(), "next": next}));
+        if !shell.json {
+            table.print(shell.out)?;
+            writeln!(shell.out)?;
         }
-        table.print(shell.out)?;
-        writeln!(shell.out, "\n{solved} of {} solved", all.len())?;
-        Ok(())
+        let words = format!("{solved} of {} solved", all.len());
+        shell.report(&Standing::count(next, solved, all.len(), words))
     }
 
     pub(super) fn hint(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let shown = self.folder.next_hint(exercise)?;
-        let hints = &exercise.lesson.hints;
-        if shell.json {
-            let (name, of) = (&exercise.name, hints.len());
-            return shell.json(&json!({"ok": true, "exercise": name, "hints": hints[..shown], "of": of}));
-        }
-        shell.say(&format!("{}: {}", exercise.name, exercise.lesson.title))?;
-        for (n, hint) in hints.iter().take(shown).enumerate() {
-            wrapped(&format!("{}. {hint}", n + 1), "  ", "     ", shell.out)?;
-        }
-        if shown < hints.len() {
-            writeln!(shell.out, "  {} of {}; ask again for more", shown, hints.len())?;
-        }
-        Ok(())
+        let (hints, title) = (&exercise.lesson.hints, &exercise.lesson.title);
+        let of = hints.len();
+        shell.report(&HintsSoFar { ok: True, exercise: &exercise.name, hints: &hints[..shown], of, title })
     }
 
     pub(super) fn diff(&self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let text = self.folder.text(exercise)?;
         let changed = text != exercise.start;
         let diff = if changed { schedule::diff_text(&exercise.start, &text, 2) } else { String::new() };
-        if shell.json {
-            let name = &exercise.name;
-            return shell.json(&json!({"ok": true, "exercise": name, "changed": changed, "diff": diff}));
-        }
-        if changed {
-            write!(shell.out, "{diff}")?;
-        } else {
-            writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
-        }
-        Ok(())
+        shell.report(&OwnDiff { ok: True, exercise: &exercise.name, changed, diff })
     }
 
     pub(super) fn solution(
@@ -245,24 +216,12 @@ impl Learner {
                 format!("`tilewright learn hint {}` helps; `--force` shows it all the same", exercise.name);
             return Err(Diagnostic::failed(UsageError::Unsolved, title).help(help));
         }
-        if shell.json {
-            let (name, text) = (&exercise.name, &exercise.solution);
-            return shell.json(&json!({"ok": true, "exercise": name, "solution": text}));
-        }
-        write!(shell.out, "{}", exercise.solution)?;
-        Ok(())
+        shell.report(&OurSolution { ok: True, exercise: &exercise.name, solution: &exercise.solution })
     }
 
     pub(super) fn reset(&mut self, exercise: &Exercise, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let kept = self.folder.reset(exercise)?;
-        if shell.json {
-            return shell.json(&json!({"ok": true, "exercise": exercise.name, "kept": kept}));
-        }
-        writeln!(shell.out, "{} is as it was handed out", exercise.name)?;
-        if let Some(kept) = kept {
-            shell.say(&format!("what stood there is in {}", kept.display()))?;
-        }
-        Ok(())
+        shell.report(&Reset { ok: True, exercise: &exercise.name, kept })
     }
 }
 
@@ -270,9 +229,5 @@ fn tell_speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> Result<
     // A machine that is not there is no reason to fail: the exercise is solved.
     let words =
         speed::speed(exercise, text, shell).unwrap_or_else(|err| format!("no speed-up: {}", err.message()));
-    if shell.json {
-        return shell.json(&json!({"exercise": exercise.name, "speed": words}));
-    }
-    wrapped(&words, "  ", "    ", shell.out)?;
-    Ok(())
+    shell.report(&Speed { exercise: &exercise.name, speed: words })
 }

@@ -11,6 +11,7 @@ mod kernel;
 mod learner;
 mod measure;
 mod nest;
+pub(crate) mod report;
 mod show;
 mod speed;
 #[cfg(test)]
@@ -22,14 +23,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
-
-use check::{CheckResult, check, start_value};
+use check::{check, start_value};
 use course::{Exercise, exercises, find};
 use exercise_folder::{ExerciseFolder, FOLDER};
 use learner::Learner;
+use report::{Checked, Init, Standing};
 
 use crate::{
+    constant::True,
     diagnostic::Diagnostic,
     term::{keys::Keys, shell::Shell},
     usage_error::UsageError,
@@ -152,14 +153,8 @@ fn watched(learner: &mut Learner, all: &[Exercise], shell: &mut Shell<'_>) -> Re
 fn init(folder: &Path, all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let folder = ExerciseFolder::init(folder, all)?;
     let Some(first) = all.first() else { return Ok(()) };
-    let path = folder.path(first);
-    if shell.json {
-        let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
-        return shell.json(&json!({"ok": true, "folder": folder.root(), "exercises": names}));
-    }
-    shell.say(&format!("{} exercises are in {}", all.len(), folder.root().display()))?;
-    shell.say(&format!("begin with {}: fill what `???` asks for", path.display()))?;
-    shell.say("`tilewright learn` watches it, `tilewright learn hint` helps")
+    let (exercises, first) = (all.iter().map(|it| it.name.as_str()).collect(), folder.path(first));
+    shell.report(&Init { ok: True, folder: folder.root(), exercises, first })
 }
 
 /// Checks what ships, without a folder.
@@ -171,40 +166,21 @@ fn solutions(all: &[Exercise], shell: &mut Shell<'_>) -> Result<(), Diagnostic> 
         let result = check(exercise, &path, &exercise.solution, shell);
         let start = start_value(exercise, shell);
         shell.done();
-        tell(exercise, &result, start, shell)?;
+        shell.report(&Checked::of(exercise, &result, start))?;
         wrong.extend((!result.is_solved()).then_some(exercise.name.as_str()));
     }
     if let Some(first) = wrong.first() {
         let title = format!("{} of {} solutions do not pass: {first}", wrong.len(), all.len());
         return Err(Diagnostic::failed(UsageError::Unsolved, title));
     }
-    if shell.json {
-        return shell.json(&json!({"ok": true, "solved": all.len(), "of": all.len(), "next": null}));
-    }
-    if let [one] = all {
-        writeln!(shell.out, "the solution of {} passes", one.name)?;
-    } else {
-        writeln!(shell.out, "all {} solutions pass", all.len())?;
-    }
-    Ok(())
-}
-
-fn tell(
-    exercise: &Exercise,
-    result: &CheckResult,
-    start: Option<f64>,
-    shell: &mut Shell<'_>,
-) -> Result<(), Diagnostic> {
-    if shell.json {
-        return shell.json(&show::result_data(exercise, result, start));
-    }
-    show::result(exercise, result, start, shell)?;
-    Ok(())
+    let words = match all {
+        [one] => format!("the solution of {} passes", one.name),
+        all => format!("all {} solutions pass", all.len()),
+    };
+    shell.report(&Standing::count(None, all.len(), all.len(), words))
 }
 
 fn nothing_left(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    if shell.json {
-        return shell.json(&json!({"ok": true, "next": null}));
-    }
-    shell.say("all exercises are solved; name one to look at it again")
+    let words = "all exercises are solved; name one to look at it again".to_owned();
+    shell.report(&Standing::next(None, words))
 }

@@ -2,15 +2,13 @@
 
 use std::io;
 
-use serde_json::{Value, json};
-
 use super::{
     check::{CheckResult, GoalResult},
     course::{Exercise, Goal},
 };
 use crate::term::{
     shell::{Shell, Style},
-    wrap::{folded, narrow, wrapped},
+    wrap::{error_width, folded, narrow, wrapped},
 };
 
 /// A measured number: whole ones in groups, others with two places.
@@ -41,7 +39,7 @@ pub(super) fn result(
     let out = &mut *shell.out;
     wrapped(&format!("{mark} {}: {}", exercise.name, exercise.lesson.title), "", "  ", out)?;
     if let Some(refused) = &result.refused {
-        writeln!(out, "{}", folded(&refused.render(colour), narrow()))?;
+        writeln!(out, "{}", folded(&refused.render(colour, error_width()), narrow()))?;
         return Ok(());
     }
     for (n, (goal, found)) in exercise.lesson.goals.iter().zip(&result.results).enumerate() {
@@ -68,26 +66,4 @@ fn goal_words(goal: &Goal, found: GoalResult) -> String {
 fn gained_words(goal: &Goal, found: GoalResult, start: Option<f64>) -> String {
     let word = |it: Option<f64>| it.map_or("—".to_owned(), number);
     format!("{}: {} -> {}", goal.what.words(), word(start), word(found.value))
-}
-
-/// The same for `--json`.
-pub(super) fn result_data(exercise: &Exercise, result: &CheckResult, start: Option<f64>) -> Value {
-    let goals = exercise.lesson.goals.iter().zip(&result.results).map(|(goal, found)| {
-        json!({
-            "what": goal.what.words(),
-            "at_most": goal.at_most,
-            "at_least": goal.at_least,
-            "value": found.value,
-            "ok": found.holds,
-        })
-    });
-    json!({
-        "ok": result.is_solved(),
-        "exercise": exercise.name,
-        "title": exercise.lesson.title,
-        "goals": goals.collect::<Vec<_>>(),
-        "refused": result.refused.as_ref().map(crate::diagnostic::Diagnostic::data),
-        "start": start,
-        "learnt": result.is_solved().then_some(&exercise.lesson.learnt),
-    })
 }

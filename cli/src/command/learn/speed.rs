@@ -10,13 +10,12 @@ use tuner::{Bench, Settings};
 use super::course::Exercise;
 use crate::{
     build::{Built, build, open},
-    command::{
-        figures::ratio_words,
-        ladder_report::versus,
-        measure::{bench_error, case, compare, failure_words},
-    },
     diagnostic::Diagnostic,
+    figures::{failure_words, ratio_words},
+    ladder::report::versus,
+    measuring::{bench_error, case},
     plan::Plan,
+    progress::compare,
     term::shell::Shell,
 };
 

@@ -9,7 +9,7 @@ use super::{
     exercise_folder::ExerciseFolder,
     watch::{Heard, watch},
 };
-use crate::{command::globals::Globals, term::shell::Shell};
+use crate::{term::globals::Globals, term::shell::Shell};
 
 fn solved(exercise: &Exercise, text: &str) -> bool {
     let mut out = vec![];

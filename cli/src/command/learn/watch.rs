@@ -5,9 +5,11 @@ use std::{path::Path, thread};
 
 use super::{course::Exercise, learner::Learner};
 use crate::{
-    command::watch::{Files, POLL},
     diagnostic::Diagnostic,
-    term::{keys::Keys, shell::Shell, wrap::wrapped},
+    term::keys::Keys,
+    term::shell::Shell,
+    term::wrap::wrapped,
+    watch::{Files, POLL},
 };
 
 /// What ends the wait for a change.

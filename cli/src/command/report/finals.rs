@@ -15,7 +15,7 @@ use super::{
     words::{gflops, percent, plural, seconds},
 };
 use crate::{
-    command::figures::{interval_words, spread_warning},
+    figures::{interval_words, spread_warning},
     term::markup::{escaped, shortened},
 };
 

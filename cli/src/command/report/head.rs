@@ -10,7 +10,7 @@ use super::{
     words::{bytes, commas, count, duration, gflops, large, percent, ratio, seconds},
 };
 use crate::{
-    command::measure::verified_words,
+    figures::verified_words,
     term::markup::{escaped, escaped_block, shortened},
 };
 

@@ -32,13 +32,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::{
     Bound,
     log::{Log, RunLog, read},
 };
 
-use crate::{command::top::Noted, diagnostic::Diagnostic, term::markup, term::shell::Shell};
+use crate::{constant::True, diagnostic::Diagnostic, log_notes::Noted, term::markup, term::shell::Shell};
 use view::View;
 
 /// Draw a tuning log: one HTML page that needs no network and runs no script
@@ -57,6 +58,26 @@ pub(crate) struct Report {
     force: bool,
 }
 
+/// Where the page is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Written {
+    ok: True,
+    /// The file.
+    out: PathBuf,
+    /// The runs that are drawn.
+    runs: Vec<String>,
+    /// How many trials they have.
+    trials: usize,
+}
+
+impl crate::term::report::Report for Written {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let (runs, trials) = (words::plural(self.runs.len(), "run"), words::plural(self.trials, "trial"));
+        let out = markup::plain(&self.out.display().to_string());
+        Ok(writeln!(shell.out, "wrote {out}: {runs}, {trials}")?)
+    }
+}
+
 impl Report {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let log = read(&self.log)?;
@@ -66,13 +87,8 @@ impl Report {
         let out = self.out.clone().unwrap_or_else(|| default_out(&self.log));
         page::REPORT.write(&out, &page::page(&views, &damage_words(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
-        if shell.json {
-            let runs: Vec<_> = views.iter().map(|it| it.name).collect();
-            return shell.json(&json!({"ok": true, "out": out, "runs": runs, "trials": trials}));
-        }
-        let (runs, trials) = (words::plural(views.len(), "run"), words::plural(trials, "trial"));
-        writeln!(shell.out, "wrote {}: {runs}, {trials}", markup::plain(&out.display().to_string()))?;
-        Ok(())
+        let runs = views.iter().map(|it| it.name.to_owned()).collect();
+        shell.report(&Written { ok: True, out, runs, trials })
     }
 
     /// The runs to draw.

@@ -17,7 +17,7 @@ pub(super) fn gflops(it: f64) -> String {
     }
 }
 
-pub(super) use crate::command::measure::time_words as seconds;
+pub(super) use crate::figures::time_words as seconds;
 
 /// A longer time: `3 min 20 s`.
 pub(super) fn duration(seconds: f64) -> String {

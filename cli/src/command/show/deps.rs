@@ -8,10 +8,13 @@ use std::fmt::Write;
 
 use indexmap::{IndexMap, IndexSet};
 use ir::{Access, Block, Func, Name, Stmt, deps::DepKind};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
+    constant::{True, word},
     diagnostic::Diagnostic,
+    term::report::Report,
     term::{code::Lang, shell::Shell},
 };
 
@@ -25,11 +28,15 @@ pub(super) struct Graph {
 }
 
 /// A block.
-pub(super) struct Node {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Node {
+    /// Its name.
     pub(super) block: Name,
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Name>,
+    /// The buffers that it reads.
     pub(super) reads: IndexSet<Name>,
+    /// The buffers that it writes.
     pub(super) writes: IndexSet<Name>,
 }
 
@@ -90,27 +97,78 @@ impl Graph {
         out + "}\n"
     }
 
-    fn data(&self) -> Value {
-        let node =
-            |it: &Node| json!({"block": it.block, "loops": it.loops, "reads": it.reads, "writes": it.writes});
-        let edge = |it: &Edge| {
-            let (from, to) = (&self.nodes[it.from].block, &self.nodes[it.to].block);
-            let kind = word(it.kind).to_lowercase();
-            json!({"from": from, "to": to, "kind": kind, "buffer": it.buffer})
-        };
-        json!({
-            "ok": true,
-            "emit": "deps",
-            "program": self.name,
-            "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
-            "edges": self.edges.iter().map(edge).collect::<Vec<_>>(),
-        })
+    fn edge<'a>(&'a self, it: &'a Edge) -> EdgeReport<'a> {
+        EdgeReport {
+            from: &self.nodes[it.from].block,
+            to: &self.nodes[it.to].block,
+            kind: match it.kind {
+                DepKind::Raw => Hazard::Raw,
+                DepKind::War => Hazard::War,
+                DepKind::Waw => Hazard::Waw,
+            },
+            buffer: &it.buffer,
+        }
+    }
+
+    fn report(&self) -> DepsReport<'_> {
+        DepsReport {
+            ok: True,
+            emit: word::Deps,
+            program: &self.name,
+            nodes: &self.nodes,
+            edges: self.edges.iter().map(|it| self.edge(it)).collect(),
+            graph: self,
+        }
+    }
+}
+
+/// The dependences between the blocks of a program.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "--emit deps")]
+pub(crate) struct DepsReport<'a> {
+    ok: True,
+    /// What is shown.
+    emit: word::Deps,
+    /// The program.
+    program: &'a Name,
+    /// Its blocks, in program order.
+    nodes: &'a [Node],
+    /// The dependences, by the later block, then the earlier.
+    edges: Vec<EdgeReport<'a>>,
+    #[serde(skip)]
+    graph: &'a Graph,
+}
+
+/// A dependence between two blocks.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Edge")]
+struct EdgeReport<'a> {
+    /// The earlier block.
+    from: &'a Name,
+    /// The later block.
+    to: &'a Name,
+    /// Read after write, write after read, write after write.
+    kind: Hazard,
+    /// Because of which buffer.
+    buffer: &'a Name,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Hazard {
+    Raw,
+    War,
+    Waw,
+}
+
+impl Report for DepsReport<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        shell.code(&self.graph.dot(), Lang::Dot)
     }
 }
 
 pub(super) fn show(func: &Func, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    let graph = Graph::of(func);
-    if shell.json { shell.json(&graph.data()) } else { shell.code(&graph.dot(), Lang::Dot) }
+    shell.report(&Graph::of(func).report())
 }
 
 /// The hazard, as the field calls it.

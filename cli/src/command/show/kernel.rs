@@ -2,11 +2,9 @@
 
 use std::{io::Read, path::Path};
 
-use super::Emit;
+use super::form::{Emit, Form};
 use crate::{
-    diagnostic::Diagnostic,
-    plan::{place, read},
-    term::shell::Shell,
+    constant::True, diagnostic::Diagnostic, plan::read, source::place, term::shell::Shell,
     usage_error::UsageError,
 };
 
@@ -46,9 +44,7 @@ pub(super) fn show(path: &Path, emit: Emit, shell: &mut Shell<'_>) -> Result<(),
             return Err(Diagnostic::usage(UsageError::Options, title).help(help.to_owned()));
         }
     }
-    if shell.json {
-        let data = serde_json::json!({"ok": true, "emit": "kernel", "text": module.to_string()});
-        return shell.json(&data);
-    }
-    shell.code(&module.to_string(), Emit::Kernel.lang())
+    let text = module.to_string();
+    let form = Form { ok: True, emit: Emit::Kernel, text: &text, target: None, notes: None, tool: None };
+    shell.report(&form)
 }

@@ -4,28 +4,32 @@
 //! what a compiler says differs from one compiler to the next. `html/` is the same as one page.
 
 mod assembly;
-mod deps;
-mod html;
+pub(crate) mod deps;
+pub(crate) mod form;
+pub(crate) mod html;
 mod kernel;
 mod mix;
-mod resources;
+pub(crate) mod resources;
 mod sass;
-mod steps;
+pub(crate) mod space;
+pub(crate) mod steps;
 
 use std::path::{Path, PathBuf};
 
 use ir::{Arch, Func, Name, Target};
 use schedule::{script::ScriptTarget, workload::Param};
-use serde_json::json;
 use tuner::build::target_word;
+
+use form::{Emit, Form, Machine};
 
 use crate::{
     build::{compile_cuda, expect_gpu, found_arch, lower, source},
-    command::space,
-    command::timeline,
+    constant::True,
     diagnostic::Diagnostic,
     plan::{Plan, parse_arch, parse_dim, parse_param},
-    term::{code::Lang, shell::Shell, table::counted},
+    term::shell::Shell,
+    term::table::counted,
+    timeline,
     usage_error::UsageError,
 };
 
@@ -67,69 +71,6 @@ pub(crate) struct Show {
     /// Run again whenever the script or its workload changes, until Ctrl-C
     #[arg(long)]
     watch: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Emit {
-    /// The program after the steps
-    Ir,
-    /// What each step changes
-    Diff,
-    /// The lowered kernels
-    Kernel,
-    /// CUDA C++
-    Cuda,
-    /// C for the cpu
-    C,
-    /// The timeline of each software pipeline, and what its slots cost
-    Pipeline,
-    /// The dependences between the blocks, as a graph for Graphviz
-    Deps,
-    /// PTX, through NVRTC
-    Ptx,
-    /// Machine code, through NVRTC and nvdisasm or cuobjdump, with the source lines it came from
-    Sass,
-    /// Registers, spills, shared memory and occupancy of each kernel, through NVRTC
-    Resources,
-    /// The knobs of the script, its constraints, and how many points they leave
-    Space,
-}
-
-/// The machines that something is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Machine {
-    Any,
-    Gpu,
-    Cpu,
-}
-
-impl Emit {
-    const fn machine(self) -> Machine {
-        match self {
-            Emit::C => Machine::Cpu,
-            Emit::Cuda | Emit::Ptx | Emit::Sass | Emit::Resources => Machine::Gpu,
-            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline | Emit::Deps | Emit::Space => Machine::Any,
-        }
-    }
-
-    /// Whether a compiler has a part in it.
-    const fn is_compiled(self) -> bool {
-        match self {
-            Emit::Pipeline | Emit::Ptx | Emit::Sass | Emit::Resources => true,
-            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Cuda | Emit::C | Emit::Deps | Emit::Space => false,
-        }
-    }
-
-    const fn lang(self) -> Lang {
-        match self {
-            Emit::Diff => Lang::Diff,
-            Emit::Cuda | Emit::C => Lang::C,
-            Emit::Deps => Lang::Dot,
-            Emit::Ptx => Lang::Ptx,
-            Emit::Sass => Lang::Sass,
-            Emit::Ir | Emit::Kernel | Emit::Pipeline | Emit::Resources | Emit::Space => Lang::Ir,
-        }
-    }
 }
 
 impl Show {
@@ -194,7 +135,8 @@ impl Show {
             }
             Emit::Resources => return resources::show(&plan, session.func(), &target, shell),
         };
-        print(self.emit, &target, &text, &notes, shell)
+        let (target, notes) = (Some(target_word(&target)), Some(notes.as_slice()));
+        shell.report(&Form { ok: True, emit: self.emit, text: &text, target, notes, tool: None })
     }
 
     /// Refuses what only a program has that is not lowered yet.
@@ -244,26 +186,6 @@ impl Show {
         let is_compiled = self.emit.is_compiled() && self.html.is_none();
         plan.target(asked.as_ref(), is_compiled.then(found_arch).flatten())
     }
-}
-
-/// Prints a program in one of its forms.
-fn print(
-    emit: Emit,
-    target: &Target,
-    text: &str,
-    notes: &[String],
-    shell: &mut Shell<'_>,
-) -> Result<(), Diagnostic> {
-    if shell.json {
-        let emit = format!("{emit:?}").to_lowercase();
-        let target = target_word(target);
-        return shell
-            .json(&json!({"ok": true, "emit": emit, "target": target, "text": text, "notes": notes}));
-    }
-    for it in notes {
-        shell.note(it);
-    }
-    shell.code(text, emit.lang())
 }
 
 fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic> {

@@ -1,14 +1,17 @@
 //! `tilewright show --emit resources`: what the kernels need of a multiprocessor.
 
-use codegen::device::{Limit, occupancy};
+use codegen::device::{Launch, Limit, Occupancy, Resources, occupancy};
 use ir::{Arch, Func, Target};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
     build::{Built, build, expect_gpu},
+    constant::{True, word},
     diagnostic::Diagnostic,
     plan::Plan,
+    term::report::Report,
     term::{shell::Shell, table::Table},
 };
 
@@ -26,10 +29,47 @@ pub(super) const HEADS: [&str; 10] = [
     "limited by",
 ];
 
-/// A kernel as a row and as data.
+/// What a kernel needs of a multiprocessor.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "KernelNeeds")]
 pub(super) struct Needs {
+    /// What the compiler says.
+    resources: Resources,
+    /// How it is launched.
+    launch: Launch,
+    /// How full a multiprocessor gets, where the limits of the architecture are known.
+    occupancy: Option<Occupancy>,
+    /// The same as a row of a table.
+    #[serde(skip)]
     pub(super) cells: [String; HEADS.len()],
-    data: Value,
+}
+
+/// What the kernels of a program need.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "--emit resources")]
+pub(crate) struct ResourcesReport {
+    ok: True,
+    /// What is shown.
+    emit: word::Resources,
+    /// cpu, or cuda with its architecture: cuda:sm_90a
+    target: String,
+    /// The kernels, in the order in which they run.
+    kernels: Vec<Needs>,
+    /// Which patterns of shared memory were chosen, in sentences.
+    swizzles: Vec<String>,
+    #[serde(skip)]
+    remarks: Vec<String>,
+}
+
+impl Report for ResourcesReport {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut table = Table::new(HEADS);
+        for it in &self.kernels {
+            table.row(it.cells.clone());
+        }
+        table.print(shell.out)?;
+        Ok(self.remarks.iter().try_for_each(|it| writeln!(shell.out, "{it}"))?)
+    }
 }
 
 /// What each kernel of a program needs.
@@ -51,7 +91,7 @@ pub(super) fn needs(built: &Built, arch: &Arch) -> Vec<Needs> {
             full.as_ref().map_or_else(unknown, |it| format!("{} of {}", it.warps, it.max_warps)),
             full.as_ref().map(|it| limits(&it.limited_by)).unwrap_or_default(),
         ];
-        Some(Needs { cells, data: json!({"resources": it, "launch": launch, "occupancy": full}) })
+        Some(Needs { resources: it.clone(), launch: launch.clone(), occupancy: full, cells })
     };
     built.program.launches.iter().filter_map(of).collect()
 }
@@ -72,23 +112,14 @@ pub(super) fn show(
     let arch = expect_gpu(target)?;
     plan.expect_dims()?;
     let built = build(func, target, &plan.dims)?;
-    let all = needs(&built, arch);
-    if shell.json {
-        let data: Vec<_> = all.into_iter().map(|it| it.data).collect();
-        let all = json!({
-            "ok": true, "emit": "resources", "target": target_word(target), "kernels": data, "swizzles": built.swizzles,
-        });
-        return shell.json(&all);
-    }
-    let mut table = Table::new(HEADS);
-    for it in all {
-        table.row(it.cells);
-    }
-    table.print(shell.out)?;
-    for it in remarks(&built) {
-        writeln!(shell.out, "{it}")?;
-    }
-    Ok(())
+    shell.report(&ResourcesReport {
+        ok: True,
+        emit: word::Resources,
+        target: target_word(target),
+        kernels: needs(&built, arch),
+        swizzles: built.swizzles.clone(),
+        remarks: remarks(&built),
+    })
 }
 
 fn limits(limits: &[Limit]) -> String {

@@ -7,14 +7,17 @@ use std::fmt::Write;
 
 use codegen::device::{disasm, nvrtc};
 use ir::{Arch, Func, Target};
-use serde_json::json;
 use tuner::build::target_word;
 
-use super::mix::CodeLine;
+use super::{
+    form::{Emit, Form},
+    mix::CodeLine,
+};
 use crate::{
     build::{expect_gpu, lower, source},
+    constant::True,
     diagnostic::Diagnostic,
-    term::{code::Lang, shell::Shell},
+    term::shell::Shell,
 };
 
 /// How much of a source line is shown.
@@ -26,15 +29,8 @@ pub(super) fn show(func: &Func, target: &Target, shell: &mut Shell<'_>) -> Resul
     let source = source(func, &module, target)?;
     let (text, tool) = printed(&source, func, arch)?;
     let text = listing(&text, &source);
-    if shell.json {
-        return shell.json(&json!({
-            "ok": true, "emit": "sass", "target": target_word(target), "tool": tool, "text": text, "notes": notes,
-        }));
-    }
-    for it in &notes {
-        shell.note(it);
-    }
-    shell.code(&text, Lang::Sass)
+    let (target, notes, tool) = (Some(target_word(target)), Some(notes.as_slice()), Some(tool));
+    shell.report(&Form { ok: True, emit: Emit::Sass, text: &text, target, notes, tool })
 }
 
 /// The machine code of a source as its disassembler prints it, and the name of that program.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tuner::tune::Summary;
 
 use super::progress::{bar, clock};
-use crate::{command::measure::gflops_words, term::width::width};
+use crate::{figures::gflops_words, term::width::width};
 
 /// What the line is made of.
 pub(super) struct ProgressLine<'a> {

@@ -3,7 +3,7 @@
 mod line;
 mod progress;
 mod resume;
-mod show;
+pub(crate) mod show;
 
 use std::{
     io,
@@ -16,11 +16,13 @@ use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{Regime, log};
 
 use crate::{
-    command::measure::{parse_regime, parse_threads, parse_time},
     diagnostic::Diagnostic,
+    options::measure::{parse_regime, parse_threads, parse_time},
+    options::workers::WorkerArgs,
     plan::{Plan, parse_dim, parse_param, parse_target},
+    progress::tell_compiler,
     term::shell::Shell,
-    tuning::{TuneOptions, Tuner, Workers, other_workload},
+    tuning::{TuneOptions, Tuner, other_workload},
     usage_error::UsageError,
 };
 
@@ -82,7 +84,7 @@ pub(crate) struct Tune {
     #[arg(long)]
     per_step: bool,
     #[command(flatten)]
-    workers: Workers,
+    workers: WorkerArgs,
 }
 
 impl Tune {
@@ -90,7 +92,7 @@ impl Tune {
         let mut plan = Plan::load(&self.script, &self.params)?;
         plan.dims = self.dims.iter().cloned().collect();
         let options = self.options(&plan)?;
-        crate::build::tell_compiler(&plan.target(self.target.as_ref(), None), shell);
+        tell_compiler(&plan.target(self.target.as_ref(), None), shell);
         shell.detail(|| format!("the log is {}", options.log.display()));
         shell.progress("starting workers");
         ended(Tuner::start(&plan, &options)?, &options.log, shell)
@@ -116,7 +118,7 @@ impl Tune {
                 exclusive: false,
             },
             incumbents,
-            workers: self.workers.clone(),
+            workers: self.workers.workers(),
         })
     }
 }

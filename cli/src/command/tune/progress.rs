@@ -12,7 +12,7 @@ use tuner::{
 };
 
 use super::line::ProgressLine;
-use crate::{command::measure::gflops_words, diagnostic::Diagnostic, term::shell::Shell};
+use crate::{diagnostic::Diagnostic, figures::gflops_words, term::shell::Shell};
 
 /// What the search itself says that it does.
 const SEARCHING: &str = "searching";

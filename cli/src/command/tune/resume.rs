@@ -10,12 +10,8 @@ use tuner::{
 
 use super::ended;
 use crate::{
-    clock::now,
-    command::top::Noted,
-    diagnostic::Diagnostic,
-    term::shell::Shell,
-    tuning::{Tuner, Workers},
-    usage_error::UsageError,
+    clock::now, diagnostic::Diagnostic, log_notes::Noted, options::workers::WorkerArgs, term::shell::Shell,
+    tuning::Tuner, usage_error::UsageError,
 };
 
 /// Go on with a run that was stopped: no trial is repeated, and the stream of candidates is the same
@@ -30,7 +26,7 @@ pub(crate) struct Resume {
     #[arg(long)]
     trials: Option<u64>,
     #[command(flatten)]
-    workers: Workers,
+    workers: WorkerArgs,
 }
 
 impl Resume {
@@ -58,7 +54,7 @@ impl Resume {
         let problem = head.problem().map_err(damaged)?;
         let space = head.space().map_err(damaged)?;
         shell.progress("starting workers");
-        let pool = self.workers.start(&problem.target)?;
+        let pool = self.workers.workers().start(&problem.target)?;
         same_machine(&head, &pool)?;
         let detail = format!("after {} trials", log.trials.len());
         let event = Event {

@@ -3,47 +3,104 @@
 use std::{io::Write, path::Path};
 
 use schedule::Decisions;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::{
     bench::tied,
     bootstrap::{Interval, LEAST_VALUES},
     log::{Finalist, Finals, Run, StepResult},
-    tune::{Ended, Exhausted, Stopped, Summary},
+    tune::{Best, Ended, Exhausted, Stopped, Summary},
 };
 
 use crate::{
-    command::figures::{interval_words, spread_warning, times_words},
-    command::measure::{gflops_words, time_words},
     diagnostic::Diagnostic,
+    figures::{gflops_words, interval_words, spread_warning, time_words, times_words},
+    term::report::Report,
     term::shell::Shell,
     term::table::{Table, counted},
     usage_error::UsageError,
 };
 
+/// What came out of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "the last line")]
+pub(crate) struct Outcome<'a> {
+    /// Whether any candidate gave a result.
+    ok: bool,
+    /// The name of the run.
+    run: &'a str,
+    /// The folder of its log.
+    log: &'a Path,
+    /// How many trials have ended, well or not.
+    trials: u64,
+    /// The fastest of the search.
+    best: Option<BestTrial<'a>>,
+    /// The winner of the finals, if it is a trial.
+    winner: Option<Winner<'a>>,
+    /// What ended the run before it was complete.
+    stopped: Option<String>,
+    /// The command that goes on.
+    resume: Option<&'a str>,
+    #[serde(skip)]
+    head: &'a Run,
+    #[serde(skip)]
+    ended: &'a Ended,
+}
+
+/// The fastest trial of a search.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FastestTrial")]
+struct BestTrial<'a> {
+    /// Its number.
+    n: u64,
+    /// GFLOPS at the median.
+    gflops: f64,
+    /// What was decided.
+    decisions: &'a Decisions,
+}
+
+/// The trial that won the finals.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Winner<'a> {
+    /// Its number.
+    n: u64,
+    /// SHA-256 of the workload, the target and the steps, in hexadecimal.
+    id: &'a str,
+    /// What was decided.
+    decisions: &'a Decisions,
+}
+
+impl Report for Outcome<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let out = &mut *shell.out;
+        summary(self.head, self.log, &self.ended.summary, out)?;
+        if let Some(finals) = &self.ended.finals {
+            print_finals(self.head, finals, out)?;
+        }
+        print_winner(self.head, self.ended, out)?;
+        print_steps(&self.ended.steps, out)
+    }
+}
+
 /// Prints the end of a run, and fails if it has no result.
 pub(super) fn ended(head: &Run, folder: &Path, it: &Ended, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     let resume = format!("tilewright resume {}", shell_word(folder));
-    if shell.json {
-        let best = it.summary.best.as_ref();
-        shell.json(&json!({
-            "ok": best.is_some(),
-            "run": head.run,
-            "log": folder,
-            "trials": it.summary.trials,
-            "best": best.map(|it| json!({"n": it.n, "gflops": it.gflops, "decisions": it.decisions})),
-            "winner": it.winner.as_ref().map(|it| json!({"n": it.n, "id": it.id, "decisions": it.decisions})),
-            "stopped": it.stopped.as_ref().map(ToString::to_string),
-            "resume": it.stopped.as_ref().map(|_| &resume),
-        }))?;
-    } else {
-        let out = &mut *shell.out;
-        summary(head, folder, &it.summary, out)?;
-        if let Some(finals) = &it.finals {
-            print_finals(head, finals, out)?;
-        }
-        print_winner(head, it, out)?;
-        print_steps(&it.steps, out)?;
-    }
+    shell.report(&Outcome {
+        ok: it.summary.best.is_some(),
+        run: &head.run,
+        log: folder,
+        trials: it.summary.trials,
+        best: it.summary.best.as_ref().map(|Best { n, gflops, decisions, seconds: _ }| BestTrial {
+            n: *n,
+            gflops: *gflops,
+            decisions,
+        }),
+        winner: it.winner.as_ref().map(|it| Winner { n: it.n, id: &it.id, decisions: &it.decisions }),
+        stopped: it.stopped.as_ref().map(ToString::to_string),
+        resume: it.stopped.as_ref().map(|_| resume.as_str()),
+        head,
+        ended: it,
+    })?;
     if let Some(why) = &it.stopped {
         // Where there is nobody to measure, or the finals fail, the run did not do what it was asked to.
         let error = match why {

@@ -6,7 +6,8 @@
 
 use codegen::device::Machine;
 use ir::Target;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::{
     Bench, Comparison, Failure, Measured, Ratio, Settings,
     bench::{self, MARGIN},
@@ -14,14 +15,17 @@ use tuner::{
 
 use crate::{
     build::{Built, build},
-    command::{
-        figures::{range_words, ratio_words, times_words},
-        ladder_report::versus,
-        measure::{bench_error, case, compare, failure_words, gflops_words},
-    },
     diagnostic::Diagnostic,
+    figures::{failure_words, gflops_words, range_words, ratio_words, times_words},
+    ladder::report::versus,
+    measuring::{bench_error, case},
     plan::Plan,
-    term::{markup::shortened, shell::Shell, table::Table, wrap::wrapped},
+    progress::compare,
+    term::markup::shortened,
+    term::report::Report,
+    term::shell::Shell,
+    term::table::Table,
+    term::wrap::wrapped,
     usage_error::UsageError,
 };
 
@@ -44,15 +48,80 @@ struct Row {
 }
 
 /// What a step does for the time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 enum StepVerdict {
     Helps,
+    #[serde(rename = "no effect")]
     NoEffect,
+    #[serde(rename = "cannot tell")]
     CannotTell,
     Hurts,
+    #[serde(rename = "no effect (the same code)")]
     SameCode,
     Needed,
+    #[serde(rename = "does not run")]
     Failed,
+}
+
+/// A step that was left out.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "a step that was left out")]
+pub(crate) struct LeftOut<'a> {
+    /// The step, from 1.
+    step: usize,
+    /// The step as a script has it.
+    text: String,
+    /// The later steps that went with it.
+    with: Vec<usize>,
+    /// Why it cannot be left out.
+    needed: Option<NeededBy<'a>>,
+    /// GFLOPS without it.
+    gflops: Option<f64>,
+    /// Why there are none.
+    failure: Option<String>,
+    /// How many times as fast it makes the rest.
+    worth: Option<Ratio>,
+    /// What it does for the time.
+    verdict: StepVerdict,
+}
+
+/// What refuses a schedule without a step.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NeededBy<'a> {
+    /// The later step that refuses, from 1; without one lowering does, or the compiler.
+    step: Option<usize>,
+    /// The code of the refusal.
+    code: String,
+    /// Its words.
+    error: &'a str,
+}
+
+/// The last line of `--ablate`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "the last line of --ablate")]
+pub(crate) struct Ablated<'a> {
+    /// Whether the whole schedule has a result.
+    ok: bool,
+    /// The ladder.
+    ladder: &'a str,
+    /// The rung.
+    rung: &'a str,
+    /// The size.
+    size: &'a str,
+    /// GFLOPS with all steps.
+    gflops: Option<f64>,
+    /// What the whole schedule shows against itself.
+    noise: Option<Ratio>,
+    #[serde(skip)]
+    of: (&'a Ablation<'a>, &'a [Row], &'a Comparison),
+}
+
+impl Report for Ablated<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let (ablation, rows, found) = self.of;
+        ablation.print(rows, found, shell)
+    }
 }
 
 impl Ablation<'_> {
@@ -76,11 +145,18 @@ impl Ablation<'_> {
         let settings = Settings { baseline: false, ..settings.clone() };
         let comparison = compare(&mut bench, &all, &settings, self.size, shell);
         shell.done();
-        if shell.json {
-            self.json(&rows, &comparison, shell)?;
-        } else {
-            self.print(&rows, &comparison, shell)?;
+        for row in &rows {
+            shell.line(&self.line(row, &comparison))?;
         }
+        shell.report(&Ablated {
+            ok: comparison.candidates[..2].iter().all(|it| it.failure.is_none()),
+            ladder: self.ladder,
+            rung: self.rung,
+            size: self.size,
+            gflops: comparison.candidates[0].gflops,
+            noise: versus(&comparison.candidates[0], &comparison.candidates[1]),
+            of: (self, &rows, &comparison),
+        })?;
         // That a machine cannot run what is left without a step is an answer; wrong numbers never are.
         let is_wrong = |it: &&Measured| {
             matches!(it.failure, Some(Failure::Wrong | Failure::IllConditioned | Failure::WrongAfterTiming))
@@ -182,34 +258,24 @@ impl Ablation<'_> {
         cells
     }
 
-    fn json(&self, rows: &[Row], found: &Comparison, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        for row in rows {
-            let it = &row.without;
-            let needed = it.program.as_ref().err().map(|why| {
-                json!({"step": why.by.map(|it| it + 1), "code": why.code.to_string(), "error": why.message})
-            });
-            let measured = row.candidate.map(|it| &found.candidates[it]);
-            shell.json(&json!({
-                "step": it.at + 1,
-                "text": self.word(it.at),
-                "with": it.with.iter().map(|it| it + 1).collect::<Vec<_>>(),
-                "needed": needed,
-                "gflops": measured.and_then(|it| it.gflops),
-                "failure": measured.and_then(failure_words),
-                "worth": worth(row, found),
-                "verdict": verdict(row, found).as_str(),
-            }))?;
+    fn line<'a>(&self, row: &'a Row, found: &Comparison) -> LeftOut<'a> {
+        let it = &row.without;
+        let needed = it.program.as_ref().err().map(|why| NeededBy {
+            step: why.by.map(|it| it + 1),
+            code: why.code.to_string(),
+            error: &why.message,
+        });
+        let measured = row.candidate.map(|it| &found.candidates[it]);
+        LeftOut {
+            step: it.at + 1,
+            text: self.word(it.at),
+            with: it.with.iter().map(|it| it + 1).collect(),
+            needed,
+            gflops: measured.and_then(|it| it.gflops),
+            failure: measured.and_then(failure_words),
+            worth: worth(row, found),
+            verdict: verdict(row, found),
         }
-        let noise: Value =
-            versus(&found.candidates[0], &found.candidates[1]).map_or(Value::Null, |it| json!(it));
-        shell.json(&json!({
-            "ok": found.candidates[..2].iter().all(|it| it.failure.is_none()),
-            "ladder": self.ladder,
-            "rung": self.rung,
-            "size": self.size,
-            "gflops": found.candidates[0].gflops,
-            "noise": noise,
-        }))
     }
 
     fn word(&self, at: usize) -> String {

@@ -1,17 +1,60 @@
 //! `tilewright tutorial list`.
 
 use schedule::{Script, workload::Param};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
-    command::ladder::{Ladder, Rung},
+    constant::True,
     diagnostic::Diagnostic,
-    term::{shell::Shell, table::Table},
+    ladder::{Ladder, Rung},
+    term::report::Report,
+    term::shell::Shell,
+    term::table::Table,
 };
+
+/// A ladder that ships.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "a ladder")]
+pub(crate) struct ShippedLadder {
+    /// Its name.
+    ladder: &'static str,
+    /// The workload that it computes.
+    workload: &'static str,
+    /// The target, as scripts have it.
+    target: String,
+    /// Its rungs, in order.
+    rungs: Vec<String>,
+    /// What it is about.
+    about: String,
+}
+
+/// The last line of the list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "the last line of the list")]
+pub(crate) struct LadderCount {
+    ok: True,
+    /// How many ladders there are.
+    ladders: usize,
+    #[serde(skip)]
+    all: Vec<ShippedLadder>,
+}
+
+impl Report for LadderCount {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let mut table = Table::new(["ladder", "workload", "target", "rungs", "about"]);
+        for it in &self.all {
+            table.row([it.ladder, it.workload, &it.target, &it.rungs.len().to_string(), &it.about]);
+        }
+        table.print(shell.out)?;
+        writeln!(shell.out)?;
+        shell.say("`tilewright tutorial LADDER` climbs one, `--step RUNG` shows one of its rungs")
+    }
+}
 
 /// Every ladder that ships. What is said about one is derived from its scripts.
 pub(super) fn list(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-    let mut table = Table::new(["ladder", "workload", "target", "rungs", "about"]);
+    let mut all = vec![];
     for shipped in workloads::ladders() {
         let ladder = Ladder::find(shipped.name)?;
         let titles: Vec<String> = ladder.rungs.iter().map(Rung::title).collect();
@@ -21,23 +64,12 @@ pub(super) fn list(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         })?;
         let target = script.target.as_ref().map_or("cpu".to_owned(), |it| it.value.to_string());
         let about = format!("{}: from {} to {last}", words(&script), titles[0]);
-        if shell.json {
-            shell.json(&json!({
-                "ladder": shipped.name,
-                "workload": shipped.workload,
-                "target": target,
-                "rungs": titles,
-                "about": about,
-            }))?;
-        }
-        table.row([shipped.name, shipped.workload, &target, &titles.len().to_string(), &about]);
+        let (ladder, workload) = (shipped.name, shipped.workload);
+        let line = ShippedLadder { ladder, workload, target, rungs: titles, about };
+        shell.line(&line)?;
+        all.push(line);
     }
-    if shell.json {
-        return shell.json(&json!({"ok": true, "ladders": workloads::ladders().len()}));
-    }
-    table.print(shell.out)?;
-    writeln!(shell.out)?;
-    shell.say("`tilewright tutorial LADDER` climbs one, `--step RUNG` shows one of its rungs")
+    shell.report(&LadderCount { ok: True, ladders: workloads::ladders().len(), all })
 }
 
 /// What a script computes on, in short: `f32, 1024`.

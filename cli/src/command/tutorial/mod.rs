@@ -1,29 +1,35 @@
 //! `tilewright tutorial`: ladders as a course. All rungs, one of them, or what each step of one is worth.
 
-mod ablate;
-mod list;
+pub(crate) mod ablate;
+pub(crate) mod lines;
+pub(crate) mod list;
 mod without;
 
 use codegen::device::{Machine, MachineInfo};
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::{script::Script, workload::Param};
-use serde_json::json;
 use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
     build::{Built, build, open, sketch},
-    command::inspect,
-    command::ladder::{Ladder, Rung, Size},
-    command::ladder_report::{Detail, LadderReport, Rungs, versus},
-    command::measure::{Measure, bench_error, case, compare, keep, log, record, state_log},
+    constant::True,
     diagnostic::Diagnostic,
+    ladder::report::{LadderReport, Rungs, versus},
+    ladder::rung_view::Detail,
+    ladder::{Ladder, Rung, Size},
+    measuring::{bench_error, case, record},
+    options::measure::Measure,
     plan::{Asked, Plan, parse_asked},
+    progress::compare,
+    records::{keep, log, state_log},
     term::shell::Shell,
     usage_error::UsageError,
+    virtual_gpu,
 };
 
 use ablate::Ablation;
+use lines::{RungLine, ShownOnVirtualGpu};
 
 /// LadderReport a ladder: what each rung changes, why, and what it gains, measured and verified
 #[derive(Debug, clap::Args)]
@@ -143,11 +149,7 @@ impl Tutorial {
             records.extend(self.measure_size(part, *size, target, machine, &mut report, shell)?);
         }
         shell.done();
-        if shell.json {
-            shell.json(&report.summary())?;
-        } else {
-            report.print(shell.out)?;
-        }
+        shell.report(&report.summary())?;
         let default = state_log().filter(|_| self.measure.log.is_none());
         let kept = default.map(|path| keep(&path, &records));
         if let Some(words) = kept.filter(|_| !shell.json) {
@@ -198,17 +200,16 @@ impl Tutorial {
         log(self.measure.log.as_deref(), &records)?;
         let rungs = Rungs { ladder, plans: &plans, built: &built, target, first: part.first };
         let views = rungs.views(self.detail());
-        if shell.json {
-            for (at, (view, record)) in views.iter().zip(&records).enumerate() {
-                let mut data = view.data();
-                data["ok"] = json!(record.failure.is_none());
-                data["size"] = json!(word);
-                let pair =
-                    at.checked_sub(1).map(|it| (&comparison.candidates[at], &comparison.candidates[it]));
-                data["versus_below"] = json!(pair.and_then(|(here, below)| versus(here, below)));
-                data["record"] = json!(record);
-                shell.json(&data)?;
-            }
+        for (at, (view, record)) in views.iter().zip(&records).enumerate() {
+            let pair = at.checked_sub(1).map(|it| (&comparison.candidates[at], &comparison.candidates[it]));
+            let versus_below = pair.and_then(|(here, below)| versus(here, below));
+            shell.line(&RungLine {
+                ok: record.failure.is_none(),
+                view,
+                size: &word,
+                versus_below,
+                record,
+            })?;
         }
         let single = single_thread(&mut bench, all.last(), &settings, &info, shell);
         report.add(&word, comparison, single, views);
@@ -287,9 +288,9 @@ impl Tutorial {
                 view.print(self.detail(), shell.out)?;
                 writeln!(shell.out)?;
             }
-            inspect::ladder(&part.ladder.name, &word, (&plans, &views), arch, &self.measure, shell)?;
+            virtual_gpu::ladder(&part.ladder.name, &word, (&plans, &views), arch, &self.measure, shell)?;
         }
-        if shell.json { shell.json(&json!({"ok": true, "ladder": part.ladder.name})) } else { Ok(()) }
+        shell.report(&ShownOnVirtualGpu { ok: True, ladder: &part.ladder.name })
     }
 }
 

@@ -22,17 +22,21 @@ use std::{fmt::Write, path::Path};
 
 use ir::Target;
 use schedule::Step;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
+    constant::{True, word},
     diagnostic::Diagnostic,
     plan::Plan,
+    term::report::Report,
     term::{
         code::{Lang, html},
         markup::{escaped, escaped_block, plain, prose, shortened},
         page::Sort,
         shell::Shell,
+        wrap::error_width,
     },
 };
 use step::StepSections;
@@ -68,12 +72,27 @@ pub(super) fn write(
         shell.note(&format!("{} shows how it came to this", plain(&out.display().to_string())));
         return Err(err);
     }
-    if shell.json {
-        return shell.json(&json!({"ok": true, "emit": "html", "out": out, "steps": count}));
+    shell.report(&Written { ok: True, emit: word::Html, out, steps: count })
+}
+
+/// Where the page is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "--html")]
+pub(crate) struct Written<'a> {
+    ok: True,
+    /// What is shown.
+    emit: word::Html,
+    /// The file.
+    out: &'a Path,
+    /// How many steps it shows.
+    steps: usize,
+}
+
+impl Report for Written<'_> {
+    fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        let steps = if self.steps == 1 { "1 step".to_owned() } else { format!("{} steps", self.steps) };
+        Ok(writeln!(shell.out, "wrote {}: {steps}", plain(&self.out.display().to_string()))?)
     }
-    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-    writeln!(shell.out, "wrote {}: {steps}", plain(&out.display().to_string()))?;
-    Ok(())
 }
 
 /// A section of the page that the list of contents leads to.
@@ -164,7 +183,7 @@ fn refused(plan: &Plan, steps: usize, err: &Diagnostic) -> Vec<Section> {
         Some(name) => format!("<p>Step {}, <code>{name}</code>, is refused.</p>\n", steps + 1),
         None => "<p>The steps are legal, but what comes out of them is refused.</p>\n".to_owned(),
     };
-    let words = [err.render(false), err.more_words()].join("\n\n");
+    let words = [err.render(false, error_width()), err.more_words()].join("\n\n");
     let html = format!("{at}<pre class=\"refusal\">{}</pre>\n", escaped_block(&words));
     vec![Section { id: "refusal", title: "The refusal", html, is_view: false }]
 }

@@ -25,15 +25,13 @@ use super::{
 };
 use crate::{
     build::{build, compile_cuda, lower},
-    command::timeline,
     diagnostic::Diagnostic,
     guard::{Activity, within},
     plan::Plan,
-    term::{
-        code::Lang,
-        markup::{escaped, prose},
-        table::counted,
-    },
+    term::code::Lang,
+    term::markup::{escaped, prose},
+    term::table::counted,
+    timeline,
 };
 
 /// The forms of a scheduled program that have lines which steps mark.

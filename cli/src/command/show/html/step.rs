@@ -8,11 +8,9 @@ use schedule::{Session, Step, diff_text, primitive};
 use super::{changes, folded, history::History, listing};
 use crate::{
     build::{lower, source},
-    command::timeline,
-    term::{
-        code::{Lang, html},
-        markup::prose,
-    },
+    term::code::{Lang, html},
+    term::markup::prose,
+    timeline,
 };
 
 /// How many unchanged lines stand around a change.

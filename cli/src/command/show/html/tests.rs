@@ -28,16 +28,16 @@ fn margin(view: &View, text: &str, touched: &[BTreeSet<Part>]) -> String {
 
 /// What each step of a script touched, and which steps mark each line of what comes out.
 fn told(path: &Path) -> String {
-    let plan = Plan::load(path, &[]).unwrap_or_else(|err| panic!("{}", err.render(false)));
+    let plan = Plan::load(path, &[]).unwrap_or_else(|err| panic!("{}", err));
     let target = plan.target(None, None);
     let (mut history, mut calls) = (History::new(&plan.func), vec![]);
     let session = plan.walk(&target, None, &mut |step, session| {
         history.step(session.func());
         calls.push(step.to_ron());
     });
-    let func = session.unwrap_or_else(|err| panic!("{}", err.render(false))).func().clone();
-    let (module, _) = lower(&func, &target).unwrap_or_else(|err| panic!("{}", err.render(false)));
-    let views = Views::of(&func, &module, &target).unwrap_or_else(|err| panic!("{}", err.render(false)));
+    let func = session.unwrap_or_else(|err| panic!("{}", err)).func().clone();
+    let (module, _) = lower(&func, &target).unwrap_or_else(|err| panic!("{}", err));
+    let views = Views::of(&func, &module, &target).unwrap_or_else(|err| panic!("{}", err));
     let touched = history.touched();
     let mut out = String::new();
     for (n, (call, parts)) in (1..).zip(calls.iter().zip(touched)) {
