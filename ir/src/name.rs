@@ -19,7 +19,7 @@ use crate::is_reserved;
 /// A name is a valid C identifier (see [`Name::is_valid`]) so that the same word can stand in the script,
 /// the IR, the diff, the log and the emitted source.
 ///
-/// Names are interned: there is one [`Symbol`] of a text, which is never freed, so that a clone is a copy of a pointer
+/// Names are interned: there is one symbol of a text, which is never freed, so that a clone is a copy of a pointer
 /// and two names are equal where their pointers are. A program has few names, and the candidates of a space share
 /// theirs. The order of names is that of their texts and their hash that of their texts, so neither tells where or when
 /// a symbol was made.

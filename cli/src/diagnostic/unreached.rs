@@ -8,7 +8,7 @@ use std::{
 
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
 use ir::{Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
-use schedule::{BlockError, ScheduleError};
+use schedule::{BlockError, PipelineError, ScheduleError};
 use tuner::{
     CaseError, Failure,
     log::{ErrorKind, LogError, Stage, TrialError},
@@ -72,12 +72,14 @@ fn by_programs() -> Vec<Diagnostic> {
     let twice = LowerError::AxisTwice { outer, inner, axis: ThreadAxis::ThreadX, block };
     let reserved = COPY.replace("= i)", "= threadIdx_x)");
     let reserved = func(&reserved.replace("for i in 0..64", "for threadIdx_x in 0..64 @threadIdx.x"));
+    let bare = PipelineError::NotAMap { name: name("i"), key: ir::pipeline::STAGE };
     let unknown = EmitError::UnknownBuffer { kernel: name("copy"), buffer: name("A_shared") };
     vec![
         Diagnostic::unsound("the program", &nested, &ir::verify(&nested).unwrap_err()).unwrap(),
         step(r#"pad_einsum(block: "B", padding: {"i": 16})"#, "pad_einsum", &unsound),
         step(r#"split(loop: "i", into: {"io": None, "ii": "bk"})"#, "split", &open),
         step(r#"cache_write(block: "B", scope: "local")"#, "cache_write", &silent),
+        Diagnostic::failed(&bare, bare.to_string()),
         Diagnostic::lower(&func(TWICE), &twice),
         Diagnostic::lower(&reserved, &LowerError::ReservedName { name: name("threadIdx_x") }),
         Diagnostic::emit(&func(COPY), &unknown),

@@ -66,8 +66,8 @@ pub struct SlotReport {
 pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> PipelineReport {
     let components = plan.components.iter().map(|it| {
         let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone())).cloned();
-        let plain = Choice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
-        let Choice { mechanism, reason, is_forced } = known.unwrap_or(plain);
+        let unasked = Choice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
+        let Choice { mechanism, reason, is_forced } = known.unwrap_or(unasked);
         ComponentReport {
             name: it.name.clone(),
             stage: it.stage,

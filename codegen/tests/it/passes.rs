@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use ir::{Arch, Target};
 use tilewright_codegen::lower::{LowerError, PASSES, Pass, State, lower};
@@ -50,8 +50,9 @@ fn from_texts() {
 }
 
 fn refusal(err: &LowerError) -> String {
-    let helps: String = err.help().iter().map(|help| format!("help: {help}\n")).collect();
-    format!("refused: {err}\nabout: {:?}\n{helps}", err.names())
+    let mut out = format!("refused: {err}\nabout: {:?}\n", err.names());
+    err.help().iter().for_each(|help| writeln!(out, "help: {help}").unwrap());
+    out
 }
 
 #[test]

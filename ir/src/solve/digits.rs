@@ -17,16 +17,13 @@ pub(super) fn recombined(high: &Sum, low: &Sum, bounds: &Bounds) -> Option<(Inde
     let apart = high.ratios() + low.ratios();
     low.terms.iter().filter_map(|it| Some((it.coef, modulus(it)?))).find_map(|(coef, modulus)| {
         high.terms.iter().filter(|it| is_ratio(it)).find_map(|it| {
-            let (factor, sum) = match modulus.as_constant() {
-                Some(modulus) => {
-                    let factor = divided(coef.checked_mul(modulus)?, it.coef)?;
-                    (Index::int(factor), low.plus(&high.scaled(factor)?)?)
-                }
-                None => {
-                    let factor = bounds.index(modulus) * divided(coef, it.coef)?;
-                    let sum = bounds.sum(&(bounds.index(low) + bounds.index(high) * factor.clone()));
-                    (factor, sum)
-                }
+            let (factor, sum) = if let Some(modulus) = modulus.as_constant() {
+                let factor = divided(coef.checked_mul(modulus)?, it.coef)?;
+                (Index::int(factor), low.plus(&high.scaled(factor)?)?)
+            } else {
+                let factor = bounds.index(modulus) * divided(coef, it.coef)?;
+                let sum = bounds.sum(&(bounds.index(low) + bounds.index(high) * factor.clone()));
+                (factor, sum)
             };
             let sum = bounds.recombine(sum);
             (sum.ratios() < apart).then(|| (factor, bounds.index(&sum)))

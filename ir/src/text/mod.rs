@@ -10,6 +10,7 @@ mod kernel;
 mod lex;
 mod literal;
 mod parse;
+mod parse_attrs;
 mod parse_expr;
 mod parse_kernel;
 mod print;

@@ -107,7 +107,9 @@ impl<'a> Verifier<'a> {
     fn head(&mut self) {
         let strange: Vec<_> =
             self.kernel.args.keys().filter(|it| !self.module.args.contains_key(*it)).cloned().collect();
-        strange.into_iter().for_each(|buffer| self.report(Kind::Buffer { buffer }));
+        for buffer in strange {
+            self.report(Kind::Buffer { buffer });
+        }
         for (name, written) in &self.kernel.args {
             if *written && self.module.args.get(name).is_some_and(|it| it.role == Role::Input) {
                 self.report(Kind::Written { buffer: name.clone() });
@@ -127,7 +129,9 @@ impl<'a> Verifier<'a> {
 
     fn ops(&mut self, ops: &'a [Op]) {
         let (vars, allocs) = (self.vars.len(), self.allocs.len());
-        ops.iter().for_each(|op| self.op(op));
+        for op in ops {
+            self.op(op);
+        }
         self.vars.truncate(vars);
         self.allocs.truncate(allocs);
     }

@@ -12,9 +12,11 @@ pub(super) struct DeeperCover<'a> {
     func: &'a Func,
     /// All blocks of the program.
     nests: &'a [Nest<'a>],
-    /// For a buffer and the blocks that use it, the number of the loop for which it holds.
-    known: RefCell<Vec<(Name, Vec<usize>, Option<usize>)>>,
+    known: RefCell<Vec<Known>>,
 }
+
+/// For a buffer and the blocks that use it, the number of the loop for which it holds.
+type Known = (Name, Vec<usize>, Option<usize>);
 
 impl<'a> DeeperCover<'a> {
     /// Nothing is known yet.

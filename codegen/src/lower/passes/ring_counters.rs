@@ -51,7 +51,9 @@ impl Pass {
         let op = match op {
             Op::For(it) => Op::For(Arc::new(self.for_loop(Arc::unwrap_or_clone(it)))),
             Op::If(conditions, body) => {
-                conditions.iter().for_each(|it| self.bounds.assume(it));
+                for it in &conditions {
+                    self.bounds.assume(it);
+                }
                 Op::If(conditions, self.ops(body))
             }
             leaf @ (Op::Alloc(_) | Op::Instr(_)) => return leaf,

@@ -77,12 +77,12 @@ fn places(stmt: &Stmt, around: &mut Vec<Part>, out: &mut BTreeMap<Part, Own>) {
         Stmt::Loop(it) => Part::Loop(it.var.clone()),
         Stmt::Block(it) => Part::Block(it.name.clone()),
         Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {
-            stmt.children().into_iter().for_each(|it| places(it, around, out));
+            stmt.children().for_each(|it| places(it, around, out));
             return;
         }
     };
     out.entry(part.clone()).or_default().around.clone_from(around);
     around.push(part);
-    stmt.children().into_iter().for_each(|it| places(it, around, out));
+    stmt.children().for_each(|it| places(it, around, out));
     around.pop();
 }

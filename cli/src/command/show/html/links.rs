@@ -181,7 +181,7 @@ impl Source {
 fn own<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
     f(stmt);
     if !matches!(stmt, Stmt::Block(_)) {
-        stmt.children().into_iter().for_each(|it| own(it, f));
+        stmt.children().for_each(|it| own(it, f));
     }
 }
 

@@ -53,8 +53,12 @@ pub(crate) fn places(func: &Func, sites: &[FuncAccess<'_>], target: &Target) -> 
 }
 
 /// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
-pub(crate) fn shared_alloc_scopes(func: &Func, sites: &[FuncAccess<'_>]) -> Places {
+pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target, sites: &[FuncAccess<'_>]) -> Places {
     let mut alloc_scopes = Places::new();
+    if *target == Target::Cpu {
+        // There it is private memory, taken anew where it lives.
+        return alloc_scopes;
+    }
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared) {
         let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };

@@ -38,7 +38,7 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
     kernels::check_axes(&func, target)?;
     let sites = sites(&func, target);
     let alloc_scopes = memory::places(&func, &sites, target)?;
-    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, &sites);
+    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, target, &sites);
     drop(sites);
     let conflicts = cross_block::conflicts(&func);
     let mut args = args(&func, &alloc_scopes);
