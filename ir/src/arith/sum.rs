@@ -321,6 +321,47 @@ impl Sum {
     }
 }
 
+/// `(q, r)` with `sum == lead*q + r` and no coefficient of a multiple of `lead` as large as that of `lead`.
+pub(super) fn multiples(sum: &Sum, lead: &Term) -> Option<(Sum, Sum)> {
+    split_multiples(sum, lead, false)
+}
+
+/// `(q, r)` with `sum == lead*q + r` where only terms that `lead` divides go to `q`.
+pub(super) fn exact_multiples(sum: &Sum, lead: &Term) -> Option<(Sum, Sum)> {
+    split_multiples(sum, lead, true)
+}
+
+fn split_multiples(sum: &Sum, lead: &Term, exact: bool) -> Option<(Sum, Sum)> {
+    let (mut quotient, mut rest) = (Sum::default(), Sum::default());
+    rest.terms.reserve(sum.terms.len());
+    for term in &sum.terms {
+        let times = term.coef.checked_div(lead.coef)?;
+        let left = term.coef.checked_rem(lead.coef)?;
+        match term.without(&lead.atoms) {
+            Some(atoms) if times != 0 && (left == 0 || !exact) => {
+                let term_of_quotient = Term { atoms, coef: times };
+                if lead.atoms.is_empty() {
+                    // The order is that of the sum.
+                    quotient.terms.push(term_of_quotient);
+                } else {
+                    quotient = quotient.plus_term(term_of_quotient)?;
+                }
+                if left != 0 {
+                    rest.terms.push(Term { atoms: term.atoms.clone(), coef: left });
+                }
+            }
+            _ => rest.terms.push(term.clone()),
+        }
+    }
+    if lead.atoms.is_empty() {
+        quotient = quotient.plus_constant(sum.constant.div_euclid(lead.coef))?;
+        rest.constant = sum.constant.rem_euclid(lead.coef);
+    } else {
+        rest.constant = sum.constant;
+    }
+    Some((quotient, rest))
+}
+
 /// The greatest common divisor, never negative; `None` on overflow.
 pub(super) fn gcd(a: i64, b: i64) -> Option<i64> {
     let (mut a, mut b) = (a.checked_abs()?, b.checked_abs()?);

@@ -61,9 +61,10 @@ pub use error::{Example, Part, VerifyError, VerifyErrorKind};
 pub use kernel::verify_module;
 pub use kernel_error::{KernelError, KernelErrorKind};
 
+use self::values::bad_divisor;
 use crate::{
-    Access, Annotations, Block, Buffer, Func, Index, IndexKind, IterKind, Loop, LoopKind, Mode, Name, Role,
-    Scope, Stmt, StorageAlign, Swizzle, cost,
+    Access, Annotations, Block, Buffer, Func, Index, IterKind, Loop, LoopKind, Mode, Name, Role, Scope, Stmt,
+    StorageAlign, Swizzle, cost,
 };
 
 /// Checks all invariants; returns every one that does not hold, in program order, ranges only if all others do, and
@@ -387,20 +388,5 @@ impl<'a> Verifier<'a> {
                 self.report(name, VerifyErrorKind::NeverWritten);
             }
         }
-    }
-}
-
-/// A constant divisor in the index that is not positive.
-fn bad_divisor(index: &Index) -> Option<i64> {
-    match index.kind() {
-        IndexKind::Int(_) | IndexKind::Var(_) => None,
-        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
-            b.as_int().filter(|it| *it < 1).or_else(|| bad_divisor(a)).or_else(|| bad_divisor(b))
-        }
-        IndexKind::Add(a, b)
-        | IndexKind::Mul(a, b)
-        | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => bad_divisor(a).or_else(|| bad_divisor(b)),
     }
 }

@@ -1,7 +1,7 @@
-//! Accesses and the types of values.
+//! Accesses, the types of values, and divisors.
 
 use super::{Part, Verifier, VerifyErrorKind};
-use crate::{Access, BinaryOp, Block, DType, Literal, Name, Number, Store, UnaryOp, Value};
+use crate::{Access, BinaryOp, Block, DType, Index, IndexKind, Literal, Name, Number, Store, UnaryOp, Value};
 
 impl Verifier<'_> {
     /// Checks a store in the init or body of a block, below the loops `inside` it.
@@ -140,5 +140,20 @@ fn is_of_its_type(literal: Literal) -> bool {
             | DType::F32
             | DType::F64 => false,
         },
+    }
+}
+
+/// A constant divisor in the index that is not positive.
+pub(super) fn bad_divisor(index: &Index) -> Option<i64> {
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => None,
+        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
+            b.as_int().filter(|it| *it < 1).or_else(|| bad_divisor(a)).or_else(|| bad_divisor(b))
+        }
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => bad_divisor(a).or_else(|| bad_divisor(b)),
     }
 }
