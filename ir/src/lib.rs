@@ -77,6 +77,7 @@ mod instr;
 pub mod interp;
 pub mod intrin;
 mod kernel;
+mod less;
 mod mechanism;
 mod name;
 mod near;
@@ -107,13 +108,14 @@ pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
 pub use func::{AllocScope, Buffer, Func, Layout, Role, Scope, StorageAlign};
-pub use index::{Index, IndexKind, Less};
+pub use index::{Index, IndexKind};
 pub use instr::{
     Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, Semaphore, SemaphoreKind, SyncKind,
     TensorOp, Wait,
 };
 pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};
+pub use less::Less;
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use reserved::is_reserved;

@@ -8,7 +8,7 @@ use super::{
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
-    program::{Code, CounterCode, ForCode, IfCode, LessCode, Program},
+    program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
     semaphore::{self, Turns},
     shadow::{Cell, Mark, Since},
@@ -236,21 +236,6 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    /// Sets the variables of a loop at the beginning of an iteration; counters go on from the one before.
-    fn begin(&mut self, it: &ForCode, iteration: i64) {
-        self.slots[it.slot] = iteration;
-        for CounterCode { slot, start, count } in &it.counters {
-            let next = self.slots[*slot] + 1;
-            self.slots[*slot] = if iteration == 0 {
-                *start
-            } else if next == *count {
-                0
-            } else {
-                next
-            };
-        }
-    }
-
     fn for_together(&mut self, it: &'p ForCode) {
         let mut extents = vec![];
         for base in self.bases() {
@@ -265,8 +250,8 @@ impl<'p> Machine<'p, '_, '_> {
         }
         let outside = self.stamp;
         for n in 0..extents[0] {
-            self.begin(it, n);
-            self.stamp = push(outside, it.bits, n);
+            it.begin(n, &mut self.slots);
+            self.stamp = it.stamp(outside, n);
             self.together(&it.body);
             if self.run.report.stopped {
                 break;
@@ -344,8 +329,8 @@ impl<'p> Machine<'p, '_, '_> {
             if mask == 0 {
                 break;
             }
-            self.begin(it, n);
-            self.stamp = push(outside, it.bits, n);
+            it.begin(n, &mut self.slots);
+            self.stamp = it.stamp(outside, n);
             run(self, &it.body, mask);
         }
         self.stamp = outside;
@@ -393,12 +378,6 @@ impl<'p> Machine<'p, '_, '_> {
         let bases = self.bases();
         self.run.order(bases)
     }
-}
-
-/// The stamp of an iteration of a loop.
-fn push(outside: u64, bits: u32, n: i64) -> u64 {
-    let n = n.cast_unsigned() & ((1 << bits.min(63)) - 1);
-    outside.checked_shl(bits).unwrap_or(0) | n
 }
 
 /// The lanes of a mask, from the first.

@@ -103,6 +103,24 @@ pub(crate) struct ForCode {
     pub(crate) converges: bool,
 }
 
+impl ForCode {
+    /// Sets the variables of the loop at the beginning of an iteration; counters go on from the one before.
+    pub(crate) fn begin(&self, iteration: i64, slots: &mut [i64]) {
+        slots[self.slot] = iteration;
+        for CounterCode { slot, start, count } in &self.counters {
+            let next = slots[*slot] + 1;
+            let going_on = if next == *count { 0 } else { next };
+            slots[*slot] = if iteration == 0 { *start } else { going_on };
+        }
+    }
+
+    /// The stamp of an iteration.
+    pub(crate) fn stamp(&self, outside: u64, iteration: i64) -> u64 {
+        let iteration = iteration.cast_unsigned() & ((1 << self.bits.min(63)) - 1);
+        outside.checked_shl(self.bits).unwrap_or(0) | iteration
+    }
+}
+
 /// A ring counter: where it is, where it begins, and how many slots there are.
 #[derive(Debug)]
 pub(crate) struct CounterCode {
