@@ -5,11 +5,12 @@ use std::{
     cmp::Ordering,
     collections::HashSet,
     fmt,
-    hash::{BuildHasherDefault, Hash, Hasher},
+    hash::{Hash, Hasher},
     ptr,
     sync::{LazyLock, PoisonError, RwLock},
 };
 
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::is_reserved;
@@ -35,31 +36,8 @@ struct Symbol {
     is_reserved: bool,
 }
 
-/// The symbols that there are.
-static SYMBOLS: LazyLock<RwLock<HashSet<&'static Symbol, BuildHasherDefault<Fnv>>>> =
-    LazyLock::new(RwLock::default);
-
-/// The hash of Fowler, Noll and Vo (1a), which is fast for texts as short as names. It tells only where in the table of
-/// symbols a text is looked for.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+/// The symbols that there are. The hash tells only where a text is looked for, so it may be a fast one.
+static SYMBOLS: LazyLock<RwLock<HashSet<&'static Symbol, FxBuildHasher>>> = LazyLock::new(RwLock::default);
 
 impl Symbol {
     fn new(text: &str) -> Symbol {

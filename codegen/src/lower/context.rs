@@ -25,7 +25,7 @@ pub(crate) struct Context {
     /// Whether pipelines are lowered with an [`Instr::Mark`](ir::Instr) before each of their statements.
     pub(crate) marks: bool,
     /// Told by `choose_mechanisms`, for `software_pipeline` to report.
-    pub(crate) mechanisms: IndexMap<(Name, Name), Choice>,
+    pub(crate) mechanisms: IndexMap<(Name, Name), MechanismChoice>,
     /// Told by `software_pipeline`, and once more by `select_copies`.
     pub(crate) pipelines: Vec<PipelineReport>,
     /// Told by `flatten`.
@@ -34,7 +34,7 @@ pub(crate) struct Context {
 
 /// How a component of a pipelined loop copies.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct MechanismChoice {
     pub(crate) mechanism: Mechanism,
     /// A sentence that says why.
     pub(crate) reason: String,

@@ -17,21 +17,16 @@ mod report;
 use ir::{Func, Module, Target, pipeline::split_lifetimes};
 
 pub use context::Lowered;
-pub(crate) use context::{Choice, Context};
+pub(crate) use context::{Context, MechanismChoice};
 pub use error::LowerError;
 pub use marks::without_findings;
-pub use passes::collapse_unit_loops::collapse_unit_loops;
 pub(crate) use passes::merge_shared::repacked;
-pub use passes::scalarize::scalarize;
-pub use passes::select_copies::select_copies;
-pub use passes::simplify_indices::simplify_indices;
-pub use passes::unroll::unroll;
-pub use passes::vectorize::{vector_bytes, vectorize};
+pub use passes::vectorize::vector_bytes;
 pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
 
 /// A step of the lowering.
 pub struct Pass {
-    /// Its name, as `--emit` and messages spell it.
+    /// Its name, as texts and messages spell it.
     pub name: &'static str,
     /// What it does, in one sentence.
     pub doc: &'static str,
@@ -129,32 +124,36 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "collapse_unit_loops",
         doc: "Removes loops of one iteration.",
-        run: Run::Module(|module, context| Ok(collapse_unit_loops(module, &context.target))),
+        run: Run::Module(|module, context| {
+            Ok(passes::collapse_unit_loops::collapse_unit_loops(module, &context.target))
+        }),
     },
     Pass {
         name: "vectorize",
         doc: "Turns vectorised loops into accesses of several lanes, or says in a comment why not.",
-        run: Run::Module(|module, context| Ok(vectorize(module, &context.target))),
+        run: Run::Module(|module, context| Ok(passes::vectorize::vectorize(module, &context.target))),
     },
     Pass {
         name: "select_copies",
         doc: "Makes stores of the asynchronous copies that cp.async cannot do, and says why in a comment.",
-        run: Run::Module(passes::select_copies::select),
+        run: Run::Module(passes::select_copies::select_copies),
     },
     Pass {
         name: "unroll",
         doc: "On a CPU, writes out the loops that index local arrays.",
-        run: Run::Module(|module, context| Ok(unroll(module, &context.target))),
+        run: Run::Module(|module, context| Ok(passes::unroll::unroll(module, &context.target))),
     },
     Pass {
         name: "simplify_indices",
         doc: "Brings each index to its cheapest form and drops conditions that always hold.",
-        run: Run::Module(|module, context| Ok(simplify_indices(module, &context.target))),
+        run: Run::Module(|module, context| {
+            Ok(passes::simplify_indices::simplify_indices(module, &context.target))
+        }),
     },
     Pass {
         name: "scalarize",
         doc: "On a CPU, splits local arrays with constant subscripts into variables.",
-        run: Run::Module(|module, context| Ok(scalarize(module, &context.target))),
+        run: Run::Module(|module, context| Ok(passes::scalarize::scalarize(module, &context.target))),
     },
     Pass {
         name: "index_width",
@@ -226,7 +225,7 @@ impl State {
             && let Err(errors) = ir::verify_module(module)
         {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            panic!("`{}` breaks the kernel form: {}\n{module}", pass.name, errors.join("; "));
+            panic!("a bug in `{}`: it breaks the kernel form: {}\n{module}", pass.name, errors.join("; "));
         }
     }
 }

@@ -5,7 +5,7 @@ use ir::{
     pipeline::{PipelinePlan, split_lifetimes},
 };
 
-use crate::lower::{Choice, Context};
+use crate::lower::{Context, MechanismChoice};
 
 /// A pipelined loop as it was lowered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,8 +66,9 @@ pub struct SlotReport {
 pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> PipelineReport {
     let components = plan.components.iter().map(|it| {
         let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone())).cloned();
-        let unasked = Choice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
-        let Choice { mechanism, reason, is_forced } = known.unwrap_or(unasked);
+        let unasked =
+            MechanismChoice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
+        let MechanismChoice { mechanism, reason, is_forced } = known.unwrap_or(unasked);
         ComponentReport {
             name: it.name.clone(),
             stage: it.stage,

@@ -59,6 +59,18 @@ void nested(void *const *buffers, const int64_t *dims, const tw_runtime *rt) {
 }
 ";
 
+/// A product of two numbers.
+const ONE_BY_ONE: Gemm = Gemm {
+    batch: 1,
+    m: 1,
+    n: 1,
+    k: 1,
+    input: DType::F32,
+    accumulator: DType::F32,
+    output: DType::F32,
+    b_transposed: false,
+};
+
 #[test]
 fn launches_buffers_dims_and_threads() {
     let Some(compiler) = compiler("launches_buffers_dims_and_threads") else { return };
@@ -142,16 +154,7 @@ fn empty_buffers_and_no_calls() {
     let empty = machine.alloc(0).unwrap();
     machine.upload(empty, &[]).unwrap();
     machine.download(empty, &mut []).unwrap();
-    let gemm = Gemm {
-        batch: 1,
-        m: 1,
-        n: 1,
-        k: 1,
-        input: DType::F32,
-        accumulator: DType::F32,
-        output: DType::F32,
-        b_transposed: false,
-    };
+    let gemm = ONE_BY_ONE;
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let program = machine.load_gemm(&gemm).unwrap();
@@ -164,16 +167,7 @@ fn empty_buffers_and_no_calls() {
 #[test]
 fn unloaded_programs_are_gone_and_the_others_stay() {
     let mut machine = CpuMachine::open().unwrap();
-    let gemm = Gemm {
-        batch: 1,
-        m: 1,
-        n: 1,
-        k: 1,
-        input: DType::F32,
-        accumulator: DType::F32,
-        output: DType::F32,
-        b_transposed: false,
-    };
+    let gemm = ONE_BY_ONE;
     let (a, b) = (upload(&mut machine, &[3.0]), upload(&mut machine, &[5.0]));
     let c = upload(&mut machine, &[-1.0]);
     let first = machine.load_gemm(&gemm).unwrap();

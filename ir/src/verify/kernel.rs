@@ -303,9 +303,8 @@ impl<'a> Verifier<'a> {
         value.each_load(&mut |it| is_known &= dtype(&it.buffer).is_some());
         // What is unknown is said to be that already.
         let Some(to) = dtype(&place.buffer).filter(|_| is_known) else { return };
-        let from = value.dtype(&dtype);
-        if from != Some(to) {
-            self.report(Kind::Type { buffer: place.buffer.clone(), dtype: to, value: from });
+        if value.dtype(&dtype) != Some(to) {
+            self.report(Kind::Type { buffer: place.buffer.clone(), dtype: to });
         }
     }
 

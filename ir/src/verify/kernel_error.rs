@@ -51,5 +51,5 @@ pub enum KernelErrorKind {
     #[error("an access of `{buffer}` has no lanes")]
     Lanes { buffer: Name },
     #[error("`{buffer}` holds {dtype}, and another type is assigned to it")]
-    Type { buffer: Name, dtype: DType, value: Option<DType> },
+    Type { buffer: Name, dtype: DType },
 }

@@ -11,8 +11,7 @@ use ir::{For, Index, Module, Name, Op, Target};
 /// ```
 ///
 /// A parallel loop goes as well: one iteration needs no threads. Launch axes of extent 1 stay.
-#[must_use]
-pub fn collapse_unit_loops(module: Module, _target: &Target) -> Module {
+pub(crate) fn collapse_unit_loops(module: Module, _target: &Target) -> Module {
     module.map_bodies(&mut |_, body| collapse(body))
 }
 

@@ -23,12 +23,12 @@ pub(crate) fn ring_counters(mut module: Module, target: &Target) -> Module {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
         let taken = names::taken(&module.dims, &module.kernels[at].body);
         let Kernel { body, .. } = &mut module.kernels[at];
-        *body = Pass { bounds, taken }.ops(std::mem::take(body));
+        *body = Rewriter { bounds, taken }.ops(std::mem::take(body));
     }
     module
 }
 
-struct Pass {
+struct Rewriter {
     bounds: Bounds,
     taken: BTreeSet<Name>,
 }
@@ -41,7 +41,7 @@ struct Remainder {
     count: i64,
 }
 
-impl Pass {
+impl Rewriter {
     fn ops(&mut self, ops: Vec<Op>) -> Vec<Op> {
         ops.into_iter().map(|op| self.op(op)).collect()
     }

@@ -20,8 +20,7 @@ use crate::lower::analysis::names;
 ///
 /// An array whose accesses overlap in other ways than single elements of a group stays, and so does one that
 /// several threads see.
-#[must_use]
-pub fn scalarize(mut module: Module, target: &Target) -> Module {
+pub(crate) fn scalarize(mut module: Module, target: &Target) -> Module {
     if *target != Target::Cpu {
         return module;
     }

@@ -27,7 +27,7 @@ use crate::lower::{
 /// commits and waits.
 ///
 /// Refuses where a script forces `cp_async` and no copy of a buffer is one.
-pub(crate) fn select(module: Module, context: &mut Context) -> Result<Module, LowerError> {
+pub(crate) fn select_copies(module: Module, context: &mut Context) -> Result<Module, LowerError> {
     let (module, selected) = selected(module, &context.target);
     for (buffer, reason) in selected.refused.into_iter().filter(|it| !selected.copied.contains(&it.0)) {
         for pipeline in &mut context.pipelines {
@@ -47,12 +47,6 @@ pub(crate) fn select(module: Module, context: &mut Context) -> Result<Module, Lo
         }
     }
     Ok(module)
-}
-
-/// What `select` does to a module for a target, without a script that forces anything.
-#[must_use]
-pub fn select_copies(module: Module, target: &Target) -> Module {
-    selected(module, target).0
 }
 
 /// What became of the copies of all kernels.

@@ -14,8 +14,7 @@ use crate::lower::analysis::bounds::kernel_bounds;
 /// ```
 ///
 /// Values are left as they are: this is arithmetic on indices only.
-#[must_use]
-pub fn simplify_indices(mut module: Module, _target: &Target) -> Module {
+pub(crate) fn simplify_indices(mut module: Module, _target: &Target) -> Module {
     for at in 0..module.kernels.len() {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
         let body = std::mem::take(&mut module.kernels[at].body);

@@ -26,8 +26,7 @@ const MAX_REGISTERS: i64 = 8192;
 ///
 /// Short serial loops count as unrolled ones here. Other loops stay, and so do all where the kernel would grow
 /// beyond 4096 statements. CUDA's compiler is asked by a pragma instead.
-#[must_use]
-pub fn unroll(mut module: Module, target: &Target) -> Module {
+pub(crate) fn unroll(mut module: Module, target: &Target) -> Module {
     if *target != Target::Cpu {
         return module;
     }

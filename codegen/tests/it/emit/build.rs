@@ -110,10 +110,15 @@ pub(crate) fn launched(mut module: Module, launch: &[(ThreadAxis, Index)]) -> Mo
 /// The passes behind `flatten`.
 pub(crate) fn finish(module: Module, target: &Target) -> Module {
     let passes = lower::PASSES.iter().skip_while(|it| it.name != "collapse_unit_loops");
-    let run = |state, pass: &lower::Pass| pass.run(state, target).expect("nothing here is refused");
-    match passes.fold(State::Module(module), run) {
+    passes.fold(module, |module, it| pass(it.name, module, target))
+}
+
+/// What one pass makes of a module.
+pub(crate) fn pass(name: &str, module: Module, target: &Target) -> Module {
+    let pass = lower::Pass::find(name).expect("the pass is in the table");
+    match pass.run(State::Module(module), target).expect("nothing here is refused") {
         State::Module(module) => module,
-        State::Func(_) => unreachable!("these passes make kernels of kernels"),
+        State::Func(_) => unreachable!("a pass behind `lower_blocks` makes kernels of kernels"),
     }
 }
 

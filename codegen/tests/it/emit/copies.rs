@@ -7,7 +7,6 @@ use ir::{DType, Instr, Module, Op, Scope, ThreadAxis, Value, Wait};
 use tilewright_codegen::{
     device::{DeviceError, nvrtc},
     emit::emit,
-    lower,
 };
 
 use super::{
@@ -172,28 +171,28 @@ fn copy(name: &str, index: ir::Index) -> Op {
     Op::Instr(Instr::AsyncCopy(at(&format!("{name}_shared"), index.clone()), load(name, index)))
 }
 
-fn settled(module: Module) -> String {
-    lower::select_copies(module, &cuda("sm_80")).to_string()
+fn selected(module: Module) -> String {
+    pass("select_copies", module, &cuda("sm_80")).to_string()
 }
 
 #[test]
 fn a_copy_of_two_bytes_is_a_store_and_nobody_waits() {
     let module = copies(&[("A", DType::F16)], &|name, _| copy(name, v("threadIdx_x")), &["A_shared"]);
-    assert_snapshot!(settled(module));
+    assert_snapshot!(selected(module));
 }
 
 #[test]
 fn waits_are_for_what_is_still_copied() {
     let buffers = [("A", DType::F16), ("B", DType::F32)];
     let module = copies(&buffers, &|name, _| copy(name, v("threadIdx_x")), &["A_shared", "B_shared"]);
-    assert_snapshot!(settled(module));
+    assert_snapshot!(selected(module));
 }
 
 #[test]
 fn a_copy_that_nobody_waits_for_is_a_store() {
     let buffers = [("A", DType::F32), ("B", DType::F32)];
     let module = copies(&buffers, &|name, _| copy(name, v("threadIdx_x")), &["B_shared"]);
-    assert_snapshot!(settled(module));
+    assert_snapshot!(selected(module));
 }
 
 #[test]
@@ -219,7 +218,7 @@ fn copies_that_are_no_instruction_are_stores() {
     ];
     let found = cases.map(|(place, value)| {
         let copy = Op::Instr(Instr::AsyncCopy(place, value));
-        let text = settled(copies(&[("A", DType::F32)], &|_, _| copy.clone(), &["A_shared"]));
+        let text = selected(copies(&[("A", DType::F32)], &|_, _| copy.clone(), &["A_shared"]));
         let line = text.lines().find(|it| it.contains("//")).expect("a comment says why").trim().to_owned();
         assert!(!text.contains("<-") && !text.contains("wait"), "{text}");
         line
@@ -243,5 +242,5 @@ fn in_c_copies_are_stores() {
     let copy = |name: &str, _| serial("threadIdx_x", 32, vec![copy(name, v("threadIdx_x"))]);
     let module = copies(&[("A", DType::F32)], &copy, &["A_shared"]);
     let target = ir::Target::Cpu;
-    assert_snapshot!(lower::select_copies(module, &target).to_string());
+    assert_snapshot!(pass("select_copies", module, &target).to_string());
 }

@@ -10,7 +10,7 @@ use ir::{
     pipeline::{NamedComponent, PipelineError, STAGE, async_stages, components_of, is_pipeline, numbers},
 };
 
-use crate::lower::{Choice, Context, LowerError};
+use crate::lower::{Context, LowerError, MechanismChoice};
 
 /// For each component of an asynchronous stage, takes the first mechanism of [`CANDIDATES`] that can do it, or the one
 /// that the script forces, and rewrites the component for it.
@@ -38,7 +38,7 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
             let candidate = CANDIDATES.iter().find(|it| it.mechanism == choice.mechanism);
             if let Some(added) = candidate.and_then(|it| (it.rewrite)(&mut func, &var, name)) {
                 let reason = format!("It holds what `{name}` stores.");
-                context.mechanisms.insert((var.clone(), added), Choice { reason, ..choice.clone() });
+                context.mechanisms.insert((var.clone(), added), MechanismChoice { reason, ..choice.clone() });
             }
             context.mechanisms.insert((var.clone(), name.clone()), choice);
         }
@@ -129,7 +129,7 @@ fn decide(
     target: &Target,
     around: &[&Loop],
     all: &[Component],
-) -> Result<Vec<(usize, Choice)>, LowerError> {
+) -> Result<Vec<(usize, MechanismChoice)>, LowerError> {
     let Some(it) = around.last() else { return Ok(vec![]) };
     let wanted = async_stages(it);
     let forced = it.attrs.pipeline.as_ref().and_then(|it| it.mechanism.as_ref());
@@ -151,18 +151,18 @@ fn decide(
 }
 
 /// The first candidate that can do it, or the forced one.
-fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Choice, LowerError> {
+fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<MechanismChoice, LowerError> {
     let mut failed = Vec::new();
     for candidate in CANDIDATES.iter().filter(|it| forced.is_none_or(|forced| forced == it.mechanism)) {
         let mechanism = candidate.mechanism;
         match judge(candidate, question) {
             Ok(_) if forced == Some(Mechanism::Synchronous) => {
                 let reason = "The script asks for it.".to_owned();
-                return Ok(Choice { mechanism, reason, is_forced: true });
+                return Ok(MechanismChoice { mechanism, reason, is_forced: true });
             }
             Ok(why) => {
                 let reason = sentences(&why, &failed);
-                return Ok(Choice { mechanism, reason, is_forced: forced.is_some() });
+                return Ok(MechanismChoice { mechanism, reason, is_forced: forced.is_some() });
             }
             Err(it) if forced.is_some() => {
                 let var = question.around.last().map_or_else(|| Name::new("loop"), |it| it.var.clone());
@@ -179,7 +179,7 @@ fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Choice, 
         }
     }
     let reason = sentences("it is copied in its place", &failed);
-    Ok(Choice { mechanism: Mechanism::Synchronous, reason, is_forced: false })
+    Ok(MechanismChoice { mechanism: Mechanism::Synchronous, reason, is_forced: false })
 }
 
 /// What a candidate says, after what holds for all of them.

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use ir::{Arch, Func, Name, Role, Target, interp::Tensor};
 
 use super::choose_mechanisms;
-use crate::lower::{Choice, Context};
+use crate::lower::{Context, MechanismChoice};
 
 #[test]
 fn programs() {
@@ -39,7 +39,7 @@ fn transcript(text: &str) -> String {
     assert_eq!(outputs(&func), outputs(&chosen));
 
     let mut out = String::new();
-    for ((var, component), Choice { mechanism, reason, .. }) in &context.mechanisms {
+    for ((var, component), MechanismChoice { mechanism, reason, .. }) in &context.mechanisms {
         writeln!(out, "{var}: {component} is {mechanism}. {reason}").unwrap();
     }
     writeln!(out, "\n{}", ir::text::print(&chosen).text).unwrap();

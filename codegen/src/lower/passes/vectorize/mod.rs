@@ -28,8 +28,7 @@ const MAX_WRITTEN_OUT: i64 = 16;
 /// The width is the greatest power of two that divides the extent, fits the target's vectors, makes every
 /// subscript advance by one or stay, and on a GPU starts every access at a multiple of itself. A guard that
 /// depends on the lane at every width splits the statement: lanes where all pass, one by one where not.
-#[must_use]
-pub fn vectorize(mut module: Module, target: &Target) -> Module {
+pub(crate) fn vectorize(mut module: Module, target: &Target) -> Module {
     let args: BTreeMap<_, _> = module.args.iter().map(|(name, arg)| (name.clone(), arg.dtype)).collect();
     for at in 0..module.kernels.len() {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
