@@ -63,6 +63,7 @@
 //! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. [`text::parse_module`] reads it as it was printed,
 //! comments among statements included.
 
+pub mod access;
 mod arch;
 pub mod arith;
 mod attrs;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use ir::{
     Block, Func, Index, IterKind, Less, LoopKind, Name, Stmt,
+    access::{Conflict, Iteration},
     deps::{self, DepKind},
     region::{self, Nest, Range, Way},
-    solve::Problem,
 };
 
 use crate::{BlockError, ScheduleError, inverse::Inverse};
@@ -112,31 +112,13 @@ fn nest_of<'a>(func: &'a Func, name: &Name) -> Option<Nest<'a>> {
 /// Whether the solver finds no element that the last block writes in an iteration of a loop around both, and the first
 /// one in a later iteration of it.
 fn never_overtakes(func: &Func, first: &Nest<'_>, last: &Nest<'_>, buffer: &Name, level: usize) -> bool {
-    let renamed = |name: &Name| {
-        let own = first.loops[level..].iter().any(|it| it.var == *name);
-        own.then(|| Index::var(&Name::new(format!("{name}'"))))
-    };
-    let mut problem = Problem::new();
-    func.dims.iter().for_each(|dim| problem.dim(dim));
-    last.variables().for_each(|(name, extent)| problem.index(&name, &extent));
-    last.block.guards.iter().for_each(|it| problem.less(it));
-    for (name, extent) in first.variables() {
-        let name = renamed(&name).and_then(|it| it.as_var().cloned()).unwrap_or(name);
-        problem.index(&name, &extent.subst(&renamed));
-    }
-    first.block.guards.iter().for_each(|it| problem.less(&it.subst(&renamed)));
+    let when = |name: &Name| Iteration::same_if(!first.loops[level..].iter().any(|it| it.var == *name));
     let var = Index::var(&last.loops[level].var);
-    problem.less(&Less::new(var.clone(), var.subst(&renamed)));
-    let places = |nest: &Nest<'_>| -> Vec<Vec<Index>> {
-        let writes = nest.accesses(Way::Write).iter().filter(|it| it.buffer == *buffer);
-        writes.map(|it| region::at_loops(nest.block, it)).collect()
-    };
-    let (mine, others) = (places(last), places(first));
-    mine.iter().all(|a| {
-        others.iter().all(|b| {
-            let mut problem = problem.clone();
-            a.iter().zip(b).for_each(|(a, b)| problem.equal(a, &b.subst(&renamed)));
-            problem.solve().is_never()
+    let (mine, others) = (last.places(buffer, Way::Write), first.places(buffer, Way::Write));
+    mine.iter().all(|mine| {
+        others.iter().all(|other| {
+            let both = Conflict { first: mine, second: other, dims: &func.dims, when: &when };
+            both.never_where(&[Less::new(var.clone(), both.at_second(&var))])
         })
     })
 }

@@ -1,19 +1,15 @@
-//! Asynchronous copies: `cp.async` in CUDA C++, plain stores in C.
+//! Asynchronous copies: `cp.async` in CUDA C++.
 
-use ir::{Access, DType, Feature, Name, Scope, Value, Wait};
+use ir::{Access, DType, Name, Scope, Value, Wait};
 
 use super::{Printer, helper::Helper, names::identifier};
 use crate::lower::passes::{choose_mechanisms::cp_async::cp_async, index_width::fits};
 
 impl Printer<'_> {
-    /// A copy that may land later, where the target has such; a store lands at once, which is as right.
+    /// A copy that lands later. The pass `select_copies` leaves those that the target has as one instruction.
     pub(super) fn copy(&mut self, place: &Access, value: &Value) {
         let memory = |name: &Name| self.memory(name);
-        let found = if self.has_async_copies() { cp_async(place, value, &memory).ok() } else { None };
-        let Some(copy) = found else {
-            self.store(place, value);
-            return;
-        };
+        let copy = cp_async(place, value, &memory).expect("`select_copies` made stores of all others");
         let is_bare = copy.cond.is_empty();
         let name = self.require(Helper::CopyAsync { bytes: copy.bytes, is_bare });
         let (to, from) = (self.address(place), self.address(copy.from));
@@ -23,24 +19,16 @@ impl Printer<'_> {
 
     /// Closes a group of copies.
     pub(super) fn commit(&mut self) {
-        if self.has_async_copies() {
-            let name = self.require(Helper::CommitCopies);
-            self.line(&format!("{name}();"));
-        }
+        let name = self.require(Helper::CommitCopies);
+        self.line(&format!("{name}();"));
     }
 
     /// Waits for copies of this thread.
     pub(super) fn wait(&mut self, it: &Wait) {
-        if self.has_async_copies() {
-            let name = self.require(Helper::WaitCopies(it.in_flight));
-            let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
-            let comment = if buffers.is_empty() { buffers } else { format!(" // {buffers}") };
-            self.line(&format!("{name}();{comment}"));
-        }
-    }
-
-    const fn has_async_copies(&self) -> bool {
-        self.dialect.has(Feature::CpAsync)
+        let name = self.require(Helper::WaitCopies(it.in_flight));
+        let buffers = it.buffers.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        let comment = if buffers.is_empty() { buffers } else { format!(" // {buffers}") };
+        self.line(&format!("{name}();{comment}"));
     }
 
     /// The type of a buffer's elements, and which memory it is in.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::{
     private::{fills, is_inside},
-    touch::{Touch, touches},
     walk::{Values, few_runs, walk},
-    written::{in_earlier_iteration, in_same_iteration, shared, with_own},
+    written::{in_earlier_iteration, in_same_iteration, inside},
 };
 use crate::{
     Func, Loop, Name,
+    access::{AccessRelation, Axes, Conflict, FuncAccess, Iteration, accesses, never_missed},
     region::{Nest, Way, starts_anew},
-    solve::{Problem, Writes, never_missed},
+    solve::Problem,
 };
 
 /// The first block outside a loop that may read what the loop leaves in a buffer. If there is none, the loop may have a
@@ -63,43 +63,37 @@ fn filled_outside(
 /// Whether the solver finds that no value flows from a write in a loop to a read of a block outside: an element that the
 /// loop has written, now or in an earlier iteration of the loops around both, is written again before it is read.
 fn nothing_flows(func: &Func, it: &Loop, reader: &Name, buffer: &Name) -> bool {
-    let touches: Vec<Touch> = touches(&func.body).into_iter().filter(|it| it.buffer == *buffer).collect();
-    let is_inside = |touch: &Touch| touch.loops.iter().any(|other| other.0 == it.var);
-    let Some(at) = touches.iter().position(is_inside) else { return true };
-    let mut reads = touches.iter().enumerate().filter(|(_, touch)| !touch.write && touch.block == *reader);
+    let all: Vec<_> =
+        accesses(&func.body, Axes::AsLoops).into_iter().filter(|it| it.buffer == buffer).collect();
+    let is_inside = |access: &FuncAccess<'_>| access.loops.iter().any(|other| other.var == it.var);
+    let Some(at) = all.iter().position(is_inside) else { return true };
+    let is_read = |it: &FuncAccess<'_>| !it.write && it.block_name() == *reader;
+    let mut reads = all.iter().enumerate().filter(|it| is_read(it.1));
     reads.all(|(n, read)| {
-        let around = shared(&touches[at], read);
+        let around = all[at].shared_loops(read);
         let mut misses = Vec::new();
-        for (m, write) in touches.iter().enumerate().filter(|(_, it)| it.write && !is_inside(it)) {
-            if shared(write, read) < around {
+        for (m, write) in all.iter().enumerate().filter(|(_, it)| it.write && !is_inside(it)) {
+            if write.shared_loops(read) < around {
                 continue;
             }
             if m < n && (n < at || at < m) {
                 misses.push(in_same_iteration(write, read).misses(&read.indices));
             }
-            let loops = around..shared(write, read);
+            let loops = around..write.shared_loops(read);
             misses.extend(loops.map(|at| in_earlier_iteration(write, read, at).misses(&read.indices)));
         }
-        touches.iter().filter(|it| it.write && is_inside(it)).all(|source| {
+        all.iter().filter(|it| it.write && is_inside(it)).all(|source| {
             let again = (0..around).map(|loops| flow(func, read, &in_earlier_iteration(source, read, loops)));
-            let now = (at < n).then(|| flow(func, read, &with_own(source, around)));
+            let now = (at < n).then(|| flow(func, read, &inside(source, around)));
             again.chain(now).all(|flow| flow.solve().is_never() || never_missed(&flow, &misses))
         })
     })
 }
 
-/// The points at which a read touches an element that was written.
-fn flow(func: &Func, read: &Touch, source: &Writes) -> Problem {
-    let mut points = Problem::new();
-    func.dims.iter().for_each(|dim| points.dim(dim));
-    for (var, extent) in read.loops.iter().chain(&source.loops) {
-        points.index(var, extent);
-    }
-    read.conditions.iter().chain(&source.conditions).for_each(|it| points.less(it));
-    for (place, element) in source.indices.iter().zip(&read.indices) {
-        points.equal(place, element);
-    }
-    points
+/// The points at which a read touches an element that was written, by a write with variables of its own.
+fn flow(func: &Func, read: &FuncAccess<'_>, source: &AccessRelation) -> Problem {
+    let when = |_: &Name| Iteration::Same;
+    Conflict { first: &read.relation(), second: source, dims: &func.dims, when: &when }.problem()
 }
 
 /// Whether no read of a block outside sees an element that the loop has written last, going through a small program.
@@ -112,10 +106,11 @@ fn nothing_is_seen(func: &Func, nests: &[Nest<'_>], it: &Loop, reader: &Name, bu
     let inside: Vec<_> = inside.collect();
     let mut left = BTreeSet::new();
     walk(&func.body, buffer, &mut Values::new(), &mut |touch, place| {
-        match (touch.write, inside.contains(&&touch.block)) {
+        let block = touch.block_name();
+        match (touch.write, inside.contains(&&block)) {
             (true, true) => drop(left.insert(place)),
             (true, false) => drop(left.remove(&place)),
-            (false, _) => return touch.block != *reader || !left.contains(&place),
+            (false, _) => return block != *reader || !left.contains(&place),
         }
         true
     })

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    PipelineError,
-    touch::{Touch, touches},
+use super::PipelineError;
+use crate::{
+    Loop, Name,
+    access::{Axes, FuncAccess, accesses},
 };
-use crate::{Loop, Name};
 
 /// The blocks that the loop's annotation calls benign.
 ///
@@ -18,10 +18,10 @@ pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
     if benign.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let all = touches(&it.body);
+    let all = accesses(&it.body, Axes::AsLoops);
     for block in benign {
-        if !all.iter().any(|it| it.block == *block) {
-            let mut known: Vec<Name> = all.iter().map(|it| it.block.clone()).collect();
+        if !all.iter().any(|it| it.block_name() == *block) {
+            let mut known: Vec<Name> = all.iter().map(FuncAccess::block_name).collect();
             known.dedup();
             return Err(PipelineError::NotInLoop { name: it.var.clone(), block: block.clone(), known });
         }
@@ -33,11 +33,11 @@ pub(super) fn benign(it: &Loop) -> Result<BTreeSet<Name>, PipelineError> {
 }
 
 /// Why a block is not benign.
-fn reason(var: &Name, block: &Name, all: &[Touch]) -> Option<String> {
-    let own = |it: &&Touch| it.block == *block && it.write;
-    let varies = |it: &Touch| {
-        let conditions = it.conditions.iter().flat_map(|it| [&it.lhs, &it.rhs]);
-        let extents = it.loops.iter().map(|it| &it.1);
+fn reason(var: &Name, block: &Name, all: &[FuncAccess<'_>]) -> Option<String> {
+    let own = |it: &&FuncAccess<'_>| it.block_name() == *block && it.write;
+    let varies = |it: &FuncAccess<'_>| {
+        let conditions = it.conditions().flat_map(|it| [&it.lhs, &it.rhs]);
+        let extents = it.variables().iter().map(|it| &it.1);
         it.indices.iter().chain(conditions).chain(extents).any(|it| it.any_var(&|name| name == var))
     };
     if let Some(it) = all.iter().filter(own).find(|it| varies(it)) {
@@ -45,7 +45,7 @@ fn reason(var: &Name, block: &Name, all: &[Touch]) -> Option<String> {
     }
     let shared = all.iter().filter(own).find_map(|it| {
         let other = all.iter().find(|other| other.buffer == it.buffer && !own(other))?;
-        Some((it.buffer.clone(), other.block.clone()))
+        Some((it.buffer.clone(), other.block_name()))
     });
     shared.map(|(buffer, other)| format!("`{other}` touches `{buffer}` in the loop as well"))
 }

@@ -7,15 +7,18 @@ use indexmap::IndexMap;
 use super::{
     Component, Hazard, Legal, PipelineError,
     depend::{Meeting, Setting},
-    touch::{Touch, touches},
 };
-use crate::{Name, deps::DepKind};
+use crate::{
+    Name,
+    access::{Axes, FuncAccess, accesses},
+    deps::DepKind,
+};
 
 /// The components of a loop, with what they touch.
 pub(super) struct Judge<'a> {
     pub(super) setting: Setting<'a>,
     pub(super) components: &'a [Component],
-    pub(super) touches: Vec<Vec<Touch>>,
+    pub(super) accesses: Vec<Vec<FuncAccess<'a>>>,
     /// The buffers that each iteration fills before it uses them: iterations have their own.
     pub(super) private: &'a BTreeSet<Name>,
 }
@@ -33,8 +36,8 @@ impl<'a> Judge<'a> {
         components: &'a [Component],
         private: &'a BTreeSet<Name>,
     ) -> Judge<'a> {
-        let touches = components.iter().map(|it| touches(&it.body)).collect();
-        Judge { setting, components, touches, private }
+        let accesses = components.iter().map(|it| accesses(&it.body, Axes::AsLoops)).collect();
+        Judge { setting, components, accesses, private }
     }
 
     /// The lexicographic rule: `dst` of iteration i + d depends on `src` of iteration i, and must run after it:
@@ -49,7 +52,9 @@ impl<'a> Judge<'a> {
                 if distance == 0 && dst <= src {
                     continue;
                 }
-                let forgiven = |a: &Touch, _: &Touch| distance > 0 && !a.write && benign.contains(&a.block);
+                let forgiven = |a: &FuncAccess<'_>, _: &FuncAccess<'_>| {
+                    distance > 0 && !a.write && benign.contains(&a.block_name())
+                };
                 if let Some(mut hazard) = self.hazard(src, dst, distance, &forgiven) {
                     hazard.legal = self.legal();
                     return Err(PipelineError::Hazard { hazard: Box::new(hazard) });
@@ -74,9 +79,9 @@ impl<'a> Judge<'a> {
         src: usize,
         dst: usize,
         distance: i64,
-        forgiven: &dyn Fn(&Touch, &Touch) -> bool,
+        forgiven: &dyn Fn(&FuncAccess<'_>, &FuncAccess<'_>) -> bool,
     ) -> Option<Hazard> {
-        let pairs = self.touches[src].iter().flat_map(|a| self.touches[dst].iter().map(move |b| (a, b)));
+        let pairs = self.accesses[src].iter().flat_map(|a| self.accesses[dst].iter().map(move |b| (a, b)));
         pairs.into_iter().find_map(|(a, b)| {
             let kind = match (a.write, b.write) {
                 (true, false) => DepKind::Raw,
@@ -84,7 +89,7 @@ impl<'a> Judge<'a> {
                 (true, true) => DepKind::Waw,
                 (false, false) => return None,
             };
-            if a.buffer != b.buffer || distance > 0 && self.private.contains(&a.buffer) || forgiven(a, b) {
+            if a.buffer != b.buffer || distance > 0 && self.private.contains(a.buffer) || forgiven(a, b) {
                 return None;
             }
             let example = match self.setting.meet(a, b, distance) {
@@ -93,7 +98,7 @@ impl<'a> Judge<'a> {
                 Meeting::Unknown => None,
             };
             let (name, buffer) = (self.setting.var.clone(), a.buffer.clone());
-            let (src, dst) = (a.block.clone(), b.block.clone());
+            let (src, dst) = (a.block_name(), b.block_name());
             Some(Hazard { name, kind, src, dst, buffer, distance, example, kept_for: None, legal: None })
         })
     }
@@ -102,7 +107,7 @@ impl<'a> Judge<'a> {
     /// earlier iteration are over: a slot must not be used again after any of these.
     pub(super) fn overtaken(&self, buffer: &Name) -> BTreeSet<i64> {
         let mut out = BTreeSet::new();
-        let all = |at: usize| self.touches[at].iter().filter(|it| it.buffer == *buffer);
+        let all = |at: usize| self.accesses[at].iter().filter(|it| it.buffer == buffer);
         for (user, writer) in
             (0..self.components.len()).flat_map(|a| (0..self.components.len()).map(move |b| (a, b)))
         {

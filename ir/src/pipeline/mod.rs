@@ -29,7 +29,6 @@ mod lifetimes;
 mod materialize;
 mod private;
 mod section;
-mod touch;
 mod walk;
 mod written;
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::touch::{Touch, touches};
-use crate::{Func, Less, Loop, Name, Stmt, region::Nest};
+use crate::{
+    Func, Less, Loop, Name, Stmt,
+    access::{FuncAccess, accesses_of},
+    region::Nest,
+};
 
 /// The most runs of blocks that are gone through.
 const MAX_RUNS: i64 = 20_000;
@@ -31,25 +34,25 @@ pub(super) fn each_point(loops: &[&Loop], values: &mut Values, f: &mut dyn FnMut
     })
 }
 
-/// Calls `f` with each touch of a buffer and its element, in the order in which they happen, until it says no. Whether it
+/// Calls `f` with each access to a buffer and its element, in the order in which they happen, until it says no. Whether it
 /// never did, and everything could be gone through.
 pub(super) fn walk(
     stmt: &Stmt,
     buffer: &Name,
     values: &mut Values,
-    f: &mut dyn FnMut(&Touch, Vec<i64>) -> bool,
+    f: &mut dyn FnMut(&FuncAccess<'_>, Vec<i64>) -> bool,
 ) -> bool {
     let users = stmt.blocks().into_iter().map(|block| {
-        let all = touches(&Stmt::Block(block.clone().into()));
-        (block.name.clone(), all.into_iter().filter(|it| it.buffer == *buffer).collect())
+        let all = accesses_of(block).into_iter().filter(|it| it.buffer == buffer);
+        (&block.name, all.collect())
     });
-    Walk { touches: users.collect(), f }.stmt(stmt, values)
+    Walk { accesses: users.collect(), f }.stmt(stmt, values)
 }
 
 struct Walk<'a> {
     /// Those of each block.
-    touches: BTreeMap<Name, Vec<Touch>>,
-    f: &'a mut dyn FnMut(&Touch, Vec<i64>) -> bool,
+    accesses: BTreeMap<&'a Name, Vec<FuncAccess<'a>>>,
+    f: &'a mut dyn FnMut(&FuncAccess<'_>, Vec<i64>) -> bool,
 }
 
 impl Walk<'_> {
@@ -57,7 +60,7 @@ impl Walk<'_> {
         match stmt {
             Stmt::Loop(it) => {
                 // What does not touch the buffer is not gone through.
-                if it.body.blocks().iter().all(|block| self.touches[&block.name].is_empty()) {
+                if it.body.blocks().iter().all(|block| self.accesses[&block.name].is_empty()) {
                     return true;
                 }
                 let extent = it.extent.eval(&|name| values.get(name).copied());
@@ -76,19 +79,19 @@ impl Walk<'_> {
     }
 
     fn block(&mut self, block: &Name, values: &Values) -> bool {
-        self.touches[block].iter().all(|touch| {
+        self.accesses[block].iter().all(|access| {
             // Loops in the body of a block are not gone through.
-            if !touch.loops.is_empty() {
+            if !access.loops.is_empty() {
                 return false;
             }
             let value = |name: &Name| values.get(name).copied();
             let holds = |it: &Less| Some(it.lhs.eval(&value)? < it.rhs.eval(&value)?);
-            match touch.conditions.iter().map(holds).collect::<Option<Vec<_>>>() {
+            match access.conditions().map(holds).collect::<Option<Vec<_>>>() {
                 None => false,
                 Some(all) if all.contains(&false) => true,
                 Some(_) => {
-                    let place = touch.indices.iter().map(|it| it.eval(&value)).collect::<Option<Vec<_>>>();
-                    place.is_some_and(|place| (self.f)(touch, place))
+                    let place = access.indices.iter().map(|it| it.eval(&value)).collect::<Option<Vec<_>>>();
+                    place.is_some_and(|place| (self.f)(access, place))
                 }
             }
         })

@@ -3,74 +3,76 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Nest, Range, Region, Way, at_loops,
-    cover::runs,
-    covers, fails_outside, limit,
+    Nest, Range, Region, Way, covers, fails_outside, limit,
     limit::{quotient, terms},
     range_of,
 };
 use crate::{
     Index, IndexKind, Less, Name,
+    access::{self, AccessRelation},
     arith::Bounds,
-    solve::{Problem, Writes, never_missed},
 };
 
 /// Whether every existing element of a buffer that a block reads is among those that an earlier one writes in the same
-/// iteration of the loops around both: by their boxes, or, where those do not tell, because the solver finds no element
-/// that is missed.
+/// iteration of the loops around both.
 pub(super) fn fills(writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bool {
-    let fixed = writer.shared_loops(reader);
-    let places = |nest: &Nest<'_>, way| -> Vec<Vec<Index>> {
-        let accesses = nest.accesses(way).iter().filter(|it| it.buffer == *buffer);
-        accesses.map(|it| at_loops(nest.block, it)).collect()
-    };
-    let wrote = places(writer, Way::Write);
-    places(reader, Way::Read).iter().all(|read| {
-        runs(writer, fixed) && wrote.iter().any(|it| fills_box((writer, it), (reader, read), buffer, fixed))
-            || wrote.iter().any(|it| misses_none((writer, it), (reader, read), buffer, fixed))
+    let shared = &writer.loops[..writer.shared_loops(reader)];
+    let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
+    let (dims, shape) = (reader.dims(), reader.shape(buffer));
+    let wrote = writer.places(buffer, Way::Write);
+    reader.places(buffer, Way::Read).iter().all(|read| {
+        let (read, writer) = ((read, reader.bounds()), writer.bounds());
+        wrote.iter().any(|it| covers_access(dims, shape, (it, writer), read, &is_common))
     })
 }
 
-/// Whether the box that is written has all of the box that is read.
-fn fills_box(
-    (writer, write): (&Nest<'_>, &[Index]),
-    (reader, read): (&Nest<'_>, &[Index]),
-    buffer: &Name,
-    fixed: usize,
+/// Whether each existing element that `read` touches is among those that `write` touches, while the common variables have the
+/// same values for both and all others run: by their boxes, or, where those do not tell, because the solver finds no element
+/// that is missed. What is known of the variables of each stands beside it.
+///
+/// This is *region cover* of two accesses: allocation scopes, races and moved blocks rest on it.
+pub fn covers_access(
+    dims: &[Name],
+    shape: &[Index],
+    write: (&AccessRelation, &Bounds),
+    read: (&AccessRelation, &Bounds),
+    is_common: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    let (shape, bounds) = (reader.shape(buffer), reader.bounds());
-    let (guards, known) = (&writer.block.guards, &reader.block.guards);
-    let is_inner = |name: &Name| writer.is_own(name, fixed);
-    let Some(whole) = filled(write, guards, known, shape, writer.bounds(), &is_inner) else { return false };
-    let is_inner = |name: &Name| reader.is_own(name, fixed);
-    let part = read.iter().zip(shape).map(|(it, size)| range_of(it, known, size, bounds, &is_inner));
+    covers_box(shape, write, read, is_common) || access::covers(dims, shape, write.0, read.0, is_common)
+}
+
+/// Whether the box that is written has all of the box that is read.
+fn covers_box(
+    shape: &[Index],
+    (write, written): (&AccessRelation, &Bounds),
+    (read, bounds): (&AccessRelation, &Bounds),
+    is_common: &dyn Fn(&Name) -> bool,
+) -> bool {
+    let is_inner = |name: &Name| !is_common(name) && written.extent(name).is_some();
+    let whole = filled(&write.indices, &write.conditions, &read.conditions, shape, written, &is_inner);
+    let Some(whole) = whole.filter(|_| runs((write, written), (read, bounds), is_common)) else {
+        return false;
+    };
+    let is_inner = |name: &Name| !is_common(name) && bounds.extent(name).is_some();
+    let dims = read.indices.iter().zip(shape);
+    let part = dims.map(|(index, size)| range_of(index, &read.conditions, size, bounds, &is_inner));
     covers(&whole, &part.collect(), shape, bounds)
 }
 
-/// Whether the solver finds that no element is missed.
-fn misses_none(
-    (writer, place): (&Nest<'_>, &[Index]),
-    (reader, read): (&Nest<'_>, &[Index]),
-    buffer: &Name,
-    fixed: usize,
+/// Whether the write happens wherever the read does, guards aside: each loop around it alone surely has an iteration, if
+/// the box that it writes does not show how many there are; and an axis of a thread's own goes as far for it as for the read.
+fn runs(
+    (write, written): (&AccessRelation, &Bounds),
+    (read, bounds): (&AccessRelation, &Bounds),
+    is_common: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    let all = Writes {
-        loops: writer.variables().skip(fixed).collect(),
-        indices: place.to_vec(),
-        conditions: writer.block.guards.clone(),
-    };
-    let misses = all.misses(read);
-    let mut points = Problem::new();
-    reader.dims().iter().for_each(|dim| points.dim(dim));
-    for (name, extent) in reader.variables() {
-        points.index(&name, &extent);
-    }
-    reader.block.guards.iter().for_each(|guard| points.less(guard));
-    for (index, size) in read.iter().zip(reader.shape(buffer)) {
-        points.less(&Less::new(Index::int(-1), index.clone()));
-        points.less(&Less::new(index.clone(), size.clone()));
-    }
-    never_missed(&points, &[misses])
+    let places: Vec<_> = write.indices.iter().map(|it| written.simplify(it)).collect();
+    let shared = write.vars.iter().zip(&read.vars).take_while(|(a, b)| a == b).count();
+    write.vars[shared..].iter().all(|(name, extent)| {
+        let least = if is_common(name) { Index::var(name) } else { Index::int(0) };
+        let shows = || !is_common(name) && places.iter().any(|it| it.any_var(&|var| var == name));
+        bounds.prove(&Less::new(least, extent.clone())) == Some(true) || shows()
+    })
 }
 
 /// The box of which an access touches every element that exists in a buffer of that shape, if it is one, while the

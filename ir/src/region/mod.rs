@@ -12,7 +12,7 @@ mod nest;
 mod start;
 
 pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
-pub use fill::filled;
+pub use fill::{covers_access, filled};
 pub use limit::limit;
 pub use nest::Nest;
 pub use start::{reads_own_places, starts_anew};

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use super::{Region, Way, at_loops, bounds_of, is_relaxed, normal_at_loops, touched_normal};
 use crate::{
     Access, Block, Func, Index, Loop, Mode, Name, Stmt,
+    access::AccessRelation,
     arith::{Bounds, sum::Sum},
-    solve::AccessRelation,
 };
 
 /// A block and the loops around it.
@@ -96,15 +96,10 @@ impl<'a> Nest<'a> {
         self.inside.iter().any(|it| it.0 == var)
     }
 
-    /// Whether a variable is that of a loop inside the outermost `fixed` ones, around the block or in it.
-    pub(super) fn is_own(&self, var: &Name, fixed: usize) -> bool {
-        self.is_inside(var) || self.loops.iter().skip(fixed).any(|it| it.var == *var)
-    }
-
-    /// The variables of the loops around the block and in it with their extents, outermost first.
-    pub fn variables(&self) -> impl Iterator<Item = (Name, Index)> {
-        let around = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone()));
-        around.chain(self.inside.iter().map(|(var, extent)| ((*var).clone(), extent.clone())))
+    /// These values, over the loops around the block, as a place that it touches wherever it runs.
+    pub fn relation(&self, indices: Vec<Index>) -> AccessRelation {
+        let vars = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone())).collect();
+        AccessRelation { indices, vars, conditions: self.block.guards.clone() }
     }
 
     /// The symbolic dimensions of the program.
@@ -144,13 +139,10 @@ impl<'a> Nest<'a> {
 
     /// The places of a buffer that the block reads or writes.
     pub fn places(&self, buffer: &Name, way: Way) -> Vec<AccessRelation> {
-        let around = self.loops.iter().map(|it| (it.var.clone(), it.extent.clone()));
-        let inside = self.inside.iter().map(|(var, extent)| (Name::clone(var), extent.clone()));
-        let vars: Vec<_> = around.chain(inside).collect();
-        let place = |access| AccessRelation {
-            indices: at_loops(self.block, access),
-            vars: vars.clone(),
-            conditions: self.block.guards.clone(),
+        let place = |access| {
+            let mut out = self.relation(at_loops(self.block, access));
+            out.vars.extend(self.inside.iter().map(|(var, extent)| ((*var).clone(), extent.clone())));
+            out
         };
         self.accesses_to(buffer, way).map(place).collect()
     }

@@ -8,6 +8,40 @@ use crate::{
     },
 };
 
+/// So many equations are made of others, at most.
+const MOST_EQUATIONS: usize = 16;
+
+/// The equations, and whatever sums of two of them there are in which quotients and remainders come together on both
+/// sides, sums of sums included. The factor by which one is multiplied has to be the same on both sides, so `is_common`
+/// says of one that looks the same whether it is.
+pub fn all_recombined(
+    mut equal: Vec<(Index, Index)>,
+    bounds: &Bounds,
+    is_common: &dyn Fn(&Index) -> bool,
+) -> Vec<(Index, Index)> {
+    // The normal forms of those that were tried.
+    let mut sums = Vec::new();
+    while sums.len() < equal.len() && equal.len() < MOST_EQUATIONS {
+        let tried = sums.len();
+        let (a, b) = &equal[tried];
+        sums.push((bounds.sum(a), bounds.sum(b)));
+        for other in 0..tried {
+            for (high, low) in [(tried, other), (other, tried)] {
+                let ((high_a, high_b), (low_a, low_b)) = (&sums[high], &sums[low]);
+                let sum = recombined(high_a, low_a, bounds).and_then(|(factor, a)| {
+                    if (high_a, low_a) == (high_b, low_b) {
+                        return is_common(&factor).then(|| (a.clone(), a));
+                    }
+                    let (same, b) = recombined(high_b, low_b, bounds)?;
+                    (factor == same && is_common(&factor)).then_some((a, b))
+                });
+                equal.extend(sum.filter(|it| !equal.contains(it)));
+            }
+        }
+    }
+    equal
+}
+
 /// By what `high` is to be multiplied for a remainder in `low` to meet the quotient in `high` that belongs to it, and
 /// the sum `low + high * factor`, in which there are fewer quotients and remainders than in both.
 ///

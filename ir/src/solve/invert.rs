@@ -21,7 +21,7 @@ const MOST_EQUATIONS: usize = 16;
 /// left of the value divided by its factor, the next one the same of the rest. Where a fused loop is taken apart by
 /// several subscripts, these are first brought together ([`recombined`]). Quotients and remainders may be digits, too.
 /// Sums whose digits reach over each other say less, and are read when there is no other.
-pub(super) fn point_of(
+pub(crate) fn point_of(
     loops: &[(Name, Index)],
     conditions: &[Less],
     indices: &[Index],

@@ -15,18 +15,16 @@ mod digits;
 mod eliminate;
 mod invert;
 mod linear;
-mod meet;
-mod missed;
 mod propagate;
 mod search;
 mod system;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 
-pub use meet::{AccessRelation, Meeting, all_recombined};
-pub use missed::{Writes, covers, never_missed};
+pub use digits::all_recombined;
+pub(crate) use invert::point_of;
 
 use self::{
     search::{Search, SearchResult},
@@ -35,7 +33,7 @@ use self::{
 use crate::{Index, Less, Name};
 
 /// No symbolic dimension and no variable without a constant limit is taken to be larger.
-const LARGEST: i64 = 1 << 31;
+pub(crate) const LARGEST: i64 = 1 << 31;
 
 /// Conditions on integer variables in ranges.
 ///

@@ -7,8 +7,8 @@
 use indexmap::IndexSet;
 use ir::{
     Block, Index, IndexKind, Iter, IterKind, Name,
+    access::{AccessRelation, Conflict, Iteration},
     arith::Bounds,
-    solve::{AccessRelation, Meeting},
 };
 
 /// A part of a loop variable: `(var floordiv lower) mod extent`, without the `mod` where `extent` is `None`.
@@ -48,7 +48,7 @@ pub(crate) fn is_spatial(block: &Block, var: &Name, bounds: &Bounds) -> bool {
         return false; // Of what is neither loop nor dimension nothing is known.
     }
     let place = AccessRelation { indices, vars, conditions };
-    Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false }.has_same(var)
+    Conflict { first: &place, second: &place, dims: &dims, when: &|_| Iteration::Any }.has_same(var)
 }
 
 /// Whether the iterators for which `counts` holds determine the value of loop `var` as digits of numbers.

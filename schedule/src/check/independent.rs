@@ -6,8 +6,8 @@
 
 use ir::{
     BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
+    access::{self, AccessRelation},
     region::{Nest, Way, bounds_of, covers, writes_box},
-    solve::{self, AccessRelation},
 };
 
 use crate::{
@@ -294,7 +294,7 @@ fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name
     let writes = first.places(buffer, Way::Write);
     let shape = &func.buffers[buffer].shape;
     let is_written = |place: &AccessRelation| {
-        writes.iter().any(|it| solve::covers(&func.dims, shape, it, place, &is_common))
+        writes.iter().any(|it| access::covers(&func.dims, shape, it, place, &is_common))
     };
     [Way::Read, Way::Write].into_iter().all(|way| then.places(buffer, way).iter().all(is_written))
 }

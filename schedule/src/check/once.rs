@@ -6,8 +6,8 @@
 
 use ir::{
     Access, Block, Func, Index, Iter, IterKind, Less, Loop, Name,
+    access::{AccessRelation, Conflict, Iteration, covers},
     region::{self, Nest, Range, filled},
-    solve::{Problem, Writes, never_missed},
 };
 
 use super::{
@@ -46,28 +46,10 @@ pub(crate) fn never_alike(
     fixed: usize,
     counts: &dyn Fn(&Iter) -> bool,
 ) -> bool {
-    let other = |name: &Name| {
-        let varies = nest.loops[fixed..].iter().any(|it| it.var == *name);
-        varies.then(|| Index::var(&Name::new(format!("{name}'"))))
-    };
-    let mut problem = Problem::new();
-    func.dims.iter().for_each(|dim| problem.dim(dim));
-    for it in &nest.loops {
-        problem.index(&it.var, &it.extent);
-        if let Some(name) = other(&it.var).as_ref().and_then(Index::as_var) {
-            problem.index(name, &it.extent.subst(&other));
-        }
-    }
-    for guard in &nest.block.guards {
-        problem.less(guard);
-        problem.less(&guard.subst(&other));
-    }
-    for iter in nest.block.iters.iter().filter(|it| counts(it)) {
-        problem.equal(&iter.binding, &iter.binding.subst(&other));
-    }
-    let mine = Index::var(var);
-    problem.less(&Less::new(mine.clone(), mine.subst(&other)));
-    problem.solve().is_never()
+    let bindings = nest.block.iters.iter().filter(|it| counts(it)).map(|it| it.binding.clone());
+    let place = nest.relation(bindings.collect());
+    let when = |name: &Name| Iteration::same_if(nest.loops[..fixed].iter().any(|it| it.var == *name));
+    Conflict { first: &place, second: &place, dims: &func.dims, when: &when }.has_same(var)
 }
 
 /// Under how many of the loops around a block its reductions start anew ([`region::starts_anew`]): none if that is not clear.
@@ -208,23 +190,18 @@ impl Points<'_> {
     fn none_is_missed(&self, counts: &dyn Fn(&Iter) -> bool) -> bool {
         // No program has a name with a dot.
         let values: Vec<Name> = (0..self.iters.len()).map(|n| Name::new(format!("value.{n}"))).collect();
-        let writes = Writes {
-            loops: self.inner.iter().map(|it| (it.var.clone(), it.extent.clone())).collect(),
-            indices: self.iters.iter().map(|it| it.binding.clone()).collect(),
-            conditions: self.nest.block.guards.clone(),
-        };
-        let misses = writes.misses(&values.iter().map(Index::var).collect::<Vec<_>>());
-        let mut points = Problem::new();
-        self.func.dims.iter().for_each(|dim| points.dim(dim));
+        let write = self.nest.relation(self.iters.iter().map(|it| it.binding.clone()).collect());
         let is_inner = |name: &Name| self.inner.iter().any(|it| it.var == *name);
-        for it in self.nest.loops.iter().filter(|it| !is_inner(&it.var)) {
-            points.index(&it.var, &it.extent);
-        }
+        let outer = write.vars.iter().filter(|it| !is_inner(&it.0)).cloned();
+        let all = values.iter().cloned().zip(self.iters.iter().map(|it| it.extent.clone()));
         let known = self.known.iter().filter(|it| !it.lhs.any_var(&is_inner) && !it.rhs.any_var(&is_inner));
-        known.for_each(|guard| points.less(guard));
-        for (value, iter) in values.iter().zip(&self.iters) {
-            points.index(value, &iter.extent);
-        }
-        self.iters.iter().all(|it| counts(it)) && never_missed(&points, &[misses])
+        let every = AccessRelation {
+            indices: values.iter().map(Index::var).collect(),
+            vars: outer.chain(all).collect(),
+            conditions: known.cloned().collect(),
+        };
+        let shape: Vec<_> = self.iters.iter().map(|it| it.extent.clone()).collect();
+        self.iters.iter().all(|it| counts(it))
+            && covers(&self.func.dims, &shape, &write, &every, &|name| !is_inner(name))
     }
 }

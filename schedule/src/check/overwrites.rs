@@ -3,9 +3,10 @@
 use std::{cell::LazyCell, collections::BTreeSet};
 
 use ir::{
-    Block, Func, Index, Iter, IterKind, Less, Loop, Name, Store, pipeline,
+    Block, Func, Index, Iter, IterKind, Less, Loop, Name, Store,
+    access::{Conflict, Iteration},
+    pipeline,
     region::{Nest, at_loops},
-    solve::Problem,
 };
 
 use crate::{
@@ -57,29 +58,13 @@ pub(crate) fn by_place(block: &Block, store: &Store) -> Vec<Iter> {
 /// values of an iterator.
 fn is_told(func: &Func, nest: &Nest<'_>, store: &Store, iter: &Iter, it: &Loop) -> bool {
     let outside = nest.loops.iter().take_while(|other| other.var != it.var).count();
-    let other = |var: &Name| Name::new(format!("{var}'"));
-    let is_own = |var: &Name| nest.loops[outside..].iter().any(|it| it.var == *var);
-    let with = |var: &Name| is_own(var).then(|| Index::var(&other(var)));
-    let mut problem = Problem::new();
-    func.dims.iter().for_each(|dim| problem.dim(dim));
-    for around in &nest.loops {
-        problem.index(&around.var, &around.extent);
-        if is_own(&around.var) {
-            problem.index(&other(&around.var), &around.extent.subst(&with));
-        }
-    }
-    for guard in &nest.block.guards {
-        problem.less(guard);
-        problem.less(&guard.subst(&with));
-    }
-    for place in at_loops(nest.block, &store.place) {
-        problem.equal(&place, &place.subst(&with));
-    }
-    problem.less(&Less::new(Index::var(&it.var), Index::var(&other(&it.var))));
-    let (a, b) = (iter.binding.clone(), iter.binding.subst(&with));
-    [Less::new(a.clone(), b.clone()), Less::new(b, a)].into_iter().all(|differs| {
-        let mut problem = problem.clone();
-        problem.less(&differs);
-        problem.solve().is_never()
-    })
+    let is_outside = |var: &Name| nest.loops[..outside].iter().any(|it| it.var == *var);
+    let (place, when) =
+        (nest.relation(at_loops(nest.block, &store.place)), |var: &Name| Iteration::same_if(is_outside(var)));
+    let both = Conflict { first: &place, second: &place, dims: &func.dims, when: &when };
+    let var = Index::var(&it.var);
+    let later = Less::new(var.clone(), both.at_second(&var));
+    let (a, b) = (iter.binding.clone(), both.at_second(&iter.binding));
+    let differs = [Less::new(a.clone(), b.clone()), Less::new(b, a)];
+    differs.into_iter().all(|differs| both.never_where(&[later.clone(), differs]))
 }

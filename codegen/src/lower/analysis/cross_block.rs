@@ -13,10 +13,8 @@ use std::{
 use indexmap::IndexMap;
 use ir::{
     Access, Block, Buffer, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op,
-    Scope, Semaphore, SemaphoreKind, Stmt, ThreadAxis, Value, axis_var,
+    Scope, Semaphore, SemaphoreKind, Stmt, ThreadAxis, Value, access::FuncAccess, axis_var,
 };
-
-use crate::lower::analysis::func_accesses::FuncAccess;
 
 /// For each loop over blocks that reduces, the buffers that its blocks meet in.
 pub(crate) type CrossBlockConflicts = BTreeMap<Name, BTreeSet<Name>>;
@@ -53,11 +51,11 @@ pub(crate) fn settled<'a>(
 }
 
 /// Whether a place is only added to by a block that reduces over the loop.
-fn adds(site: &FuncAccess<'_>, around: &Loop, buffers: &IndexMap<Name, Buffer>) -> bool {
-    let Some(block) = site.block.filter(|it| reduces_over(it, |var| *var == around.var)) else {
+fn adds(access: &FuncAccess<'_>, around: &Loop, buffers: &IndexMap<Name, Buffer>) -> bool {
+    let Some(block) = access.block().filter(|it| reduces_over(it, |var| *var == around.var)) else {
         return false;
     };
-    let mut all = block.init.is_none() && CrossBlock::can_add(buffers[site.buffer].dtype);
+    let mut all = block.init.is_none() && CrossBlock::can_add(buffers[access.buffer].dtype);
     block.body.each_store(&mut |store| all &= ir::added(store).is_some());
     all
 }
@@ -68,14 +66,14 @@ pub(crate) fn reduces_over(block: &Block, is_one: impl Fn(&Name) -> bool) -> boo
     reduced.any(|it| it.binding.any_var(&is_one))
 }
 
-fn writes_global(site: &FuncAccess<'_>, buffers: &IndexMap<Name, Buffer>) -> bool {
+fn writes_global(access: &FuncAccess<'_>, buffers: &IndexMap<Name, Buffer>) -> bool {
     let is_global = |it: &&Access| buffers.get(&it.buffer).is_some_and(|it| it.scope == Scope::Global);
-    site.block.is_some_and(|it| it.writes().iter().all(is_global))
+    access.block().is_some_and(|it| it.writes().iter().all(is_global))
 }
 
 /// A loop around one whose blocks take turns that would have them come round again, before the last one is through.
-pub(crate) fn repeats<'a>(site: &'a FuncAccess<'_>, around: &Loop) -> Option<&'a Loop> {
-    let outside = site.loops.iter().take_while(|it| it.var != around.var);
+pub(crate) fn repeats<'a>(access: &'a FuncAccess<'_>, around: &Loop) -> Option<&'a Loop> {
+    let outside = access.loops.iter().take_while(|it| it.var != around.var);
     let mut plain =
         outside.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1));
     plain.next().copied()

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use ir::{
     Index, Less, Name, Op,
+    access::{AccessRelation, Conflict, Disjointness, Iteration},
     arith::Bounds,
-    solve::{Answer, Problem},
+    solve::Answer,
 };
 
-use crate::lower::analysis::{
-    disjointness::Pair,
-    kernel_accesses::{KernelAccess, KernelFacts},
-};
+use crate::lower::analysis::kernel_accesses::{KernelAccess, KernelFacts};
 
 /// When the second of two touches happens.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -160,12 +158,12 @@ impl Situation<'_> {
         let is_common =
             |name: &Name| if self.when == When::Later { apart(name) } else { self.is_common(name) };
         let bounds = self.bounds();
-        let pair = Pair { a: &self.a.indices, b: &later, bounds: &bounds, is_common: &is_common };
+        let pair = Disjointness { a: &self.a.indices, b: &later, bounds: &bounds, is_common: &is_common };
         if pair.disjoint() {
             return vec![];
         }
         // Whether touches in different iterations of the loop never meet, whatever the threads.
-        let pair = Pair { is_common: &apart, b: &self.b.indices, ..pair };
+        let pair = Disjointness { is_common: &apart, b: &self.b.indices, ..pair };
         let across = carried.map(|var| (var, pair.separated()));
         if across.as_ref().is_some_and(|(var, separated)| separated.contains(*var)) {
             return vec![];
@@ -173,7 +171,7 @@ impl Situation<'_> {
         let separated = match across {
             // The same question again.
             Some((_, separated)) if self.when == When::Later => separated,
-            Some(_) | None => Pair { is_common: &is_common, b: &later, ..pair }.separated(),
+            Some(_) | None => Disjointness { is_common: &is_common, b: &later, ..pair }.separated(),
         };
         axes.iter().copied().filter(|it| !separated.contains(*it)).collect()
     }
@@ -201,14 +199,22 @@ impl Situation<'_> {
         if axes.is_empty() {
             return None;
         }
-        let problem = self.problem();
+        let (first, second) = (self.relation(self.a), self.relation(self.b));
+        let when = |name: &Name| self.iteration(name);
+        let both = Conflict { first: &first, second: &second, dims: &self.of.walk.dims, when: &when };
+        let mut problem = both.problem();
+        if let (When::Later, Some(var)) = (self.when, self.carried()) {
+            let var = Index::var(var);
+            problem.less(&Less::new(var.clone(), both.at_second(&var)));
+        }
         let mut unproved = None;
         for axis in axes {
-            let (a, b) = (Index::var(axis), Index::var(&second(axis)));
+            let a = Index::var(axis);
+            let b = both.at_second(&a);
             // Where both sides are alike, so are the two directions.
-            let both = [Less::new(a.clone(), b.clone()), Less::new(b, a)];
+            let either = [Less::new(a.clone(), b.clone()), Less::new(b, a)];
             let directions = if self.a == self.b && self.when == When::Same { 1 } else { 2 };
-            for less in &both[..directions] {
+            for less in &either[..directions] {
                 let mut problem = problem.clone();
                 problem.less(less);
                 match problem.solve() {
@@ -216,11 +222,10 @@ impl Situation<'_> {
                     Answer::Unknown => unproved = Some(Reason::Unproved),
                     Answer::Point(point) => {
                         let value = |name: &Name| point.get(name).copied();
-                        let thread = |with: &dyn Fn(&Name) -> Name| {
-                            self.of.threads.iter().filter_map(|it| value(&with(&it.0))).collect()
-                        };
+                        let threads = || self.of.threads.iter().map(|it| Index::var(&it.0));
+                        let first = threads().filter_map(|it| it.eval(&value)).collect();
+                        let then = threads().filter_map(|it| both.at_second(&it).eval(&value)).collect();
                         let element = self.named.indices.iter().filter_map(|it| it.eval(&value)).collect();
-                        let (first, then) = (thread(&Name::clone), thread(&second));
                         return Some(Reason::Example { first, then, element, other: self.other.cloned() });
                     }
                 }
@@ -229,66 +234,33 @@ impl Situation<'_> {
         unproved
     }
 
-    /// The question whether the two touches meet in an element.
-    fn problem(&self) -> Problem {
-        let mut out = Problem::new();
-        for name in &self.of.walk.dims {
-            out.dim(name);
+    /// Which iteration of a variable the second touch is in.
+    fn iteration(&self, name: &Name) -> Iteration {
+        let is_carried = self.carried() == Some(name);
+        match self.when {
+            When::Next if is_carried => Iteration::Later(1),
+            When::Later if is_carried => Iteration::Any,
+            When::Same | When::Next | When::Later => Iteration::same_if(self.is_common(name)),
         }
-        for (name, extent) in &self.of.walk.blocks {
-            out.index(name, extent);
-        }
-        for (axis, count) in &self.of.threads {
-            out.var(axis, 0, count - 1);
-            out.var(&second(axis), 0, count - 1);
-        }
-        for op in self.around {
-            if let Op::For(it) = op {
-                out.index(&it.var, &it.extent);
-            }
-        }
-        for (name, extent) in &self.a.vars {
-            out.index(name, extent);
-        }
-        self.a.conditions.iter().for_each(|it| out.less(it));
-        let carried = self.carried();
-        let with = |name: &Name| match self.in_next(name) {
-            Some(next) => Some(next),
-            None if self.when != When::Later && Some(name) == carried => None,
-            None if self.is_common(name) && Some(name) != carried => None,
-            None => Some(Index::var(&second(name))),
-        };
-        for (name, extent) in &self.b.vars {
-            let (var, extent) = (with(name), extent.subst(&with));
-            match var.as_ref().map(|it| (it, it.as_var())) {
-                None => out.index(name, &extent),
-                Some((_, Some(var))) => out.index(var, &extent),
-                Some((next, None)) => out.less(&Less::new(next.clone(), extent)),
-            }
-        }
-        if let (When::Later, Some(var)) = (self.when, carried) {
-            out.less(&Less::new(Index::var(var), Index::var(&second(var))));
-        }
-        self.b.conditions.iter().for_each(|it| out.less(&it.subst(&with)));
-        let last = self.a.indices.len().saturating_sub(1);
-        for (at, (a, b)) in self.a.indices.iter().zip(&self.b.indices).enumerate() {
-            let wide = |out: &mut Problem, index: Index, lanes: u32, name: &str| {
-                if at != last || lanes == 1 {
-                    return index;
-                }
-                let lane = Name::new(name);
-                out.var(&lane, 0, i64::from(lanes) - 1);
-                index + Index::var(&lane)
-            };
-            let (a, b) = (wide(&mut out, a.clone(), self.a.lanes, "+"), b.subst(&with));
-            let b = wide(&mut out, b, self.b.lanes, "+'");
-            out.equal(&a, &b);
-        }
-        out
     }
-}
 
-/// The variable of the second touch that has the role of one of the first.
-fn second(name: &Name) -> Name {
-    Name::new(format!("{name}'"))
+    /// A touch by any thread, of any of its lanes.
+    fn relation(&self, touch: &KernelAccess) -> AccessRelation {
+        let blocks = self.of.walk.blocks.iter().map(|(name, extent)| (name.clone(), extent.clone()));
+        let threads = self.of.threads.iter().map(|(axis, count)| (axis.clone(), Index::int(*count)));
+        let around = self.around.iter().filter_map(|op| match op {
+            Op::For(it) => Some((it.var.clone(), it.extent.clone())),
+            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
+        });
+        let mut vars: Vec<_> = blocks.chain(threads).chain(around).collect();
+        vars.extend(touch.vars.iter().map(|(name, extent)| (name.clone(), extent.clone())));
+        let mut indices = touch.indices.clone();
+        if let Some(last) = indices.last_mut().filter(|_| touch.lanes > 1) {
+            // No program has a name like it.
+            let lane = Name::new("+");
+            vars.push((lane.clone(), Index::int(i64::from(touch.lanes))));
+            *last = last.clone() + Index::var(&lane);
+        }
+        AccessRelation { indices, vars, conditions: touch.conditions.clone() }
+    }
 }

@@ -7,16 +7,16 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use ir::{Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
+use ir::{
+    Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis,
+    access::{Axes, Disjointness, FuncAccess, accesses, bounds_of_both, has_same},
+    arith::Bounds,
+    axis_var,
+};
 
 use crate::lower::{
     LowerError,
-    analysis::{
-        cross_block::{self, CrossBlockConflicts},
-        disjointness::Pair,
-        func_accesses::{FuncAccess, sites},
-        func_pairs::{has_same, pair_bounds},
-    },
+    analysis::cross_block::{self, CrossBlockConflicts},
     passes::{
         lower_blocks::{kernels, parallel::parallel},
         place_allocs::is_fresh,
@@ -35,24 +35,25 @@ use crate::lower::{
 /// * A loop bound to an axis inside another one bound to the same axis must do work that is the same in each
 ///   iteration of the outer one.
 pub(crate) fn check_races(mut func: Func, target: &Target) -> Result<Func, LowerError> {
-    let sites = sites(&func, target);
+    let accesses = accesses(&func.body, Axes::of(target));
     let kernels = kernels::kernels(&func, target);
     let roots: Vec<_> = kernels.iter().map(|it| it.1.blocks()).collect();
     // What cannot be launched is refused by `lower_blocks`.
     let launches: Vec<_> =
         kernels.iter().map(|it| kernels::launch(&func, it.1).unwrap_or_default()).collect();
-    let kernel = |site: &FuncAccess<'_>| {
-        let within =
-            |it: &Vec<&ir::Block>| it.iter().any(|it| site.block.is_some_and(|block| block.name == it.name));
+    let kernel = |access: &FuncAccess<'_>| {
+        let within = |it: &Vec<&ir::Block>| {
+            it.iter().any(|it| access.block().is_some_and(|block| block.name == it.name))
+        };
         roots.iter().position(within)
     };
-    let check = Check { func: &func, taint: taint(&sites), conflicts: RefCell::default() };
-    for site in &sites {
-        axis_twice(site)?;
+    let check = Check { func: &func, taint: taint(&accesses), conflicts: RefCell::default() };
+    for access in &accesses {
+        axis_twice(access)?;
     }
     let mut users: BTreeMap<_, Vec<&FuncAccess<'_>>> = BTreeMap::new();
-    for site in &sites {
-        users.entry((kernel(site), site.buffer)).or_default().push(site);
+    for access in &accesses {
+        users.entry((kernel(access), access.buffer)).or_default().push(access);
     }
     if *target == Target::Cpu {
         // Temporaries are judged when it is known which of them are private memory of an iteration.
@@ -69,7 +70,7 @@ pub(crate) fn check_races(mut func: Func, target: &Target) -> Result<Func, Lower
         }
     }
     let conflicts = check.conflicts.into_inner();
-    drop(sites);
+    drop(accesses);
     for (var, buffers) in conflicts {
         func.replace_loop(&var, |mut it| {
             it.attrs.exchanged = buffers.into_iter().collect();
@@ -80,16 +81,16 @@ pub(crate) fn check_races(mut func: Func, target: &Target) -> Result<Func, Lower
 }
 
 /// For each buffer the loops that its contents may depend on.
-fn taint(sites: &[FuncAccess<'_>]) -> BTreeMap<Name, BTreeSet<Name>> {
+fn taint(accesses: &[FuncAccess<'_>]) -> BTreeMap<Name, BTreeSet<Name>> {
     let mut taint: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
     loop {
         let before: usize = taint.values().map(BTreeSet::len).sum();
-        for site in sites.iter().filter(|it| it.write) {
-            let mut all = site.mentions.clone();
-            for load in &site.loads {
+        for access in accesses.iter().filter(|it| it.write) {
+            let mut all = access.mentions().clone();
+            for load in &access.loads() {
                 all.extend(taint.get(*load).into_iter().flatten().cloned());
             }
-            taint.entry(site.buffer.clone()).or_default().extend(all);
+            taint.entry(access.buffer.clone()).or_default().extend(all);
         }
         if taint.values().map(BTreeSet::len).sum::<usize>() == before {
             return taint;
@@ -120,9 +121,9 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// Whether an assignment does the same in each iteration of a loop around it.
-    fn is_repeated(&self, site: &FuncAccess<'_>, around: &Loop) -> bool {
+    fn is_repeated(&self, access: &FuncAccess<'_>, around: &Loop) -> bool {
         let depends = |name: &&Name| self.taint.get(*name).is_some_and(|it| it.contains(&around.var));
-        !site.mentions.contains(&around.var) && !site.updates() && !site.loads.iter().any(depends)
+        !access.mentions().contains(&around.var) && !access.updates() && !access.loads().iter().any(depends)
     }
 
     fn pair(
@@ -133,7 +134,7 @@ impl Check<'_> {
         launch: &Launch,
     ) -> Result<(), LowerError> {
         let scope = self.func.buffers[write.buffer].scope;
-        let bounds = LazyCell::new(|| pair_bounds(self.func, write, other));
+        let bounds = LazyCell::new(|| bounds_of_both(self.func, write, other));
         let separated = LazyCell::new(|| separated(self.func, write, other, &bounds));
         // Bound loops go by their axes: only the others around tell one answer from the next.
         let mut inside: Vec<(usize, BTreeSet<Name>)> = Vec::new();
@@ -193,11 +194,11 @@ impl Check<'_> {
     }
 
     /// Which of the threads or blocks along an axis come to a place.
-    fn runs(&self, site: &FuncAccess<'_>, axis: ThreadAxis) -> Runs {
-        match site.bound(axis) {
+    fn runs(&self, access: &FuncAccess<'_>, axis: ThreadAxis) -> Runs {
+        match access.bound(axis) {
             Some(it) if it.extent.as_int() == Some(1) => Runs::First,
             Some(it) => Runs::Below(it.extent.clone()),
-            None if self.func.buffers[site.into].scope.is_shared_along(axis) => Runs::First,
+            None if self.func.buffers[access.into()].scope.is_shared_along(axis) => Runs::First,
             None => Runs::All,
         }
     }
@@ -212,8 +213,8 @@ impl Check<'_> {
         is_apart: &dyn Fn(&Name) -> bool,
     ) -> bool {
         let Some(bound) = write.bound(axis).filter(|_| write.order == other.order) else { return false };
-        let loads = write.loads.iter().filter_map(|it| self.taint.get(*it)).flatten();
-        let depends: BTreeSet<_> = write.mentions.iter().chain(loads).collect();
+        let loads = write.loads().into_iter().filter_map(|it| self.taint.get(it)).flatten();
+        let depends: BTreeSet<_> = write.mentions().iter().chain(loads).collect();
         let inner = write.loops.iter().zip(write.variables()).filter(|it| depends.contains(&it.0.var));
         self.is_repeated(write, bound) && inner.into_iter().all(|it| is_apart(&it.1.0))
     }
@@ -245,10 +246,10 @@ impl Check<'_> {
     }
 
     /// Whether the memory is taken anew in each iteration of a loop bound to the axis.
-    fn lives_in(&self, site: &FuncAccess<'_>, axis: ThreadAxis) -> bool {
-        let scope = self.func.buffers[site.buffer].alloc_loop();
-        let depth = scope.and_then(|scope| site.loops.iter().position(|it| it.var == *scope));
-        let bound = site.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
+    fn lives_in(&self, access: &FuncAccess<'_>, axis: ThreadAxis) -> bool {
+        let scope = self.func.buffers[access.buffer].alloc_loop();
+        let depth = scope.and_then(|scope| access.loops.iter().position(|it| it.var == *scope));
+        let bound = access.loops.iter().position(|it| it.kind == LoopKind::Bound(axis));
         matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
     }
 
@@ -311,13 +312,13 @@ impl Check<'_> {
 }
 
 /// Refuses a loop bound inside another to the same axis unless it repeats the same work.
-fn axis_twice(site: &FuncAccess<'_>) -> Result<(), LowerError> {
-    for axis in site.axes() {
-        let bound: Vec<_> = site.loops.iter().filter(|it| it.kind == LoopKind::Bound(axis)).collect();
+fn axis_twice(access: &FuncAccess<'_>) -> Result<(), LowerError> {
+    for axis in access.axes() {
+        let bound: Vec<_> = access.loops.iter().filter(|it| it.kind == LoopKind::Bound(axis)).collect();
         let Some((inner, outer)) = bound.split_last() else { continue };
         for outer in outer {
-            if site.mentions.contains(&outer.var) || outer.extent != inner.extent {
-                let (outer, inner, block) = (outer.var.clone(), inner.var.clone(), site.block_name());
+            if access.mentions().contains(&outer.var) || outer.extent != inner.extent {
+                let (outer, inner, block) = (outer.var.clone(), inner.var.clone(), access.block_name());
                 return Err(LowerError::AxisTwice { outer, inner, axis, block });
             }
         }
@@ -328,7 +329,8 @@ fn axis_twice(site: &FuncAccess<'_>) -> Result<(), LowerError> {
 /// The axes on which two accesses must be the same thread or block to meet.
 fn separated(func: &Func, a: &FuncAccess<'_>, b: &FuncAccess<'_>, bounds: &Bounds) -> BTreeSet<Name> {
     let axes = ThreadAxis::ALL.map(axis_var);
-    let pair = Pair { a: &a.indices, b: &b.indices, bounds, is_common: &|name| func.dims.contains(name) };
+    let pair =
+        Disjointness { a: &a.indices, b: &b.indices, bounds, is_common: &|name| func.dims.contains(name) };
     if pair.disjoint() { axes.into_iter().collect() } else { pair.separated() }
 }
 
@@ -344,7 +346,7 @@ fn separated_inside(
     let names = |axes: Vec<ThreadAxis>| axes.into_iter().map(axis_var).collect::<Vec<_>>();
     let (threads, blocks) = (names(threads), names(blocks));
     let outer = |name: &Name| a.loops[..depth].iter().any(|it| it.var == *name);
-    let pair = Pair {
+    let pair = Disjointness {
         a: &a.indices,
         b: &b.indices,
         bounds,

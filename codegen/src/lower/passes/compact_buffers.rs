@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, Block, Buffer, Func, Index, LoopKind, Name, Role, Scope, Stmt, Store, Target, arith::Bounds,
+    Access, Block, Buffer, Func, Index, LoopKind, Name, Role, Scope, Stmt, Store, Target,
+    access::{Axes, FuncAccess, accesses},
+    arith::Bounds,
     axis_var,
 };
 
 use ir::region::{self, Range, Region};
 
-use crate::lower::{
-    analysis::func_accesses::{FuncAccess, sites},
-    passes::place_allocs::fixed,
-};
+use crate::lower::passes::place_allocs::fixed;
 
 /// ```text
 /// temp A_shared: f32[1024, 1024] @shared        temp A_shared: f32[8, 16] @shared
@@ -30,15 +29,15 @@ use crate::lower::{
 /// constant size stays as it is.
 pub(crate) fn compact_buffers(func: Func, target: &Target) -> Func {
     let func = apart(func);
-    let sites = sites(&func, target);
+    let accesses = accesses(&func.body, Axes::of(target));
     let mut plans = BTreeMap::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
-        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let users: Vec<_> = accesses.iter().filter(|it| it.buffer == name).collect();
         if let Some(plan) = plan(&func, &users, buffer, target) {
             plans.insert(name.clone(), plan);
         }
     }
-    drop(sites);
+    drop(accesses);
 
     let mut buffers = func.buffers.clone();
     for (name, plan) in &plans {

@@ -1,14 +1,11 @@
 //! Finds where each temporary lives.
 
 use ir::{
-    AllocScope, Func, Name, Role, Scope, Target, axis_var,
+    AllocScope, Func, Name, Role, Scope, Target,
+    access::{Axes, FuncAccess, accesses},
+    axis_var,
     pipeline::is_pipeline,
     region::{self, Nest},
-};
-
-use crate::lower::analysis::{
-    func_accesses::{FuncAccess, sites},
-    region_cover,
 };
 
 /// The allocation scope of a temporary is the innermost loop around all its accesses that does not carry its value from one
@@ -25,10 +22,10 @@ pub(crate) fn place_allocs(mut func: Func, target: &Target) -> Func {
 
 /// The allocation scopes of all temporaries that are used.
 fn alloc_scopes(func: &Func, target: &Target) -> Vec<(Name, AllocScope)> {
-    let sites = sites(func, target);
+    let accesses = accesses(&func.body, Axes::of(target));
     let mut alloc_scopes = Vec::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
-        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let users: Vec<_> = accesses.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
         let shared = users.iter().map(|it| first.shared_loops(it)).min().unwrap_or(0);
         let shared = copied_at(&users).map_or(shared, |depth| shared.min(depth));
@@ -44,7 +41,7 @@ fn alloc_scopes(func: &Func, target: &Target) -> Vec<(Name, AllocScope)> {
 /// How many loops there are around and with the pipelined one that copies to a buffer, if copies may land later than where
 /// they stand: loops inside must not take the memory anew.
 fn copied_at(users: &[&FuncAccess<'_>]) -> Option<usize> {
-    let copies = |it: &&&FuncAccess<'_>| it.block.is_some_and(|it| it.attrs.is_copy);
+    let copies = |it: &&&FuncAccess<'_>| it.block().is_some_and(|it| it.attrs.is_copy);
     let copy = users.iter().find(copies)?;
     copy.loops.iter().rposition(|it| is_pipeline(it)).map(|at| at + 1)
 }
@@ -57,16 +54,22 @@ pub(crate) fn is_fresh(
     depth: usize,
     scope: Scope,
 ) -> bool {
-    if read.updates() && read.block.is_some_and(|it| it.init.is_some()) {
-        let start = read.block.and_then(|block| region::starts_anew(&Nest::of(func, block)));
+    if read.updates() && read.block().is_some_and(|it| it.init.is_some()) {
+        let start = read.block().and_then(|block| region::starts_anew(&Nest::of(func, block)));
         return start.is_some_and(|start| start >= depth);
     }
     let mut writes = users.iter().filter(|it| it.write && it.order < read.order);
     writes.any(|write| {
         let shared = write.shared_loops(read);
         let is_fixed = fixed(func, &read.loops[..shared], scope);
-        (!write.updates() || write.block.is_some_and(|it| it.init.is_some()))
-            && region_cover::covers(func, write, read, &is_fixed)
+        (!write.updates() || write.block().is_some_and(|it| it.init.is_some()))
+            && region::covers_access(
+                &func.dims,
+                &func.buffers[read.buffer].shape,
+                (&write.relation(), write.bounds(func)),
+                (&read.relation(), read.bounds(func)),
+                &is_fixed,
+            )
     })
 }
 

@@ -2,13 +2,12 @@
 
 mod cases;
 mod properties;
-mod tiles;
 
 use super::{Answer, Problem};
 use crate::{Index, Less, Name};
 
 /// Reads an index; `/` and `%` stand for `floordiv` and `mod` to keep tables narrow.
-fn read(text: &str) -> Index {
+pub(crate) fn read(text: &str) -> Index {
     text.replace('/', " floordiv ").replace('%', " mod ").parse().expect("an index")
 }
 

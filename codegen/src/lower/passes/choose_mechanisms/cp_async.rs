@@ -4,17 +4,13 @@ use std::sync::Arc;
 
 use ir::{
     Access, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt,
-    Storage, Store, Target, ThreadAxis, Value, arith::Bounds, axis_var, solve::Meeting,
+    Storage, Store, Target, ThreadAxis, Value,
+    access::{Axes, Disjointness, accesses, bounds_of_both, has_same, never_meet},
+    arith::Bounds,
+    axis_var,
 };
 
-use crate::lower::{
-    analysis::{
-        disjointness::Pair,
-        func_accesses::sites,
-        func_pairs::{has_same, pair_bounds},
-    },
-    passes::choose_mechanisms::{Obstacle, Question, replace_component},
-};
+use crate::lower::passes::choose_mechanisms::{Obstacle, Question, replace_component};
 
 /// A copy that is one instruction.
 pub(crate) struct CpAsync<'a> {
@@ -132,9 +128,9 @@ pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
 /// Why one iteration may copy to one element twice, if it may: copies land in any order, and either could stay.
 fn written_twice(question: &Question<'_>, nests: &[(Vec<&Loop>, &Block)]) -> Option<String> {
     let (func, depth) = (question.func, question.around.len());
-    let mut all = sites(func, question.target);
+    let mut all = accesses(&func.body, Axes::of(question.target));
     all.retain(|it| {
-        it.write && it.block.is_some_and(|block| nests.iter().any(|nest| nest.1.name == block.name))
+        it.write && it.block().is_some_and(|block| nests.iter().any(|nest| nest.1.name == block.name))
     });
     let outer = |name: &Name| {
         let is_axis = ThreadAxis::ALL.iter().any(|axis| axis_var(*axis) == *name);
@@ -142,16 +138,15 @@ fn written_twice(question: &Question<'_>, nests: &[(Vec<&Loop>, &Block)]) -> Opt
     };
     for (n, a) in all.iter().enumerate() {
         for b in all[n..].iter().filter(|b| b.buffer == a.buffer) {
-            let bounds = pair_bounds(func, a, b);
-            let pair = Pair { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &outer };
+            let bounds = bounds_of_both(func, a, b);
+            let pair = Disjointness { a: &a.indices, b: &b.indices, bounds: &bounds, is_common: &outer };
             let is_apart = if std::ptr::eq(a, b) {
                 let separated = pair.separated();
                 let own = a.loops[depth.min(a.loops.len())..].iter();
                 own.filter(|it| !matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1))
                     .all(|it| separated.contains(&it.var) || has_same(func, a, b, &it.var, &outer))
             } else {
-                pair.disjoint()
-                    || Meeting { a: &a.place(), b: &b.place(), dims: &func.dims, is_common: &outer }.never()
+                pair.disjoint() || never_meet(func, a, b, &outer)
             };
             if !is_apart {
                 let (buffer, a, b) = (a.buffer, a.block_name(), b.block_name());

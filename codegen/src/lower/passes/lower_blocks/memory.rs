@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ir::{AllocScope, Buffer, Func, LoopKind, Name, Role, Scope, Stmt, Target};
+use ir::{AllocScope, Buffer, Func, LoopKind, Name, Role, Scope, Stmt, Target, access::FuncAccess};
 
 use crate::lower::{
     LowerError,
-    analysis::func_accesses::FuncAccess,
     passes::lower_blocks::{Places, kernels, parallel::parallel},
 };
 
@@ -15,10 +14,14 @@ use crate::lower::{
 /// On a GPU, global temporaries are arguments, since kernels share them; shared memory is taken at the top of the
 /// kernel, local memory at its allocation scope. On a CPU, a temporary of constant size that no parallel loop shares is
 /// private memory at its allocation scope; any other is an argument.
-pub(crate) fn places(func: &Func, sites: &[FuncAccess<'_>], target: &Target) -> Result<Places, LowerError> {
+pub(crate) fn places(
+    func: &Func,
+    accesses: &[FuncAccess<'_>],
+    target: &Target,
+) -> Result<Places, LowerError> {
     let mut places = Places::new();
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.role == Role::Temp) {
-        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let users: Vec<_> = accesses.iter().filter(|it| it.buffer == name).collect();
         if users.is_empty() {
             continue;
         }
@@ -53,14 +56,14 @@ pub(crate) fn places(func: &Func, sites: &[FuncAccess<'_>], target: &Target) -> 
 }
 
 /// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
-pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target, sites: &[FuncAccess<'_>]) -> Places {
+pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target, accesses: &[FuncAccess<'_>]) -> Places {
     let mut alloc_scopes = Places::new();
     if *target == Target::Cpu {
         // There it is private memory, taken anew where it lives.
         return alloc_scopes;
     }
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared) {
-        let users: Vec<_> = sites.iter().filter(|it| it.buffer == name).collect();
+        let users: Vec<_> = accesses.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
         let alloc_scope = alloc_scope(&users, buffer);
         let depth =
@@ -86,11 +89,11 @@ fn alloc_scope(users: &[&FuncAccess<'_>], buffer: &Buffer) -> Option<Name> {
 }
 
 /// Whether a parallel loop stands between the allocation scope and the place.
-fn meets_parallel(site: &FuncAccess<'_>, alloc_scope: Option<&Name>) -> bool {
+fn meets_parallel(access: &FuncAccess<'_>, alloc_scope: Option<&Name>) -> bool {
     let inside = alloc_scope
-        .and_then(|alloc_scope| site.loops.iter().position(|it| it.var == *alloc_scope))
+        .and_then(|alloc_scope| access.loops.iter().position(|it| it.var == *alloc_scope))
         .map_or(0, |at| at + 1);
-    site.loops[inside..].iter().any(|it| it.kind == LoopKind::Parallel)
+    access.loops[inside..].iter().any(|it| it.kind == LoopKind::Parallel)
 }
 
 /// Refuses memory of a kernel that two kernels use.

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
-    Module, Name, Op, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value, arith::Bounds, axis_var,
+    Module, Name, Op, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value,
+    access::{Axes, accesses},
+    arith::Bounds,
+    axis_var,
 };
 
-use crate::lower::{
-    LowerError,
-    analysis::{cross_block, func_accesses::sites},
-    marks,
-};
+use crate::lower::{LowerError, analysis::cross_block, marks};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -36,10 +35,10 @@ use crate::lower::{
 /// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
 pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerError> {
     kernels::check_axes(&func, target)?;
-    let sites = sites(&func, target);
-    let alloc_scopes = memory::places(&func, &sites, target)?;
-    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, target, &sites);
-    drop(sites);
+    let accesses = accesses(&func.body, Axes::of(target));
+    let alloc_scopes = memory::places(&func, &accesses, target)?;
+    let shared_alloc_scopes = memory::shared_alloc_scopes(&func, target, &accesses);
+    drop(accesses);
     let conflicts = cross_block::conflicts(&func);
     let mut args = args(&func, &alloc_scopes);
 

@@ -1,15 +1,11 @@
 //! Refuses parallel loops of a CPU whose iterations meet.
 
-use ir::{Func, Loop, LoopKind};
-
-use crate::lower::{
-    LowerError,
-    analysis::{
-        disjointness::Pair,
-        func_accesses::FuncAccess,
-        func_pairs::{has_same, pair_bounds},
-    },
+use ir::{
+    Func, Loop, LoopKind,
+    access::{Disjointness, FuncAccess, bounds_of_both, has_same},
 };
+
+use crate::lower::LowerError;
 
 /// Refuses parallel loops of a CPU whose iterations may meet in a buffer that they share.
 pub(crate) fn parallel(func: &Func, users: &[&FuncAccess<'_>]) -> Result<(), LowerError> {
@@ -29,9 +25,9 @@ pub(crate) fn parallel(func: &Func, users: &[&FuncAccess<'_>]) -> Result<(), Low
 }
 
 fn parallel_apart(func: &Func, a: &FuncAccess<'_>, b: &FuncAccess<'_>, around: &Loop) -> bool {
-    let bounds = pair_bounds(func, a, b);
+    let bounds = bounds_of_both(func, a, b);
     let outer: Vec<_> = a.loops.iter().take_while(|it| it.var != around.var).map(|it| &it.var).collect();
-    let pair = Pair {
+    let pair = Disjointness {
         a: &a.indices,
         b: &b.indices,
         bounds: &bounds,

@@ -2,28 +2,28 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Index, IndexKind, Name, arith::Bounds, solve::all_recombined};
+use crate::{Index, IndexKind, Name, arith::Bounds, solve::all_recombined};
 
 /// Two accesses to one buffer by two units of execution, and what the units have in common.
-pub(crate) struct Pair<'a> {
+pub struct Disjointness<'a> {
     /// The subscripts of the one.
-    pub(crate) a: &'a [Index],
+    pub a: &'a [Index],
     /// The subscripts of the other.
-    pub(crate) b: &'a [Index],
+    pub b: &'a [Index],
     /// What is known of every variable on either side.
-    pub(crate) bounds: &'a Bounds,
+    pub bounds: &'a Bounds,
     /// The variables with the same value on both sides. All others take their values independently: thread axes,
     /// say, since the accesses are made by any two threads.
-    pub(crate) is_common: &'a dyn Fn(&Name) -> bool,
+    pub is_common: &'a dyn Fn(&Name) -> bool,
 }
 
-impl Pair<'_> {
+impl Disjointness<'_> {
     /// The variables that must be equal on both sides for the accesses to meet in one element.
     ///
     /// In each dimension the difference of the two subscripts is a sum of `coefficient * difference of two terms` for
     /// the terms that both have alike, and a bounded rest; two terms whose coefficient exceeds all that the smaller
     /// ones and the rest can make up must be equal. Terms found equal drop out of the other dimensions, until nothing more is found.
-    pub(crate) fn separated(&self) -> BTreeSet<Name> {
+    pub fn separated(&self) -> BTreeSet<Name> {
         let mut dims: Vec<_> = self.dimensions().iter().filter_map(|(a, b)| self.parted(a, b)).collect();
         let mut equal = BTreeSet::new();
         loop {
@@ -40,7 +40,7 @@ impl Pair<'_> {
     }
 
     /// Whether no element is touched by both accesses.
-    pub(crate) fn disjoint(&self) -> bool {
+    pub fn disjoint(&self) -> bool {
         self.a.iter().zip(self.b).any(|(a, b)| {
             let slots = match (a.kind(), b.kind()) {
                 (IndexKind::FloorMod(x, v), IndexKind::FloorMod(y, w)) if v == w => {
@@ -178,16 +178,16 @@ struct Alike {
 }
 
 /// A sum of products with constant factors.
-pub(crate) struct Terms {
+struct Terms {
     /// The factors and what they multiply: variables, or what is not linear.
-    pub(crate) terms: Vec<(i64, Index)>,
+    terms: Vec<(i64, Index)>,
     /// The rest.
-    pub(crate) constant: i64,
+    constant: i64,
 }
 
 impl Terms {
     /// Takes sums and constant factors apart. Like terms of a simplified index are merged already.
-    pub(crate) fn of(index: &Index) -> Terms {
+    fn of(index: &Index) -> Terms {
         let mut out = Terms { terms: Vec::new(), constant: 0 };
         out.add(1, index);
         out

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::read;
+use super::{AccessRelation, Conflict, Iteration, covers, never_missed};
 use crate::{
     Index, Less, Name,
     arith::Bounds,
-    solve::{AccessRelation, Meeting, Problem, Writes, covers, never_missed},
+    solve::{Problem, tests::read},
 };
 
 const THREADS: [i64; 5] = [4, 8, 16, 32, 96];
@@ -17,6 +17,11 @@ struct Fill {
     indices: Vec<Index>,
     loops: Vec<(Name, Index)>,
     guard: Less,
+}
+
+/// An access, and itself in any other iteration.
+fn with_itself<'a>(it: &'a AccessRelation, dims: &'a [Name]) -> Conflict<'a> {
+    Conflict { first: it, second: it, dims, when: &|_| Iteration::Any }
 }
 
 impl Fill {
@@ -48,7 +53,7 @@ impl Fill {
     /// Whether no two iterations of a loop touch one element.
     fn tells_apart(&self, var: &str) -> bool {
         let place = self.place();
-        Meeting { a: &place, b: &place, dims: &[], is_common: &|_| false }.has_same(&Name::new(var))
+        with_itself(&place, &[]).has_same(&Name::new(var))
     }
 
     /// Whether no element of the tile is left out.
@@ -57,12 +62,7 @@ impl Fill {
         let names: Vec<_> = (0..sizes.len()).map(|n| Name::new(format!("e{n}"))).collect();
         names.iter().zip(sizes).for_each(|(name, size)| points.index(name, &Index::int(*size)));
         let element: Vec<_> = names.iter().map(Index::var).collect();
-        let writes = Writes {
-            loops: self.loops.clone(),
-            indices: self.indices.clone(),
-            conditions: vec![self.guard.clone()],
-        };
-        never_missed(&points, &[writes.misses(&element)])
+        never_missed(&points, &[self.place().misses(&element)])
     }
 
     /// The elements that are touched, and whether one of them is touched twice.
@@ -141,12 +141,12 @@ fn a_symbolic_fused_loop_is_told_apart() {
         conditions: vec![Less::new(read("o*256 + t"), read("m*n"))],
     };
     let dims = [name("m"), name("n")];
-    let meeting = Meeting { a: &place, b: &place, dims: &dims, is_common: &|_| false };
-    assert!(meeting.has_same(&name("t")) && meeting.has_same(&name("o")));
+    let conflict = with_itself(&place, &dims);
+    assert!(conflict.has_same(&name("t")) && conflict.has_same(&name("o")));
     let short =
         AccessRelation { indices: vec![read("(o*256 + t)/n"), read("(o*256 + t)%m")], ..place.clone() };
-    let meeting = Meeting { a: &short, b: &short, dims: &dims, is_common: &|_| false };
-    assert!(!meeting.has_same(&name("t")));
+    let conflict = with_itself(&short, &dims);
+    assert!(!conflict.has_same(&name("t")));
 }
 
 /// Tiles that do not divide a matrix, each filled by a fused loop which is split over threads: as a whole they fill it.
