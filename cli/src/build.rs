@@ -73,7 +73,8 @@ pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>
     Ok((it.module, notes))
 }
 
-fn lowered(func: &Func, target: &Target) -> Result<Lowered, Diagnostic> {
+/// Lowers a scheduled program, with all there is to tell about it.
+pub(crate) fn lowered(func: &Func, target: &Target) -> Result<Lowered, Diagnostic> {
     lower_explained(func, target).map_err(|err| Diagnostic::lower(func, &err))
 }
 

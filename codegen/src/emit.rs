@@ -1,6 +1,6 @@
 //! From a lowered program to source text.
 
-use ir::{Alloc, Module, Name, Op, Target, text::Origin};
+use ir::{Alloc, Module, Name, Op, Target, text::LineSource};
 
 pub use crate::cfamily::symbol;
 
@@ -66,7 +66,7 @@ pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
 }
 
 /// The same source, with what each of its lines was printed from. A line that belongs to no statement has nothing.
-pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Option<Origin>>), EmitError> {
+pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Option<LineSource>>), EmitError> {
     for kernel in &module.kernels {
         let mut known: Vec<_> = kernel.args.keys().collect();
         check_buffers(&kernel.body, &mut known)
@@ -95,7 +95,7 @@ fn stack_bytes(ops: &[Op]) -> i64 {
             Op::Alloc(it) => own = own.saturating_add(bytes_of(it)),
             Op::For(it) => inner = stack_bytes(&it.body).max(inner),
             Op::If(_, body) => inner = stack_bytes(body).max(inner),
-            Op::Instr(_) => {}
+            Op::Instr(..) => {}
         }
     }
     own.saturating_add(inner)
@@ -123,7 +123,7 @@ fn check_buffers<'a>(ops: &'a [Op], known: &mut Vec<&'a Name>) -> Result<(), Nam
             Op::Alloc(it) => known.push(&it.name),
             Op::For(it) => check_buffers(&it.body, known)?,
             Op::If(_, body) => check_buffers(body, known)?,
-            Op::Instr(it) => {
+            Op::Instr(it, _) => {
                 let mut unknown = None;
                 it.each_access(&mut |access, _| {
                     if !known.contains(&&access.buffer) {

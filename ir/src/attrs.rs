@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 
 use crate::{
-    CROSS_BLOCK, CrossBlock, Mechanism, Name,
+    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin,
     intrin::{self, Intrinsic, TENSORIZE},
     pipeline::{ASYNC, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
@@ -19,6 +19,8 @@ pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
 const EXCHANGED: &str = "cross_block_buffers";
 /// The key of [`BlockAttrs::is_copy`].
 const COPY: &str = "async_copy";
+/// The key of [`BlockAttrs::origin`].
+const ORIGIN: &str = "origin";
 
 /// Entries of `#{…}`, in order.
 pub type Annotations = IndexMap<String, Annotation>;
@@ -104,6 +106,9 @@ pub struct BlockAttrs {
     pub tensorize: Option<&'static Intrinsic>,
     /// Whether its stores are copies that may happen later: `choose_mechanisms` decides it.
     pub is_copy: bool,
+    /// Where what it becomes in a kernel comes from: unknown where that is the block itself. Passes that make other blocks of it
+    /// say it.
+    pub origin: Origin,
     /// What users note.
     pub notes: Annotations,
 }
@@ -189,6 +194,7 @@ impl BlockAttrs {
         out.add(SLOTS, self.slots.map(Annotation::Int));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
         out.add(COPY, self.is_copy.then_some(Annotation::Int(1)));
+        out.add(ORIGIN, (!self.origin.is_unknown()).then(|| text(&self.origin.to_string())));
         out.0.extend(self.notes.clone());
         out.0
     }
@@ -205,6 +211,10 @@ impl BlockAttrs {
             TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
             COPY if value == Annotation::Int(1) => self.is_copy = true,
             COPY => return Err("1".to_owned()),
+            ORIGIN => match value {
+                Annotation::Text(it) => self.origin = Origin::parse(&it)?,
+                _ => return Err("an origin in quotes".to_owned()),
+            },
             _ => {
                 self.notes.insert(key.to_owned(), value);
             }

@@ -4,7 +4,7 @@
 //! new instruction costs its variant and its effects here, its line in the printer of texts, its line in the printer of
 //! sources, its step on the virtual GPU, and the passes that it is about.
 
-use crate::{Access, Index, Name, Value, intrin::Intrinsic, pipeline::Section};
+use crate::{Access, Index, Name, Value, intrin::Intrinsic};
 
 /// An instruction of a [`Kernel`](crate::Kernel).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,12 +26,10 @@ pub enum Instr {
     /// This thread waits for its own copies.
     Wait(Wait),
     /// All threads of the block wait for each other; shared and global writes before it are visible after it.
-    Barrier,
+    Barrier(Barrier),
     /// The block waits for its turn among blocks that come one after the other, or ends it: a semaphore in global memory. All
     /// threads of the block wait for each other, too, as at an [`Instr::Barrier`].
     Semaphore(Semaphore),
-    /// Nothing: where a statement of a pipeline begins or a step of it ends.
-    Mark(Mark),
     /// Nothing: a sentence for the reader of the emitted source.
     Comment(String),
 }
@@ -84,17 +82,12 @@ pub enum SemaphoreKind {
     Release,
 }
 
-/// A place in the steps of a software pipeline, for those who draw its timeline.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mark {
-    /// The pipelined loop.
-    pub var: Name,
-    /// The part of its expansion.
-    pub section: Section,
-    /// The step of that part.
-    pub step: usize,
-    /// The component that begins, by its place in the pipeline; none where the step ends.
-    pub component: Option<usize>,
+/// A barrier: all threads of the block wait for each other.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Barrier {
+    /// The dependences between threads that no other barrier orders, in words, for readers; of a barrier that somebody wrote by
+    /// hand there are none.
+    pub proof: Vec<String>,
 }
 
 /// What an instruction does, in the terms in which passes ask.
@@ -181,20 +174,22 @@ pub enum Participants {
 }
 
 impl Instr {
+    /// A barrier that gives no reason.
+    pub const fn barrier() -> Instr {
+        Instr::Barrier(Barrier { proof: vec![] })
+    }
+
     /// What it does.
     pub fn effects(&self) -> Effects<'_> {
         let mut accesses = Vec::new();
         self.each_access(&mut |access, mode| accesses.push(Effect { access, mode, proxy: Proxy::Generic }));
         let (completion, participants) = match self {
-            Instr::Store(..)
-            | Instr::AtomicAdd(..)
-            | Instr::Commit
-            | Instr::Wait(_)
-            | Instr::Mark(_)
-            | Instr::Comment(_) => (Completion::AtOnce, Participants::Thread),
+            Instr::Store(..) | Instr::AtomicAdd(..) | Instr::Commit | Instr::Wait(_) | Instr::Comment(_) => {
+                (Completion::AtOnce, Participants::Thread)
+            }
             Instr::AsyncCopy(..) => (Completion::WithGroup, Participants::Thread),
             Instr::Tensor(_) => (Completion::AtOnce, Participants::Warp),
-            Instr::Barrier | Instr::Semaphore(_) => (Completion::AtOnce, Participants::Block),
+            Instr::Barrier(_) | Instr::Semaphore(_) => (Completion::AtOnce, Participants::Block),
         };
         Effects { accesses, completion, sync: self.sync(), participants }
     }
@@ -204,12 +199,11 @@ impl Instr {
         match self {
             Instr::Commit => Some(SyncKind::Commit),
             Instr::Wait(it) => Some(SyncKind::Wait(it)),
-            Instr::Barrier | Instr::Semaphore(_) => Some(SyncKind::Barrier),
+            Instr::Barrier(_) | Instr::Semaphore(_) => Some(SyncKind::Barrier),
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
-            | Instr::Mark(_)
             | Instr::Comment(_) => None,
         }
     }
@@ -236,7 +230,7 @@ impl Instr {
                 f(&it.place, Mode::Write);
             }
             Instr::Semaphore(it) => f(&it.counter, Mode::Atomic),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {}
+            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => {}
         }
     }
 
@@ -251,7 +245,7 @@ impl Instr {
                 it.operands.iter().chain([&it.place]).flat_map(|it| &it.indices).for_each(f);
             }
             Instr::Semaphore(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {}
+            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => {}
         }
     }
 
@@ -268,9 +262,7 @@ impl Instr {
                 Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place: f(&it.place), operands })
             }
             Instr::Semaphore(it) => Instr::Semaphore(Semaphore { counter: f(&it.counter), ..it.clone() }),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {
-                self.clone()
-            }
+            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => self.clone(),
         }
     }
 
@@ -292,9 +284,7 @@ impl Instr {
                 let counter = access(&it.counter);
                 Instr::Semaphore(Semaphore { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
             }
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier | Instr::Mark(_) | Instr::Comment(_) => {
-                self.clone()
-            }
+            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => self.clone(),
         }
     }
 
@@ -313,9 +303,8 @@ impl Instr {
             Instr::Tensor(_)
             | Instr::Commit
             | Instr::Wait(_)
-            | Instr::Barrier
+            | Instr::Barrier(_)
             | Instr::Semaphore(_)
-            | Instr::Mark(_)
             | Instr::Comment(_) => None,
         }
     }
@@ -330,9 +319,8 @@ impl Instr {
             Instr::Tensor(_)
             | Instr::Commit
             | Instr::Wait(_)
-            | Instr::Barrier
+            | Instr::Barrier(_)
             | Instr::Semaphore(_)
-            | Instr::Mark(_)
             | Instr::Comment(_) => self.clone(),
         }
     }
@@ -346,12 +334,11 @@ impl Instr {
             Instr::Tensor(it) => it.intrinsic.name,
             Instr::Commit => "commit",
             Instr::Wait(_) => "wait",
-            Instr::Barrier => "barrier",
+            Instr::Barrier(_) => "barrier",
             Instr::Semaphore(it) => match it.kind {
                 SemaphoreKind::Acquire => "acquire",
                 SemaphoreKind::Release => "release",
             },
-            Instr::Mark(_) => "mark",
             Instr::Comment(_) => "comment",
         }
     }

@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
-use crate::{Access, DType, Index, Instr, Layout, Less, Mode, Name, Role, Scope, Storage, ThreadAxis};
+use crate::{
+    Access, DType, Index, Instr, Layout, Less, Mode, Name, Origin, Role, Scope, Storage, ThreadAxis,
+};
 
 /// A program ready to print: its kernels run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +66,8 @@ pub enum Op {
     For(Arc<For>),
     /// A list of statements under conditions that must all hold.
     If(Vec<Less>, Vec<Op>),
-    /// What a thread does.
-    Instr(Instr),
+    /// What a thread does, and where that comes from.
+    Instr(Instr, Origin),
 }
 
 /// Memory of a kernel.
@@ -229,24 +231,42 @@ fn with_remainders(op: Op) -> Op {
     }
 }
 
+/// From nowhere in particular.
 impl From<Instr> for Op {
     fn from(it: Instr) -> Op {
-        Op::Instr(it)
+        Op::Instr(it, Origin::default())
     }
 }
 
 impl Op {
     /// A sentence for the reader of the emitted source.
-    pub fn comment(text: impl Into<String>) -> Op {
-        Op::Instr(Instr::Comment(text.into()))
+    pub fn comment(text: impl Into<String>, origin: Origin) -> Op {
+        Op::Instr(Instr::Comment(text.into()), origin)
     }
 
     /// The instruction that it is, if it is one.
     pub const fn instr(&self) -> Option<&Instr> {
         match self {
-            Op::Instr(it) => Some(it),
+            Op::Instr(it, _) => Some(it),
             Op::Alloc(_) | Op::For(_) | Op::If(..) => None,
         }
+    }
+
+    /// Where the first instruction in or below comes from, if there is one.
+    pub fn first_origin(&self) -> Option<&Origin> {
+        match self {
+            Op::Instr(_, origin) => Some(origin),
+            Op::Alloc(_) => None,
+            Op::For(_) | Op::If(..) => self.children().iter().find_map(Op::first_origin),
+        }
+    }
+
+    /// Where all instructions in and below come from, if that is one place.
+    pub fn common_origin(&self) -> Option<&Origin> {
+        let first = self.first_origin()?;
+        let mut is_common = true;
+        self.walk(&mut |op| is_common &= !matches!(op, Op::Instr(_, origin) if origin != first));
+        is_common.then_some(first)
     }
 
     /// The statements directly inside.
@@ -254,7 +274,7 @@ impl Op {
         match self {
             Op::For(it) => &it.body,
             Op::If(_, body) => body,
-            Op::Alloc(_) | Op::Instr(_) => &[],
+            Op::Alloc(_) | Op::Instr(..) => &[],
         }
     }
 
@@ -267,7 +287,7 @@ impl Op {
                 Op::For(Arc::new(For { var, extent, kind, counters, body: f(body) }))
             }
             Op::If(conditions, body) => Op::If(conditions, f(body)),
-            Op::Alloc(_) | Op::Instr(_) => self,
+            Op::Alloc(_) | Op::Instr(..) => self,
         }
     }
 
@@ -287,7 +307,7 @@ impl Op {
                 Op::For(Arc::new(For { var, extent, kind: *kind, counters, body: vec![] }))
             }
             Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
-            Op::Alloc(_) | Op::Instr(_) => self.clone(),
+            Op::Alloc(_) | Op::Instr(..) => self.clone(),
         }
     }
 
@@ -305,7 +325,7 @@ impl Op {
     #[must_use]
     pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Op {
         match self {
-            Op::Instr(it) => Op::Instr(it.map_accesses(f)),
+            Op::Instr(it, origin) => Op::Instr(it.map_accesses(f), origin.clone()),
             Op::Alloc(_) => self.clone(),
             Op::For(it) => {
                 let body = it.body.iter().map(|op| op.map_accesses(f)).collect();
@@ -319,7 +339,7 @@ impl Op {
     #[must_use]
     pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Op {
         match self {
-            Op::Instr(it) => Op::Instr(it.map_indices(f)),
+            Op::Instr(it, origin) => Op::Instr(it.map_indices(f), origin.clone()),
             Op::Alloc(_) => self.clone(),
             Op::For(it) => Op::For(Arc::new(For {
                 extent: f(&it.extent),

@@ -60,8 +60,10 @@
 //!
 //! A [`Module`] prints in the same taste: `kernel matmul<<<blockIdx.x: 64>>>(A, B, mut C)`, `alloc`, `if`, `barrier`,
 //! `acquire turns[blockIdx_x] at blockIdx_z of 4` and `release …` for a [`Semaphore`], `C[i] += x` for an atomic addition,
-//! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. [`text::parse_module`] reads it as it was printed,
-//! comments among statements included.
+//! `S[i] <- A[i]` for an asynchronous copy, `commit`, `wait 1 for S`. A barrier may say what it is there for: `barrier "S: written
+//! before, read after"`. Where instructions come from ([`Origin`]) stands on a line of its own before the first of them, and holds until
+//! another such line: `of C` for a block, `of C @ko steady 0 component 1` in a step of a pipeline, `of @ko steady 0` for what stands
+//! at its end. [`text::parse_module`] reads it as it was printed, comments among statements included.
 
 pub mod access;
 mod arch;
@@ -83,6 +85,7 @@ mod mechanism;
 mod name;
 mod near;
 pub mod number;
+mod origin;
 pub mod pipeline;
 pub mod reference;
 pub mod region;
@@ -111,14 +114,15 @@ pub use dtype::DType;
 pub use func::{AllocScope, Buffer, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind};
 pub use instr::{
-    Completion, Effect, Effects, Instr, Mark, Mode, Participants, Proxy, Semaphore, SemaphoreKind, SyncKind,
-    TensorOp, Wait,
+    Barrier, Completion, Effect, Effects, Instr, Mode, Participants, Proxy, Semaphore, SemaphoreKind,
+    SyncKind, TensorOp, Wait,
 };
 pub use interp::{InterpError, Site, Tensor};
 pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};
 pub use less::Less;
 pub use mechanism::Mechanism;
 pub use name::Name;
+pub use origin::{Origin, PipelineStep};
 pub use reserved::is_reserved;
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};
 pub use storage::Storage;

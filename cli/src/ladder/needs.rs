@@ -49,11 +49,11 @@ impl Needs {
         let (mut barriers, mut private_bytes) = (0, 0);
         for op in &kernel.body {
             op.walk(&mut |op| match op {
-                Op::Instr(Instr::Barrier) => barriers += 1,
+                Op::Instr(Instr::Barrier(_), _) => barriers += 1,
                 Op::Alloc(it) if it.scope == Scope::Global => {
                     private_bytes += it.elements().unsigned_abs() * it.dtype.bytes() as u64;
                 }
-                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {}
+                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(..) => {}
             });
         }
         let shared_bytes = dynamic + fixed;

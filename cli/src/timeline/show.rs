@@ -6,6 +6,7 @@ use codegen::{
     compile_module,
     device::Resources,
     emit::symbol,
+    lower::{Lowered, PipelineReport},
     timeline::{Compiled, Consequences, Timeline, consequences, timelines, without_pipelines},
 };
 use ir::{Func, Kernel, Loop, LoopKind, Module, Scope, Stmt, Target, pipeline};
@@ -15,7 +16,7 @@ use tuner::build::target_word;
 
 use super::{Story, print, svg::draw};
 use crate::{
-    build::{compile_cuda, source},
+    build::{compile_cuda, lowered, source},
     constant::{True, word},
     diagnostic::Diagnostic,
     new_file,
@@ -31,11 +32,12 @@ pub(crate) fn show(
     svg: Option<(&Path, bool)>,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
-    let (module, timelines) = timelines(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
+    let lowered = lowered(func, target)?;
+    let timelines = timelines(&lowered);
     if timelines.is_empty() {
-        return Err(no_pipeline(func));
+        return Err(no_pipeline(func, &lowered.pipelines));
     }
-    let story = story(func, &module, timelines, target);
+    let story = story(func, &lowered.module, timelines, target);
     if let Some((file, force)) = svg {
         new_file::write(file, draw(&story).as_bytes(), force)?;
     }
@@ -75,17 +77,17 @@ impl Report for Timelines<'_> {
 
 /// The timelines of a scheduled program as one drawing, with what their slots cost if that is wanted and a compiler tells;
 /// none if no loop is pipelined.
-pub(crate) fn drawing(func: &Func, target: &Target, with_costs: bool) -> Result<Option<String>, Diagnostic> {
-    let (module, pipelines) = timelines(func, target).map_err(|err| Diagnostic::lower(func, &err))?;
+pub(crate) fn drawing(func: &Func, lowered: &Lowered, target: &Target, with_costs: bool) -> Option<String> {
+    let pipelines = timelines(lowered);
     if pipelines.is_empty() {
-        return Ok(None);
+        return None;
     }
     let story = if with_costs {
-        story(func, &module, pipelines, target)
+        story(func, &lowered.module, pipelines, target)
     } else {
         Story { pipelines, kernels: vec![] }
     };
-    Ok(Some(draw(&story)))
+    Some(draw(&story))
 }
 
 fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target) -> Story {
@@ -123,7 +125,13 @@ fn with<'a>(kernel: &'a Kernel, compiled: &'a [Resources]) -> Compiled<'a> {
 }
 
 /// That there is nothing to show, and how there would be.
-fn no_pipeline(func: &Func) -> Diagnostic {
+fn no_pipeline(func: &Func, lowered: &[PipelineReport]) -> Diagnostic {
+    if let Some(it) = lowered.first() {
+        let title = format!("nothing is left of the pipeline of loop `{}`: its statements never run", it.var);
+        return Diagnostic::failed(UsageError::NoPipeline, title).help(
+            "the conditions of its blocks, or of the loops around it, hold for no iteration".to_owned(),
+        );
+    }
     let loops = func.loops();
     let has = |it: &Loop, key: &str| it.attrs.entries().contains_key(key);
     let half = loops

@@ -1,6 +1,6 @@
 //! CUDA C++: how a kernel begins.
 
-use ir::{Arch, Index, Kernel, Name, Op, ThreadAxis, axis_var, text::Origin};
+use ir::{Arch, Index, Kernel, Name, Op, ThreadAxis, axis_var, text::LineSource};
 
 use crate::{launch::shared_alignment, shared_layout};
 
@@ -33,9 +33,9 @@ impl Printer<'_> {
                 let var = axis_var(axis);
                 if kernel.launch.contains_key(&axis) && mentions(&kernel.body, &var) {
                     let of = printer.index_type(printer.frame.wide);
-                    printer.origin = Some(Origin::Axis(printer.at.0, axis));
+                    printer.line_source = Some(LineSource::Axis(printer.at.0, axis));
                     printer.line(&format!("const {of} {var} = {};", axis.as_str()));
-                    printer.origin = None;
+                    printer.line_source = None;
                 }
             }
             printer.ops(&kernel.body);

@@ -1,6 +1,6 @@
 //! Printed lines, each with what it was printed from.
 
-use ir::text::Origin;
+use ir::text::LineSource;
 
 /// A text that grows line by line.
 #[derive(Default)]
@@ -8,21 +8,21 @@ pub(super) struct Lines {
     /// The text, each line ended by a newline.
     pub(super) text: String,
     /// What each line stands for; none for what belongs to no statement.
-    pub(super) origins: Vec<Option<Origin>>,
+    pub(super) line_sources: Vec<Option<LineSource>>,
 }
 
 impl Lines {
     /// Adds a line.
-    pub(super) fn push(&mut self, line: &str, origin: Option<Origin>) {
+    pub(super) fn push(&mut self, line: &str, line_source: Option<LineSource>) {
         self.text.push_str(line);
         self.text.push('\n');
-        self.origins.push(origin);
+        self.line_sources.push(line_source);
     }
 
     /// Adds a function and an empty line.
     pub(super) fn function(&mut self, function: Lines) {
         self.text.push_str(&function.text);
-        self.origins.extend(function.origins);
+        self.line_sources.extend(function.line_sources);
         self.push("", None);
     }
 

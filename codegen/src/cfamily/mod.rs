@@ -5,7 +5,7 @@
 //! What the source uses beyond its language is defined in a prelude, and only where used ([`helper`]).
 
 use indexmap::IndexMap;
-use ir::{Caps, Feature, Kernel, Module, Target, text::Origin};
+use ir::{Caps, Feature, Kernel, Module, Target, text::LineSource};
 
 use crate::device::CPU_ABI_HEADER;
 
@@ -62,7 +62,7 @@ struct Printer<'a> {
     /// The function that is being printed.
     out: Lines,
     /// What is being printed, for the reader who wants to know what a line stands for.
-    origin: Option<Origin>,
+    line_source: Option<LineSource>,
     /// The number of the kernel that is being printed, and of the next statement.
     at: (usize, usize),
     depth: usize,
@@ -72,7 +72,7 @@ struct Printer<'a> {
 }
 
 /// The source of a module, and what each of its lines was printed from; see [`crate::emit::emit`], which checks it first.
-pub(crate) fn print(module: &Module, target: &Target) -> (String, Vec<Option<Origin>>) {
+pub(crate) fn print(module: &Module, target: &Target) -> (String, Vec<Option<LineSource>>) {
     let dialect = match target {
         Target::Cpu => Dialect::C,
         Target::Cuda(arch) => Dialect::Cuda(arch.caps()),
@@ -83,7 +83,7 @@ pub(crate) fn print(module: &Module, target: &Target) -> (String, Vec<Option<Ori
         prelude: IndexMap::new(),
         functions: Lines::default(),
         out: Lines::default(),
-        origin: None,
+        line_source: None,
         at: (0, 0),
         depth: 0,
         bodies: 0,
@@ -105,7 +105,7 @@ impl Printer<'_> {
         }
     }
 
-    fn finish(self) -> (String, Vec<Option<Origin>>) {
+    fn finish(self) -> (String, Vec<Option<LineSource>>) {
         let (language, header) = match self.dialect {
             Dialect::C => ("C", CPU_ABI_HEADER),
             Dialect::Cuda(_) => ("CUDA C++", ""),
@@ -116,7 +116,7 @@ impl Printer<'_> {
             Dialect::Cuda(_) => "#define TW_INLINE static __device__ __forceinline__\n",
         };
         let definitions: String = self.prelude.into_values().collect();
-        let Lines { text, origins } = self.functions;
+        let Lines { text, line_sources } = self.functions;
         let parts = [header.to_owned(), format!("{inline}{definitions}"), text];
         let parts: Vec<_> = parts.iter().map(|it| it.trim_end()).filter(|it| !it.is_empty()).collect();
         let source =
@@ -124,7 +124,7 @@ impl Printer<'_> {
         // The functions come last.
         let (all, own) = (source.lines().count(), parts.last().map_or(0, |it| it.lines().count()));
         let before = std::iter::repeat_n(None, all - own);
-        (source, before.chain(origins.into_iter().take(own)).collect())
+        (source, before.chain(line_sources.into_iter().take(own)).collect())
     }
 
     /// One line of the function that is being printed.
@@ -132,7 +132,7 @@ impl Printer<'_> {
         for line in text.lines() {
             let is_directive = line.starts_with('#') && self.dialect.is_c();
             let indent = if is_directive { 0 } else { self.depth };
-            self.out.push(&[&"  ".repeat(indent), line].concat(), self.origin);
+            self.out.push(&[&"  ".repeat(indent), line].concat(), self.line_source);
         }
     }
 
@@ -142,9 +142,9 @@ impl Printer<'_> {
         self.depth += 1;
         body(self);
         self.depth -= 1;
-        let origin = self.origin.take();
+        let line_source = self.line_source.take();
         self.line("}");
-        self.origin = origin;
+        self.line_source = line_source;
     }
 
     /// The type of indices.

@@ -1,6 +1,6 @@
 //! Statements.
 
-use ir::{Access, Alloc, For, ForKind, Index, Instr, Op, RingCounter, Value, text::Origin};
+use ir::{Access, Alloc, Barrier, For, ForKind, Index, Instr, Op, RingCounter, Value, text::LineSource};
 
 use super::{Dialect, Printer, names::identifier, types};
 
@@ -21,10 +21,10 @@ impl Printer<'_> {
     }
 
     fn op(&mut self, op: &Op) {
-        let outside = self.origin.replace(Origin::Op(self.at.1));
+        let outside = self.line_source.replace(LineSource::Op(self.at.1));
         self.at.1 += 1;
         self.statement(op);
-        self.origin = outside;
+        self.line_source = outside;
     }
 
     fn statement(&mut self, op: &Op) {
@@ -44,7 +44,7 @@ impl Printer<'_> {
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
-            Op::Instr(it) => self.instr(it),
+            Op::Instr(it, _) => self.instr(it),
         }
     }
 
@@ -56,16 +56,24 @@ impl Printer<'_> {
             Instr::Tensor(it) => self.tensor(it),
             Instr::Commit => self.commit(),
             Instr::Wait(it) => self.wait(it),
-            Instr::Barrier if self.dialect.is_c() => {
-                self.line("// One thread runs this: there is nobody to wait for.");
+            Instr::Barrier(Barrier { proof }) => {
+                if !proof.is_empty() {
+                    self.comment(&proof.join("; "));
+                }
+                self.line(match self.dialect {
+                    Dialect::C => "// One thread runs this: there is nobody to wait for.",
+                    Dialect::Cuda(_) => "__syncthreads();",
+                });
             }
-            Instr::Barrier => self.line("__syncthreads();"),
             Instr::Semaphore(it) => self.semaphore(it),
-            Instr::Mark(_) => {}
-            Instr::Comment(text) => text.lines().for_each(|it| {
-                // A backslash at the end would carry the comment on into the next line.
-                self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));
-            }),
+            Instr::Comment(text) => self.comment(text),
+        }
+    }
+
+    fn comment(&mut self, text: &str) {
+        for it in text.lines() {
+            // A backslash at the end would carry the comment on into the next line.
+            self.line(&format!("// {}", it.trim_end_matches(['\\', ' '])));
         }
     }
 

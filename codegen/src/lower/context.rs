@@ -22,8 +22,6 @@ pub struct Lowered {
 pub(crate) struct Context {
     /// The machine.
     pub(crate) target: Target,
-    /// Whether pipelines are lowered with an [`Instr::Mark`](ir::Instr) before each of their statements.
-    pub(crate) marks: bool,
     /// Told by `choose_mechanisms`, for `software_pipeline` to report.
     pub(crate) mechanisms: IndexMap<(Name, Name), MechanismChoice>,
     /// Told by `software_pipeline`, and once more by `select_copies`.
@@ -46,6 +44,6 @@ impl Context {
     /// Before the first pass.
     pub(crate) fn new(target: &Target) -> Context {
         let (mechanisms, pipelines, swizzles) = Default::default();
-        Context { target: target.clone(), marks: false, mechanisms, pipelines, swizzles }
+        Context { target: target.clone(), mechanisms, pipelines, swizzles }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use ir::{Block, BlockAttrs, Func, Instr, Name, Stmt, Swizzle};
+use ir::{Block, BlockAttrs, Func, Instr, Name, Origin, Stmt, Swizzle};
 
 /// The program without what passes find out for later ones: a program that a user wrote may have it in its text.
 pub fn without_findings(mut func: Func) -> Func {
-    func.map_blocks(&mut |block| block.attrs.is_copy = false);
+    func.map_blocks(&mut |block| {
+        block.attrs.is_copy = false;
+        block.attrs.origin = Origin::default();
+    });
     func.body.walk_mut(&mut |stmt| {
         if let Stmt::Loop(it) = stmt
             && !it.attrs.exchanged.is_empty()
@@ -36,7 +39,35 @@ pub(crate) fn is_sync(block: &Block) -> bool {
     matches!(&block.body, Stmt::Instr(it) if it.effects().accesses.is_empty())
 }
 
-/// Whether a block does nothing.
-pub(crate) fn is_remark(block: &Block) -> bool {
-    matches!(&block.body, Stmt::Instr(it) if it.is_remark())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user writes into a text is not taken for what a pass found out.
+    #[test]
+    fn texts_of_users_have_no_findings() {
+        let text = |temp: &str, attached: &str, block: &str| {
+            let text = format!(
+                "func f
+  in A: f32[4]
+  out C: f32[4]
+  temp S: f32[4] @shared{temp}
+
+  for t in 0..4 @threadIdx.x{attached}
+    block S(v: 4 = t){block}
+      S[v] = A[v]
+  for u in 0..4 @threadIdx.x
+    block C(v: 4 = u)
+      C[v] = S[3 - v]
+"
+            );
+            ir::text::parse(&text).unwrap_or_else(|err| panic!("{err}\n{text}"))
+        };
+        let found = text(
+            " swizzle(none) once",
+            " #{cross_block_buffers: {C: 1}}",
+            " #{async_copy: 1, origin: \"C @t steady 0\"}",
+        );
+        assert_eq!(without_findings(found), text("", "", ""));
+    }
 }

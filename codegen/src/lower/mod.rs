@@ -193,11 +193,6 @@ pub fn lower_explained(func: &Func, target: &Target) -> Result<Lowered, LowerErr
     run(func, Context::new(target), &mut |_, _| {})
 }
 
-/// The same with marks that tell where the statements of pipelines are.
-pub(crate) fn lower_marked(func: &Func, target: &Target) -> Result<Lowered, LowerError> {
-    run(func, Context { marks: true, ..Context::new(target) }, &mut |_, _| {})
-}
-
 fn run(
     func: &Func,
     mut context: Context,

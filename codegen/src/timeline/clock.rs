@@ -92,7 +92,7 @@ impl Clock {
     /// What stands between the statements of a step.
     pub(super) fn step<'a>(&self, found: &'a LoweredPipeline<'_>, step: i64, trips: i64) -> Option<&'a Step> {
         let (section, at) = self.place(step, trips);
-        found.section(section).get(usize::try_from(at).ok()?)
+        found.steps.get(&(section, usize::try_from(at).ok()?))
     }
 
     /// The groups of copies that a thread may have under way at the end of a step, oldest first; the last is still

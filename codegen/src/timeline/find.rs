@@ -1,8 +1,8 @@
-//! Finds the statements of a pipeline in the lowered kernel by the marks there, and what stands between them.
+//! Finds the statements of a pipeline in the lowered kernel by where they come from, and what stands between them.
 
 use std::collections::BTreeMap;
 
-use ir::{Instr, Kernel, Mark, Name, Op, pipeline::Section};
+use ir::{Instr, Kernel, Name, Op, Origin, PipelineStep, SyncKind, pipeline::Section};
 
 use super::{Barrier, Part, Sync, clock::Clock};
 
@@ -10,8 +10,8 @@ use super::{Barrier, Part, Sync, clock::Clock};
 pub(super) struct LoweredPipeline<'a> {
     /// The loops around it.
     pub(super) around: Vec<Name>,
-    /// The steps that are written out before the steady loop, those of one run of it, and those after it.
-    pub(super) steps: BTreeMap<Section, Vec<Step>>,
+    /// The steps that are written out before the steady loop, those of one run of it, and those after it, by their numbers.
+    pub(super) steps: BTreeMap<(Section, usize), Step>,
     /// The barriers that the steps speak of.
     pub(super) barriers: Vec<Barrier>,
     /// What each statement became, in one step; the statements in the order in which they run.
@@ -20,13 +20,6 @@ pub(super) struct LoweredPipeline<'a> {
 
 /// What happens before each statement of a step, and in the last place after all.
 pub(super) type Step = Vec<Vec<Sync>>;
-
-impl LoweredPipeline<'_> {
-    /// The steps of a part of the kernel.
-    pub(super) fn section(&self, section: Section) -> &[Step] {
-        self.steps.get(&section).map_or(&[], Vec::as_slice)
-    }
-}
 
 /// Finds a pipeline, if it is in this kernel.
 pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<LoweredPipeline<'a>> {
@@ -47,9 +40,9 @@ pub(super) fn find<'a>(kernel: &'a Kernel, clock: &Clock) -> Option<LoweredPipel
             }
         }
     }
-    for ((section, _), step) in scan.steps {
-        let numbered = numbered(&mut found.barriers, section, step, clock);
-        found.steps.entry(section).or_default().push(numbered);
+    for (key, step) in scan.steps {
+        let numbered = numbered(&mut found.barriers, key.0, step, clock);
+        found.steps.insert(key, numbered);
     }
     Some(found)
 }
@@ -61,8 +54,8 @@ fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: LoweredStep<'_>
         Section::Steady => Part::Steady,
         Section::Epilogue => Part::Epilogue,
     };
-    let number = |(rank, all): (usize, Vec<Marked>)| {
-        let one = |it: Marked| {
+    let number = |(rank, all): (usize, Vec<Placed>)| {
+        let one = |it: Placed| {
             let Sync::Barrier { inside, .. } = it.sync else { return it.sync };
             let before = clock.components.get(rank).map(|it| it.name.clone());
             barriers.push(Barrier { part, before, proof: it.proof });
@@ -73,47 +66,67 @@ fn numbered(barriers: &mut Vec<Barrier>, section: Section, step: LoweredStep<'_>
     step.syncs.into_iter().enumerate().map(number).collect()
 }
 
+/// A part of the pipeline, and the number of a step of it.
+type Key = (Section, usize);
+
 /// A step as it stands in the kernel.
 struct LoweredStep<'a> {
     around: Vec<Name>,
-    syncs: Vec<Vec<Marked>>,
+    syncs: Vec<Vec<Placed>>,
     ops: Vec<Vec<&'a Op>>,
 }
 
-/// Something that orders threads or copies, under the comment over it.
-struct Marked {
+/// Something that orders threads or copies, and what a barrier is there for.
+struct Placed {
     sync: Sync,
     proof: Vec<String>,
 }
 
-/// Where a scan of a list stands.
-enum At {
-    /// Before the first mark.
+/// What a statement of a kernel is to a pipeline.
+enum Belongs<'a> {
+    /// All of it comes from one component in one step.
+    Component(&'a PipelineStep),
+    /// It holds several, or the loop itself.
+    Several,
+    /// It comes from another pipeline only.
+    Elsewhere,
+    /// It comes from no pipeline.
     Nowhere,
-    /// In a statement of a step.
-    In((Section, usize), usize),
-    /// After a step.
-    After((Section, usize)),
 }
 
 struct Scan<'a, 'b> {
     clock: &'b Clock,
-    steps: BTreeMap<(Section, usize), LoweredStep<'a>>,
+    steps: BTreeMap<Key, LoweredStep<'a>>,
+}
+
+/// Where the scan of a list stands.
+struct Position<'a, 'o> {
+    around: &'o [Name],
+    found: BTreeMap<Key, LoweredStep<'a>>,
+    /// The step of the last statement, if that was of one.
+    last: Option<Key>,
+    /// Barriers since then.
+    pending: Vec<Placed>,
+    /// What is to be looked through by itself.
+    lists: Vec<&'a Op>,
 }
 
 impl<'a> Scan<'a, '_> {
     /// Looks through a list and the lists inside it. A step that is there several times, as the parts of an inner
     /// pipeline are, is taken from where the most loops are around it.
     fn list(&mut self, ops: &'a [Op], around: &mut Vec<Name>) {
-        let mut here = BTreeMap::new();
-        self.steps_of(ops, around, &mut here);
-        for (key, step) in here {
+        let mut here =
+            Position { around, found: BTreeMap::new(), last: None, pending: vec![], lists: vec![] };
+        self.steps_of(ops, &mut here);
+        self.finish(&mut here);
+        let Position { found, lists, .. } = here;
+        for (key, step) in found {
             let known = self.steps.get(&key).map(|it| it.around.len());
             if known.is_none_or(|known| known < step.around.len()) {
                 self.steps.insert(key, step);
             }
         }
-        for op in ops {
+        for op in lists {
             let outside = around.len();
             if let Op::For(it) = op {
                 around.push(it.var.clone());
@@ -123,131 +136,152 @@ impl<'a> Scan<'a, '_> {
         }
     }
 
-    fn steps_of(
-        &self,
-        ops: &'a [Op],
-        around: &[Name],
-        out: &mut BTreeMap<(Section, usize), LoweredStep<'a>>,
-    ) {
-        let (mut at, mut pending, mut proof) = (At::Nowhere, Vec::new(), None);
-        let count = self.clock.components.len();
+    fn steps_of(&self, ops: &'a [Op], here: &mut Position<'a, '_>) {
         for op in ops {
-            let over = proof.take();
-            if let Op::Instr(Instr::Comment(text)) = op {
-                proof = Some(text.clone());
-                continue;
+            match op {
+                Op::Alloc(_) | Op::Instr(Instr::Comment(_), _) => continue,
+                Op::Instr(it, origin) => {
+                    if let Some(sync) = it.sync() {
+                        self.sync(sync, it, origin, here);
+                        continue;
+                    }
+                }
+                Op::If(_, body) if body.iter().all(orders_only) => {
+                    self.steps_of(body, here);
+                    continue;
+                }
+                Op::For(_) | Op::If(..) => {}
             }
-            if let Op::Instr(Instr::Mark(mark)) = op {
-                if mark.var == self.clock.var {
-                    let rank = mark.component.map_or(count, |it| self.clock.rank(it));
-                    self.step(mark, around, out).syncs[rank].append(&mut pending);
-                    let key = (mark.section, mark.step);
-                    at = if rank < count { At::In(key, rank) } else { At::After(key) };
-                } else if !matches!(at, At::In(..)) {
+            match (self.belongs(op), op) {
+                (Belongs::Component(step), _) => self.component(step, op, here),
+                // What several statements have in common as a condition stands around all of them.
+                (Belongs::Several, Op::If(_, body)) => self.steps_of(body, here),
+                (Belongs::Several | Belongs::Nowhere, _) => {
+                    self.finish(here);
+                    here.lists.push(op);
+                }
+                (Belongs::Elsewhere, _) => {
                     // What stands before a statement of another pipeline is told there.
-                    pending.clear();
-                    at = At::Nowhere;
-                }
-                continue;
-            }
-            let syncs = syncs(op, over.as_ref());
-            if !syncs.is_empty() {
-                pending.extend(syncs);
-                continue;
-            }
-            match &at {
-                At::Nowhere => pending.clear(),
-                At::In(key, rank) => {
-                    let Some(step) = out.get_mut(key) else { continue };
-                    let within = !step.ops[*rank].is_empty();
-                    step.syncs[*rank].extend(pending.drain(..).map(|it| it.within(within)));
-                    step.syncs[*rank].extend(inner(op));
-                    step.ops[*rank].push(op);
-                }
-                At::After(key) => {
-                    self.finish(out, *key, &mut pending);
-                    at = At::Nowhere;
+                    (here.last, here.pending) = (None, vec![]);
+                    here.lists.push(op);
                 }
             }
-        }
-        if let At::After(key) = at {
-            self.finish(out, key, &mut pending);
         }
     }
 
-    /// The step that a mark is in.
-    fn step<'o>(
-        &self,
-        mark: &Mark,
-        around: &[Name],
-        out: &'o mut BTreeMap<(Section, usize), LoweredStep<'a>>,
-    ) -> &'o mut LoweredStep<'a> {
+    /// What orders threads or copies: what the pipeline put in tells its place, a barrier stands before what comes next.
+    fn sync(&self, sync: SyncKind<'_>, it: &Instr, origin: &Origin, here: &mut Position<'a, '_>) {
+        let sync = match sync {
+            SyncKind::Commit => Sync::Commit,
+            SyncKind::Wait(it) => Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() },
+            SyncKind::Barrier => {
+                here.pending.push(Placed { sync: Sync::Barrier { at: 0, inside: false }, proof: proof(it) });
+                return;
+            }
+        };
+        let Some(step) = origin.step_of(&self.clock.var) else {
+            if !origin.steps().is_empty() {
+                (here.last, here.pending) = (None, vec![]);
+            }
+            return;
+        };
+        let rank = self.rank(step);
+        let pending = std::mem::take(&mut here.pending);
+        let syncs = &mut self.step(step, here).syncs[rank];
+        syncs.extend(pending);
+        syncs.push(Placed { sync, proof: vec![] });
+        here.last = Some((step.section, step.step));
+    }
+
+    /// A statement that comes from a component.
+    fn component(&self, step: &PipelineStep, op: &'a Op, here: &mut Position<'a, '_>) {
+        let rank = self.rank(step);
+        let pending = std::mem::take(&mut here.pending);
+        let found = self.step(step, here);
+        let within = !found.ops[rank].is_empty();
+        found.syncs[rank].extend(pending.into_iter().map(|it| it.within(within)));
+        found.syncs[rank].extend(barriers_in(op));
+        found.ops[rank].push(op);
+        here.last = Some((step.section, step.step));
+    }
+
+    /// What follows a step without a statement in between belongs to its end.
+    fn finish(&self, here: &mut Position<'a, '_>) {
+        let pending = std::mem::take(&mut here.pending);
+        if let Some(step) = here.last.take().and_then(|key| here.found.get_mut(&key)) {
+            step.syncs[self.clock.components.len()].extend(pending);
+        }
+    }
+
+    fn belongs(&self, op: &'a Op) -> Belongs<'a> {
+        let mut first: Option<&PipelineStep> = None;
+        let (mut holds_loop, mut differs, mut is_elsewhere) = (false, false, false);
+        op.walk(&mut |op| match op {
+            Op::Instr(Instr::Comment(_), _) | Op::Alloc(_) | Op::If(..) => {}
+            Op::For(it) => holds_loop |= it.var == self.clock.var,
+            Op::Instr(_, origin) => match (first, origin.step_of(&self.clock.var)) {
+                (_, None) => is_elsewhere |= !origin.steps().is_empty(),
+                (None, Some(step)) => first = Some(step),
+                (Some(known), Some(step)) => differs |= known != step,
+            },
+        });
+        match first {
+            Some(_) if holds_loop || differs => Belongs::Several,
+            Some(step) => Belongs::Component(step),
+            None if is_elsewhere => Belongs::Elsewhere,
+            None => Belongs::Nowhere,
+        }
+    }
+
+    /// Before which statement of a step something stands.
+    fn rank(&self, step: &PipelineStep) -> usize {
+        step.component.map_or(self.clock.components.len(), |it| self.clock.rank(it))
+    }
+
+    fn step<'h>(&self, step: &PipelineStep, here: &'h mut Position<'a, '_>) -> &'h mut LoweredStep<'a> {
         let count = self.clock.components.len();
-        out.entry((mark.section, mark.step)).or_insert_with(|| LoweredStep {
-            around: around.to_vec(),
+        here.found.entry((step.section, step.step)).or_insert_with(|| LoweredStep {
+            around: here.around.to_vec(),
             syncs: (0..=count).map(|_| vec![]).collect(),
             ops: vec![vec![]; count],
         })
     }
-
-    /// What follows a step without a statement in between belongs to its end.
-    fn finish(
-        &self,
-        out: &mut BTreeMap<(Section, usize), LoweredStep<'a>>,
-        key: (Section, usize),
-        pending: &mut Vec<Marked>,
-    ) {
-        if let Some(step) = out.get_mut(&key) {
-            step.syncs[self.clock.components.len()].append(pending);
-        }
-    }
 }
 
-impl Marked {
-    fn within(self, within: bool) -> Marked {
+impl Placed {
+    fn within(self, within: bool) -> Placed {
         let sync = match self.sync {
             Sync::Barrier { at, inside } => Sync::Barrier { at, inside: inside || within },
             other @ (Sync::Commit | Sync::Wait { .. }) => other,
         };
-        Marked { sync, ..self }
+        Placed { sync, ..self }
     }
 }
 
-/// What a statement orders and does nothing else, also under a condition.
-fn syncs(op: &Op, over: Option<&String>) -> Vec<Marked> {
+/// Whether a statement orders something and does nothing else.
+fn orders_only(op: &Op) -> bool {
     match op {
-        Op::Instr(it) => {
-            let sync = match it.sync() {
-                Some(ir::SyncKind::Commit) => Sync::Commit,
-                Some(ir::SyncKind::Wait(it)) => {
-                    Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() }
-                }
-                Some(ir::SyncKind::Barrier) => Sync::Barrier { at: 0, inside: false },
-                None => return vec![],
-            };
-            vec![Marked { sync, proof: over.cloned().into_iter().collect() }]
-        }
-        Op::If(_, body) => {
-            let all: Vec<_> = body.iter().map(|op| syncs(op, None)).collect();
-            if all.iter().any(Vec::is_empty) { vec![] } else { all.into_iter().flatten().collect() }
-        }
-        Op::Alloc(_) | Op::For(_) => vec![],
+        Op::Instr(it, _) => it.sync().is_some(),
+        Op::If(_, body) => body.iter().all(orders_only),
+        Op::Alloc(_) | Op::For(_) => false,
     }
 }
 
-/// The barriers inside a statement, with the comments over them.
-fn inner(op: &Op) -> Vec<Marked> {
-    let (mut out, mut proof) = (Vec::new(), None);
-    op.walk(&mut |op| {
-        let over = proof.take();
-        match op {
-            Op::Instr(Instr::Comment(text)) => proof = Some(text.clone()),
-            Op::Instr(it) if it.sync() == Some(ir::SyncKind::Barrier) => {
-                let sync = Sync::Barrier { at: 0, inside: true };
-                out.push(Marked { sync, proof: over.into_iter().collect() });
-            }
-            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {}
+/// The barriers inside a statement.
+fn barriers_in(op: &Op) -> Vec<Placed> {
+    let mut out = Vec::new();
+    op.each_instr(&mut |it| {
+        if it.sync() == Some(SyncKind::Barrier) {
+            out.push(Placed { sync: Sync::Barrier { at: 0, inside: true }, proof: proof(it) });
         }
     });
     out
+}
+
+/// What a barrier is there for, as the source says it.
+fn proof(it: &Instr) -> Vec<String> {
+    match it {
+        Instr::Barrier(it) if !it.proof.is_empty() => vec![it.proof.join("; ")],
+        _ => vec![],
+    }
 }

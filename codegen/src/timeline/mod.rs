@@ -12,10 +12,10 @@ mod ring;
 
 use std::fmt;
 
-use ir::{Func, Instr, Kernel, Module, Name, Op, Scope, Target};
+use ir::{Kernel, Module, Name, Scope};
 use serde::{Serialize, Serializer};
 
-use crate::lower::{LowerError, Lowered, PipelineReport, lower_marked};
+use crate::lower::{Lowered, PipelineReport};
 use clock::Clock;
 use find::LoweredPipeline;
 pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
@@ -208,52 +208,24 @@ pub struct Held {
     pub landed: bool,
 }
 
-/// Lowers a verified program, and makes timelines of its pipelines, outer before inner.
-///
-/// # Errors
-/// Why it cannot be lowered.
-pub fn timelines(func: &Func, target: &Target) -> Result<(Module, Vec<Timeline>), LowerError> {
-    let Lowered { module: mut lowered, pipelines: reports, .. } = lower_marked(func, target)?;
-    let module = lowered.clone().with_remainders();
+/// The timelines of the pipelines of a lowered program, outer before inner.
+pub fn timelines(lowered: &Lowered) -> Vec<Timeline> {
+    let reports = &lowered.pipelines;
+    if reports.is_empty() {
+        return vec![];
+    }
+    let module = lowered.module.clone().with_remainders();
     let mut out: Vec<Timeline> = Vec::new();
-    for report in &reports {
+    for report in reports {
         let clock = Clock::of(report);
         let found = module.kernels.iter().find_map(|kernel| Some((kernel, find::find(kernel, &clock)?)));
         if let Some((kernel, found)) = found {
-            out.push(timeline(&module, kernel, report, &reports, (&clock, found)));
+            out.push(timeline(&module, kernel, report, reports, (&clock, found)));
         }
     }
     let mut order: Vec<_> = (0..out.len()).map(|at| (depth(&out, &out[at]), at)).collect();
     order.sort_unstable();
-    for kernel in &mut lowered.kernels {
-        kernel.body = without_marks(std::mem::take(&mut kernel.body));
-    }
-    Ok((lowered, order.into_iter().map(|(_, at)| out[at].clone()).collect()))
-}
-
-/// The statements as they are without marks: what stands under the same conditions on both sides of one stands together.
-fn without_marks(ops: Vec<Op>) -> Vec<Op> {
-    let mut out: Vec<Op> = Vec::new();
-    let mut after_mark = false;
-    for op in ops {
-        if matches!(op, Op::Instr(Instr::Mark(_))) {
-            after_mark = true;
-            continue;
-        }
-        let is_leaf = op.children().is_empty();
-        let op = op.map_children(&mut without_marks);
-        if !is_leaf && op.children().is_empty() {
-            continue;
-        }
-        match (out.last_mut(), op) {
-            (Some(Op::If(known, body)), Op::If(conditions, more)) if after_mark && *known == conditions => {
-                body.extend(more);
-            }
-            (_, op) => out.push(op),
-        }
-        after_mark = false;
-    }
-    out
+    order.into_iter().map(|(_, at)| out[at].clone()).collect()
 }
 
 /// How many pipelines are around one.

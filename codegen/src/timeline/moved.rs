@@ -60,11 +60,11 @@ impl Traffic<'_> {
                 it.body.iter().for_each(|op| self.op(op, times));
             }
             Op::If(_, body) => body.iter().for_each(|op| self.op(op, times)),
-            Op::Instr(it) if it.sync().is_none() => it.each_access(&mut |access, mode| {
+            Op::Instr(it, _) if it.sync().is_none() => it.each_access(&mut |access, mode| {
                 let to = if mode.writes() { &mut self.writes } else { &mut self.reads };
                 add(to, self.memory, access, times);
             }),
-            Op::Alloc(_) | Op::Instr(_) => {}
+            Op::Alloc(_) | Op::Instr(..) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ir::{
     Access, DType, Index, Instr, Kernel, Less, Literal, Module, Name, Op, RingCounter, Scope as Space,
-    Semaphore, TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number,
+    Semaphore, TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number, text::print_kernel,
 };
 
 use super::{
@@ -12,12 +12,11 @@ use super::{
     index::{IndexCode, Scope, WARP},
     program::{
         Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LessCode, PlaceInfo, Program,
-        SemaphoreCode, Site, ValueCode,
+        SemaphoreCode, Site, ValueCode, place_shared,
     },
     shadow::Mark,
     tensor::TensorCode,
 };
-use crate::launch::shared_layout;
 
 /// Resolves the names of a kernel.
 struct Compiler<'a> {
@@ -31,6 +30,9 @@ struct Compiler<'a> {
     loops: Vec<(Name, u32)>,
     /// Whether it is a kernel of a GPU: vectors of a CPU start at any element.
     on_gpu: bool,
+    /// The line of each statement in the order of [`Op::walk`], and the number of the next statement.
+    op_lines: Vec<usize>,
+    next: usize,
     /// The line of the statement under the hand.
     line: usize,
 }
@@ -65,6 +67,7 @@ impl Program {
                 scope.slots.push((axis_var(axis), u32::try_from(n).expect("one of six")));
             }
         }
+        let listing = print_kernel(kernel);
         let mut compiler = Compiler {
             kernel,
             scope,
@@ -75,6 +78,8 @@ impl Program {
             places: vec![],
             loops: vec![],
             on_gpu: !kernel.launch.is_empty(),
+            op_lines: listing.op_lines(),
+            next: 0,
             line: 1,
         };
         for (name, written) in &kernel.args {
@@ -89,28 +94,9 @@ impl Program {
         if sites.len() >= Mark::SITES as usize {
             return Err(VgpuError::TooLong { kernel: kernel.name.clone() });
         }
-        let lines = kernel.to_string().lines().map(|it| it.trim().to_owned()).collect();
+        let lines = listing.text.lines().map(|it| it.trim().to_owned()).collect();
         let name = kernel.name.clone();
         Ok(Program { name, code, sites, buffers, places, scope, slots, grid, block, lines })
-    }
-}
-
-/// Finds where shared buffers start, and which of them have bytes in common.
-fn place_shared(kernel: &Kernel, buffers: &mut [Buffer]) {
-    let (offsets, _) = shared_layout(kernel);
-    let range = |it: &Buffer| {
-        let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
-        Some((start, start + i64::try_from(it.len * it.dtype.bytes()).ok()?))
-    };
-    let ranges: Vec<_> = buffers.iter().map(range).collect();
-    for (at, buffer) in buffers.iter_mut().enumerate() {
-        let Some((start, end)) = ranges[at] else { continue };
-        buffer.start = start;
-        let others = ranges.iter().enumerate().filter(|it| it.0 != at);
-        let common = |(other, range): (usize, &Option<(i64, i64)>)| {
-            range.filter(|it| it.0 < end && start < it.1).map(|it| (other, it.0 - start))
-        };
-        buffer.aliases = others.filter_map(common).collect();
     }
 }
 
@@ -149,7 +135,8 @@ impl Compiler<'_> {
         let outside = self.visible.len();
         let mut out = Vec::new();
         for op in ops {
-            self.line += 1;
+            self.line = self.op_lines[self.next];
+            self.next += 1;
             out.extend(self.op(op)?);
         }
         self.visible.truncate(outside);
@@ -158,10 +145,9 @@ impl Compiler<'_> {
 
     /// What a statement does; nothing for remarks.
     fn op(&mut self, op: &Op) -> Result<Option<Code>, VgpuError> {
-        if let Op::Instr(it) = op
+        if let Op::Instr(it, _) = op
             && it.is_remark()
         {
-            self.line += it.to_string().lines().count().saturating_sub(1);
             return Ok(None);
         }
         let site = self.site();
@@ -208,7 +194,7 @@ impl Compiler<'_> {
                 let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
                 Code::If(Box::new(IfCode { site, cond, body, meets, converges }))
             }
-            Op::Instr(it) => return self.instr(site, it),
+            Op::Instr(it, _) => return self.instr(site, it),
         }))
     }
 
@@ -226,8 +212,8 @@ impl Compiler<'_> {
             Instr::Semaphore(it) => Code::Semaphore(Box::new(self.semaphore(site, it)?)),
             Instr::Commit => Code::Commit,
             Instr::Wait(it) => Code::Wait(it.in_flight as usize),
-            Instr::Barrier => Code::Barrier,
-            Instr::Mark(_) | Instr::Comment(_) => return Ok(None),
+            Instr::Barrier(_) => Code::Barrier,
+            Instr::Comment(_) => return Ok(None),
         }))
     }
 
@@ -354,14 +340,14 @@ mod tests {
     use std::sync::Arc;
 
     use indexmap::IndexMap;
-    use ir::{For, ForKind};
+    use ir::{For, ForKind, Origin};
 
     use super::*;
 
-    /// Sites must count lines as the printer prints them.
+    /// Sites know the lines of the printed kernel.
     #[test]
     fn sites_know_their_lines() {
-        let store = Op::Instr(Instr::Store(
+        let store = Op::from(Instr::Store(
             Access::new(&"X".into(), vec![Index::int(0)]),
             Value::load(&"X".into(), vec![Index::int(1)]),
         ));
@@ -370,7 +356,7 @@ mod tests {
             extent: Index::int(4),
             kind: ForKind::Serial,
             counters: vec![],
-            body: vec![Op::comment("two\nlines"), store.clone(), Op::Instr(Instr::Barrier)],
+            body: vec![Op::comment("two\nlines", Origin::default()), store.clone(), Instr::barrier().into()],
         }));
         let kernel = Kernel {
             name: "k".into(),
@@ -381,8 +367,8 @@ mod tests {
             body: vec![
                 Op::Alloc(ir::Alloc::new("X".into(), DType::F32, 4, Space::Shared)),
                 inner,
-                Op::comment("one"),
-                Op::If(vec![], vec![Op::Instr(Instr::Commit)]),
+                Op::comment("one", Origin::default()),
+                Op::If(vec![], vec![Op::from(Instr::Commit)]),
                 store,
             ],
         };

@@ -43,7 +43,7 @@ fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
                 trips.saturating_mul(steps(&it.body, known))
             }
             Op::If(_, body) => steps(body, known),
-            Op::Instr(it) => written(it),
+            Op::Instr(it, _) => written(it),
             Op::Alloc(_) => 0,
         });
     }

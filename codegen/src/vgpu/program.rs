@@ -1,11 +1,12 @@
 //! A kernel with its names resolved: what the machine runs. [`super::compile`] makes it.
 
-use ir::{BinaryOp, DType, Name, Scope as Space, SemaphoreKind, UnaryOp};
+use ir::{BinaryOp, DType, Kernel, Name, Scope as Space, SemaphoreKind, UnaryOp};
 
 use super::{
     index::{IndexCode, Scope},
     tensor::TensorCode,
 };
+use crate::launch::shared_layout;
 
 /// A kernel for given sizes.
 #[derive(Debug)]
@@ -232,5 +233,24 @@ impl Code {
             | Code::Barrier
             | Code::Semaphore(_) => false,
         }
+    }
+}
+
+/// Finds where shared buffers start, and which of them have bytes in common.
+pub(crate) fn place_shared(kernel: &Kernel, buffers: &mut [Buffer]) {
+    let (offsets, _) = shared_layout(kernel);
+    let range = |it: &Buffer| {
+        let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
+        Some((start, start + i64::try_from(it.len * it.dtype.bytes()).ok()?))
+    };
+    let ranges: Vec<_> = buffers.iter().map(range).collect();
+    for (at, buffer) in buffers.iter_mut().enumerate() {
+        let Some((start, end)) = ranges[at] else { continue };
+        buffer.start = start;
+        let others = ranges.iter().enumerate().filter(|it| it.0 != at);
+        let common = |(other, range): (usize, &Option<(i64, i64)>)| {
+            range.filter(|it| it.0 < end && start < it.1).map(|it| (other, it.0 - start))
+        };
+        buffer.aliases = others.filter_map(common).collect();
     }
 }

@@ -88,11 +88,11 @@ fn agree(
 
 /// The statements without their barriers, to see that those are needed.
 fn without_barriers(ops: &[Op]) -> Vec<Op> {
-    let kept = ops.iter().filter(|op| !matches!(op, Op::Instr(Instr::Barrier)));
+    let kept = ops.iter().filter(|op| !matches!(op, Op::Instr(Instr::Barrier(_), _)));
     let kept = kept.map(|op| match op {
         Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
         Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
-        Op::Alloc(_) | Op::Instr(_) => op.clone(),
+        Op::Alloc(_) | Op::Instr(..) => op.clone(),
     });
     kept.collect()
 }

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-use ir::{Arch, Target};
+use ir::{Arch, Func, Name, Op, Target};
 use tilewright_codegen::lower::{LowerError, PASSES, Pass, State, lower};
 
 /// The target that the first line of a test names.
@@ -73,29 +73,53 @@ fn every_pass_has_a_text() {
 #[test]
 fn programs_between_passes_are_complete() {
     let mut count = 0;
+    for_each_program(&mut |path, func, target| count += restarted(path, func, target));
+    assert!(count > 1000, "{count} passes were started");
+}
+
+/// Passes hand on where instructions come from; remarks about memory are from nowhere.
+#[test]
+fn instructions_know_where_they_come_from() {
+    for_each_program(&mut |path, func, target| {
+        let names: BTreeSet<Name> = func.body.blocks().iter().map(|it| it.name.clone()).collect();
+        let _ = lower(func, target, &mut |pass, after| {
+            let State::Module(module) = after else { return };
+            for op in module.kernels.iter().flat_map(|it| &it.body) {
+                op.walk(&mut |op| {
+                    let Op::Instr(it, origin) = op else { return };
+                    let is_known =
+                        origin.block().map_or_else(|| it.sync().is_some(), |it| names.contains(it));
+                    let is_told = is_known && !origin.is_unknown() || it.is_remark();
+                    assert!(is_told, "{}, after {}: `{it}` is of `{origin}`", path.display(), pass.name);
+                });
+            }
+        });
+    });
+}
+
+/// The programs of the tests of lowering, with their targets.
+fn for_each_program(f: &mut dyn FnMut(&Path, &Func, &Target)) {
     for folder in ["lower", "mechanism"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|it| it == "tw") {
-                count += restarted(&path);
+                let text = fs::read_to_string(&path).unwrap();
+                let (head, program) = text.split_once('\n').unwrap();
+                let word = head.rsplit(' ').next().unwrap();
+                f(&path, &ir::text::parse(program).unwrap(), &target(word));
             }
         }
     }
-    assert!(count > 1000, "{count} passes were started");
 }
 
 /// How many passes were started again on the way of a program.
-fn restarted(path: &Path) -> usize {
+fn restarted(path: &Path, func: &Func, target: &Target) -> usize {
     let name = path.display();
-    let text = fs::read_to_string(path).unwrap();
-    let (head, program) = text.split_once('\n').unwrap();
-    let word = head.rsplit(' ').next().unwrap();
-    let func = ir::text::parse(program).unwrap();
     let mut before = State::Func(func.clone());
     let mut count = 0;
     // A refusal ends the way; what was passed before is compared.
-    let _ = lower(&func, &target(word), &mut |pass, after| {
+    let _ = lower(func, target, &mut |pass, after| {
         let read = parse(&print(&before));
         assert!(
             read == before,
@@ -103,7 +127,7 @@ fn restarted(path: &Path) -> usize {
             pass.name,
             print(&before)
         );
-        match pass.run(read, &target(word)) {
+        match pass.run(read, target) {
             Ok(again) => assert_eq!(print(&again), print(after), "{name}: {}", pass.name),
             Err(err) => panic!("{name}: {} refuses what it took before: {err}", pass.name),
         }

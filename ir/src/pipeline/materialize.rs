@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Emission, EmissionPoint, Insertions, Instance, PipelineError, PipelinePlan, Section, Step};
-use crate::{Access, Block, Func, Index, Less, Loop, LoopAttrs, Name, Stmt, arith::Bounds};
+use crate::{
+    Access, Block, Func, Index, Less, Loop, LoopAttrs, Name, Origin, PipelineStep, Stmt, arith::Bounds,
+};
 
 /// An expanded loop.
 pub(super) struct Parts {
@@ -48,7 +50,9 @@ impl Writer {
         let mut leftover = straight(Section::Epilogue, &emission.epilogue);
         let mut epilogue = leftover.split_off(emission.leftover);
         let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
-        epilogue.extend(insertions.get(&end).into_iter().flatten().map(|mark| self.renamed(mark)));
+        let place =
+            PipelineStep { var: plan.var.clone(), section: end.section, step: end.step, component: None };
+        epilogue.extend(self.inserted(insertions.get(&end), &place));
         let epilogue = Stmt::seq(epilogue);
         let body = emission.steady.as_ref().map_or_else(
             || Stmt::Seq(vec![]),
@@ -80,14 +84,28 @@ impl Writer {
         let mut out = Vec::new();
         for at in 0..=step.len() {
             let place = EmissionPoint { section, step: number, at };
-            out.extend(insertions.get(&place).into_iter().flatten().map(|mark| self.renamed(mark)));
-            let Some(instance) = step.get(at) else { break };
+            let instance = step.get(at);
+            let component = instance.map(|it| it.component);
+            let from = PipelineStep { var: plan.var.clone(), section, step: number, component };
+            out.extend(self.inserted(insertions.get(&place), &from));
+            let Some(instance) = instance else { break };
             let body = &plan.components[instance.component].body;
             let mut body = at_iteration(body, &plan.var, &instance.iteration, bounds);
             guard(&mut body, &instance.guards);
+            put_inside(&mut body, &from);
             out.push(if is_copy { self.renamed(&body) } else { body });
         }
         Stmt::seq(out)
+    }
+
+    /// What stands at a place of a step.
+    fn inserted(&mut self, stmts: Option<&Vec<Stmt>>, place: &PipelineStep) -> Vec<Stmt> {
+        let one = |stmt: &Stmt| {
+            let mut stmt = self.renamed(stmt);
+            put_inside(&mut stmt, place);
+            stmt
+        };
+        stmts.into_iter().flatten().map(one).collect()
     }
 
     /// The statement with fresh names for its loops and blocks.
@@ -149,6 +167,22 @@ fn guard(stmt: &mut Stmt, guards: &[Less]) {
             false
         }
         Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,
+    });
+}
+
+/// Tells blocks in which step of a pipeline they are.
+fn put_inside(stmt: &mut Stmt, step: &PipelineStep) {
+    stmt.walk_mut(&mut |stmt| {
+        if let Stmt::Block(it) = stmt {
+            let is_inserted = matches!(it.body, Stmt::Instr(_));
+            let it = Arc::make_mut(it);
+            let origin = &mut it.attrs.origin;
+            if origin.is_unknown() && !is_inserted {
+                *origin = Origin::of(&it.name);
+            }
+            *origin = origin.inside(step.clone());
+        }
+        true
     });
 }
 

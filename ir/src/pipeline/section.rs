@@ -8,3 +8,21 @@ pub enum Section {
     Steady,
     Epilogue,
 }
+
+impl Section {
+    const ALL: [Section; 3] = [Section::Prologue, Section::Steady, Section::Epilogue];
+
+    /// The word in texts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Section::Prologue => "prologue",
+            Section::Steady => "steady",
+            Section::Epilogue => "epilogue",
+        }
+    }
+
+    /// The part of a word.
+    pub fn parse(word: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}

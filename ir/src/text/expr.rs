@@ -217,7 +217,7 @@ impl Display for Key<'_> {
 }
 
 /// A text in quotes, control characters escaped.
-struct Quoted<'a>(&'a str);
+pub(super) struct Quoted<'a>(pub(super) &'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

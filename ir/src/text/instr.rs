@@ -3,17 +3,13 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    expr::separated,
+    expr::{Quoted, separated},
     lex::{Cursor, Failure, Token},
 };
-use crate::{Instr, Mark, Name, Semaphore, SemaphoreKind, TensorOp, Wait, intrin, pipeline::Section};
+use crate::{Barrier, Instr, Name, Semaphore, SemaphoreKind, TensorOp, Wait, intrin};
 
 /// The instructions that begin with a word of their own.
 pub(super) const WORDS: &str = "`commit`, `wait`, `barrier`, `acquire`, `release`";
-
-/// The words for the parts of a pipeline.
-const SECTIONS: [(&str, Section); 3] =
-    [("prologue", Section::Prologue), ("steady", Section::Steady), ("epilogue", Section::Epilogue)];
 
 impl Display for Instr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -35,18 +31,21 @@ impl Display for Instr {
                 }
                 Ok(())
             }
-            Instr::Barrier => f.write_str("barrier"),
+            Instr::Barrier(Barrier { proof }) => {
+                f.write_str("barrier")?;
+                let mut mark = " ";
+                for it in proof {
+                    write!(f, "{mark}{}", Quoted(it))?;
+                    mark = ", ";
+                }
+                Ok(())
+            }
             Instr::Semaphore(Semaphore { kind, counter, turn, count }) => {
                 let word = match kind {
                     SemaphoreKind::Acquire => "acquire",
                     SemaphoreKind::Release => "release",
                 };
                 write!(f, "{word} {counter} at {turn} of {count}")
-            }
-            Instr::Mark(Mark { var, section, step, component }) => {
-                let section = SECTIONS.iter().find(|it| it.1 == *section).map_or("", |it| it.0);
-                write!(f, "mark {var} {section} {step}")?;
-                component.map_or(Ok(()), |it| write!(f, " component {it}"))
             }
             Instr::Comment(text) => {
                 let lines: Vec<_> = text.lines().map(|it| format!("// {it}")).collect();
@@ -66,11 +65,10 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
     }
     let parse = match *word {
         "commit" => |_: &mut Cursor<'_>| Ok(Instr::Commit),
-        "barrier" => |_: &mut Cursor<'_>| Ok(Instr::Barrier),
+        "barrier" => barrier,
         "wait" => wait,
         "acquire" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Acquire),
         "release" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Release),
-        "mark" => mark,
         _ => return Ok(None),
     };
     line.bump();
@@ -100,6 +98,18 @@ fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     })
 }
 
+/// Nothing, or `"A_shared: written before, read after"`.
+fn barrier(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    let mut proof = Vec::new();
+    if line.peek().is_some() {
+        proof.push(line.text()?);
+        while line.eat(",") {
+            proof.push(line.text()?);
+        }
+    }
+    Ok(Instr::Barrier(Barrier { proof }))
+}
+
 /// `1 for A_shared, B_shared`.
 fn wait(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     let in_flight = line.count("how many may be in flight")?;
@@ -120,15 +130,4 @@ fn semaphore(line: &mut Cursor<'_>, kind: SemaphoreKind) -> Result<Instr, Failur
     let turn = line.index()?;
     line.expect_word("of")?;
     Ok(Instr::Semaphore(Semaphore { kind, counter, turn, count: line.index()? }))
-}
-
-/// `ko steady 2 component 1`.
-fn mark(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
-    let var = line.name("a loop")?;
-    let section = SECTIONS.into_iter().find(|it| line.eat_word(it.0));
-    let section = section.ok_or_else(|| line.expected("`prologue`, `steady` or `epilogue`"))?.1;
-    let step = line.count("the number of a step")?;
-    let component =
-        if line.eat_word("component") { Some(line.count("the number of a component")?) } else { None };
-    Ok(Instr::Mark(Mark { var, section, step, component }))
 }

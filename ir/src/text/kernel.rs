@@ -3,22 +3,25 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::expr::{All, separated};
-use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, RingCounter, ThreadAxis};
+use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, Origin, RingCounter, ThreadAxis};
 
 /// A printed module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ModuleListing {
     /// The text, each line ended by a newline.
     pub text: String,
-    /// What each line was printed from; none for the lines of the module itself.
-    pub origins: Vec<Option<Origin>>,
+    /// What each line was printed from; none for the lines of the module itself, and for those that
+    /// tell where statements come from.
+    pub line_sources: Vec<Option<LineSource>>,
     /// The number of the next statement.
     next: usize,
+    /// Where the instruction printed last comes from.
+    origin: Origin,
 }
 
 /// What a line of a lowered program, or of its source, was printed from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Origin {
+pub enum LineSource {
     /// How a kernel is launched; kernels are counted from zero.
     Launch(usize),
     /// An axis of the launch of a kernel.
@@ -40,9 +43,16 @@ pub fn print_module(module: &Module) -> ModuleListing {
     }
     for (n, kernel) in module.kernels.iter().enumerate() {
         out.text.push('\n');
-        out.origins.push(None);
+        out.line_sources.push(None);
         out.kernel(1, n, kernel);
     }
+    out
+}
+
+/// Prints a kernel by itself, as a module's first.
+pub fn print_kernel(kernel: &Kernel) -> ModuleListing {
+    let mut out = ModuleListing::default();
+    out.kernel(0, 0, kernel);
     out
 }
 
@@ -54,9 +64,7 @@ impl Display for Module {
 
 impl Display for Kernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut out = ModuleListing::default();
-        out.kernel(0, 0, self);
-        f.write_str(&out.text)
+        f.write_str(&print_kernel(self).text)
     }
 }
 
@@ -90,11 +98,22 @@ impl Display for Alloc {
 }
 
 impl ModuleListing {
-    fn line(&mut self, depth: usize, origin: Option<Origin>, text: fmt::Arguments<'_>) {
+    /// The first line of each statement, from 1; statements are in the order of [`Op::walk`].
+    pub fn op_lines(&self) -> Vec<usize> {
+        let mut out = Vec::new();
+        for (line, source) in (1..).zip(&self.line_sources) {
+            if *source == Some(LineSource::Op(out.len())) {
+                out.push(line);
+            }
+        }
+        out
+    }
+
+    fn line(&mut self, depth: usize, source: Option<LineSource>, text: fmt::Arguments<'_>) {
         self.text.extend(std::iter::repeat_n("  ", depth));
         fmt::write(&mut self.text, text).expect("writing to a string does not fail");
         self.text.push('\n');
-        self.origins.push(origin);
+        self.line_sources.push(source);
     }
 
     fn kernel(&mut self, depth: usize, number: usize, kernel: &Kernel) {
@@ -107,10 +126,20 @@ impl ModuleListing {
             false => name.to_string(),
         });
         let args = args.collect::<Vec<_>>().join(", ");
-        let origin = Some(Origin::Launch(number));
+        let source = Some(LineSource::Launch(number));
         let index = if kernel.wide { " index i64" } else { "" };
-        self.line(depth, origin, format_args!("kernel {}{launch}({args}){resident}{index}", kernel.name));
+        self.line(depth, source, format_args!("kernel {}{launch}({args}){resident}{index}", kernel.name));
+        self.origin = Origin::default();
         self.ops(depth + 1, &kernel.body);
+    }
+
+    /// Tells where all that is in a statement comes from, unless that is where what stands before it comes from.
+    fn origin_of(&mut self, depth: usize, op: &Op) {
+        if let Some(origin) = op.common_origin().filter(|it| **it != self.origin) {
+            let blank = if origin.is_unknown() { "" } else { " " };
+            self.line(depth, None, format_args!("of{blank}{origin}"));
+            self.origin = origin.clone();
+        }
     }
 
     fn ops(&mut self, depth: usize, ops: &[Op]) {
@@ -120,10 +149,11 @@ impl ModuleListing {
     }
 
     fn op(&mut self, depth: usize, op: &Op) {
-        let origin = Some(Origin::Op(self.next));
+        self.origin_of(depth, op);
+        let source = Some(LineSource::Op(self.next));
         self.next += 1;
         match op {
-            Op::Alloc(it) => self.line(depth, origin, format_args!("{it}")),
+            Op::Alloc(it) => self.line(depth, source, format_args!("{it}")),
             Op::For(it) => {
                 let kind = match it.kind {
                     ForKind::Serial => "",
@@ -135,19 +165,19 @@ impl ModuleListing {
                 let counters: Vec<_> = it.counters.iter().map(ring).collect();
                 let with = if counters.is_empty() { "" } else { " with " };
                 let with = format!("{with}{}", counters.join(", "));
-                self.line(depth, origin, format_args!("for {} in 0..{}{kind}{with}", it.var, it.extent));
+                self.line(depth, source, format_args!("for {} in 0..{}{kind}{with}", it.var, it.extent));
                 self.ops(depth + 1, &it.body);
             }
             Op::If(cond, body) => {
-                self.line(depth, origin, format_args!("if {}", All(cond)));
+                self.line(depth, source, format_args!("if {}", All(cond)));
                 self.ops(depth + 1, body);
             }
-            Op::Instr(Instr::Comment(text)) => {
+            Op::Instr(Instr::Comment(text), _) => {
                 for line in text.lines() {
-                    self.line(depth, origin, format_args!("// {line}"));
+                    self.line(depth, source, format_args!("// {line}"));
                 }
             }
-            Op::Instr(it) => self.line(depth, origin, format_args!("{it}")),
+            Op::Instr(it, _) => self.line(depth, source, format_args!("{it}")),
         }
     }
 }

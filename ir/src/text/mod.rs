@@ -2,7 +2,7 @@
 //!
 //! The form itself is described at the top of this crate. `parse(print(f)) == f` for every verified function
 //! whose nesting stays within [`MAX_DEPTH`]. The lowered form is printed in the same taste; [`parse_module()`] reads all
-//! of it but its comments.
+//! of it, where its instructions come from ([`Origin`](crate::Origin)) included.
 
 mod expr;
 mod instr;
@@ -15,7 +15,7 @@ mod parse_expr;
 mod parse_kernel;
 mod print;
 
-pub use kernel::{ModuleListing, Origin, print_module};
+pub use kernel::{LineSource, ModuleListing, print_kernel, print_module};
 pub use lex::{ParseError, ParseErrorKind};
 pub use parse::parse;
 pub use parse_kernel::parse_module;

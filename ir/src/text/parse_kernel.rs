@@ -14,7 +14,7 @@ use super::{
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines_with_comments},
     parse::{dtype, layout, role, scope},
 };
-use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, RingCounter, ThreadAxis};
+use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, Origin, RingCounter, ThreadAxis};
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
 /// mean nothing.
@@ -26,7 +26,7 @@ pub fn parse_module(text: &str) -> Result<Module, ParseError> {
             let kind = ParseErrorKind::expected("`module`", "the end of the text".to_owned());
             return Err(Failure { at: text.len(), kind });
         };
-        Parser { lines: rest }.module(first)
+        Parser { lines: rest, origin: Origin::default() }.module(first)
     };
     module().map_err(|it| it.place(text))
 }
@@ -34,6 +34,8 @@ pub fn parse_module(text: &str) -> Result<Module, ParseError> {
 struct Parser<'a> {
     /// What is still to be read.
     lines: &'a [Line<'a>],
+    /// Where the instructions read next come from.
+    origin: Origin,
 }
 
 impl<'a> Parser<'a> {
@@ -114,6 +116,7 @@ impl<'a> Parser<'a> {
         }
         line.finish()?;
         let args = args.into_iter().collect();
+        self.origin = Origin::default();
         Ok(Kernel { name, args, launch, blocks_per_sm, wide, body: self.body(2)? })
     }
 
@@ -122,7 +125,9 @@ impl<'a> Parser<'a> {
         let mut ops = Vec::new();
         while let Some(line) = self.lines.first().filter(|it| it.level >= level) {
             if let Some(text) = line.comment {
-                ops.extend((line.level == level).then(|| Op::comment(text)));
+                if line.level == level {
+                    ops.push(Op::comment(text, self.origin.clone()));
+                }
                 self.lines = &self.lines[1..];
                 continue;
             }
@@ -133,6 +138,12 @@ impl<'a> Parser<'a> {
                 return Err(Failure { at: line.start(), kind: ParseErrorKind::TooDeep });
             }
             self.lines = &self.lines[1..];
+            let mut cursor = Cursor::new(line);
+            if cursor.is_word("of") && cursor.peek_second() != Some(&Token::Sign("[")) {
+                cursor.bump();
+                self.origin = origin(&mut cursor)?;
+                continue;
+            }
             ops.push(self.op(line)?);
         }
         Ok(ops)
@@ -149,7 +160,7 @@ impl<'a> Parser<'a> {
             return self.for_loop(line, below);
         }
         if let Some(it) = instr(&mut line)? {
-            return Ok(Op::Instr(it));
+            return Ok(Op::Instr(it, self.origin.clone()));
         }
         let unknown = line.expected(&format!("`alloc`, `for`, `if`, {WORDS}, a store or a copy"));
         line.bump();
@@ -198,6 +209,27 @@ impl<'a> Parser<'a> {
         line.finish()?;
         Ok(Op::For(Arc::new(For { var, extent, kind, counters, body: self.body(below)? })))
     }
+}
+
+/// `C @ko steady 0 component 1`, to the end of the line.
+fn origin(line: &mut Cursor<'_>) -> Result<Origin, Failure> {
+    let start = line.at();
+    let mut text = String::new();
+    while let Some(token) = line.peek() {
+        let word = match token {
+            Token::Word(word) => *word,
+            Token::Number { digits, suffix: "" } => *digits,
+            Token::Sign("@") => "@",
+            Token::Number { .. } | Token::Text(_) | Token::Sign(_) => {
+                return Err(line.expected("a word, a number or `@`"));
+            }
+        };
+        let blank = if text.is_empty() || text.ends_with('@') { "" } else { " " };
+        text.extend([blank, word]);
+        line.bump();
+    }
+    Origin::parse(&text)
+        .map_err(|wanted| Failure { at: start, kind: ParseErrorKind::expected(&wanted, format!("`{text}`")) })
 }
 
 /// `ko_2_of_3 from 2 of 3`.

@@ -170,7 +170,7 @@ impl<'a> Verifier<'a> {
                 let differs = conditions.iter().any(|it| self.differs(&it.lhs) || self.differs(&it.rhs));
                 self.inside(differs, body);
             }
-            Op::Instr(it) => self.instr(it),
+            Op::Instr(it, _) => self.instr(it),
         }
     }
 
@@ -331,7 +331,7 @@ fn has_loop(ops: &[Op], var: &Name) -> bool {
     ops.iter().any(|op| match op {
         Op::For(it) => it.var == *var || has_loop(&it.body, var),
         Op::If(_, body) => has_loop(body, var),
-        Op::Alloc(_) | Op::Instr(_) => false,
+        Op::Alloc(_) | Op::Instr(..) => false,
     })
 }
 

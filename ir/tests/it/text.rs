@@ -1,10 +1,10 @@
 //! The text form, there and back.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use tilewright_ir::{
-    Access, Alloc, Arg, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Role, Scope,
-    ThreadAxis, Value, text, verify,
+    Access, Alloc, Arg, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Origin,
+    PipelineStep, Role, Scope, ThreadAxis, Value, text, verify,
 };
 
 const MATMUL: &str = r#"
@@ -140,9 +140,9 @@ fn lowered_programs_print_in_the_same_taste() {
     let alloc =
         Alloc { offset: Some(64), ..Alloc::new(Name::from("A_shared"), DType::F32, 512, Scope::Shared) };
     let load = Value::Load(access("A", "blockIdx_x*512 + threadIdx_x*4", 4));
-    let copy = Op::Instr(Instr::Store(access("A_shared", "threadIdx_x*4", 4), load));
+    let copy = Op::from(Instr::Store(access("A_shared", "threadIdx_x*4", 4), load));
     let sum = "C[blockIdx_x] + A_shared[k]".parse().unwrap();
-    let add = Op::Instr(Instr::Store(access("C", "blockIdx_x", 1), sum));
+    let add = Op::from(Instr::Store(access("C", "blockIdx_x", 1), sum));
     let k = Op::For(Arc::new(For {
         var: Name::from("k"),
         extent: index("512"),
@@ -156,7 +156,13 @@ fn lowered_programs_print_in_the_same_taste() {
         launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
         blocks_per_sm: Some(3),
         wide: false,
-        body: vec![Op::Alloc(alloc), Op::comment("A_shared"), copy, Op::Instr(Instr::Barrier), k],
+        body: vec![
+            Op::Alloc(alloc),
+            Op::comment("A_shared", Origin::default()),
+            copy,
+            Instr::barrier().into(),
+            k,
+        ],
     };
     let plain = Kernel {
         name: Name::from("sum_1"),
@@ -178,6 +184,81 @@ fn lowered_programs_print_in_the_same_taste() {
         kernels: vec![kernel, plain],
     };
     insta::assert_snapshot!(module);
+}
+
+/// A line tells where the instructions below it come from, until another one does.
+#[test]
+fn kernels_tell_where_instructions_come_from() {
+    let text = "module copies
+  in A: f32[8]
+  out C: f32[8]
+
+  kernel copies<<<threadIdx.x: 8>>>(A, mut C)
+    alloc S: f32[8] @shared
+    of S @k prologue 0 component 0
+    // A remark comes from somewhere, too.
+    if threadIdx_x < 7
+      S[threadIdx_x] <- A[threadIdx_x]
+    of @k prologue 0
+    commit
+    of @ko steady 0 component 1 @k epilogue 0 component 1
+    wait 0 for S
+    barrier \"S: \\\"written\\\" before\", \"S: read after\"
+    for of in 0..2
+      of C @ko steady 0 component 1 @k epilogue 0 component 1
+      C[threadIdx_x] = S[7 - threadIdx_x]
+      of
+      barrier
+
+  kernel again<<<threadIdx.x: 8>>>(A, mut C)
+    C[threadIdx_x] = A[threadIdx_x]
+    of C
+    C[threadIdx_x] = A[threadIdx_x]
+";
+    let module = text::parse_module(text).unwrap();
+    assert_eq!(module.to_string(), text);
+    let mut told = String::new();
+    for op in module.kernels.iter().flat_map(|it| &it.body) {
+        op.walk(&mut |op| {
+            if let Op::Instr(_, origin) = op {
+                let step = |it: &PipelineStep| {
+                    format!(" {} {:?} {} {:?}", it.var, it.section, it.step, it.component)
+                };
+                let steps: String = origin.steps().iter().map(step).collect();
+                writeln!(told, "{:?}{steps}", origin.block().map(Name::as_str)).unwrap();
+            }
+        });
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// What is no origin is refused where it stands, in kernels and in programs.
+#[test]
+fn broken_origins_are_refused() {
+    let kernel = |line: &str| format!("module m\n\n  kernel m()\n    {line}\n    commit\n");
+    let block = |text: &str| {
+        format!("func f\n  out A: f32[1]\n\n  block A() #{{origin: {text}}}\n    A[0] = 1.0f32\n")
+    };
+    let mut out = String::new();
+    for line in [
+        "of A B",
+        "of A @k",
+        "of @k later 0",
+        "of @k steady x",
+        "of @k steady 0 component",
+        "of 3",
+        "of A, B",
+    ] {
+        let err = text::parse_module(&kernel(line)).unwrap_err();
+        writeln!(out, "{line}\n  {err}").unwrap();
+    }
+    for text in ["3", "\"A @k\"", "\"two words\""] {
+        let err = text::parse(&block(text)).unwrap_err();
+        writeln!(out, "{text}\n  {err}").unwrap();
+    }
+    let text = block("\"C @ko steady 0 component 1\"");
+    assert_eq!(text::parse(&text).unwrap().to_string(), text);
+    insta::assert_snapshot!(out);
 }
 
 /// The grammar tells these words from names by what follows them; workloads call their buffers so.

@@ -20,19 +20,19 @@ pub(super) fn conditions(module: &Module) -> usize {
 
 /// Asynchronous copies.
 pub(super) fn async_copies(module: &Module) -> usize {
-    count(module, &|op| matches!(op, Op::Instr(Instr::AsyncCopy(..))))
+    count(module, &|op| matches!(op, Op::Instr(Instr::AsyncCopy(..), _)))
 }
 
 /// Tensor instructions whose names start so.
 pub(super) fn instructions(module: &Module, of: &str) -> usize {
-    count(module, &|op| matches!(op, Op::Instr(Instr::Tensor(it)) if it.intrinsic.name.starts_with(of)))
+    count(module, &|op| matches!(op, Op::Instr(Instr::Tensor(it), _) if it.intrinsic.name.starts_with(of)))
 }
 
 /// The most groups of copies that any wait leaves under way.
 pub(super) fn in_flight(module: &Module) -> usize {
     let mut most = 0;
     each(module, &mut |op| {
-        if let Op::Instr(Instr::Wait(it)) = op {
+        if let Op::Instr(Instr::Wait(it), _) = op {
             most = most.max(it.in_flight as usize);
         }
     });

@@ -68,13 +68,13 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
             before.iter().cloned().chain(new).chain(after.iter().cloned()).collect::<Vec<_>>()
         };
         match op {
-            Op::Instr(Instr::Barrier) => out.push((What::Barrier, with(None))),
-            Op::Instr(Instr::Semaphore(_)) => out.push((What::Semaphore, with(None))),
-            Op::Instr(Instr::Commit) => out.push((What::Commit, with(None))),
-            Op::Instr(Instr::Wait(it)) => {
+            Op::Instr(Instr::Barrier(_), _) => out.push((What::Barrier, with(None))),
+            Op::Instr(Instr::Semaphore(_), _) => out.push((What::Semaphore, with(None))),
+            Op::Instr(Instr::Commit, _) => out.push((What::Commit, with(None))),
+            Op::Instr(Instr::Wait(it), _) => {
                 out.push((What::Wait, with(None)));
                 let weaker = Wait { in_flight: it.in_flight + 1, ..it.clone() };
-                out.push((What::Weakened, with(Some(Op::Instr(Instr::Wait(weaker))))));
+                out.push((What::Weakened, with(Some(Instr::Wait(weaker).into()))));
             }
             Op::For(it) => out.extend(lists(&it.body).into_iter().map(|(what, body)| {
                 let new = Op::For(Arc::new(For { body, ..For::clone(it) }));
@@ -84,7 +84,7 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
                 let inner = lists(body).into_iter();
                 out.extend(inner.map(|(what, body)| (what, with(Some(Op::If(cond.clone(), body))))));
             }
-            Op::Alloc(_) | Op::Instr(_) => {}
+            Op::Alloc(_) | Op::Instr(..) => {}
         }
     }
     out

@@ -21,7 +21,7 @@ pub(crate) fn check(case: &Case, after: &Func, lowered: &Lowered) -> Result<(), 
         rate("barriers in the steady loop", &is_barrier, want)?;
     }
     if let Some(want) = header.copies {
-        rate("copies in the steady loop", &|it| matches!(it, Op::Instr(Instr::AsyncCopy(..))), want)?;
+        rate("copies in the steady loop", &|it| matches!(it, Op::Instr(Instr::AsyncCopy(..), _)), want)?;
     }
     if let Some(want) = header.all_barriers {
         let all = lowered.module.kernels.iter().map(|it| count(&it.body, &is_barrier, false)).sum();
@@ -103,7 +103,7 @@ pub(crate) fn pipelines(func: &Func) -> Vec<Name> {
 }
 
 pub(crate) fn is_barrier(op: &Op) -> bool {
-    matches!(op, Op::Instr(Instr::Barrier))
+    matches!(op, Op::Instr(Instr::Barrier(_), _))
 }
 
 /// The operations of a kind, those in loops as often as they run if asked for.

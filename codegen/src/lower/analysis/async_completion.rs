@@ -57,7 +57,7 @@ impl<'a> Scan<'a> {
         for (number, op) in ops.iter().enumerate() {
             at.path.push(number);
             match op {
-                Op::Instr(it) => self.instr(it, op, at),
+                Op::Instr(it, _) => self.instr(it, op, at),
                 Op::For(_) | Op::If(..) => {
                     at.around.push(op.head());
                     self.list(op.children(), at);
@@ -140,7 +140,7 @@ impl Copied<'_> {
     /// Whether a wait in a statement surely covers it, where so many groups have been closed since; counts on.
     fn lands_in(&self, op: &Op, closed: &mut u32) -> bool {
         match op {
-            Op::Instr(it) => match it.sync() {
+            Op::Instr(it, _) => match it.sync() {
                 Some(SyncKind::Commit) => {
                     *closed += 1;
                     false

@@ -131,11 +131,12 @@ pub(crate) fn in_turn(
     let (Some(first), Some(last)) = (body.iter().position(touches), body.iter().rposition(touches)) else {
         return body;
     };
+    let origin = body[first].first_origin().cloned().unwrap_or_default();
     let indices = others(launch, axis).map(|it| Index::var(&axis_var(it))).collect();
     let counter = Access::new(counter, indices);
     let turn = |kind| {
         let (counter, turn, count) = (counter.clone(), Index::var(&axis_var(axis)), count.clone());
-        Op::Instr(Instr::Semaphore(Semaphore { kind, counter, turn, count }))
+        Op::Instr(Instr::Semaphore(Semaphore { kind, counter, turn, count }), origin.clone())
     };
     body.insert(last + 1, turn(SemaphoreKind::Release));
     body.insert(first, turn(SemaphoreKind::Acquire));
@@ -150,14 +151,15 @@ pub(crate) fn in_turn(
 ///
 /// The first block then stores what it has, without a round through memory.
 pub(crate) fn started(ops: Vec<Op>) -> Vec<Op> {
-    if let [Op::If(first, init), Op::Instr(Instr::Store(place, Value::Binary(op, sum, term)))] =
+    if let [Op::If(first, init), Op::Instr(Instr::Store(place, Value::Binary(op, sum, term)), origin)] =
         ops.as_slice()
-        && let [Op::Instr(Instr::Store(start, value))] = init.as_slice()
+        && let [Op::Instr(Instr::Store(start, value), _)] = init.as_slice()
         && start == place
         && **sum == Value::Load(place.clone())
     {
         let sum = Value::Select(first.clone(), Arc::new(value.clone()), sum.clone());
-        return vec![Instr::Store(place.clone(), Value::binary(*op, sum, Value::clone(term))).into()];
+        let store = Instr::Store(place.clone(), Value::binary(*op, sum, Value::clone(term)));
+        return vec![Op::Instr(store, origin.clone())];
     }
     ops
 }

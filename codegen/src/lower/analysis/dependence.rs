@@ -136,7 +136,7 @@ impl Situation<'_> {
     fn carried(&self) -> Option<&Name> {
         let mut loops = self.around.iter().rev().filter_map(|op| match op {
             Op::For(it) => Some(&it.var),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
+            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
         });
         loops.next().filter(|_| self.when != When::Same)
     }
@@ -250,7 +250,7 @@ impl Situation<'_> {
         let threads = self.of.threads.iter().map(|(axis, count)| (axis.clone(), Index::int(*count)));
         let around = self.around.iter().filter_map(|op| match op {
             Op::For(it) => Some((it.var.clone(), it.extent.clone())),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
+            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
         });
         let mut vars: Vec<_> = blocks.chain(threads).chain(around).collect();
         vars.extend(touch.vars.iter().map(|(name, extent)| (name.clone(), extent.clone())));

@@ -77,7 +77,7 @@ impl KernelFacts {
                 Op::Alloc(it) => {
                     memory.insert(it.name.clone(), (it.scope, it.storage()));
                 }
-                Op::Instr(it) => {
+                Op::Instr(it, _) => {
                     if let Some(SyncKind::Wait(it)) = it.sync() {
                         waited.extend(it.buffers.iter().cloned());
                     }
@@ -121,7 +121,7 @@ impl KernelFacts {
 
     /// The touches of an instruction under the given loops and conditions: what it reads, then what it writes.
     pub(crate) fn touches(&self, op: &Op, around: &[Op]) -> Vec<KernelAccess> {
-        let Op::Instr(it) = op else { return vec![] };
+        let Op::Instr(it, _) = op else { return vec![] };
         let mut vars = IndexMap::new();
         let mut conditions: Vec<Less> = Vec::new();
         let mut limits = Limits::new();
@@ -131,7 +131,7 @@ impl KernelFacts {
                     vars.insert(it.var.clone(), it.extent.clone());
                 }
                 Op::If(all, _) => conditions.extend(all.iter().cloned()),
-                Op::Alloc(_) | Op::Instr(_) => {}
+                Op::Alloc(_) | Op::Instr(..) => {}
             }
         }
         for less in &conditions {

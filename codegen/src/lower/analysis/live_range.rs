@@ -94,7 +94,7 @@ impl Scan {
                     self.block(at, scope, Some(it.var.clone()), apart, &it.body);
                 }
                 Op::If(_, body) => self.block(at, scope, None, false, body),
-                Op::Instr(it) => self.instr(at, scope, it),
+                Op::Instr(it, _) => self.instr(at, scope, it),
             }
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn taken(dims: &[Name], ops: &[Op]) -> BTreeSet<Name> {
             Op::For(it) => {
                 out.insert(it.var.clone());
             }
-            Op::Instr(it) => it.each_access(&mut |access, _| {
+            Op::Instr(it, _) => it.each_access(&mut |access, _| {
                 out.insert(access.buffer.clone());
             }),
             Op::If(..) => {}

@@ -30,6 +30,6 @@ fn collapse_op(op: Op) -> Vec<Op> {
             vec![Op::For(Arc::new(For { body: collapse(it.body), ..it }))]
         }
         Op::If(cond, body) => vec![Op::If(cond, collapse(body))],
-        leaf @ (Op::Alloc(_) | Op::Instr(_)) => vec![leaf],
+        leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
     }
 }

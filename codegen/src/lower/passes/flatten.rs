@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Access, Alloc, Layout, Module, Name, Op, Storage, Swizzle, XorSwizzle};
+use ir::{Access, Alloc, Layout, Module, Name, Op, Origin, Storage, Swizzle, XorSwizzle};
 
 use crate::lower::{Context, LowerError};
 
@@ -52,7 +52,7 @@ impl Flat {
                 Op::Alloc(it) => {
                     if let Some(told) = told(it) {
                         swizzles.push(told.clone());
-                        out.push(Op::comment(told));
+                        out.push(Op::comment(told, Origin::default()));
                     }
                     let (shape, layout) = (vec![it.elements()], Layout::default());
                     out.push(Op::Alloc(Alloc { shape, layout, ..it.clone() }));
@@ -60,7 +60,9 @@ impl Flat {
                 Op::For(_) | Op::If(..) => {
                     out.push(op.clone().map_children(&mut |body| self.ops(&body, swizzles)));
                 }
-                Op::Instr(it) => out.push(Op::Instr(it.map_accesses(&mut |it| self.access(it)))),
+                Op::Instr(it, origin) => {
+                    out.push(Op::Instr(it.map_accesses(&mut |it| self.access(it)), origin.clone()));
+                }
             }
         }
         out

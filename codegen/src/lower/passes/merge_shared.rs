@@ -112,15 +112,15 @@ mod tests {
     }
 
     fn copy(name: &str) -> Op {
-        Op::Instr(Instr::AsyncCopy(place(name), Value::Load(place("X"))))
+        Op::from(Instr::AsyncCopy(place(name), Value::Load(place("X"))))
     }
 
     fn store(name: &str) -> Op {
-        Op::Instr(Instr::Store(place(name), Value::Const(Literal::zero(DType::F32))))
+        Op::from(Instr::Store(place(name), Value::Const(Literal::zero(DType::F32))))
     }
 
     fn wait(in_flight: u32, buffers: &[&str]) -> Op {
-        Op::Instr(Instr::Wait(Wait { in_flight, buffers: buffers.iter().map(|it| Name::new(*it)).collect() }))
+        Op::from(Instr::Wait(Wait { in_flight, buffers: buffers.iter().map(|it| Name::new(*it)).collect() }))
     }
 
     /// The bytes that a kernel of these statements needs after merging; it allocates `A` and `B`, 256 bytes each.
@@ -157,24 +157,24 @@ mod tests {
     #[test]
     fn copies_under_way_do_not_share() {
         assert_eq!(bytes(vec![copy("A"), copy("B")], &[]), 512);
-        assert_eq!(bytes(vec![copy("A"), Op::Instr(Instr::Commit), store("B")], &[]), 512);
+        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), store("B")], &[]), 512);
         assert_eq!(bytes(vec![copy("A"), wait(0, &["A"]), store("B")], &[]), 512, "not committed");
-        assert_eq!(bytes(vec![copy("A"), Op::Instr(Instr::Commit), wait(0, &["A"]), store("B")], &[]), 256);
+        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), wait(0, &["A"]), store("B")], &[]), 256);
         assert_eq!(
-            bytes(vec![copy("A"), Op::Instr(Instr::Commit), wait(1, &["A"]), store("B")], &[]),
+            bytes(vec![copy("A"), Op::from(Instr::Commit), wait(1, &["A"]), store("B")], &[]),
             512,
             "may be in flight"
         );
         let closed_twice =
-            vec![copy("A"), Op::Instr(Instr::Commit), Op::Instr(Instr::Commit), wait(1, &["A"]), store("B")];
+            vec![copy("A"), Op::from(Instr::Commit), Op::from(Instr::Commit), wait(1, &["A"]), store("B")];
         assert_eq!(bytes(closed_twice, &[]), 256);
     }
 
     #[test]
     fn a_wait_that_may_not_run_counts_for_nothing() {
         let waits = in_loop(vec![wait(0, &["A"])]);
-        assert_eq!(bytes(vec![copy("A"), Op::Instr(Instr::Commit), waits, store("B")], &[]), 512);
-        let commits = in_loop(vec![Op::Instr(Instr::Commit)]);
+        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), waits, store("B")], &[]), 512);
+        let commits = in_loop(vec![Op::from(Instr::Commit)]);
         assert_eq!(bytes(vec![copy("A"), commits, wait(0, &["A"]), store("B")], &[]), 512);
     }
 
@@ -190,10 +190,10 @@ mod tests {
     fn a_copy_that_outlives_its_iteration_is_in_use_to_the_end() {
         let alloc_scopes = [("A", "k"), ("B", "k")];
         assert_eq!(
-            bytes(vec![in_loop(vec![store("B"), copy("A"), Op::Instr(Instr::Commit)])], &alloc_scopes),
+            bytes(vec![in_loop(vec![store("B"), copy("A"), Op::from(Instr::Commit)])], &alloc_scopes),
             512
         );
-        let waits = vec![store("B"), copy("A"), Op::Instr(Instr::Commit), wait(0, &["A"])];
+        let waits = vec![store("B"), copy("A"), Op::from(Instr::Commit), wait(0, &["A"])];
         assert_eq!(bytes(vec![in_loop(waits)], &alloc_scopes), 256);
     }
 

@@ -60,7 +60,7 @@ impl Uses<'_> {
                 }
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.collect(body, is_parallel),
-                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
+                Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
             }
         }
         for name in declared {

@@ -56,7 +56,7 @@ impl Rewriter {
                 }
                 Op::If(conditions, self.ops(body))
             }
-            leaf @ (Op::Alloc(_) | Op::Instr(_)) => return leaf,
+            leaf @ (Op::Alloc(_) | Op::Instr(..)) => return leaf,
         };
         self.bounds = outside;
         op

@@ -63,7 +63,7 @@ impl Survey {
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
                 Op::If(_, body) => self.ops(body, is_parallel),
-                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
+                Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
                 Op::Alloc(_) => {}
             }
         }
@@ -129,7 +129,9 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
         Op::If(cond, body) => {
             vec![Op::If(cond.clone(), body.iter().flat_map(|op| rewrite(op, groups)).collect())]
         }
-        Op::Instr(it) => vec![it.map_accesses(&mut |it| moved(it, groups)).into()],
+        Op::Instr(it, origin) => {
+            vec![Op::Instr(it.map_accesses(&mut |it| moved(it, groups)), origin.clone())]
+        }
     }
 }
 

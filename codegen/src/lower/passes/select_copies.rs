@@ -116,7 +116,7 @@ impl Selector<'_> {
         let mut out: Vec<Op> = Vec::new();
         for op in ops {
             match op {
-                Op::Instr(Instr::AsyncCopy(place, value)) => match self.judge(place, value) {
+                Op::Instr(Instr::AsyncCopy(place, value), origin) => match self.judge(place, value) {
                     Ok(()) => {
                         self.selected.copied.insert(place.buffer.clone());
                         out.push(op.clone());
@@ -124,9 +124,9 @@ impl Selector<'_> {
                     Err(reason) => {
                         if *self.target != Target::Cpu {
                             let text = format!("`{}` is copied at once: {reason}.", place.buffer);
-                            out.push(Op::comment(text));
+                            out.push(Op::comment(text, origin.clone()));
                         }
-                        out.push(Instr::Store(place.clone(), value.clone()).into());
+                        out.push(Op::Instr(Instr::Store(place.clone(), value.clone()), origin.clone()));
                         self.selected.refused.entry(place.buffer.clone()).or_insert(reason);
                     }
                 },
@@ -138,7 +138,7 @@ impl Selector<'_> {
                     out.push(Op::For(Arc::new(For { body, ..For::clone(it) })));
                 }
                 Op::If(cond, body) => out.push(Op::If(cond.clone(), self.ops(body))),
-                Op::Alloc(_) | Op::Instr(_) => out.push(op.clone()),
+                Op::Alloc(_) | Op::Instr(..) => out.push(op.clone()),
             }
         }
         out
@@ -171,23 +171,23 @@ impl Selector<'_> {
 /// The statements with waits for what is still copied only, and with no commits if nothing is.
 fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
     let op = |op: Op| match op {
-        Op::Instr(Instr::Commit) => (!copied.is_empty()).then_some(op),
-        Op::Instr(Instr::Wait(it)) => {
+        Op::Instr(Instr::Commit, _) => (!copied.is_empty()).then_some(op),
+        Op::Instr(Instr::Wait(it), origin) => {
             let buffers: Vec<_> = it.buffers.into_iter().filter(|it| copied.contains(it)).collect();
-            (!buffers.is_empty()).then_some(Instr::Wait(Wait { buffers, ..it }).into())
+            (!buffers.is_empty()).then_some(Op::Instr(Instr::Wait(Wait { buffers, ..it }), origin))
         }
         Op::For(_) | Op::If(..) => {
             let was_empty = op.children().is_empty();
             let op = op.map_children(&mut |body| with_waits(body, copied));
             (was_empty || !op.children().is_empty()).then_some(op)
         }
-        Op::Alloc(_) | Op::Instr(_) => Some(op),
+        Op::Alloc(_) | Op::Instr(..) => Some(op),
     };
     let mut out: Vec<Op> = Vec::new();
     for op in ops.into_iter().filter_map(op) {
         match (out.last_mut(), op) {
             // Nothing happens between the two: the one for more groups is enough.
-            (Some(Op::Instr(Instr::Wait(last))), Op::Instr(Instr::Wait(it))) => {
+            (Some(Op::Instr(Instr::Wait(last), _)), Op::Instr(Instr::Wait(it), _)) => {
                 last.in_flight = last.in_flight.min(it.in_flight);
                 let new: Vec<_> = it.buffers.into_iter().filter(|it| !last.buffers.contains(it)).collect();
                 last.buffers.extend(new);

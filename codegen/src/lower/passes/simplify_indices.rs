@@ -69,7 +69,7 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
-            Op::Instr(it) => vec![self.instr(&it).into()],
+            Op::Instr(it, origin) => vec![Op::Instr(self.instr(&it), origin)],
             Op::Alloc(_) => vec![op],
         }
     }

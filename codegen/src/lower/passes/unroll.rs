@@ -68,7 +68,7 @@ impl Survey {
                     self.loops.pop();
                 }
                 Op::If(_, body) => self.ops(body),
-                Op::Instr(it) => it.each_access(&mut |access, _| self.access(access)),
+                Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access)),
                 Op::Alloc(_) => {}
             }
         }
@@ -113,7 +113,7 @@ fn size(ops: &[Op], chosen: &BTreeSet<Name>) -> i64 {
         }
         Op::For(it) => size(&it.body, chosen).saturating_add(1),
         Op::If(_, body) => size(body, chosen).saturating_add(1),
-        Op::Alloc(_) | Op::Instr(_) => 1,
+        Op::Alloc(_) | Op::Instr(..) => 1,
     });
     sizes.fold(0, i64::saturating_add)
 }
@@ -139,7 +139,7 @@ impl Writer {
                 }
             }
             Op::If(cond, body) => vec![Op::If(cond, self.ops(body))],
-            leaf @ (Op::Alloc(_) | Op::Instr(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
         }
     }
 
@@ -151,7 +151,7 @@ impl Writer {
                 op.walk(&mut |op| match op {
                     Op::Alloc(ir::Alloc { name, .. }) => self.rename(name, &mut renamed),
                     Op::For(it) => self.rename(&it.var, &mut renamed),
-                    Op::If(..) | Op::Instr(_) => {}
+                    Op::If(..) | Op::Instr(..) => {}
                 });
             }
         }
@@ -181,6 +181,6 @@ fn rename(op: &Op, with: &BTreeMap<Name, Name>) -> Op {
             Op::For(Arc::new(For { var: new(&it.var), body, ..For::clone(it) }))
         }
         Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| rename(op, with)).collect()),
-        Op::Instr(it) => it.map_accesses(&mut |it| access(it)).into(),
+        Op::Instr(it, origin) => Op::Instr(it.map_accesses(&mut |it| access(it)), origin.clone()),
     }
 }

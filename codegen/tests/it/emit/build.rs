@@ -26,7 +26,7 @@ pub(crate) fn load(buffer: &str, index: impl Into<Index>) -> Value {
 }
 
 pub(crate) fn store(buffer: &str, index: impl Into<Index>, value: Value) -> Op {
-    Op::Instr(Instr::Store(at(buffer, index), value))
+    Op::from(Instr::Store(at(buffer, index), value))
 }
 
 pub(crate) fn constant(dtype: DType, value: f64) -> Value {

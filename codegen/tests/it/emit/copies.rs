@@ -28,27 +28,27 @@ fn async_pipeline(dtype: DType, lanes: i64, rows: Option<i64>) -> Module {
             None => value,
         };
         let place = at("A_shared", slot(step) + v("threadIdx_x") * lanes + v("l"));
-        vectorized("l", lanes, vec![Op::Instr(Instr::AsyncCopy(place, value))])
+        vectorized("l", lanes, vec![Op::from(Instr::AsyncCopy(place, value))])
     };
-    let wait = |in_flight| Op::Instr(Instr::Wait(Wait { in_flight, buffers: vec![n("A_shared")] }));
+    let wait = |in_flight| Op::from(Instr::Wait(Wait { in_flight, buffers: vec![n("A_shared")] }));
     let read = |thread: ir::Index| load("A_shared", slot(v("k")) + thread * lanes + v("l"));
     let sum = add(read(v("threadIdx_x")), read((v("threadIdx_x") + 1).floor_mod(&32.into())));
     let out =
         vectorized("l", lanes, vec![store("C", (v("k") * 32 + v("threadIdx_x")) * lanes + v("l"), sum)]);
     let steady = vec![
         Op::If(vec![less(v("k"), 6)], vec![copy(v("k") + 2)]),
-        Op::Instr(Instr::Commit),
+        Op::from(Instr::Commit),
         wait(2),
-        Op::Instr(Instr::Barrier),
+        Instr::barrier().into(),
         out,
-        Op::Instr(Instr::Barrier),
+        Instr::barrier().into(),
     ];
     let body = vec![
         alloc("A_shared", dtype, 3 * 32 * lanes, Scope::Shared),
         copy(0.into()),
-        Op::Instr(Instr::Commit),
+        Op::from(Instr::Commit),
         copy(1.into()),
-        Op::Instr(Instr::Commit),
+        Op::from(Instr::Commit),
         serial("k", 8, steady),
         wait(0),
     ];
@@ -72,14 +72,14 @@ fn copies_of_a_written_out_loop_differ_by_constants() {
     let place = at("A_shared", v("r") * 32 + v("threadIdx_x") + (v("k").floor_mod(&2.into())) * 128);
     let value = load("A", v("k") * 128 + v("threadIdx_x") * 4 + v("r"));
     let steady =
-        vec![unrolled("r", 4, vec![Op::Instr(Instr::AsyncCopy(place, value))]), Op::Instr(Instr::Commit)];
-    let wait = Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] }));
+        vec![unrolled("r", 4, vec![Op::from(Instr::AsyncCopy(place, value))]), Op::from(Instr::Commit)];
+    let wait = Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] }));
     let out = store("C", v("threadIdx_x"), load("A_shared", v("threadIdx_x")));
     let body = vec![
         alloc("A_shared", DType::F32, 256, Scope::Shared),
         serial("k", 8, steady),
         wait,
-        Op::Instr(Instr::Barrier),
+        Instr::barrier().into(),
         out,
     ];
     let args = [("A", DType::F32, 1024.into()), ("C+", DType::F32, 32.into())];
@@ -150,9 +150,9 @@ fn copies(buffers: &[(&str, DType)], copy: &dyn Fn(&str, DType) -> Op, wait: &[&
     body.extend(buffers.iter().map(|(name, dtype)| copy(name, *dtype)));
     let buffers_waited = wait.iter().map(|it| n(it)).collect();
     body.extend([
-        Op::Instr(Instr::Commit),
-        Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: buffers_waited })),
-        Op::Instr(Instr::Barrier),
+        Op::from(Instr::Commit),
+        Op::from(Instr::Wait(Wait { in_flight: 0, buffers: buffers_waited })),
+        Instr::barrier().into(),
     ]);
     let outputs: Vec<_> = buffers.iter().map(|(name, _)| format!("{name}_out+")).collect();
     body.extend(buffers.iter().map(|(name, _)| {
@@ -168,7 +168,7 @@ fn copies(buffers: &[(&str, DType)], copy: &dyn Fn(&str, DType) -> Op, wait: &[&
 }
 
 fn copy(name: &str, index: ir::Index) -> Op {
-    Op::Instr(Instr::AsyncCopy(at(&format!("{name}_shared"), index.clone()), load(name, index)))
+    Op::from(Instr::AsyncCopy(at(&format!("{name}_shared"), index.clone()), load(name, index)))
 }
 
 fn selected(module: Module) -> String {
@@ -217,7 +217,7 @@ fn copies_that_are_no_instruction_are_stores() {
         (at("A_shared", t()), constant(DType::F32, 0.0)),
     ];
     let found = cases.map(|(place, value)| {
-        let copy = Op::Instr(Instr::AsyncCopy(place, value));
+        let copy = Op::from(Instr::AsyncCopy(place, value));
         let text = selected(copies(&[("A", DType::F32)], &|_, _| copy.clone(), &["A_shared"]));
         let line = text.lines().find(|it| it.contains("//")).expect("a comment says why").trim().to_owned();
         assert!(!text.contains("<-") && !text.contains("wait"), "{text}");

@@ -61,13 +61,13 @@ impl Memory {
                         self.ops(body);
                     }
                 }
-                Op::Instr(Instr::Store(place, value) | Instr::AsyncCopy(place, value)) => {
+                Op::Instr(Instr::Store(place, value) | Instr::AsyncCopy(place, value), _) => {
                     let values: Vec<_> = (0..place.lanes).map(|lane| self.value(value, lane).1).collect();
                     let at = self.offset(place);
                     let buffer = &mut self.buffers.get_mut(&place.buffer).unwrap().1;
                     buffer[at..at + values.len()].copy_from_slice(&values);
                 }
-                Op::Instr(it) => {
+                Op::Instr(it, _) => {
                     assert!(it.effects().accesses.is_empty(), "one thread runs these programs");
                 }
             }

@@ -115,9 +115,9 @@ pub(crate) fn gpu_matmul(n: i64) -> Module {
     let step = store("C_local", place.clone(), add(load("C_local", place.clone()), product));
     let mut k_body = copy("A_shared", "A", a, "va");
     k_body.extend(copy("B_shared", "B", b, "vb"));
-    k_body.push(Op::Instr(Instr::Barrier));
+    k_body.push(Instr::barrier().into());
     k_body.push(unrolled("ki", bk, vec![unrolled("i", tm, vec![unrolled("j", tm, vec![step])])]));
-    k_body.push(Op::Instr(Instr::Barrier));
+    k_body.push(Instr::barrier().into());
     let init = store("C_local", v("i0") * tm + v("j0"), constant(F32, 0.0));
     let out = (v("blockIdx_y") * bm + ty * tm + v("i1")) * n + v("blockIdx_x") * bm + tx * tm + v("j1");
     let body = vec![

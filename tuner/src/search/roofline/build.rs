@@ -59,7 +59,7 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Op::If(_, body) => self.find_arrays_in_memory(body, kept),
-                Op::Instr(it) => {
+                Op::Instr(it, _) => {
                     let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
                     it.each_access(&mut |access, _| {
                         let varies = |name: &Name| kept.contains(name) || lane.contains_key(name);
@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
                         out.extend(self.ops(body, inside));
                     }
                 }
-                Op::Instr(it) => out.extend(self.instr(it, share)),
+                Op::Instr(it, _) => out.extend(self.instr(it, share)),
                 Op::Alloc(_) => {}
             }
         }

@@ -126,7 +126,7 @@ impl<'a> Code<'a> {
         for (n, group) in known.chain(self.by_line.get_key_value(&None)) {
             let line = n.and_then(|n| source.lines.get(n.checked_sub(1)?));
             let names = line.map(|it| view::names(&it.parts)).unwrap_or_default();
-            let origin = view::origin(line.and_then(|it| it.origin));
+            let line_source = view::line_source(line.and_then(|it| it.line_source));
             let text = n.and_then(|n| texts.get(n.checked_sub(1)?)).map_or("", |it| it.trim());
             let (number, id) =
                 n.map_or((String::new(), String::new()), |n| (n.to_string(), format!(" id=\"m{n}\"")));
@@ -135,7 +135,7 @@ impl<'a> Code<'a> {
             let words = escaped(&group.mix.words());
             let _ = writeln!(
                 out,
-                "<details class=\"m\"{names}{origin}><summary title=\"{words}\"><i class=\"no\">{number}</i><i class=\"ct\">{}</i>\
+                "<details class=\"m\"{names}{line_source}><summary title=\"{words}\"><i class=\"no\">{number}</i><i class=\"ct\">{}</i>\
                  <code>{text}</code></summary>\n<p class=\"quiet\">{words}</p>\n<pre class=\"code\"{id}>{}</pre></details>",
                 group.mix.total(),
                 group.html(self.notation.end)

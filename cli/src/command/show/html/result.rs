@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use codegen::{device::cc, emit::emit_traced};
+use codegen::{device::cc, emit::emit_traced, lower::no_effect};
 use ir::{
     Func, Module, Target,
     text::{Part, print, print_module},
@@ -24,7 +24,7 @@ use super::{
     view::{View, pin},
 };
 use crate::{
-    build::{build, compile_cuda, lower},
+    build::{build, compile_cuda, lowered},
     diagnostic::Diagnostic,
     guard::{Activity, within},
     plan::Plan,
@@ -50,15 +50,16 @@ pub(super) fn ending(
     target: &Target,
     touched: &[BTreeSet<Part>],
 ) -> Result<Ending, Diagnostic> {
-    let (module, notes) = lower(func, target)?;
-    let mut views = Views::of(func, &module, target)?;
+    let lowered = lowered(func, target)?;
+    let notes = no_effect(func, &lowered.pipelines);
+    let mut views = Views::of(func, &lowered.module, target)?;
     let mut sections = vec![];
     let mut section = |id, title, is_view, html: String| sections.push(Section { id, title, html, is_view });
     if !notes.is_empty() {
         section("notes", "Notes", false, list(&notes));
     }
     section("dependences", "Dependences", false, graph::html(&Graph::of(func)));
-    if let Some(it) = timeline::drawing(func, target, true)? {
+    if let Some(it) = timeline::drawing(func, &lowered, target, true) {
         section("timelines", "Timelines", false, panel(&it));
     }
     let printed = printed(func, target, &views.source);
@@ -85,7 +86,8 @@ pub(super) fn ending(
 impl Views {
     /// Of a scheduled program and what it was lowered to.
     pub(super) fn of(func: &Func, module: &Module, target: &Target) -> Result<Views, Diagnostic> {
-        let (source, origins) = emit_traced(module, target).map_err(|err| Diagnostic::emit(func, &err))?;
+        let (source, line_sources) =
+            emit_traced(module, target).map_err(|err| Diagnostic::emit(func, &err))?;
         let links = Links::of(func, module);
         let from = |it| (links.parts(it).cloned().collect(), it);
         let program = print(func);
@@ -93,8 +95,8 @@ impl Views {
         let kernel = print_module(module);
         let mut views = Views {
             program: View::new('p', &program.text, Lang::Ir, own),
-            kernel: View::new('k', &kernel.text, Lang::Ir, kernel.origins.into_iter().map(from)),
-            code: View::new('c', &source, Lang::C, origins.into_iter().map(from)),
+            kernel: View::new('k', &kernel.text, Lang::Ir, kernel.line_sources.into_iter().map(from)),
+            code: View::new('c', &source, Lang::C, line_sources.into_iter().map(from)),
             source,
         };
         for (n, line) in (1..).zip(&mut views.code.lines) {

@@ -7,7 +7,8 @@ use schedule::{Session, Step, diff_text, primitive};
 
 use super::{changes, folded, history::History, listing};
 use crate::{
-    build::{lower, source},
+    build::{lowered, source},
+    diagnostic::Diagnostic,
     term::code::{Lang, html},
     term::markup::prose,
     timeline,
@@ -43,7 +44,7 @@ pub(super) struct StepSection {
 impl<'a> StepSections<'a> {
     /// Before the first step.
     pub(super) fn new(func: &Func, target: &'a Target) -> StepSections<'a> {
-        let source = lower(func, target).and_then(|it| source(func, &it.0, target));
+        let source = lowered(func, target).and_then(|it| source(func, &it.module, target));
         let reason = source.as_ref().err().map(|it| it.message().to_owned());
         StepSections {
             sections: vec![],
@@ -66,16 +67,18 @@ impl<'a> StepSections<'a> {
             it if it.is_empty() => "<p class=\"quiet\">It changes nothing in the program.</p>\n".to_owned(),
             it => it,
         };
-        out += &self.code(session.func());
-        out += &self.timeline(session.func());
+        let (func, target) = (session.func(), self.target);
+        let lowered = lowered(func, target);
+        let drawing = lowered.as_ref().ok().and_then(|it| timeline::drawing(func, it, target, false));
+        out += &self.code(lowered.and_then(|it| source(func, &it.module, target)));
+        out += &self.timeline(drawing);
         let program = listing(&ir::text::print(session.func()).text, Lang::Ir);
         out += &folded("The program after this step", &program, false);
         self.sections.push(StepSection { call, head, html: out });
     }
 
     /// What the step means for the code.
-    fn code(&mut self, func: &Func) -> String {
-        let emitted = lower(func, self.target).and_then(|it| source(func, &it.0, self.target));
+    fn code(&mut self, emitted: Result<String, Diagnostic>) -> String {
         let source = match emitted {
             Ok(it) => it,
             Err(err) => {
@@ -108,8 +111,7 @@ impl<'a> StepSections<'a> {
     }
 
     /// The timelines, if the step changed them.
-    fn timeline(&mut self, func: &Func) -> String {
-        let drawing = timeline::drawing(func, self.target, false).ok().flatten();
+    fn timeline(&mut self, drawing: Option<String>) -> String {
         let is_news = drawing.is_some() && drawing != self.drawing;
         self.drawing = drawing;
         match &self.drawing {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use ir::text::{Origin, Part};
+use ir::text::{LineSource, Part};
 
 use crate::term::{
     code::{Lang, html_line},
@@ -23,7 +23,7 @@ pub(super) struct View {
 pub(super) struct ViewLine {
     html: String,
     pub(super) parts: BTreeSet<Part>,
-    pub(super) origin: Option<Origin>,
+    pub(super) line_source: Option<LineSource>,
     /// What stands before it: a number, a count.
     pub(super) gutter: String,
 }
@@ -34,12 +34,12 @@ impl View {
         key: char,
         text: &str,
         lang: Lang,
-        from: impl Iterator<Item = (BTreeSet<Part>, Option<Origin>)>,
+        from: impl Iterator<Item = (BTreeSet<Part>, Option<LineSource>)>,
     ) -> View {
-        let line = |(text, (parts, origin)): (&str, (_, _))| ViewLine {
+        let line = |(text, (parts, line_source)): (&str, (_, _))| ViewLine {
             html: html_line(text, lang),
             parts,
-            origin,
+            line_source,
             gutter: String::new(),
         };
         View { key, lines: text.lines().zip(from).map(line).collect() }
@@ -55,10 +55,10 @@ impl View {
     pub(super) fn html(&self) -> String {
         let mut out = "<pre class=\"code lines\">".to_owned();
         for (n, it) in (1..).zip(&self.lines) {
-            let (names, origin) = (names(&it.parts), origin(it.origin));
+            let (names, line_source) = (names(&it.parts), line_source(it.line_source));
             let _ = write!(
                 out,
-                "<span class=\"l\" id=\"{}{n}\"{names}{origin}>{}{}</span>",
+                "<span class=\"l\" id=\"{}{n}\"{names}{line_source}>{}{}</span>",
                 self.key, it.gutter, it.html
             );
         }
@@ -81,11 +81,11 @@ pub(super) fn names(parts: &BTreeSet<Part>) -> String {
 }
 
 /// The attribute with the statement of a line.
-pub(super) fn origin(origin: Option<Origin>) -> String {
-    origin.map_or_else(String::new, |it| match it {
-        Origin::Launch(kernel) => format!(" data-o=\"launch.{kernel}\""),
-        Origin::Axis(kernel, axis) => format!(" data-o=\"axis.{kernel}.{}\"", axis.as_str()),
-        Origin::Op(n) => format!(" data-o=\"{n}\""),
+pub(super) fn line_source(line_source: Option<LineSource>) -> String {
+    line_source.map_or_else(String::new, |it| match it {
+        LineSource::Launch(kernel) => format!(" data-o=\"launch.{kernel}\""),
+        LineSource::Axis(kernel, axis) => format!(" data-o=\"axis.{kernel}.{}\"", axis.as_str()),
+        LineSource::Op(n) => format!(" data-o=\"{n}\""),
     })
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers, Scope,
-    Stmt, Store, Value,
+    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Loop, LoopKind, Name, Numbers, Origin,
+    Scope, Stmt, Store, Value,
     pipeline::{ORDER, STAGE, numbers},
 };
 
@@ -183,7 +183,8 @@ fn halves(func: &Func, loops: &[&Loop], block: &Block, store: &Store, name: &Nam
     }
     let held = Access::new(name, place);
     let value = with_staged(&store.value, &Value::Load(held.clone()));
-    let (guards, attrs) = (block.guards.clone(), BlockAttrs::default());
+    let (guards, origin) = (block.guards.clone(), Origin::of(&block.name));
+    let attrs = BlockAttrs { origin, ..BlockAttrs::default() };
     let body = Stmt::store(held, staged(&store.value).clone());
     let early = Block { name: name.clone(), iters: iters.clone(), guards, attrs, init: None, body };
     let late = Block { iters, body: Stmt::store(store.place.clone(), value), ..block.clone() };

@@ -22,15 +22,14 @@ use crate::lower::{
 
 /// ```text
 /// A_shared[threadIdx_x] = A[threadIdx_x]            A_shared[threadIdx_x] = A[threadIdx_x]
-/// B[threadIdx_x] = A_shared[31 - threadIdx_x]  ->   // A_shared: written before, read after (thread 0 writes [0], …)
-///                                                   barrier
+/// B[threadIdx_x] = A_shared[31 - threadIdx_x]  ->   barrier "A_shared: written before, read after (thread 0 writes [0], …)"
 ///                                                   B[threadIdx_x] = A_shared[31 - threadIdx_x]
 /// ```
 ///
 /// Two accesses need a barrier between them when one writes, both are to one shared or global buffer, and they meet
 /// in an element from different threads: RAW, WAR and WAW, also from one iteration of a loop to the next. Buffers
 /// that share bytes are compared byte by byte. Whether they meet is decided exactly, with all conditions around them; a
-/// comment names the dependences that a barrier is there for.
+/// barrier names the dependences that it is there for.
 ///
 /// In a list of statements, and around the body of a loop, there are as few barriers as can be. Barriers stand in
 /// the innermost list that holds both accesses, and never where only some threads come by: a condition on threads is
@@ -162,7 +161,7 @@ impl Inserter {
     fn item(&self, op: &Op, around: &[Op]) -> Result<Option<(Item, Option<Dependence>)>, LowerError> {
         let flow = match op {
             Op::Alloc(_) => Flow::default(),
-            Op::Instr(it) => self.instr(it, op, around),
+            Op::Instr(it, _) => self.instr(it, op, around),
             Op::If(conditions, body) => {
                 let inside = [around, &[op.head()]].concat();
                 let List { ops, flow, dependence } = self.list(body.clone(), &inside, false)?;
@@ -227,7 +226,7 @@ impl Inserter {
     fn divided(&self, op: Op) -> Vec<Op> {
         match op {
             Op::If(cond, body) => body.into_iter().map(|op| self.under(&cond, op)).collect(),
-            other @ (Op::Alloc(_) | Op::For(_) | Op::Instr(_)) => vec![other],
+            other @ (Op::Alloc(_) | Op::For(_) | Op::Instr(..)) => vec![other],
         }
     }
 
@@ -242,7 +241,7 @@ impl Inserter {
                 Op::If(all, body)
             }
             Op::Alloc(_) => op,
-            Op::Instr(ref it) => {
+            Op::Instr(ref it, _) => {
                 let effects = it.effects();
                 let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
                 let conditions: Vec<_> = match effects.participants {

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Instr, Name, Op, SyncKind, Wait};
+use ir::{Barrier, Instr, Name, Op, SyncKind, Wait};
 
 use crate::lower::{
     analysis::dependence::{Dependence, Dependences, Reason, When},
@@ -52,11 +52,15 @@ impl BarrierPlacement {
         let (order, waits) = chosen;
         let var = around.iter().rev().find_map(|op| match op {
             Op::For(it) => Some(it.var.clone()),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(_) => None,
+            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
         });
         let mut ordered: Vec<Item> = order.into_iter().map(|at| items[at].clone()).collect();
+        let first = ordered.iter().skip(waits.len()).find_map(|it| it.op.first_origin()).cloned();
         for (item, wait) in ordered.iter_mut().zip(waits) {
-            item.op = Instr::Wait(wait).into();
+            if let Op::Instr(it, origin) = &mut item.op {
+                *it = Instr::Wait(wait);
+                *origin = first.as_ref().map_or_else(|| origin.clone(), |first| origin.moved_to(first));
+            }
         }
         BarrierPlacement { items: ordered, barriers, var }
     }
@@ -72,8 +76,9 @@ impl BarrierPlacement {
         let mut barriers = self.barriers.into_iter().peekable();
         for (at, item) in self.items.into_iter().enumerate() {
             if let Some((_, served)) = barriers.next_if(|it| it.0 == at) {
-                ops.push(Op::comment(sentence(&served, self.var.as_ref())));
-                ops.push(Instr::Barrier.into());
+                let proof = proof(&served, self.var.as_ref());
+                let origin = item.op.first_origin().cloned().unwrap_or_default();
+                ops.push(Op::Instr(Instr::Barrier(Barrier { proof }), origin));
                 flow.then(&Flow::barrier());
             }
             flow.then(&item.flow);
@@ -201,7 +206,7 @@ fn hoisted(items: &[Item]) -> Option<(Vec<usize>, Vec<Wait>)> {
 }
 
 /// The dependences that a barrier serves, in words.
-fn sentence(served: &[Dependence], var: Option<&Name>) -> String {
+fn proof(served: &[Dependence], var: Option<&Name>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&Dependence>)> = Vec::new();
     for it in served {
         let phrase = phrase(it, var);
@@ -223,7 +228,7 @@ fn sentence(served: &[Dependence], var: Option<&Name>) -> String {
             if out.is_empty() { format!(" ({})", reason(all[0], names.len() > 1)) } else { String::new() };
         out.push(format!("{}: {phrase}{example}", names.join(", ")));
     }
-    out.join("; ")
+    out
 }
 
 fn phrase(it: &Dependence, var: Option<&Name>) -> String {

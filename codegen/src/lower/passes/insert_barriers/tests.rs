@@ -5,7 +5,7 @@ mod generate;
 mod random;
 
 use indexmap::IndexMap;
-use ir::{Arch, Instr, Module, Name, Op, Target};
+use ir::{Arch, Instr, Module, Name, Op, Origin, Target};
 
 use self::random::Random;
 use super::{super::flatten, insert_barriers};
@@ -51,11 +51,32 @@ fn kernels_are_read_back_as_they_were_printed() {
         let made = generate::kernel(&mut random);
         let Ok(module) = insert_barriers(made) else { continue };
         let flat = flat(module.clone());
-        for module in [module, flat] {
+        let moved = module.clone().map_bodies(&mut |_, body| from_anywhere(body, &mut random));
+        for module in [module, flat, moved] {
             let text = module.to_string();
             assert_eq!(ir::text::parse_module(&text).as_ref(), Ok(&module), "{text}");
         }
     }
+}
+
+/// The statements as if each instruction came from somewhere else.
+fn from_anywhere(ops: Vec<Op>, random: &mut Random) -> Vec<Op> {
+    const ORIGINS: [&str; 7] = [
+        "",
+        "C",
+        "of",
+        "C @ko steady 0 component 1",
+        "@ko prologue 2",
+        "of @of epilogue 1 @ki steady 0",
+        "C @ko epilogue 0 component 12 @ki steady 1 component 0",
+    ];
+    let one = |op| match op {
+        Op::Instr(it, _) => {
+            Op::Instr(it, Origin::parse(random.pick(&ORIGINS)).expect("each of them is an origin"))
+        }
+        op => op.map_children(&mut |body| from_anywhere(body, random)),
+    };
+    ops.into_iter().map(one).collect()
 }
 
 fn flat(module: Module) -> Module {
@@ -111,7 +132,7 @@ fn finding(module: &Module) -> Option<String> {
 fn count(module: &Module) -> usize {
     let mut out = 0;
     for op in &module.kernels[0].body {
-        op.walk(&mut |op| out += usize::from(*op == Op::Instr(Instr::Barrier)));
+        op.walk(&mut |op| out += usize::from(matches!(op, Op::Instr(Instr::Barrier(_), _))));
     }
     out
 }
@@ -121,7 +142,7 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
     let mut out = Vec::new();
     for op in ops {
         out.push(match op {
-            Op::Instr(Instr::Barrier) => {
+            Op::Instr(Instr::Barrier(_), _) => {
                 let here = all || *which == Some(0);
                 *which = which.and_then(|it| it.checked_sub(1));
                 if here {
@@ -129,7 +150,7 @@ fn cut(ops: &[Op], all: bool, which: &mut Option<usize>) -> Vec<Op> {
                 }
                 op.clone()
             }
-            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(_) => {
+            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(..) => {
                 op.clone().map_children(&mut |body| cut(&body, all, which))
             }
         });

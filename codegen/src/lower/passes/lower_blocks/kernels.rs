@@ -10,7 +10,7 @@ use crate::lower::{LowerError, marks};
 /// A CPU runs the whole program as one kernel. A single kernel is named as the program, one of several after the
 /// last block in it too.
 pub(crate) fn kernels<'a>(func: &'a Func, target: &Target) -> Vec<(Name, &'a Stmt)> {
-    let stmts = match (&func.body, target) {
+    let stmts: Vec<&Stmt> = match (&func.body, target) {
         (Stmt::Seq(stmts), Target::Cuda(_)) => stmts.iter().collect(),
         (
             Stmt::Seq(_) | Stmt::Loop(_) | Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_),
@@ -20,10 +20,8 @@ pub(crate) fn kernels<'a>(func: &'a Func, target: &Target) -> Vec<(Name, &'a Stm
         }
     };
     let mut out: Vec<(Name, &Stmt)> = Vec::new();
-    // What computes nothing names no kernel, and a remark is none.
+    // What computes nothing names no kernel.
     let last = |stmt: &'a Stmt| stmt.blocks().into_iter().rev().find(|it| !marks::is_sync(it));
-    let is_note = |stmt: &Stmt| matches!(stmt, Stmt::Block(it) if marks::is_remark(it));
-    let stmts: Vec<&Stmt> = stmts.into_iter().filter(|it| !is_note(it)).collect();
     let single = stmts.len() == 1;
     for stmt in stmts {
         let stem = match last(stmt) {

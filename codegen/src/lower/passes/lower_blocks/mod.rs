@@ -10,13 +10,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
-    Module, Name, Op, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value,
+    Module, Name, Op, Origin, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value,
     access::{Axes, accesses},
     arith::Bounds,
     axis_var,
 };
 
-use crate::lower::{LowerError, analysis::cross_block, marks};
+use crate::lower::{LowerError, analysis::cross_block};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -62,7 +62,8 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
             turns,
         };
         let mut body = to_kernel.allocs(None, stmt);
-        let scope = Scoped { env: BTreeMap::new(), under: vec![], bounds, is_async: false, adds: false };
+        let (env, under, origin) = Default::default();
+        let scope = Scoped { env, under, bounds, is_async: false, adds: false, origin };
         body.extend(to_kernel.stmt(stmt, &scope));
         let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
         kernels.push(Kernel { name, args, launch, blocks_per_sm, wide: false, body });
@@ -122,6 +123,8 @@ struct Scoped {
     is_async: bool,
     /// Whether what is added to buffers that blocks meet in is added atomically.
     adds: bool,
+    /// Where instructions come from.
+    origin: Origin,
 }
 
 impl Scoped {
@@ -155,13 +158,15 @@ impl FuncToKernel<'_> {
             Stmt::Store(it) => {
                 let place = it.place.map_indices(&mut |it| at.resolve(it));
                 if let Some(term) = ir::added(it).filter(|_| at.adds) {
-                    return vec![Instr::AtomicAdd(place, at.value(term)).into()];
+                    return vec![Op::Instr(Instr::AtomicAdd(place, at.value(term)), at.origin.clone())];
                 }
                 let value = at.value(&it.value);
                 let it = if at.is_async { Instr::AsyncCopy } else { Instr::Store };
-                vec![it(place, value).into()]
+                vec![Op::Instr(it(place, value), at.origin.clone())]
             }
-            Stmt::Instr(it) => vec![it.map_indices(&mut |it| at.resolve(it)).into()],
+            Stmt::Instr(it) => {
+                vec![Op::Instr(it.map_indices(&mut |it| at.resolve(it)), at.origin.clone())]
+            }
         }
     }
 
@@ -207,9 +212,6 @@ impl FuncToKernel<'_> {
     }
 
     fn block(&self, block: &Block, at: &Scoped) -> Vec<Op> {
-        if marks::is_remark(block) {
-            return self.stmt(&block.body, at);
-        }
         let mut inner = at.clone();
         for guard in &block.guards {
             inner.bounds.assume(&guard.subst(&|name| at.env.get(name).cloned()));
@@ -219,6 +221,8 @@ impl FuncToKernel<'_> {
 
         inner.adds = self.meets(block, CrossBlock::Atomic);
         inner.is_async |= block.attrs.is_copy;
+        let origin = &block.attrs.origin;
+        inner.origin = if origin.is_unknown() { Origin::of(&block.name) } else { origin.clone() };
 
         let mut ops = Vec::new();
         if let Some(init) = &block.init {

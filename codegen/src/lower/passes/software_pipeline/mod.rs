@@ -1,7 +1,6 @@
 //! Overlaps the iterations of loops annotated with pipeline stages.
 
 pub(crate) mod ledger;
-pub(crate) mod step_marks;
 
 use std::collections::BTreeSet;
 
@@ -60,11 +59,7 @@ impl Hooks for Lowering<'_> {
     }
 
     fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission) -> Insertions {
-        let mut marks = ledger::marks(plan, emission, &ledger::copies(plan), &self.written);
-        if self.context.marks {
-            step_marks::add(&mut marks, plan, emission);
-        }
-        marks
+        ledger::marks(plan, emission, &ledger::copies(plan), &self.written)
     }
 
     fn expanded(&mut self, plan: &PipelinePlan, alloc_scope: Option<&Name>) {

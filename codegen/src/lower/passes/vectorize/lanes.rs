@@ -23,7 +23,7 @@ impl Lanes {
     pub(super) fn op(&mut self, op: &Op) -> Result<Vec<Op>, String> {
         match op {
             Op::Alloc(it) => Err(format!("`{}` is private to each iteration", it.name)),
-            Op::Instr(it) => Ok(vec![self.instr(it)?.into()]),
+            Op::Instr(it, origin) => Ok(vec![Op::Instr(self.instr(it)?, origin.clone())]),
             Op::If(cond, body) => self.guarded(cond, body),
             Op::For(it) => {
                 let inner = &it.var;

@@ -92,7 +92,7 @@ impl Vectorizer<'_> {
                 self.bounds = outside;
                 vec![Op::If(cond, body)]
             }
-            leaf @ (Op::Alloc(_) | Op::Instr(_)) => vec![leaf],
+            leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
         }
     }
 
@@ -117,10 +117,9 @@ impl Vectorizer<'_> {
         }
         let is_short = it.extent.as_int().is_some_and(|it| it <= MAX_WRITTEN_OUT);
         let kind = if is_short { ForKind::Unrolled } else { ForKind::Serial };
-        vec![
-            Op::comment(format!("`{}` does not become lanes: {reason}.", it.var)),
-            self.inside(For { kind, ..it }),
-        ]
+        let origin = it.body.iter().find_map(Op::first_origin).cloned().unwrap_or_default();
+        let comment = Op::comment(format!("`{}` does not become lanes: {reason}.", it.var), origin);
+        vec![comment, self.inside(For { kind, ..it })]
     }
 
     /// The loop as statements of `width` lanes, or why not.

@@ -82,12 +82,12 @@ impl Generator<'_> {
         }
         out.push(alloc("L", vec![2], Scope::Local, None));
         for at in 0..2 {
-            out.push(Op::Instr(Instr::Store(access("L", vec![Index::int(at)]), self.number())));
+            out.push(Op::from(Instr::Store(access("L", vec![Index::int(at)]), self.number())));
         }
         for (name, slots) in BUFFERS.into_iter().filter(|it| !apart || it.0 == "U" || it.0 == "G") {
             out.extend(self.filled(name, slots));
         }
-        out.push(Op::Instr(Instr::Barrier));
+        out.push(Instr::barrier().into());
         out
     }
 
@@ -95,7 +95,7 @@ impl Generator<'_> {
         let elements = (0..slots).flat_map(|slot| [(slot, 0), (slot, self.threads)]);
         let places = elements.map(|(slot, by)| place(name, Index::int(slot), self.thread.clone() + by));
         let places: Vec<_> = places.collect();
-        places.into_iter().map(|place| Op::Instr(Instr::Store(place, self.number()))).collect()
+        places.into_iter().map(|place| Op::from(Instr::Store(place, self.number()))).collect()
     }
 
     /// `S` and `T` share bytes: the one is filled and used, then the other, maybe again and again.
@@ -257,9 +257,9 @@ impl Generator<'_> {
             value = Value::Binary(BinaryOp::Add, Arc::new(self.load(to, inner.as_ref())), Arc::new(value));
         }
         let mut op = if self.random.chance(10) {
-            Op::Instr(Instr::Store(access("L", vec![Index::int(0)]), value))
+            Op::from(Instr::Store(access("L", vec![Index::int(0)]), value))
         } else {
-            Op::Instr(Instr::Store(place(to, slot, element), value))
+            Op::from(Instr::Store(place(to, slot, element), value))
         };
         if let Some(var) = inner {
             let kind = self.random.pick(&[ForKind::Serial, ForKind::Unrolled, ForKind::Vectorized]);
@@ -290,7 +290,7 @@ impl Generator<'_> {
 
     fn copy_of(&mut self, from: Access, to: &str, slot: Index) -> Op {
         let element = self.own(None);
-        Op::Instr(Instr::AsyncCopy(place(to, slot, element), Value::Load(from)))
+        Op::from(Instr::AsyncCopy(place(to, slot, element), Value::Load(from)))
     }
 
     fn shared(&mut self) -> Option<(&'static str, i64)> {
@@ -314,13 +314,13 @@ impl Generator<'_> {
         if self.random.chance(30) {
             out = vec![Op::If(vec![self.divergent()], out)];
         }
-        out.push(Op::Instr(Instr::Commit));
+        out.push(Op::from(Instr::Commit));
         self.busy.extend([to, "G"].iter().take(if written { 2 } else { 1 }));
         for _ in 0..self.random.below(3) {
             out.push(self.store());
         }
         self.busy.truncate(self.busy.len() - if written { 2 } else { 1 });
-        out.push(Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
+        out.push(Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
         out
     }
 
@@ -330,7 +330,7 @@ impl Generator<'_> {
         let ahead = 1 + self.random.below(slots - 1);
         let mut out = Vec::new();
         for at in 0..ahead {
-            out.extend([self.copy(to, Index::int(at), Index::int(at)), Op::Instr(Instr::Commit)]);
+            out.extend([self.copy(to, Index::int(at), Index::int(at)), Op::from(Instr::Commit)]);
         }
         let var = self.fresh("k");
         let extent = self.random.pick(&[Index::int(3), Index::int(MOST_TRIPS), Index::var(&Name::new("n"))]);
@@ -340,22 +340,22 @@ impl Generator<'_> {
         let slot = |at: Index| at.floor_mod(&Index::int(slots));
         let copy = self.copy(to, slot(next.clone()), next.clone());
         let in_flight = u32::try_from(ahead).unwrap();
-        let wait = Op::Instr(Instr::Wait(Wait { in_flight, buffers: vec![Name::new(to)] }));
+        let wait = Op::from(Instr::Wait(Wait { in_flight, buffers: vec![Name::new(to)] }));
         let mut body =
-            vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::Instr(Instr::Commit), wait];
+            vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::from(Instr::Commit), wait];
         let element = self.any(None);
         let used = Value::Load(place(to, slot(Index::var(&var)), element));
         let (by, by_slots) = self.free(to);
         let (by_slot, own) = (self.slot(by_slots), self.own(None));
         let value = Value::Binary(BinaryOp::Add, Arc::new(used), Arc::new(self.number()));
-        body.push(Op::Instr(Instr::Store(place(by, by_slot, own), value)));
+        body.push(Op::from(Instr::Store(place(by, by_slot, own), value)));
         if self.random.chance(40) {
             body.extend(self.list(depth + 2));
         }
         self.loops.pop();
         self.busy.pop();
         out.push(Op::For(Arc::new(For { var, extent, kind: ForKind::Serial, counters: vec![], body })));
-        out.push(Op::Instr(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
+        out.push(Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
         out
     }
 }
