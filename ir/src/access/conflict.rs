@@ -38,7 +38,7 @@ impl Iteration {
 }
 
 /// Equations and conditions under which both accesses are to one element.
-struct Meeting {
+struct Equations {
     vars: Vec<(Name, Index)>,
     equal: Vec<(Index, Index)>,
     conditions: Vec<Less>,
@@ -53,7 +53,7 @@ impl Conflict<'_> {
     /// The points at which both are to one element: the variables of the first as they are, those of the second that are
     /// not common with a `'`.
     pub fn problem(&self) -> Problem {
-        self.meeting().problem(self.dims)
+        self.equations().problem(self.dims)
     }
 
     /// Whether it is proved that they are never to one element.
@@ -75,7 +75,7 @@ impl Conflict<'_> {
     /// Quotients and remainders cost the solver variables, and products and divisors that are no constants are hard on it.
     /// It is asked without them first, with the sums that they make together.
     pub fn never_where(&self, more: &[Less]) -> bool {
-        let mut exact = self.meeting();
+        let mut exact = self.equations();
         exact.conditions.extend_from_slice(more);
         exact.without_ratios(self.dims).problem(self.dims).solve().is_never()
             || exact.problem(self.dims).solve().is_never()
@@ -97,7 +97,7 @@ impl Conflict<'_> {
         }
     }
 
-    fn meeting(&self) -> Meeting {
+    fn equations(&self) -> Equations {
         let (mut vars, mut conditions) = (self.first.vars.clone(), self.first.conditions.clone());
         for (name, extent) in &self.second.vars {
             let extent = self.at_second(extent);
@@ -117,11 +117,11 @@ impl Conflict<'_> {
         let with = |name: &Name| self.replaced(name);
         conditions.extend(self.second.conditions.iter().map(|it| it.subst(&with)));
         let there = self.second.indices.iter().map(|it| self.at_second(it));
-        Meeting { vars, equal: self.first.indices.iter().cloned().zip(there).collect(), conditions }
+        Equations { vars, equal: self.first.indices.iter().cloned().zip(there).collect(), conditions }
     }
 }
 
-impl Meeting {
+impl Equations {
     fn problem(&self, dims: &[Name]) -> Problem {
         let mut problem = Problem::new();
         for dim in dims {
@@ -140,7 +140,7 @@ impl Meeting {
     }
 
     /// What follows of it in sums of multiples of variables.
-    fn without_ratios(&self, dims: &[Name]) -> Meeting {
+    fn without_ratios(&self, dims: &[Name]) -> Equations {
         let mut bounds = Bounds::default();
         for dim in dims {
             bounds.insert_dim(dim);
@@ -152,7 +152,7 @@ impl Meeting {
         equal.retain(|(a, b)| is_linear(a) && is_linear(b));
         let linear = self.conditions.iter().filter(|it| is_linear(&it.lhs) && is_linear(&it.rhs));
         let most = |extent: &Index| if is_linear(extent) { extent.clone() } else { Index::int(LARGEST) };
-        Meeting {
+        Equations {
             vars: self.vars.iter().map(|(name, extent)| (name.clone(), most(extent))).collect(),
             equal,
             conditions: linear.cloned().collect(),

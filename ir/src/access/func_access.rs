@@ -149,7 +149,7 @@ impl<'a> FuncAccess<'a> {
     }
 
     /// What the assignment writes.
-    pub fn into(&self) -> &'a Name {
+    pub fn writes_to(&self) -> &'a Name {
         written(self.stmt).expect("accesses are those of statements that write")
     }
 

@@ -198,7 +198,7 @@ impl Check<'_> {
         match access.bound(axis) {
             Some(it) if it.extent.as_int() == Some(1) => Runs::First,
             Some(it) => Runs::Below(it.extent.clone()),
-            None if self.func.buffers[access.into()].scope.is_shared_along(axis) => Runs::First,
+            None if self.func.buffers[access.writes_to()].scope.is_shared_along(axis) => Runs::First,
             None => Runs::All,
         }
     }
