@@ -16,10 +16,12 @@ pub(crate) fn completions(walk: &KernelFacts, body: &[Op]) -> Vec<Vec<KernelAcce
     let mut scan = Scan { walk, copies: vec![], waits: vec![] };
     scan.list(body, &mut Position { path: vec![], lists: vec![], around: vec![] });
     let Scan { copies, waits, .. } = scan;
+    // Where a copy has landed does not depend on the wait that is asked about.
+    let copies: Vec<_> = copies.into_iter().map(|it| (it.landed(), it)).collect();
     let landing = |(path, wait): &(Vec<usize>, &Wait)| {
         let mut out = Vec::new();
-        for copy in copies.iter().filter(|it| wait.buffers.contains(&it.buffer)) {
-            out.extend(copy.landing_at(path));
+        for (landed, copy) in copies.iter().filter(|it| wait.buffers.contains(&it.1.buffer)) {
+            out.extend(copy.landing_at(path, *landed));
         }
         out
     };
@@ -97,9 +99,8 @@ fn commits(ops: &[Op]) -> u32 {
 }
 
 impl Copied<'_> {
-    /// What it touches, if it may have been under way until a wait.
-    fn landing_at(&self, wait: &[usize]) -> Vec<KernelAccess> {
-        let landed = self.landed();
+    /// What it touches, if it may have been under way until a wait; `landed` is what [`Copied::landed`] has found.
+    fn landing_at(&self, wait: &[usize], landed: Option<(usize, usize)>) -> Vec<KernelAccess> {
         if let Some((depth, last)) = landed {
             let passes = wait.get(depth).is_some_and(|it| (self.path[depth]..=last).contains(it));
             if !passes || !wait.starts_with(&self.path[..depth]) {
@@ -150,8 +151,17 @@ impl Copied<'_> {
             },
             Op::For(it) => {
                 let trips = it.extent.as_int().unwrap_or_else(|| i64::from(self.is_dim(&it.extent)));
-                let runs = 0..trips.min(MOST_TRIPS);
-                runs.into_iter().any(|_| it.body.iter().any(|op| self.lands_in(op, closed)))
+                for _ in 0..trips.min(MOST_TRIPS) {
+                    let before = *closed;
+                    if it.body.iter().any(|op| self.lands_in(op, closed)) {
+                        return true;
+                    }
+                    // An iteration that closes no group leaves all as it was for the next one.
+                    if *closed == before {
+                        break;
+                    }
+                }
+                false
             }
             Op::Alloc(_) | Op::If(..) => false,
         }

@@ -27,8 +27,11 @@ struct Placer<'a> {
     items: &'a [Item],
     around: &'a [Op],
     /// The dependence between two statements, by their places.
-    known: RefCell<BTreeMap<(usize, usize, When), Option<Dependence>>>,
+    known: RefCell<BTreeMap<Question, Option<Box<Dependence>>>>,
 }
+
+/// Two statements, by their places, and when the second of them happens.
+type Question = (usize, usize, When);
 
 impl BarrierPlacement {
     /// The fewest barriers for a list, repeated by a loop or not.
@@ -171,14 +174,17 @@ impl Placer<'_> {
 
     /// A dependence of what the one statement leaves behind and what the other begins with.
     fn dependence(&self, first: usize, then: usize, when: When) -> Option<Dependence> {
+        let (after, before) = (&self.items[first].flow.after, &self.items[then].flow.before);
+        if after.is_empty() || before.is_empty() {
+            return None;
+        }
         let key = (first, then, when);
         if let Some(known) = self.known.borrow().get(&key) {
-            return known.clone();
+            return known.as_deref().cloned();
         }
-        let (after, before) = (&self.items[first].flow.after, &self.items[then].flow.before);
         let mut pairs = after.iter().flat_map(|a| before.iter().map(move |b| (a, b)));
         let found = pairs.find_map(|(a, b)| self.deps.between(a, b, self.around, when));
-        self.known.borrow_mut().insert(key, found.clone());
+        self.known.borrow_mut().insert(key, found.clone().map(Box::new));
         found
     }
 }
