@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Index, IndexKind, Name, arith::Bounds, solve::all_recombined};
+use crate::{Index, IndexKind, Name, arith::Bounds, solve::all_simplified_and_recombined};
 
 /// Two accesses to one buffer by two units of execution, and what the units have in common.
 pub struct Disjointness<'a> {
@@ -60,14 +60,9 @@ impl Disjointness<'_> {
     /// The dimensions, and what quotients and remainders in them make together: what is equal in each dimension is
     /// equal in any sum of them.
     fn dimensions(&self) -> Vec<(Index, Index)> {
-        let simple = |it: &Index| self.bounds.simplify(it);
-        let both = |(a, b): (&Index, &Index)| {
-            let simple_a = simple(a);
-            let simple_b = if a == b { simple_a.clone() } else { simple(b) };
-            (simple_a, simple_b)
-        };
-        let dims = self.a.iter().zip(self.b).map(both).collect();
-        all_recombined(dims, self.bounds, &|factor| !factor.any_var(&|name| !(self.is_common)(name)))
+        let dims: Vec<_> = self.a.iter().zip(self.b).collect();
+        let is_common = |factor: &Index| !factor.any_var(&|name| !(self.is_common)(name));
+        all_simplified_and_recombined(&dims, self.bounds, &is_common)
     }
 
     /// What is equal because its quotient and remainder are.
@@ -144,6 +139,9 @@ impl Disjointness<'_> {
     }
 
     fn range(&self, terms: &Terms) -> Option<(i64, i64)> {
+        if terms.terms.is_empty() {
+            return Some((terms.constant, terms.constant));
+        }
         let index =
             terms.terms.iter().fold(Index::int(terms.constant), |sum, (factor, atom)| sum + atom * *factor);
         let (low, high) = self.bounds.interval(&index);

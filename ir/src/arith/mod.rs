@@ -5,13 +5,14 @@
 //! *Choosing* the cheapest form of an index to emit is [`cheapest`], which asks egg once per distinct index.
 //!
 //! The parts: `sum` is the data of the normal form, `normal` brings an index to it and `order` back, `bounds` knows
-//! intervals, `prove` answers whether a sum can be negative, `less` simplifies conditions; `rules` is what egg may
-//! do and `choose` asks it.
+//! intervals, `linear` answers for plain sums at once, `prove` answers whether a sum can be negative, `less` simplifies
+//! conditions; `rules` is what egg may do and `choose` asks it.
 
 mod atoms;
 mod bounds;
 mod choose;
 mod less;
+mod linear;
 mod normal;
 mod order;
 mod prove;
@@ -52,6 +53,11 @@ impl Bounds {
 
     /// Learns `0 <= var < extent`; the extent is over variables learnt earlier.
     pub fn insert(&mut self, var: &Name, extent: &Index) {
+        if let Some(value) = extent.as_int() {
+            let range = Range { lo: Some(0), hi: value.checked_sub(1) };
+            self.learn_var(var, Known { extent: Some(extent.clone()), top: None, range });
+            return;
+        }
         let top = self.sum(extent).plus_constant(-1);
         let hi = top.as_ref().and_then(|it| self.greatest(it));
         let top = top.filter(|it| it.as_constant().is_none()).map(Arc::new);
@@ -89,7 +95,10 @@ impl Bounds {
             {
                 self.range_of_var(name).both()
             }
-            _ => self.interval_of_sum(&self.sum(index)),
+            _ => match self.linear_range(index) {
+                Some(range) => range.both(),
+                None => self.interval_of_sum(&self.sum(index)),
+            },
         }
     }
 
@@ -105,7 +114,7 @@ impl Bounds {
     /// The normal form as an index: sums flattened, like terms merged, div/mod resolved where bounds allow.
     #[must_use]
     pub fn simplify(&self, index: &Index) -> Index {
-        if index.as_int().is_some() || index.as_var().is_some() {
+        if index.as_int().is_some() || index.as_var().is_some() || self.is_simple(index) {
             return index.clone();
         }
         self.index(&self.sum(index))

@@ -18,6 +18,11 @@ use crate::Index;
 impl Bounds {
     /// The sum as an index.
     pub(crate) fn index(&self, sum: &Sum) -> Index {
+        match &sum.terms[..] {
+            [] => return Index::int(sum.constant),
+            [term] if sum.constant == 0 => return self.product(&self.in_order(term)),
+            _ => {}
+        }
         let mut terms: Vec<Cow<'_, Term>> = sum.terms.iter().map(|it| self.in_order(it)).collect();
         terms.sort_by(|a, b| self.compare(a, b));
         let constant = Index::int(sum.constant);

@@ -146,7 +146,7 @@ impl Sum {
 
     /// The sum of products in any order, none with the coefficient zero. `None` where a coefficient overflows.
     pub(super) fn of_terms(mut terms: Vec<Term>, constant: i64) -> Option<Sum> {
-        if terms.len() > 1 {
+        if !terms.is_sorted_by(|a, b| a.atoms < b.atoms) {
             terms.sort_by(|a, b| a.atoms.cmp(&b.atoms));
             let mut overflow = false;
             terms.dedup_by(|next, kept| {
@@ -280,8 +280,8 @@ impl Sum {
 
     /// `(of, rest)`: the products that satisfy `pred`, and the others with the constant.
     pub(crate) fn partition(&self, pred: impl Fn(&Term) -> bool) -> (Sum, Sum) {
-        let mut of = Sum::default();
-        let mut rest = Sum { terms: Vec::with_capacity(self.terms.len()), constant: self.constant };
+        let with_room = |constant| Sum { terms: Vec::with_capacity(self.terms.len()), constant };
+        let (mut of, mut rest) = (with_room(0), with_room(self.constant));
         for term in &self.terms {
             let to = if pred(term) { &mut of } else { &mut rest };
             to.terms.push(term.clone());
@@ -333,7 +333,8 @@ pub(super) fn exact_multiples(sum: &Sum, lead: &Term) -> Option<(Sum, Sum)> {
 
 fn split_multiples(sum: &Sum, lead: &Term, exact: bool) -> Option<(Sum, Sum)> {
     let (mut quotient, mut rest) = (Sum::default(), Sum::default());
-    rest.terms.reserve(sum.terms.len());
+    rest.terms.reserve_exact(sum.terms.len());
+    quotient.terms.reserve_exact(sum.terms.len());
     for term in &sum.terms {
         let times = term.coef.checked_div(lead.coef)?;
         let left = term.coef.checked_rem(lead.coef)?;

@@ -174,6 +174,14 @@ impl Row {
         out
     }
 
+    /// The greatest value of the row, or of minus the row, over ranges, each variable on its own.
+    pub(super) fn most(&self, ranges: &[Range], sign: i64) -> i128 {
+        self.terms.iter().fold(i128::from(self.constant * sign), |most, &(var, coef)| {
+            let (coef, Range { low, high }) = (coef * sign, ranges[var]);
+            most + i128::from(coef) * i128::from(if coef < 0 { low } else { high })
+        })
+    }
+
     /// The least and greatest value over ranges, each variable on its own.
     pub(super) fn range(&self, ranges: &[Range]) -> (i128, i128) {
         let mut out = (i128::from(self.constant), i128::from(self.constant));

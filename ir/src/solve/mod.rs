@@ -23,7 +23,7 @@ pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 
-pub use digits::all_recombined;
+pub(crate) use digits::{all_recombined, all_simplified_and_recombined};
 pub(crate) use invert::point_of;
 
 use self::{

@@ -87,19 +87,17 @@ impl State<'_> {
 
     /// `sign * row >= 0`.
     fn least(&mut self, row: &Row, sign: i64) -> Outcome {
-        let (low, high) = row.range(self.ranges);
-        let most = if sign < 0 { -low } else { high };
+        let most = row.most(self.ranges, sign);
         if most < 0 {
             return Err(Contradiction);
         }
         for &(var, coef) in &row.terms {
-            let coef = coef * sign;
-            let (low, high) = ends(coef, self.ranges[var]);
+            let (coef, range) = (coef * sign, self.ranges[var]);
             // At its least the term leaves the row this much.
-            if most - (high - low) >= 0 {
+            if most - i128::from(coef.unsigned_abs()) * i128::from(range.span()) >= 0 {
                 continue;
             }
-            let (others, size) = (most - high, i128::from(coef.abs()));
+            let (others, size) = (most - ends(coef, range).1, i128::from(coef.abs()));
             if coef > 0 {
                 self.at_least(var, -others.div_euclid(size))?;
             } else {

@@ -161,6 +161,19 @@ proptest! {
     }
 
     #[test]
+    fn plain_sums_are_what_their_normal_form_says(
+        extents in extents(),
+        terms in proptest::collection::vec((var(), -2..=9_i64), 1..6),
+        constant in -3..=9_i64,
+    ) {
+        let known = known(&extents, &[]);
+        let index = terms.into_iter().fold(Index::int(0), |sum, (var, coef)| sum + var * coef) + constant;
+        let sum = known.sum(&index);
+        prop_assert_eq!(known.simplify(&index), known.index(&sum));
+        prop_assert_eq!(known.interval(&index), known.interval_of_sum(&sum));
+    }
+
+    #[test]
     fn proofs_hold(extents in extents(), facts in facts(), lhs in index(), rhs in index()) {
         let known = known(&extents, &facts);
         let less = Less::new(lhs, rhs);
