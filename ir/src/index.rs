@@ -81,7 +81,11 @@ impl Index {
     }
 
     fn binary(op: Op, a: &Index, b: &Index) -> Index {
-        Index(Form::Binary(Arc::new(Binary { op, a: a.clone(), b: b.clone() })))
+        Index::operation(op, a.clone(), b.clone())
+    }
+
+    fn operation(op: Op, a: Index, b: Index) -> Index {
+        Index(Form::Binary(Arc::new(Binary { op, a, b })))
     }
 
     /// The expression itself, to match on.
@@ -183,8 +187,8 @@ impl Index {
         match self.kind() {
             IndexKind::Int(_) => flip(self),
             IndexKind::Mul(a, b) => match (flip(a), flip(b)) {
-                (_, Some(b)) => Some(mul(a, &b)),
-                (Some(a), None) => Some(mul(&a, b)),
+                (_, Some(b)) => Some(a.clone() * b),
+                (Some(a), None) => Some(a * b.clone()),
                 (None, None) => None,
             },
             IndexKind::Var(_)
@@ -195,7 +199,7 @@ impl Index {
             | IndexKind::Max(..)
             | IndexKind::Xor(..) => None,
         }
-        .unwrap_or_else(|| mul(self, &Index::int(-1)))
+        .unwrap_or_else(|| self * -1)
     }
 
     /// The expression with each variable replaced where `with` answers.
@@ -271,9 +275,11 @@ impl Index {
 
     /// Whether any variable that occurs satisfies `pred`.
     pub fn any_var(&self, pred: &dyn Fn(&Name) -> bool) -> bool {
-        let mut found = false;
-        self.each_var(&mut |name| found |= pred(name));
-        found
+        match &self.0 {
+            Form::Int(_) => false,
+            Form::Var(name) => pred(name),
+            Form::Binary(it) => it.a.any_var(pred) || it.b.any_var(pred),
+        }
     }
 
     /// The value under an assignment of all its variables.
@@ -324,22 +330,22 @@ impl From<i64> for Index {
     }
 }
 
-fn add(a: &Index, b: &Index) -> Index {
+fn add(a: Index, b: Index) -> Index {
     match (a.as_int(), b.as_int()) {
-        (Some(0), _) => b.clone(),
-        (_, Some(0)) => a.clone(),
+        (Some(0), _) => b,
+        (_, Some(0)) => a,
         (Some(x), Some(y)) if x.checked_add(y).is_some() => Index::int(x + y),
-        _ => Index::binary(Op::Add, a, b),
+        _ => Index::operation(Op::Add, a, b),
     }
 }
 
-fn mul(a: &Index, b: &Index) -> Index {
+fn mul(a: Index, b: Index) -> Index {
     match (a.as_int(), b.as_int()) {
         (Some(0), _) | (_, Some(0)) => Index::int(0),
-        (Some(1), _) => b.clone(),
-        (_, Some(1)) => a.clone(),
+        (Some(1), _) => b,
+        (_, Some(1)) => a,
         (Some(x), Some(y)) if x.checked_mul(y).is_some() => Index::int(x * y),
-        _ => Index::binary(Op::Mul, a, b),
+        _ => Index::operation(Op::Mul, a, b),
     }
 }
 
@@ -352,29 +358,29 @@ impl fmt::Debug for Index {
 /// The operator traits for owned and borrowed operands, and for an `i64` on the right.
 macro_rules! operators {
     ($($trait:ident::$method:ident = |$a:ident, $b:ident| $body:expr;)*) => {$(
-        impl $trait<&Index> for &Index {
+        impl $trait<Index> for Index {
             type Output = Index;
-            fn $method(self, other: &Index) -> Index {
+            fn $method(self, other: Index) -> Index {
                 let ($a, $b) = (self, other);
                 $body
             }
         }
-        impl $trait<Index> for Index {
+        impl $trait<&Index> for &Index {
             type Output = Index;
-            fn $method(self, other: Index) -> Index {
-                (&self).$method(&other)
+            fn $method(self, other: &Index) -> Index {
+                self.clone().$method(other.clone())
             }
         }
         impl $trait<i64> for &Index {
             type Output = Index;
             fn $method(self, other: i64) -> Index {
-                self.$method(&Index::int(other))
+                self.clone().$method(Index::int(other))
             }
         }
         impl $trait<i64> for Index {
             type Output = Index;
             fn $method(self, other: i64) -> Index {
-                (&self).$method(&Index::int(other))
+                self.$method(Index::int(other))
             }
         }
     )*};
@@ -383,5 +389,5 @@ macro_rules! operators {
 operators! {
     Add::add = |a, b| add(a, b);
     Mul::mul = |a, b| mul(a, b);
-    Sub::sub = |a, b| add(a, &b.negated());
+    Sub::sub = |a, b| add(a, b.negated());
 }
