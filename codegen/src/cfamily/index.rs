@@ -39,7 +39,7 @@ impl Printer<'_> {
     fn index_binding(&mut self, index: &Index, least: Binds) -> String {
         let (text, binds) = self.index_at(index);
         let negative = text.starts_with('-') && least > Binds::Sum;
-        if binds < least || negative { format!("({text})") } else { text }
+        if binds < least || negative { ["(", &text, ")"].concat() } else { text }
     }
 
     fn index_at(&mut self, index: &Index) -> (String, Binds) {
@@ -54,8 +54,8 @@ impl Printer<'_> {
                     IndexKind::Mul(..) => Binds::Product,
                     _ => Binds::Atom,
                 };
-                let text = format!("{} * {}", self.index_binding(a, side(a)), self.index_binding(b, side(b)));
-                (text, Binds::Product)
+                let (a, b) = (self.index_binding(a, side(a)), self.index_binding(b, side(b)));
+                ([&a, " * ", &b].concat(), Binds::Product)
             }
             IndexKind::FloorDiv(a, b) => self.quotient(a, b, "/", Helper::FloorDiv),
             IndexKind::FloorMod(a, b) => self.quotient(a, b, "%", Helper::FloorMod),
@@ -70,17 +70,16 @@ impl Printer<'_> {
 
     /// `a + b`, and `a - b` where a term is negated.
     fn sum(&mut self, a: &Index, b: &Index) -> String {
-        match (negated(a), negated(b)) {
+        let (a, sign, b) = match (negated(a), negated(b)) {
             (_, Some(b)) => {
-                format!("{} - {}", self.index_binding(a, Binds::Sum), self.index_binding(&b, Binds::Product))
+                (self.index_binding(a, Binds::Sum), " - ", self.index_binding(&b, Binds::Product))
             }
             (Some(a), None) => {
-                format!("{} - {}", self.index_binding(b, Binds::Sum), self.index_binding(&a, Binds::Product))
+                (self.index_binding(b, Binds::Sum), " - ", self.index_binding(&a, Binds::Product))
             }
-            (None, None) => {
-                format!("{} + {}", self.index_binding(a, Binds::Sum), self.index_binding(b, Binds::Sum))
-            }
-        }
+            (None, None) => (self.index_binding(a, Binds::Sum), " + ", self.index_binding(b, Binds::Sum)),
+        };
+        [a.as_str(), sign, &b].concat()
     }
 
     /// The machine's division truncates, which rounds down only where the dividend is not negative.
@@ -88,8 +87,8 @@ impl Printer<'_> {
         let dividend = self.frame.bounds.interval(a).0;
         let proved = || self.frame.bounds.prove(&Less::new(Index::int(-1), a.clone())) == Some(true);
         if dividend.is_some_and(|it| it >= 0) || proved() {
-            let text = format!("{} {sign} {}", self.index_atom(a), self.index_atom(b));
-            (text, Binds::Quotient)
+            let (a, b) = (self.index_atom(a), self.index_atom(b));
+            ([&a, " ", sign, " ", &b].concat(), Binds::Quotient)
         } else {
             (self.call(floor, a, b), Binds::Atom)
         }

@@ -79,7 +79,7 @@ impl Printer<'_> {
 
     pub(super) fn store(&mut self, place: &Access, value: &Value) {
         let (place, value) = (self.place(place), self.value(value, place.lanes));
-        self.line(&format!("{place} = {value};"));
+        self.line(&[&place, " = ", &value, ";"].concat());
     }
 
     fn alloc(&mut self, it: &Alloc) -> String {

@@ -27,7 +27,7 @@ impl Printer<'_> {
 
     fn value_binding(&mut self, value: &Value, lanes: u32, least: Binds) -> String {
         let (text, binds) = self.value_at(value, lanes);
-        if binds < least { format!("({text})") } else { text }
+        if binds < least { ["(", &text, ")"].concat() } else { text }
     }
 
     fn value_at(&mut self, value: &Value, lanes: u32) -> (String, Binds) {
@@ -118,11 +118,11 @@ impl Printer<'_> {
         }
         let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
         if access.lanes == 1 {
-            return format!("{name}[{at}]");
+            return [&name, "[", &at, "]"].concat();
         }
         let dtype = self.frame.types[&access.buffer];
         let vector = self.require(Helper::Type(dtype, access.lanes));
-        format!("*({qualifier}{vector} *)&{name}[{at}]")
+        ["*(", qualifier, &vector, " *)&", &name, "[", &at, "]"].concat()
     }
 
     /// The type of a value; buffers of a module are all known.
