@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 
-use crate::{Block, DType, Index, Iter, Literal, Loop, Name, Stmt, Swizzle, ThreadAxis};
+use crate::{Block, DType, Index, Iter, Literal, Loop, Mode, Name, Stmt, Swizzle, ThreadAxis};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,10 +18,13 @@ pub struct Func {
     /// from zero. Without one each element has bounds of its own ([`crate::reference::Near`]).
     pub tolerance: Option<Literal>,
     /// The buffers: inputs and outputs in parameter order, temporaries as they were made.
-    pub buffers: IndexMap<Name, Buffer>,
+    pub buffers: Buffers,
     /// What it does.
     pub body: Stmt,
 }
+
+/// Buffers by name. They are looked up for each access that is looked at, and no order of the hash is ever seen.
+pub type Buffers = IndexMap<Name, Buffer, FxBuildHasher>;
 
 /// A tensor. Elements of temporaries and outputs are undefined until written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -151,7 +155,7 @@ impl Func {
         fn find<'a>(stmt: &'a Stmt, name: &Name) -> Option<&'a Loop> {
             match stmt {
                 Stmt::Loop(it) if it.var == *name => Some(it),
-                _ => stmt.children().find_map(|it| find(it, name)),
+                _ => stmt.find_child(|it| find(it, name)),
             }
         }
         find(&self.body, name)
@@ -162,7 +166,7 @@ impl Func {
         fn find<'a>(stmt: &'a Stmt, name: &Name) -> Option<&'a Block> {
             match stmt {
                 Stmt::Block(it) if it.name == *name => Some(it),
-                _ => stmt.children().find_map(|it| find(it, name)),
+                _ => stmt.find_child(|it| find(it, name)),
             }
         }
         find(&self.body, name)
@@ -173,6 +177,26 @@ impl Func {
         let mut path = Vec::with_capacity(16);
         find(&self.body, &mut path, &|stmt| matches!(stmt, Stmt::Loop(it) if it.var == *name))?;
         Some(path)
+    }
+
+    /// The same for a loop around blocks; `None` for one inside a block.
+    pub fn path_around_blocks(&self, name: &Name) -> Option<Vec<&Loop>> {
+        fn find<'a>(stmt: &'a Stmt, path: &mut Vec<&'a Loop>, name: &Name) -> bool {
+            match stmt {
+                Stmt::Loop(it) => {
+                    path.push(it);
+                    let found = it.var == *name || find(&it.body, path, name);
+                    if !found {
+                        path.pop();
+                    }
+                    found
+                }
+                Stmt::Seq(stmts) => stmts.iter().any(|it| find(it, path, name)),
+                Stmt::Block(_) | Stmt::Store(_) | Stmt::Instr(_) => false,
+            }
+        }
+        let mut path = Vec::with_capacity(16);
+        find(&self.body, &mut path, name).then_some(path)
     }
 
     /// The loops around a block, from the outermost.
@@ -233,7 +257,9 @@ impl Func {
     /// The blocks that write a buffer, in program order.
     pub fn writers(&self, buffer: &Name) -> Vec<&Block> {
         let blocks = self.body.blocks().into_iter();
-        blocks.filter(|it| it.writes().iter().any(|access| access.buffer == *buffer)).collect()
+        blocks
+            .filter(|it| it.any_access(&mut |access, mode| mode.writes() && access.buffer == *buffer))
+            .collect()
     }
 
     /// The blocks that read a buffer and do not only accumulate into it, in program order.
@@ -242,8 +268,8 @@ impl Func {
     pub fn readers(&self, buffer: &Name) -> Vec<&Block> {
         let blocks = self.body.blocks().into_iter();
         let reads = |it: &&Block| {
-            it.reads().iter().any(|access| access.buffer == *buffer)
-                && it.writes().iter().all(|access| access.buffer != *buffer)
+            it.any_access(&mut |access, mode| mode == Mode::Read && access.buffer == *buffer)
+                && !it.any_access(&mut |access, mode| mode.writes() && access.buffer == *buffer)
         };
         blocks.filter(reads).collect()
     }
@@ -287,22 +313,18 @@ impl Iter {
     }
 }
 
-fn find<'a>(stmt: &'a Stmt, path: &mut Vec<&'a Loop>, hit: &dyn Fn(&Stmt) -> bool) -> Option<()> {
+fn find<'a>(stmt: &'a Stmt, path: &mut Vec<&'a Loop>, hit: &impl Fn(&Stmt) -> bool) -> Option<()> {
     if let Stmt::Loop(it) = stmt {
         path.push(it);
     }
     if hit(stmt) {
         return Some(());
     }
-    for child in stmt.children() {
-        if find(child, path, hit).is_some() {
-            return Some(());
-        }
-    }
-    if let Stmt::Loop(_) = stmt {
+    let found = stmt.find_child(|it| find(it, path, hit));
+    if let (None, Stmt::Loop(_)) = (found, stmt) {
         path.pop();
     }
-    None
+    found
 }
 
 /// Replaces the first statement for which `f` answers; prunes what an empty answer leaves empty.

@@ -111,7 +111,7 @@ pub use attrs::{
 pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
-pub use func::{AllocScope, Buffer, Func, Layout, Role, Scope, StorageAlign};
+pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind};
 pub use instr::{
     Barrier, Completion, Effect, Effects, Instr, Mode, Participants, Proxy, Semaphore, SemaphoreKind,

@@ -141,6 +141,16 @@ impl Stmt {
         init.into_iter().chain(rest)
     }
 
+    /// The first answer of `f` for one of the statements directly inside, in the order of [`Stmt::children`].
+    pub fn find_child<'a, T>(&'a self, mut f: impl FnMut(&'a Stmt) -> Option<T>) -> Option<T> {
+        match self {
+            Stmt::Loop(it) => f(&it.body),
+            Stmt::Block(it) => it.init.as_ref().and_then(&mut f).or_else(|| f(&it.body)),
+            Stmt::Seq(stmts) => stmts.iter().find_map(f),
+            Stmt::Store(_) | Stmt::Instr(_) => None,
+        }
+    }
+
     /// Calls `f` with this statement and each one below it, outer before inner, in program order.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);
@@ -270,6 +280,15 @@ impl Block {
     /// The iterator of a name.
     pub fn find_iter(&self, var: &Name) -> Option<&Iter> {
         self.iters.iter().find(|it| it.var == *var)
+    }
+
+    /// Whether `pred` says so of any access in the init or the body.
+    pub fn any_access(&self, pred: &mut dyn FnMut(&Access, Mode) -> bool) -> bool {
+        let mut found = false;
+        for stmt in self.init.iter().chain([&self.body]) {
+            stmt.each_access(&mut |access, mode| found = found || pred(access, mode));
+        }
+        found
     }
 
     /// What the block reads in its body, in order; the reads of its init come first.

@@ -48,7 +48,7 @@ struct Nests<'a> {
 
 impl<'a> Nests<'a> {
     fn new() -> Nests<'a> {
-        Nests { blocks: Vec::with_capacity(16), loops: Vec::with_capacity(64) }
+        Nests { blocks: Vec::with_capacity(16), loops: Vec::with_capacity(40) }
     }
 
     fn collect(&mut self, stmt: &'a Stmt, around: Option<usize>) {
@@ -78,10 +78,7 @@ fn are_alike(mut a: (&Nests<'_>, Option<usize>), mut b: (&Nests<'_>, Option<usiz
 }
 
 fn accesses_any(block: &Block, buffers: &[&Name]) -> bool {
-    if buffers.is_empty() {
-        return false;
-    }
-    block.reads().into_iter().chain(block.writes()).any(|it| buffers.contains(&&it.buffer))
+    !buffers.is_empty() && block.any_access(&mut |it, _| buffers.contains(&&it.buffer))
 }
 
 #[cfg(test)]

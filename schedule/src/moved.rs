@@ -79,11 +79,12 @@ fn contains(stmt: &Stmt, var: &Name) -> bool {
 
 /// Every block that depends on the moved one, or on which it depends, is still on the same side of it.
 pub(crate) fn expect_same_order(old: &Func, new: &Func, moved: &Name) -> Result<(), BlockError> {
-    let position = |func: &Func, name: &Name| func.body.blocks().iter().position(|it| it.name == *name);
+    let (were, are) = (old.body.blocks(), new.body.blocks());
+    let position = |blocks: &[&Block], name: &Name| blocks.iter().position(|it| it.name == *name);
     let Some(block) = old.find_block(moved) else { return Ok(()) };
-    for other in old.body.blocks().into_iter().filter(|it| it.name != *moved) {
-        let was_first = position(old, &other.name) < position(old, moved);
-        let is_first = position(new, &other.name) < position(new, moved);
+    for &other in were.iter().filter(|it| it.name != *moved) {
+        let was_first = position(&were, &other.name) < position(&were, moved);
+        let is_first = position(&are, &other.name) < position(&are, moved);
         let (src, dst) = if was_first { (other, block) } else { (block, other) };
         for dep in deps::between(src, dst) {
             let is_overtaken = || dep.kind == DepKind::Waw && overtakes(old, new, src, dst, &dep.buffer);

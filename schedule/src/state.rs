@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Stmt, Target, is_reserved};
+use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Target, is_reserved};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -22,15 +22,10 @@ impl ScheduleState {
 
     /// The loops from the outermost to the named one, itself included.
     pub fn expect_path(&self, name: &Name) -> Result<Vec<&Loop>, ScheduleError> {
-        let path = self.func.path_to_loop(name).ok_or_else(|| self.missing(name, Thing::Loop))?;
-        let inside = self.func.body.blocks().into_iter().any(|block| {
-            let mut found = false;
-            for stmt in block.init.iter().chain([&block.body]) {
-                stmt.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *name));
-            }
-            found
-        });
-        if inside { Err(ScheduleError::InsideBlock { name: name.clone() }) } else { Ok(path) }
+        self.func.path_around_blocks(name).ok_or_else(|| match self.func.find_loop(name) {
+            Some(_) => ScheduleError::InsideBlock { name: name.clone() },
+            None => self.missing(name, Thing::Loop),
+        })
     }
 
     /// The block of a name.

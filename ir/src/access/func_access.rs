@@ -123,8 +123,8 @@ impl<'a> FuncAccess<'a> {
     /// Whether the block around the place also reads what it writes there: an update such as `C = C + …`.
     pub fn updates(&self) -> bool {
         self.block().is_some_and(|block| {
-            block.reads().iter().any(|it| it.buffer == *self.buffer)
-                && block.writes().iter().any(|it| it.buffer == *self.buffer)
+            block.any_access(&mut |it, mode| mode == Mode::Read && it.buffer == *self.buffer)
+                && block.any_access(&mut |it, mode| mode.writes() && it.buffer == *self.buffer)
         })
     }
 

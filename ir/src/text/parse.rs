@@ -2,8 +2,6 @@
 
 use std::{str::FromStr, sync::Arc};
 
-use indexmap::IndexMap;
-
 use super::{
     MAX_DEPTH,
     instr::instr,
@@ -11,8 +9,9 @@ use super::{
     parse_attrs::annotations,
 };
 use crate::{
-    AllocScope, Block, BlockAttrs, Buffer, DType, Func, Index, Instr, Iter, IterKind, Layout, Less, Literal,
-    Loop, LoopAttrs, LoopKind, Role, Scope, Stmt, StorageAlign, Swizzle, ThreadAxis, Value, XorSwizzle,
+    AllocScope, Block, BlockAttrs, Buffer, Buffers, DType, Func, Index, Instr, Iter, IterKind, Layout, Less,
+    Literal, Loop, LoopAttrs, LoopKind, Role, Scope, Stmt, StorageAlign, Swizzle, ThreadAxis, Value,
+    XorSwizzle,
 };
 
 /// Parses the text form of a function. The result is well formed in the sense of the grammar only; ask
@@ -46,7 +45,7 @@ impl<'a> Parser<'a> {
         let tolerance = if line.eat_word("tolerance") { Some(tolerance(&mut line)?) } else { None };
         line.finish()?;
 
-        let mut buffers = IndexMap::new();
+        let mut buffers = Buffers::default();
         while let Some(line) = self.lines.first().filter(|it| it.level == 1) {
             let mut line = Cursor::new(line);
             let Some(role) = role(&line) else { break };

@@ -373,7 +373,8 @@ impl<'a> Verifier<'a> {
         }
         let is_input = |name: &&Name| self.func.buffers.get(*name).is_some_and(|it| it.role == Role::Input);
         for buffer in written.iter().copied().filter(is_input).cloned().collect::<Vec<_>>() {
-            let writes = |it: &&Block| it.writes().iter().any(|access| access.buffer == buffer);
+            let writes =
+                |it: &&Block| it.any_access(&mut |access, mode| mode.writes() && access.buffer == buffer);
             let first = self.func.body.blocks().into_iter().find(writes);
             let at = first.map_or(&self.func.name, |it| &it.name).clone();
             self.report(&at, VerifyErrorKind::InputWritten { buffer });

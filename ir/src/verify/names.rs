@@ -10,38 +10,82 @@ pub(super) fn check(func: &Func) -> Vec<VerifyError> {
     if surely_fine(func) { vec![] } else { judged(func) }
 }
 
-/// Whether all names are well-formed and told apart: what almost every function passes, cheaply.
+/// Whether all names are well-formed and told apart: what almost every function passes, cheaply. Functions of very many
+/// names are judged like those that do not pass.
 fn surely_fine(func: &Func) -> bool {
-    let mut fine = true;
-    let mut print = |name: &Name| {
-        fine &= name.is_valid() && !name.is_reserved();
-        name.key()
-    };
-    let mut taken = Vec::with_capacity(64);
-    taken.push(print(&func.name));
-    taken.extend(func.dims.iter().map(&mut print));
-    // The iterators of all blocks, and where those of each end.
-    let mut blocks = Vec::with_capacity(128);
-    let (mut iters, mut ends) = (Vec::with_capacity(64), Vec::with_capacity(32));
+    let mut seen = Seen { slots: [(0, 0); SLOTS], free: SLOTS / 2, fine: true };
+    seen.add(&func.name, THING, 0);
+    func.dims.iter().for_each(|it| seen.add(it, THING, 0));
+    let mut blocks = Vec::with_capacity(32);
     func.body.walk(&mut |stmt| match stmt {
-        Stmt::Loop(stmt) => taken.push(print(&stmt.var)),
+        Stmt::Loop(stmt) => seen.add(&stmt.var, THING, 0),
         Stmt::Block(stmt) => {
-            blocks.push(print(&stmt.name));
-            iters.extend(stmt.iters.iter().map(|it| print(&it.var)));
-            ends.push(iters.len());
+            // A block may be called as a buffer is.
+            seen.add(&stmt.name, BLOCK, BUFFER);
+            blocks.push(&**stmt);
         }
         Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => {}
     });
-    // A block may be called as a buffer is.
-    blocks.extend(&taken);
-    taken.extend(func.buffers.keys().map(print));
-    blocks.sort_unstable();
-    taken.sort_unstable();
-    let is_free = |it: &usize| taken.binary_search(it).is_err() && blocks.binary_search(it).is_err();
-    let starts = [0].into_iter().chain(ends.iter().copied());
-    let mut each = starts.zip(&ends).map(|(start, end)| &iters[start..*end]);
-    fine && [&taken, &blocks].into_iter().all(|it| it.is_sorted_by(|a, b| a < b))
-        && each.all(|of| of.iter().enumerate().all(|(n, it)| is_free(it) && !of[..n].contains(it)))
+    func.buffers.keys().for_each(|it| seen.add(it, BUFFER, BLOCK));
+    seen.fine
+        && blocks.iter().all(|block| {
+            block.iters.iter().enumerate().all(|(n, it)| {
+                let others = block.iters[..n].iter();
+                is_well_formed(&it.var)
+                    && seen.is_free(&it.var)
+                    && others.map(|it| &it.var).all(|other| *other != it.var)
+            })
+        })
+}
+
+fn is_well_formed(name: &Name) -> bool {
+    name.is_valid() && !name.is_reserved()
+}
+
+/// A power of two, of which half are filled at most.
+const SLOTS: usize = 256;
+/// The function, a dimension or a loop.
+const THING: u8 = 1;
+/// A buffer.
+const BUFFER: u8 = 2;
+/// A block.
+const BLOCK: u8 = 4;
+
+/// What names were given to, in a table with open addressing: a name and bits for what it names.
+struct Seen {
+    slots: [(usize, u8); SLOTS],
+    /// How many more names fit.
+    free: usize,
+    /// Whether no two clash so far, and all fit.
+    fine: bool,
+}
+
+impl Seen {
+    /// The place of a name, or the open one where it belongs.
+    fn slot(&self, name: &Name) -> usize {
+        // Symbols are a few of these apart.
+        let start = name.key() / 16;
+        let mut places = (start..start + SLOTS).map(|it| it % SLOTS);
+        let is_place = |it: &usize| self.slots[*it].1 == 0 || self.slots[*it].0 == name.key();
+        places.find(is_place).expect("half of the places are open")
+    }
+
+    /// Gives a name to something of a kind, beside at most one thing of the `other` kind.
+    fn add(&mut self, name: &Name, kind: u8, other: u8) {
+        let at = self.slot(name);
+        let named = self.slots[at].1;
+        if named == 0 {
+            self.free = self.free.saturating_sub(1);
+        }
+        self.fine &= self.free > 0 && named & !other == 0 && is_well_formed(name);
+        if self.fine {
+            self.slots[at] = (name.key(), named | kind);
+        }
+    }
+
+    fn is_free(&self, name: &Name) -> bool {
+        self.slots[self.slot(name)].1 == 0
+    }
 }
 
 fn judged(func: &Func) -> Vec<VerifyError> {

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use tilewright_ir::{
-    Access, AllocScope, Annotation, Annotations, BinaryOp, Block, BlockAttrs, Buffer, DType, Func, Index,
-    Iter, IterKind, Layout, Less, Literal, Loop, LoopAttrs, LoopKind, Name, Number, Role, Scope, Stmt,
+    Access, AllocScope, Annotation, Annotations, BinaryOp, Block, BlockAttrs, Buffer, Buffers, DType, Func,
+    Index, Iter, IterKind, Layout, Less, Literal, Loop, LoopAttrs, LoopKind, Name, Number, Role, Scope, Stmt,
     StorageAlign, ThreadAxis, UnaryOp, Value,
 };
 
@@ -17,7 +16,7 @@ pub(crate) struct Choices<'a>(std::slice::Iter<'a, u64>);
 
 /// What may be named where an expression stands.
 struct Context<'a> {
-    buffers: &'a IndexMap<Name, Buffer>,
+    buffers: &'a Buffers,
     /// Variables and their extents.
     vars: Vec<(Name, Index)>,
 }
@@ -44,7 +43,7 @@ impl<'a> Choices<'a> {
     /// A function that the verifier accepts.
     pub(crate) fn func(&mut self) -> Func {
         let dims: Vec<Name> = ["n", "m"][..self.below(3)].iter().map(|it| Name::from(*it)).collect();
-        let mut buffers = IndexMap::new();
+        let mut buffers = Buffers::default();
         for n in 0..=self.below(3) {
             let role = self.of(&[Role::Input, Role::Temp]);
             let buffer = self.buffer(&dims, role);
@@ -90,7 +89,7 @@ impl<'a> Choices<'a> {
     }
 
     /// Loops around a block that writes a buffer: one or two loops for each dimension, and perhaps a reduction.
-    fn nest(&mut self, dims: &[Name], buffers: &IndexMap<Name, Buffer>, buffer: &Name, n: usize) -> Stmt {
+    fn nest(&mut self, dims: &[Name], buffers: &Buffers, buffer: &Name, n: usize) -> Stmt {
         let mut loops = Vec::new();
         let mut iters = Vec::new();
         let mut guards = Vec::new();
@@ -192,7 +191,7 @@ impl<'a> Choices<'a> {
     fn block(
         &mut self,
         dims: &[Name],
-        buffers: &IndexMap<Name, Buffer>,
+        buffers: &Buffers,
         buffer: &Name,
         (n, iters, guards): (usize, Vec<Iter>, Vec<Less>),
     ) -> Stmt {

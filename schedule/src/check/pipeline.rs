@@ -1,5 +1,7 @@
 //! When the pipelines of a program are judged. What is judged is [`ir::pipeline`]'s.
 
+use std::cell::LazyCell;
+
 use ir::{Func, Loop, pipeline};
 
 use crate::ScheduleError;
@@ -11,7 +13,8 @@ pub(crate) fn check_pipelines(
     before: Option<&Func>,
     kept: &[bool],
 ) -> Result<(), ScheduleError> {
-    let before = before.filter(|it| kept.iter().all(|it| *it) && are_same_blocks(it, func));
+    // Most programs have no pipeline to ask this for.
+    let before = LazyCell::new(|| before.filter(|it| kept.iter().all(|it| *it) && are_same_blocks(it, func)));
     let is_new = |it: &Loop| {
         let was = before.and_then(|before| before.find_loop(&it.var));
         was.is_none_or(|was| was.attrs != it.attrs || was.kind != it.kind)

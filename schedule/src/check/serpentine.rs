@@ -1,6 +1,6 @@
 //! Whether the loops that run backwards in odd iterations of another still may.
 
-use ir::{Func, Iter, IterKind, Loop, pipeline::is_pipeline};
+use ir::{Func, Iter, IterKind, Loop, Stmt, pipeline::is_pipeline};
 
 use crate::{ScheduleError, check::independent::expect_reorderable_in};
 
@@ -25,8 +25,15 @@ pub(crate) fn check_serpentine_loops(
         let was = before.and_then(|before| before.find_loop(&it.var));
         was.is_none_or(|was| was.attrs != it.attrs)
     };
-    let turned = func.loops().into_iter().filter(|it| it.attrs.serpentine.is_some());
-    turned.filter(|it| is_new(it)).try_for_each(|it| expect_reversible(func, it))
+    let mut turned = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && it.attrs.serpentine.is_some()
+        {
+            turned.push(&**it);
+        }
+    });
+    turned.into_iter().filter(|it| is_new(it)).try_for_each(|it| expect_reversible(func, it))
 }
 
 /// Refuses a loop whose iterations may not run backwards: as for any other order, and the init of a reduction runs in the

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    Block, Buffer, DType, Func, Index, Iter, IterKind, Layout, Literal, Name, Role, Scope as Memory, Stmt,
-    Value, arith::Bounds, cost,
+    Block, Buffer, Buffers, DType, Func, Index, Iter, IterKind, Layout, Literal, Name, Role, Scope as Memory,
+    Stmt, Value, arith::Bounds, cost,
 };
 
 use super::{
@@ -85,12 +85,8 @@ fn size(expr: &Expr, chosen: &Chosen, what: &str) -> Result<Index, WorkloadError
 }
 
 /// The buffers, and for each the dimension that stands at each place of its stored shape.
-#[expect(clippy::type_complexity, reason = "the two maps are what the sentence says")]
-fn buffers(
-    form: &Form,
-    chosen: &Chosen,
-) -> Result<(IndexMap<Name, Buffer>, IndexMap<String, Vec<usize>>), WorkloadError> {
-    let (mut buffers, mut orders) = (IndexMap::new(), IndexMap::new());
+fn buffers(form: &Form, chosen: &Chosen) -> Result<(Buffers, IndexMap<String, Vec<usize>>), WorkloadError> {
+    let (mut buffers, mut orders) = (Buffers::default(), IndexMap::new());
     for (name, decl) in &form.tensors {
         let it = &decl.it;
         let dtype = it.dtype.pick(&|it| chosen.word(it), &|it| chosen.dtype(it))?;

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use indexmap::IndexMap;
-use ir::{Access, BinaryOp, Buffer, DType, Index, Literal, Name, Number, UnaryOp, Value, number};
+use ir::{Access, BinaryOp, Buffers, DType, Index, Literal, Name, Number, UnaryOp, Value, number};
 
 use super::{
     error::{Problem, WorkloadError},
@@ -17,7 +17,7 @@ use super::{
 pub(super) struct Scope<'a> {
     pub(super) form: &'a Form,
     pub(super) chosen: &'a Chosen,
-    pub(super) buffers: &'a IndexMap<Name, Buffer>,
+    pub(super) buffers: &'a Buffers,
     /// The order in which each tensor's dimensions are stored.
     pub(super) orders: &'a IndexMap<String, Vec<usize>>,
     /// The extent of each axis.

@@ -12,7 +12,8 @@
 use codegen::device::{DeviceError, Gemm, MachineInfo, Program};
 use indexmap::IndexMap;
 use ir::{
-    Access, Arch, Block, Buffer, DType, Func, Index, IterKind, Layout, Name, Role, Scope, Stmt, Target, Value,
+    Access, Arch, Block, Buffer, Buffers, DType, Func, Index, IterKind, Layout, Name, Role, Scope, Stmt,
+    Target, Value,
 };
 use schedule::Step;
 
@@ -213,7 +214,7 @@ impl<'a> Chain<'a> {
         let target = &single_store(last)?.0.buffer;
         let written: Vec<&Name> =
             blocks.iter().map(|it| Some(&single_store(it)?.0.buffer)).collect::<Option<_>>()?;
-        let mut buffers: IndexMap<Name, Buffer> = IndexMap::new();
+        let mut buffers = Buffers::default();
         let mut add = |name: &Name| {
             let inside = written.contains(&name) && name != target;
             let role = match () {
@@ -253,7 +254,7 @@ impl<'a> Chain<'a> {
     }
 
     /// A block in its loops, whose loads and store convert where a tensor is stored in another type.
-    fn nest(&self, block: &Block, buffers: &IndexMap<Name, Buffer>) -> Option<Stmt> {
+    fn nest(&self, block: &Block, buffers: &Buffers) -> Option<Stmt> {
         let func = &self.case.func;
         let (place, value) = single_store(block)?;
         let stored = |it: &Name| Some((func.buffers.get(it)?.dtype, buffers.get(it)?.dtype));

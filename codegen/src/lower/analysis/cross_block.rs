@@ -12,8 +12,8 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Buffer, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind, Name, Op,
-    Scope, Semaphore, SemaphoreKind, Stmt, ThreadAxis, Value, access::FuncAccess, axis_var,
+    Access, Block, Buffer, Buffers, CrossBlock, DType, Func, Index, Instr, IterKind, Less, Loop, LoopKind,
+    Name, Op, Scope, Semaphore, SemaphoreKind, Stmt, ThreadAxis, Value, access::FuncAccess, axis_var,
 };
 
 /// For each loop over blocks that reduces, the buffers that its blocks meet in.
@@ -30,7 +30,7 @@ pub(crate) fn settled<'a>(
     write: &'a FuncAccess<'_>,
     other: &'a FuncAccess<'_>,
     axis: ThreadAxis,
-    buffers: &IndexMap<Name, Buffer>,
+    buffers: &Buffers,
 ) -> Option<&'a Loop> {
     let (a, b) = (write.bound(axis), other.bound(axis));
     let around = a.or(b)?;
@@ -51,7 +51,7 @@ pub(crate) fn settled<'a>(
 }
 
 /// Whether a place is only added to by a block that reduces over the loop.
-fn adds(access: &FuncAccess<'_>, around: &Loop, buffers: &IndexMap<Name, Buffer>) -> bool {
+fn adds(access: &FuncAccess<'_>, around: &Loop, buffers: &Buffers) -> bool {
     let Some(block) = access.block().filter(|it| reduces_over(it, |var| *var == around.var)) else {
         return false;
     };
@@ -66,7 +66,7 @@ pub(crate) fn reduces_over(block: &Block, is_one: impl Fn(&Name) -> bool) -> boo
     reduced.any(|it| it.binding.any_var(&is_one))
 }
 
-fn writes_global(access: &FuncAccess<'_>, buffers: &IndexMap<Name, Buffer>) -> bool {
+fn writes_global(access: &FuncAccess<'_>, buffers: &Buffers) -> bool {
     let is_global = |it: &&Access| buffers.get(&it.buffer).is_some_and(|it| it.scope == Scope::Global);
     access.block().is_some_and(|it| it.writes().iter().all(is_global))
 }

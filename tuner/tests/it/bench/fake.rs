@@ -338,7 +338,7 @@ pub(crate) fn matmul(m: i64, n: i64, k: i64, seed: u64) -> Case {
         name: Name::new("matmul"),
         dims: dims.keys().cloned().collect(),
         tolerance: None,
-        buffers: buffers.into(),
+        buffers: buffers.into_iter().collect(),
         body,
     };
     Case::new(func, dims, seed).expect("the sizes are sound")
