@@ -107,10 +107,13 @@ pub(super) fn fills(func: &Func, writer: &Nest<'_>, reader: &Nest<'_>, buffer: &
         return false;
     };
     let fixed = writer.shared_loops(reader);
+    if !writes_box(writer, reader.block, buffer, fixed) {
+        return false;
+    }
     let bounds = bounds_of(func, &reader.loops[..fixed]);
     let written = writer.touched_in_one(buffer, fixed, Way::Write);
     let read = reader.touched_in_one(buffer, fixed, Way::Read);
-    writes_box(writer, reader.block, buffer, fixed) && covers(&written, &read, &info.shape, &bounds)
+    covers(&written, &read, &info.shape, &bounds)
 }
 
 /// Whether every read follows a write, going through every iteration of a loop of known and small extents.

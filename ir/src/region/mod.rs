@@ -224,7 +224,7 @@ fn steps(sum: &Sum, bounds: &Bounds) -> Option<Vec<Step>> {
         return None;
     }
     digits.sort_unstable_by_key(|it| it.step.stride);
-    let mut out: Vec<Step> = Vec::new();
+    let mut out: Vec<Step> = Vec::with_capacity(digits.len());
     for step in digits.into_iter().map(|it| it.step) {
         let below: i64 = out.iter().map(|it| it.stride * (it.count - 1)).sum();
         match out.last_mut() {

@@ -21,15 +21,16 @@ pub struct Nest<'a> {
     writes: Vec<&'a Access>,
     /// The loops in the block, with their extents over the loops around it.
     inside: Vec<(&'a Name, Index)>,
-    bounds: OnceCell<Bounds>,
+    /// What is asked of few nests has its own memory, so that lists of nests are small.
+    bounds: OnceCell<Box<Bounds>>,
     /// The subscripts of reads and of writes, over the loops and in their normal form.
-    normal: [OnceCell<Vec<Vec<Sum>>>; 2],
+    normal: [OnceCell<Box<[Vec<Sum>]>>; 2],
 }
 
 impl<'a> Nest<'a> {
     /// Those of all blocks of a program, in program order.
     pub fn all(func: &'a Func) -> Vec<Nest<'a>> {
-        let mut out = Vec::with_capacity(16);
+        let mut out = Vec::with_capacity(6);
         collect(func, &func.body, &mut Vec::with_capacity(16), &mut out);
         out
     }
@@ -87,7 +88,7 @@ impl<'a> Nest<'a> {
         self.bounds.get_or_init(|| {
             let mut bounds = bounds_of(self.func, &self.loops);
             self.inside.iter().for_each(|(var, extent)| bounds.insert(var, extent));
-            bounds
+            Box::new(bounds)
         })
     }
 
