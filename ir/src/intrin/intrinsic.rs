@@ -1,12 +1,12 @@
 //! What an intrinsic is, as data.
 
-use super::LaneMap;
+use super::{LaneMap, WARP};
 use crate::{DType, Feature};
 
 /// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
 pub const TENSORIZE: &str = "tensorize";
 
-/// An instruction of a warp, or a way to spread work over its lanes.
+/// An instruction of a warp or a warpgroup, or a way to spread work over its lanes.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Intrinsic {
     /// The word in scripts and in the text of kernels.
@@ -48,4 +48,15 @@ pub enum Instruction {
     },
     /// No instruction: the elements of a tile, each in the lane that has it by the map.
     Lanes(&'static LaneMap),
+}
+
+impl Intrinsic {
+    /// How many lanes execute it together, along `threadIdx.x`.
+    pub const fn lanes(&self) -> i64 {
+        match self.instruction {
+            Instruction::Mma { c, .. } => c.lanes,
+            Instruction::Ldmatrix { .. } => WARP,
+            Instruction::Lanes(map) => map.lanes,
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! Lane maps: which lane of a warp has which element of a tile, and at which place among its own.
+//! Lane maps: which of the lanes that execute an instruction together has which element of a tile, and at which place among
+//! its own.
 
 use std::{fmt, sync::OnceLock};
 
@@ -7,13 +8,19 @@ use crate::{Arch, Index, Name};
 /// The number of lanes of a warp, as an extent: [`Arch::WARP`].
 pub const WARP: i64 = Arch::WARP as i64;
 
-/// How a tile of two dimensions is spread over the 32 lanes of a warp, the same number of elements to each.
+/// The number of lanes of a warpgroup: four warps, the first of which has a number that is a multiple of four (PTX ISA,
+/// *Asynchronous warpgroup level matrix instructions*).
+pub const WARPGROUP: i64 = 4 * WARP;
+
+/// How a tile of two dimensions is spread over the lanes of a warp or of a warpgroup, the same number of elements to each.
 ///
 /// Both directions are there, since both are needed: which element a lane has at a place, to write loops over the
 /// lanes; and where an element is, to find it. A test holds one against the other.
 pub struct LaneMap {
     /// Its name, for messages.
     pub name: &'static str,
+    /// How many lanes there are: [`WARP`] or [`WARPGROUP`].
+    pub lanes: i64,
     /// The rows and columns of the tile.
     pub tile: [i64; 2],
     /// How many groups of how many elements a lane has; those of a group are neighbours in the tile.
@@ -85,7 +92,7 @@ impl LaneMap {
         self.forms.get_or_init(|| {
             let element = [self.row, self.column].map(parsed);
             let number = |it: i64| usize::try_from(it).expect("a tile starts at zero");
-            let all = (0..WARP).flat_map(|lane| (0..self.elements()).map(move |place| (lane, place)));
+            let all = (0..self.lanes).flat_map(|lane| (0..self.elements()).map(move |place| (lane, place)));
             let table = all.map(|(lane, place)| self.numbers(&element, lane, place).map(number)).collect();
             Forms { element, position: [self.lane, self.place].map(parsed), table }
         })
@@ -120,6 +127,7 @@ fn parsed(text: &str) -> Index {
 /// The fragment of an accumulator of `mma.m16n8`, whatever its type (PTX ISA, matrix fragments of `mma.m16n8k16`).
 pub(super) static C_16X8: LaneMap = LaneMap {
     name: "C of m16n8",
+    lanes: WARP,
     tile: [16, 8],
     parts: [2, 2],
     row: "lane floordiv 4 + h * 8",
@@ -132,6 +140,7 @@ pub(super) static C_16X8: LaneMap = LaneMap {
 /// The left factor in elements of 2 bytes.
 pub(super) static A_16X16: LaneMap = LaneMap {
     name: "A of m16n8k16, 2 bytes",
+    lanes: WARP,
     tile: [16, 16],
     parts: [4, 2],
     row: "lane floordiv 4 + h mod 2 * 8",
@@ -144,6 +153,7 @@ pub(super) static A_16X16: LaneMap = LaneMap {
 /// The right factor in elements of 2 bytes, rows along `k`.
 pub(super) static B_16X8: LaneMap = LaneMap {
     name: "B of m16n8k16, 2 bytes",
+    lanes: WARP,
     tile: [16, 8],
     parts: [2, 2],
     row: "lane mod 4 * 2 + h * 8 + v",
@@ -156,6 +166,7 @@ pub(super) static B_16X8: LaneMap = LaneMap {
 /// The left factor in elements of 1 byte.
 pub(super) static A_16X32: LaneMap = LaneMap {
     name: "A of m16n8k32, 1 byte",
+    lanes: WARP,
     tile: [16, 32],
     parts: [4, 4],
     row: "lane floordiv 4 + h mod 2 * 8",
@@ -168,6 +179,7 @@ pub(super) static A_16X32: LaneMap = LaneMap {
 /// The right factor in elements of 1 byte, rows along `k`.
 pub(super) static B_32X8: LaneMap = LaneMap {
     name: "B of m16n8k32, 1 byte",
+    lanes: WARP,
     tile: [32, 8],
     parts: [2, 4],
     row: "lane mod 4 * 4 + h * 16 + v",
@@ -180,6 +192,7 @@ pub(super) static B_32X8: LaneMap = LaneMap {
 /// The left factor in elements of 4 bytes.
 pub(super) static A_16X8: LaneMap = LaneMap {
     name: "A of m16n8k8, 4 bytes",
+    lanes: WARP,
     tile: [16, 8],
     parts: [4, 1],
     row: "lane floordiv 4 + h mod 2 * 8",
@@ -192,11 +205,39 @@ pub(super) static A_16X8: LaneMap = LaneMap {
 /// The right factor in elements of 4 bytes, rows along `k`.
 pub(super) static B_8X8: LaneMap = LaneMap {
     name: "B of m16n8k8, 4 bytes",
+    lanes: WARP,
     tile: [8, 8],
     parts: [2, 1],
     row: "lane mod 4 + h * 4 + v",
     column: "lane floordiv 4",
     lane: "j * 4 + i mod 4",
     place: "i floordiv 4",
+    forms: OnceLock::new(),
+};
+
+/// The part of 8 columns of an accumulator of `wgmma`, whatever its type (PTX ISA, register fragments of
+/// `wgmma.mma_async.m64nNk16`): warp `w` has rows `16*w` and on, as `mma.m16n8` has them.
+pub(super) static D_64X8: LaneMap = LaneMap {
+    name: "D of m64n8",
+    lanes: WARPGROUP,
+    tile: [64, 8],
+    parts: [2, 2],
+    row: "lane floordiv 32 * 16 + lane mod 32 floordiv 4 + h * 8",
+    column: "lane mod 4 * 2 + v",
+    lane: "i floordiv 16 * 32 + i mod 8 * 4 + j floordiv 2",
+    place: "i mod 16 floordiv 8 * 2 + j mod 2",
+    forms: OnceLock::new(),
+};
+
+/// The left factor of `wgmma` in registers, in elements of 2 bytes: four of `mma.m16n8k16` under each other.
+pub(super) static A_64X16: LaneMap = LaneMap {
+    name: "A of m64k16, 2 bytes",
+    lanes: WARPGROUP,
+    tile: [64, 16],
+    parts: [4, 2],
+    row: "lane floordiv 32 * 16 + lane mod 32 floordiv 4 + h mod 2 * 8",
+    column: "lane mod 4 * 2 + h floordiv 2 * 8 + v",
+    lane: "i floordiv 16 * 32 + i mod 8 * 4 + j mod 8 floordiv 2",
+    place: "j floordiv 8 * 4 + i mod 16 floordiv 8 * 2 + j mod 2",
     forms: OnceLock::new(),
 };

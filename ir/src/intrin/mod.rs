@@ -1,4 +1,4 @@
-//! Tensor intrinsics: instructions that the 32 lanes of a warp execute together, as data.
+//! Tensor intrinsics: instructions that the lanes of a warp or of a warpgroup execute together, as data.
 //!
 //! A tensorised block is an ordinary block with the annotation [`TENSORIZE`]: its body computes what the
 //! intrinsic's [`description`](Intrinsic::description) says, element by element, and means just that to whatever asks
@@ -18,7 +18,7 @@ mod matching;
 
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
 pub use intrinsic::{Instruction, Intrinsic, TENSORIZE};
-pub use lane_map::{LaneMap, WARP};
+pub use lane_map::{LaneMap, WARP, WARPGROUP};
 pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 
 use crate::DType;
@@ -41,6 +41,8 @@ intrinsics![
     lanes_m16k32,
     lanes_m16k8,
     lanes_m16n8,
+    lanes_m64k16,
+    lanes_m64n8,
     ldmatrix_x1,
     ldmatrix_x1_trans,
     ldmatrix_x2,

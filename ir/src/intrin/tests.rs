@@ -20,8 +20,8 @@ fn maps() -> Vec<&'static LaneMap> {
 fn maps_are_bijections_and_know_their_inverse() {
     for map in maps() {
         let (mut seen, mut table) = (BTreeSet::new(), map.table().iter());
-        assert_eq!(map.elements() * WARP, map.tile[0] * map.tile[1], "{}", map.name);
-        for lane in 0..WARP {
+        assert_eq!(map.elements() * map.lanes, map.tile[0] * map.tile[1], "{}", map.name);
+        for lane in 0..map.lanes {
             for place in 0..map.elements() {
                 let [i, j] = map.element_at(lane, place);
                 assert!((0..map.tile[0]).contains(&i) && (0..map.tile[1]).contains(&j), "{}", map.name);

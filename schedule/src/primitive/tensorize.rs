@@ -120,7 +120,7 @@ fn spread(
         _ => None,
     });
     let kinds = [LoopKind::Bound(ThreadAxis::ThreadX), LoopKind::Unrolled, LoopKind::Vectorized];
-    let extents = [intrin::WARP, map.parts[0], map.parts[1]];
+    let extents = [map.lanes, map.parts[0], map.parts[1]];
     let mut loops: Vec<Loop> = Vec::new();
     for ((var, kind), extent) in names.into_iter().zip(kinds).zip(extents) {
         let (attrs, body) = (LoopAttrs::default(), Stmt::Seq(vec![]));

@@ -109,7 +109,10 @@ impl Tensors<'_> {
 
     fn block(&self, block: &Block, at: &At) -> Result<Block, LowerError> {
         let mut inner = at.clone();
-        inner.bounds.insert(&axis_var(ThreadAxis::ThreadX), &Index::int(intrin::WARP));
+        if at.lane.is_none() {
+            let lanes = block.attrs.tensorize.map_or(intrin::WARP, Intrinsic::lanes);
+            inner.bounds.insert(&axis_var(ThreadAxis::ThreadX), &Index::int(lanes));
+        }
         let values: Vec<_> = block.iters.iter().map(|it| at.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values));
         let Some(intrinsic) = block.attrs.tensorize else {
@@ -221,7 +224,8 @@ impl Tensors<'_> {
             *it = at.bounds.simplify(it);
         }
         let elements: i64 = operand.tile.iter().product();
-        let lanes = u32::try_from(elements / intrin::WARP).expect("a lane has a few elements of a tile");
+        let lanes =
+            u32::try_from(elements / fragment.map.lanes).expect("a lane has a few elements of a tile");
         Ok(Access { buffer: operand.buffer.clone(), indices, lanes })
     }
 
