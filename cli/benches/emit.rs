@@ -4,7 +4,12 @@ use std::hint::black_box;
 
 use codegen::{compile_module, emit::emit};
 use ir::{Arch, Func, Target};
+use mimalloc::MiMalloc;
 use schedule::{Decisions, Script, Session, Step, workload};
+
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() {
     divan::main();
