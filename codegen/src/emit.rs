@@ -60,12 +60,19 @@ impl EmitError {
 
 /// The source of a program: C for a CPU, CUDA C++ for a GPU. Deterministic.
 ///
-/// A kernel's function is named [`symbol`] of its name.
+/// A kernel's function is named [`symbol`] of its name. The module is one that was lowered for this target: of a kernel's text only
+/// the passes make what printers rely on, and the command refuses to print one.
+///
+/// # Panics
+/// On an asynchronous copy that the target has no instruction for, where the pass `select_copies` was left out.
 pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
     Ok(emit_traced(module, target)?.0)
 }
 
 /// The same source, with what each of its lines was printed from. A line that belongs to no statement has nothing.
+///
+/// # Panics
+/// As [`emit`] does.
 pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Option<LineSource>>), EmitError> {
     for kernel in &module.kernels {
         let mut known: Vec<_> = kernel.args.keys().collect();

@@ -178,7 +178,10 @@ impl Situation<'_> {
 
     /// The carried variable one iteration on.
     fn in_next(&self, name: &Name) -> Option<Index> {
-        (self.when == When::Next && self.carried() == Some(name)).then(|| Index::var(name) + 1)
+        match self.iteration(name) {
+            Iteration::Later(by) => Some(Index::var(name) + by),
+            Iteration::Same | Iteration::Any => None,
+        }
     }
 
     /// What is known of the variables of both: of an axis, the wider of the two ranges.
