@@ -13,7 +13,8 @@ use ir::{
     Code, InterpError, VerifyErrorKind, intrin::FragmentError, pipeline::PipelineError, text::ParseErrorKind,
 };
 use schedule::{
-    BlockError, CrossBlockError, LayoutError, ScheduleError, ScriptProblem, TileError, workload::Problem,
+    BlockError, CrossBlockError, LayoutError, RoleError, ScheduleError, ScriptProblem, TileError,
+    workload::Problem,
 };
 use tuner::{
     CaseError, Failure,
@@ -39,6 +40,7 @@ pub fn codes() -> BTreeSet<Code> {
         LayoutError::CODES,
         TileError::CODES,
         CrossBlockError::CODES,
+        RoleError::CODES,
         PipelineError::CODES,
         LowerError::CODES,
         EmitError::CODES,

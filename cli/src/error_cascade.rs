@@ -82,9 +82,13 @@ fn extends(name: &Name, stem: &Name) -> bool {
 fn is_of_words(err: &E) -> bool {
     match err {
         E::NoSuch { thing, .. } => match thing {
-            Thing::Scope | Thing::Axis | Thing::Style | Thing::Mode | Thing::Mechanism | Thing::Intrinsic => {
-                true
-            }
+            Thing::Scope
+            | Thing::Axis
+            | Thing::Style
+            | Thing::Mode
+            | Thing::Mechanism
+            | Thing::Intrinsic
+            | Thing::Role => true,
             Thing::Loop
             | Thing::Block
             | Thing::Buffer

@@ -2,6 +2,8 @@
 
 use ir::{Alloc, Module, Name, Op, Target, text::LineSource};
 
+mod available;
+
 pub use crate::cfamily::symbol;
 
 /// The most private memory that a CPU kernel takes from a thread's stack, in bytes.
@@ -32,18 +34,38 @@ pub enum EmitError {
         /// The buffer.
         buffer: Name,
     },
+    /// A kernel has something that its target has no instruction for: the passes for that target were left out.
+    #[error("kernel `{kernel}` has what {} has no instruction for: {what}", word(target))]
+    NoInstruction {
+        /// The kernel.
+        kernel: Name,
+        /// What, in words.
+        what: String,
+        /// The target.
+        target: Target,
+    },
+}
+
+/// The target in a sentence.
+fn word(target: &Target) -> String {
+    match target {
+        Target::Cpu => "a CPU".to_owned(),
+        Target::Cuda(arch) => arch.to_string(),
+    }
 }
 
 ir::codes!(EmitError {
     StackTooLarge = 2101,
     UnknownBuffer = 2102,
+    NoInstruction = 2103,
 });
 
 impl EmitError {
-    /// The buffer that the message is about.
-    pub fn buffer(&self) -> &Name {
+    /// The buffer that the message is about, if there is one.
+    pub fn buffer(&self) -> Option<&Name> {
         match self {
-            EmitError::StackTooLarge { buffer, .. } | EmitError::UnknownBuffer { buffer, .. } => buffer,
+            EmitError::StackTooLarge { buffer, .. } | EmitError::UnknownBuffer { buffer, .. } => Some(buffer),
+            EmitError::NoInstruction { .. } => None,
         }
     }
 
@@ -53,7 +75,7 @@ impl EmitError {
             EmitError::StackTooLarge { .. } => {
                 Some("compute the buffer for one tile at a time, or leave it in global memory".to_owned())
             }
-            EmitError::UnknownBuffer { .. } => None,
+            EmitError::UnknownBuffer { .. } | EmitError::NoInstruction { .. } => None,
         }
     }
 }
@@ -62,22 +84,17 @@ impl EmitError {
 ///
 /// A kernel's function is named [`symbol`] of its name. The module is one that was lowered for this target: of a kernel's text only
 /// the passes make what printers rely on, and the command refuses to print one.
-///
-/// # Panics
-/// On an asynchronous copy that the target has no instruction for, where the pass `select_copies` was left out.
 pub fn emit(module: &Module, target: &Target) -> Result<String, EmitError> {
     Ok(emit_traced(module, target)?.0)
 }
 
 /// The same source, with what each of its lines was printed from. A line that belongs to no statement has nothing.
-///
-/// # Panics
-/// As [`emit`] does.
 pub fn emit_traced(module: &Module, target: &Target) -> Result<(String, Vec<Option<LineSource>>), EmitError> {
     for kernel in &module.kernels {
         let mut known: Vec<_> = kernel.args.keys().collect();
         check_buffers(&kernel.body, &mut known)
             .map_err(|buffer| EmitError::UnknownBuffer { kernel: kernel.name.clone(), buffer })?;
+        available::check_instructions(module, kernel, target)?;
         if *target != Target::Cpu {
             continue;
         }
@@ -101,7 +118,7 @@ fn stack_bytes(ops: &[Op]) -> i64 {
         match op {
             Op::Alloc(it) => own = own.saturating_add(bytes_of(it)),
             Op::For(it) => inner = stack_bytes(&it.body).max(inner),
-            Op::If(_, body) => inner = stack_bytes(body).max(inner),
+            Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => inner = stack_bytes(body).max(inner),
             Op::Instr(..) => {}
         }
     }
@@ -129,7 +146,7 @@ fn check_buffers<'a>(ops: &'a [Op], known: &mut Vec<&'a Name>) -> Result<(), Nam
         match op {
             Op::Alloc(it) => known.push(&it.name),
             Op::For(it) => check_buffers(&it.body, known)?,
-            Op::If(_, body) => check_buffers(body, known)?,
+            Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => check_buffers(body, known)?,
             Op::Instr(it, _) => {
                 let mut unknown = None;
                 it.each_access(&mut |access, _| {

@@ -1,9 +1,11 @@
 //! From a lowered module and machine code to a program that a machine can load.
 
 use indexmap::IndexMap;
-use ir::{Alloc, Arch, Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
+use ir::{Alloc, Arch, Index, Kernel, Mbarriers, Module, Name, Op, Scope, ThreadAxis};
 
 use crate::device::{Launch, Program};
+
+mod maps;
 
 /// Why a module cannot be launched for given sizes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -21,6 +23,8 @@ pub enum LaunchError {
     AxisTooLong { kernel: Name, axis: ThreadAxis, extent: Index, value: Option<i64>, limit: i64 },
     #[error("`{buffer}` would have {} elements, more than memory has addresses for", valued(len, *value))]
     TooLarge { buffer: Name, len: Index, value: Option<i64> },
+    #[error("tensor map `{map}` of `{buffer}` would have {what}; the copy engine takes {rule}")]
+    TensorMap { map: Name, buffer: Name, what: String, rule: &'static str },
 }
 
 /// An expression with its value. Without one it is past 64 bits.
@@ -37,14 +41,17 @@ impl LaunchError {
     pub fn axis(&self) -> Option<ThreadAxis> {
         match self {
             LaunchError::AxisTooLong { axis, .. } => Some(*axis),
-            LaunchError::NoSize { .. } | LaunchError::BadSize { .. } | LaunchError::TooLarge { .. } => None,
+            LaunchError::NoSize { .. }
+            | LaunchError::BadSize { .. }
+            | LaunchError::TooLarge { .. }
+            | LaunchError::TensorMap { .. } => None,
         }
     }
 
     /// The buffer that the message is about.
     pub fn buffer(&self) -> Option<&Name> {
         match self {
-            LaunchError::TooLarge { buffer, .. } => Some(buffer),
+            LaunchError::TooLarge { buffer, .. } | LaunchError::TensorMap { buffer, .. } => Some(buffer),
             LaunchError::NoSize { .. } | LaunchError::BadSize { .. } | LaunchError::AxisTooLong { .. } => {
                 None
             }
@@ -62,6 +69,7 @@ impl LaunchError {
                 "split the loop by a constant and bind the inner part"
             }
             LaunchError::AxisTooLong { .. } => "bind the loop that grows to blockIdx.x",
+            LaunchError::TensorMap { .. } => "choose sizes that it takes, or copy without the copy engine",
         };
         Some(help.to_owned())
     }
@@ -72,6 +80,7 @@ ir::codes!(LaunchError {
     BadSize = 2202,
     AxisTooLong = 2203,
     TooLarge = 2204,
+    TensorMap = 2205,
 });
 
 /// A program out of machine code for the module's kernels and values for its dimensions.
@@ -105,6 +114,9 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             let (dims, at) = place(axis, &mut grid, &mut block);
             dims[at] = fits.ok_or_else(error)?;
         }
+        if !kernel.roles.is_empty() {
+            block = [u32::try_from(kernel.threads()).expect("lowering refuses more than there are"), 1, 1];
+        }
         let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
         Ok(Launch {
             kernel: crate::emit::symbol(&kernel.name).into_owned(),
@@ -112,6 +124,7 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             block,
             shared_bytes: u32::try_from(shared_layout(kernel).1)
                 .expect("lowering refuses more than there is"),
+            maps: kernel.maps.iter().map(|it| maps::map_spec(module, it, &size)).collect::<Result<_, _>>()?,
             buffers: kernel.args.keys().map(at).collect(),
             dims: module.dims.iter().map(|name| dims[name]).collect(),
         })
@@ -123,8 +136,31 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
 /// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.
 ///
 /// Buffers start at multiples of their alignment. Those without a place of their own stand
-/// behind those with one, in the order of their allocation.
+/// behind those with one, in the order of their allocation. Behind all of them are the mbarriers.
 pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
+    let (offsets, end) = buffer_layout(kernel);
+    let mbarriers: i64 = kernel.mbarriers.values().map(|it| it.slots * Mbarriers::BYTES).sum();
+    (offsets, if mbarriers > 0 { first_mbarrier(end) + mbarriers } else { end })
+}
+
+/// The offset in bytes of the mbarriers of each name of a kernel in its dynamic shared memory.
+pub(crate) fn mbarrier_offsets(kernel: &Kernel) -> IndexMap<Name, i64> {
+    let mut at = first_mbarrier(buffer_layout(kernel).1);
+    let place = |(name, it): (&Name, &Mbarriers)| {
+        let offset = at;
+        at += it.slots * Mbarriers::BYTES;
+        (name.clone(), offset)
+    };
+    kernel.mbarriers.iter().map(place).collect()
+}
+
+/// The first place for an mbarrier from an offset on.
+const fn first_mbarrier(end: i64) -> i64 {
+    (end + Mbarriers::BYTES - 1) / Mbarriers::BYTES * Mbarriers::BYTES
+}
+
+/// The offset of each shared buffer, and where the last one ends.
+fn buffer_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
     let mut allocs = Vec::new();
     for op in &kernel.body {
         op.walk(&mut |op| {

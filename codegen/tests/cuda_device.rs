@@ -1,6 +1,7 @@
 //! A GPU, where there is one: handwritten kernels, numbers, times, occupancy and the cuBLAS baseline. Tells what it
 //! does on stderr, for it is also run by hand on machines with a GPU. `TILEWRIGHT_REQUIRE_GPU=1` turns a skip into a
-//! failure. What a tuner asks of a GPU besides is in the module `tuning`.
+//! failure. What a tuner asks of a GPU besides is in the module `tuning`,
+//! and what only some GPUs have in `hopper`.
 
 use std::io::Write as _;
 
@@ -13,6 +14,12 @@ macro_rules! say {
     ($($words:tt)*) => { writeln!(std::io::stderr(), $($words)*).expect("stderr is open") };
 }
 
+#[path = "cuda_device/hopper.rs"]
+mod hopper;
+#[path = "cuda_device/products.rs"]
+mod products;
+#[path = "it/hopper/subject.rs"]
+mod subject;
 #[path = "cuda_device/tuning.rs"]
 mod tuning;
 
@@ -40,6 +47,7 @@ fn launch(kernel: &str, blocks: u32, threads: u32, buffers: &[usize], dims: &[i6
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],
         shared_bytes: 0,
+        maps: vec![],
         buffers: buffers.to_vec(),
         dims: dims.to_vec(),
     }

@@ -113,6 +113,8 @@ pub enum Feature {
     Mbarrier,
     /// `red.global.add.v2.f32` and `.v4.f32`: additions of several floats to memory in one operation.
     VectorAdd,
+    /// `stmatrix`: matrices of eight rows from registers to shared memory.
+    Stmatrix,
     /// Clusters of blocks, and shared memory that the blocks of one reach.
     Clusters,
     /// `cp.async.bulk.tensor`: the tensor memory accelerator, TMA.

@@ -8,17 +8,25 @@ use indexmap::IndexMap;
 use crate::{
     CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin,
     intrin::{self, Intrinsic, TENSORIZE},
-    pipeline::{ASYNC, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
+    pipeline::{ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
 
 /// The key of [`LoopAttrs::serpentine`].
 pub const SERPENTINE: &str = "serpentine";
 /// The key of [`LoopAttrs::blocks_per_sm`].
 pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
+/// The key of [`LoopAttrs::persistent`].
+pub const PERSISTENT: &str = "persistent";
+/// The key of [`LoopAttrs::is_independent`].
+const INDEPENDENT: &str = "independent";
+/// The key of [`LoopAttrs::roles`].
+pub const WARP_ROLES: &str = "warp_roles";
+/// The key of [`BlockAttrs::role`].
+pub const ROLE: &str = "role";
 /// The key of [`LoopAttrs::exchanged`].
 const EXCHANGED: &str = "cross_block_buffers";
-/// The key of [`BlockAttrs::is_copy`].
-const COPY: &str = "async_copy";
+/// The key of [`BlockAttrs::mechanism`].
+const ASYNCHRONOUS: &str = "asynchronous";
 /// The key of [`BlockAttrs::origin`].
 const ORIGIN: &str = "origin";
 
@@ -56,6 +64,13 @@ pub struct LoopAttrs {
     pub tensorize: Option<&'static Intrinsic>,
     /// How many blocks of its kernel a multiprocessor shall be able to hold at once.
     pub blocks_per_sm: Option<i64>,
+    /// How many blocks of threads its iterations are dealt to.
+    pub persistent: Option<i64>,
+    /// Whether its iterations do not meet in global memory, as was proved when they were still blocks of a grid: `deal_iterations`
+    /// says so.
+    pub is_independent: bool,
+    /// The roles that warps have in it, each with the registers of its threads; 0 where nothing is said about those.
+    pub roles: IndexMap<Name, i64>,
     /// What users note.
     pub notes: Annotations,
 }
@@ -69,6 +84,8 @@ pub struct PipelineSpec {
     pub orders: Option<Numbers>,
     /// The stages whose components copy asynchronously.
     pub async_stages: Option<Vec<i64>>,
+    /// Further components that do, each by the name of one of its blocks.
+    pub async_blocks: Option<Vec<Name>>,
     /// The mechanisms by which they shall, where a script says so.
     pub mechanism: Option<ForcedMechanism>,
     /// How prologue and epilogue are emitted.
@@ -104,8 +121,10 @@ pub struct BlockAttrs {
     pub slots: Option<i64>,
     /// The intrinsic that computes it.
     pub tensorize: Option<&'static Intrinsic>,
-    /// Whether its stores are copies that may happen later: `choose_mechanisms` decides it.
-    pub is_copy: bool,
+    /// The role of the warps that run it; none where all run it, or those of the role `compute`.
+    pub role: Option<Name>,
+    /// By which mechanism what it does happens later, if it does: `choose_mechanisms` decides it.
+    pub mechanism: Option<Mechanism>,
     /// Where what it becomes in a kernel comes from: unknown where that is the block itself. Passes that make other blocks of it
     /// say it.
     pub origin: Origin,
@@ -141,6 +160,7 @@ impl LoopAttrs {
             out.add(STAGE, it.stages.as_ref().map(Numbers::annotation));
             out.add(ORDER, it.orders.as_ref().map(Numbers::annotation));
             out.add(ASYNC, it.async_stages.clone().map(Annotation::List));
+            out.add(ASYNC_BLOCKS, it.async_blocks.as_deref().map(names));
             out.add(MECHANISM, it.mechanism.as_ref().map(ForcedMechanism::annotation));
             out.add(STYLE, it.style.map(|it| text(it.as_str())));
             out.add(BENIGN, it.benign.as_deref().map(names));
@@ -150,6 +170,10 @@ impl LoopAttrs {
         out.add(EXCHANGED, Some(&*self.exchanged).filter(|it| !it.is_empty()).map(names));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
         out.add(BLOCKS_PER_SM, self.blocks_per_sm.map(Annotation::Int));
+        out.add(PERSISTENT, self.persistent.map(Annotation::Int));
+        out.add(INDEPENDENT, self.is_independent.then_some(Annotation::Int(1)));
+        let roles = Some(&self.roles).filter(|it| !it.is_empty());
+        out.add(WARP_ROLES, roles.map(|it| Annotation::Map(it.clone())));
         out.0.extend(self.notes.clone());
         out.0
     }
@@ -166,6 +190,7 @@ impl LoopAttrs {
                 Annotation::List(list) => self.pipeline_mut().async_stages = Some(list),
                 _ => return Err("a list of stages".to_owned()),
             },
+            ASYNC_BLOCKS => self.pipeline_mut().async_blocks = Some(names_in(value)?),
             MECHANISM => self.pipeline_mut().mechanism = Some(ForcedMechanism::parse(value)?),
             STYLE => {
                 self.pipeline_mut().style = Some(word(&value, Style::parse, "`peel` or `predicate`")?);
@@ -178,6 +203,12 @@ impl LoopAttrs {
             EXCHANGED => self.exchanged = names_in(value)?,
             TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
             BLOCKS_PER_SM => self.blocks_per_sm = Some(number(&value)?),
+            PERSISTENT => self.persistent = Some(number(&value)?),
+            INDEPENDENT if value == Annotation::Int(1) => self.is_independent = true,
+            WARP_ROLES => match value {
+                Annotation::Map(map) => self.roles = map,
+                _ => return Err("a number of registers for each role".to_owned()),
+            },
             _ => {
                 self.notes.insert(key.to_owned(), value);
             }
@@ -193,7 +224,8 @@ impl BlockAttrs {
         out.add(DOUBLE, self.double_buffer.then_some(Annotation::Int(0)));
         out.add(SLOTS, self.slots.map(Annotation::Int));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
-        out.add(COPY, self.is_copy.then_some(Annotation::Int(1)));
+        out.add(ROLE, self.role.as_ref().map(|it| text(it.as_str())));
+        out.add(ASYNCHRONOUS, self.mechanism.map(|it| text(it.as_str())));
         out.add(ORIGIN, (!self.origin.is_unknown()).then(|| text(&self.origin.to_string())));
         out.0.extend(self.notes.clone());
         out.0
@@ -209,8 +241,13 @@ impl BlockAttrs {
             DOUBLE => return Err("0, the one buffer that the block writes".to_owned()),
             SLOTS => self.slots = Some(number(&value)?),
             TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
-            COPY if value == Annotation::Int(1) => self.is_copy = true,
-            COPY => return Err("1".to_owned()),
+            ROLE => match value {
+                Annotation::Text(it) => self.role = Some(Name::new(it)),
+                _ => return Err("the name of a role".to_owned()),
+            },
+            ASYNCHRONOUS => {
+                self.mechanism = Some(word(&value, Mechanism::of_word, "the name of a mechanism")?);
+            }
             ORIGIN => match value {
                 Annotation::Text(it) => self.origin = Origin::parse(&it)?,
                 _ => return Err("an origin in quotes".to_owned()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::{Block, DType, Index, Iter, Literal, Loop, Mode, Name, Stmt, Swizzle, ThreadAxis};
+use crate::{Block, DType, Index, Iter, Literal, Loop, Mbarriers, Mode, Name, Stmt, Swizzle, ThreadAxis};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +19,8 @@ pub struct Func {
     pub tolerance: Option<Literal>,
     /// The buffers: inputs and outputs in parameter order, temporaries as they were made.
     pub buffers: Buffers,
+    /// The mbarriers that its instructions wait for and arrive at, by name: only lowering makes some.
+    pub mbarriers: IndexMap<Name, Mbarriers>,
     /// What it does.
     pub body: Stmt,
 }
@@ -84,6 +86,9 @@ pub struct Layout {
     pub align: Vec<StorageAlign>,
     /// The request of `swizzle`, for shared memory.
     pub swizzle: Option<Swizzle>,
+    /// How many elements of the last dimension stand together, where hardware copies or multiplies it: such panels of all rows
+    /// follow each other. Only lowering sets it.
+    pub panel: Option<i64>,
 }
 
 /// The stride of dimension `axis`, in elements, is the least one with `stride % factor == offset`.
@@ -276,7 +281,8 @@ impl Func {
 
     /// Whether a loop, an iterator, a block, a buffer or a dimension has this name.
     pub fn is_taken(&self, name: &Name) -> bool {
-        if self.buffers.contains_key(name) || self.dims.contains(name) || self.name == *name {
+        let is_declared = self.buffers.contains_key(name) || self.mbarriers.contains_key(name);
+        if is_declared || self.dims.contains(name) || self.name == *name {
             return true;
         }
         let mut taken = false;

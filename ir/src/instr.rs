@@ -4,7 +4,11 @@
 //! new instruction costs its variant and its effects here, its line in the printer of texts, its line in the printer of
 //! sources, its step on the virtual GPU, and the passes that it is about.
 
-use crate::{Access, Index, Name, Value, intrin::Intrinsic};
+use crate::{
+    Access, Arrival, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index, Less,
+    Mode, Name, Participants, Phase, Proxy, Semaphore, SemaphoreKind, SyncKind, Tile, Value, Wgmma,
+    intrin::Intrinsic,
+};
 
 /// An instruction of a [`Kernel`](crate::Kernel).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,12 +25,22 @@ pub enum Instr {
     AtomicAdd(Access, Value),
     /// What the threads of a warp compute together.
     Tensor(TensorOp),
-    /// Closes the group of copies that this thread started since its last commit; the group may be empty.
-    Commit,
-    /// This thread waits for its own copies.
+    /// What a warpgroup computes together, while it goes on: until it has waited, nobody may touch the place.
+    Wgmma(Wgmma),
+    /// A copy of a box, which the copy engine makes while the thread goes on.
+    Bulk(BulkCopy),
+    /// Closes the group of what this thread started of a kind since its last commit; the group may be empty.
+    Commit(Group),
+    /// This thread waits for groups of its own.
     Wait(Wait),
-    /// All threads of the block wait for each other; shared and global writes before it are visible after it.
+    /// The participants wait for each other; shared and global writes before it are visible after it.
     Barrier(Barrier),
+    /// The thread waits until a phase of an mbarrier is over: what counted for it is visible then.
+    Await(Phase),
+    /// The thread arrives at an mbarrier, and may say how many bytes the phase waits for besides.
+    Arrive(Arrival),
+    /// What the thread did comes before what it does by another proxy.
+    Fence(Fence),
     /// The block waits for its turn among blocks that come one after the other, or ends it: a semaphore in global memory. All
     /// threads of the block wait for each other, too, as at an [`Instr::Barrier`].
     Semaphore(Semaphore),
@@ -47,191 +61,182 @@ pub struct TensorOp {
     pub operands: Vec<Access>,
 }
 
-/// Waits until all but the last `in_flight` committed groups of the thread's copies have landed.
+/// Waits until all but the last `in_flight` committed groups of a kind are complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
+    /// The kind.
+    pub group: Group,
+    /// Whether it is enough that they have read what they read: what they write may still be under way. Of bulk copies only.
+    pub reads_only: bool,
     /// How many groups, the youngest, may still be under way.
     pub in_flight: u32,
     /// The buffers that it is there for: what of them earlier groups copied is in its place afterwards.
     pub buffers: Vec<Name>,
 }
 
-/// A semaphore by which blocks that share a counter take turns (CUTLASS has one for split-k): one end of the turn of a block.
-///
-/// What a block did before the end of its turn, and what it knew of the blocks before it, is visible to the next one
-/// from the beginning of its turn on. A block waits only for blocks that the hardware starts before it: those with a
-/// smaller index on one axis, and the same on all others.
+impl Wait {
+    /// A wait for copies by `cp.async`.
+    pub const fn copies(in_flight: u32, buffers: Vec<Name>) -> Wait {
+        Wait { group: Group::CpAsync, reads_only: false, in_flight, buffers }
+    }
+}
+
+/// A barrier: those that it is among wait for each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Semaphore {
-    /// Whether it begins or ends.
-    pub kind: SemaphoreKind,
-    /// Whose turn it is: an `i32` in workspace, zero before and after the kernel.
-    pub counter: Access,
-    /// Which turn the block has, from zero.
-    pub turn: Index,
-    /// How many turns there are.
-    pub count: Index,
-}
-
-/// What a block does at a [`Semaphore`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SemaphoreKind {
-    /// Waits until the counter says that it is its turn.
-    Acquire,
-    /// Sets the counter to the next turn; after the last one to zero.
-    Release,
-}
-
-/// A barrier: all threads of the block wait for each other.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Barrier {
+    /// Who.
+    pub among: Participants,
     /// The dependences between threads that no other barrier orders, in words, for readers; of a barrier that somebody wrote by
     /// hand there are none.
     pub proof: Vec<String>,
 }
 
-/// What an instruction does, in the terms in which passes ask.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Effects<'a> {
-    /// What it reads and writes: the reads first.
-    pub accesses: Vec<Effect<'a>>,
-    /// When its writes have happened.
-    pub completion: Completion,
-    /// What it orders.
-    pub sync: Option<SyncKind<'a>>,
-    /// Who has to come to it together.
-    pub participants: Participants,
-}
-
-/// An access of an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Effect<'a> {
-    /// Where.
-    pub access: &'a Access,
-    /// How.
-    pub mode: Mode,
-    /// By which way.
-    pub proxy: Proxy,
-}
-
-/// What an access does to a place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// It reads.
-    Read,
-    /// It writes.
-    Write,
-    /// It reads and writes in one step, with which other such accesses have no race.
-    Atomic,
-}
-
-impl Mode {
-    /// Whether the place has another value afterwards.
-    pub const fn writes(self) -> bool {
-        match self {
-            Mode::Read => false,
-            Mode::Write | Mode::Atomic => true,
-        }
-    }
-}
-
-/// By which way an access goes to memory (PTX ISA, *Proxies*): accesses by different ways are ordered by a fence only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Proxy {
-    /// Loads and stores of threads, `cp.async` among them.
-    Generic,
-}
-
-/// When the writes of an instruction have happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completion {
-    /// When the thread goes on.
-    AtOnce,
-    /// When the thread has waited for the group that its next [`Instr::Commit`] closes.
-    WithGroup,
-}
-
-/// What an instruction orders.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SyncKind<'a> {
-    /// It closes the group of what the thread has under way.
-    Commit,
-    /// The thread waits for groups of its own.
-    Wait(&'a Wait),
-    /// The participants wait for each other, and see what the others wrote before.
-    Barrier,
-}
-
-/// Who has to come to an instruction together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Participants {
-    /// Any thread comes by itself.
-    Thread,
-    /// All threads of a warp.
-    Warp,
-    /// All threads of a block.
-    Block,
-}
-
 impl Instr {
-    /// A barrier that gives no reason.
+    /// A barrier of the block that gives no reason.
     pub const fn barrier() -> Instr {
-        Instr::Barrier(Barrier { proof: vec![] })
+        Instr::Barrier(Barrier { among: Participants::Block, proof: vec![] })
     }
 
     /// What it does.
     pub fn effects(&self) -> Effects<'_> {
         let mut accesses = Vec::new();
-        self.each_access(&mut |access, mode| accesses.push(Effect { access, mode, proxy: Proxy::Generic }));
-        let (completion, participants) = match self {
-            Instr::Store(..) | Instr::AtomicAdd(..) | Instr::Commit | Instr::Wait(_) | Instr::Comment(_) => {
-                (Completion::AtOnce, Participants::Thread)
-            }
-            Instr::AsyncCopy(..) => (Completion::WithGroup, Participants::Thread),
-            Instr::Tensor(_) => (Completion::AtOnce, Participants::Warp),
-            Instr::Barrier(_) | Instr::Semaphore(_) => (Completion::AtOnce, Participants::Block),
-        };
-        Effects { accesses, completion, sync: self.sync(), participants }
+        self.each_effect(&mut |it| accesses.push(it));
+        Effects {
+            accesses,
+            completion: self.completion(),
+            sync: self.sync(),
+            participants: self.participants(),
+        }
+    }
+
+    /// When its accesses have happened.
+    pub const fn completion(&self) -> Completion {
+        match self {
+            Instr::AsyncCopy(..) => Completion::WithGroup(Group::CpAsync),
+            Instr::Wgmma(_) => Completion::WithGroup(Group::Wgmma),
+            Instr::Bulk(BulkCopy { kind: BulkKind::Load { .. }, .. }) => Completion::WithPhase,
+            Instr::Bulk(_) => Completion::WithGroup(Group::Bulk),
+            Instr::Store(..)
+            | Instr::AtomicAdd(..)
+            | Instr::Tensor(_)
+            | Instr::Commit(_)
+            | Instr::Wait(_)
+            | Instr::Barrier(_)
+            | Instr::Await(_)
+            | Instr::Arrive(_)
+            | Instr::Fence(_)
+            | Instr::Semaphore(_)
+            | Instr::Comment(_) => Completion::AtOnce,
+        }
+    }
+
+    /// Who has to come to it together.
+    pub const fn participants(&self) -> Participants {
+        match self {
+            Instr::Tensor(_) => Participants::Warp,
+            Instr::Wgmma(_)
+            | Instr::Commit(Group::Wgmma)
+            | Instr::Wait(Wait { group: Group::Wgmma, .. })
+            | Instr::Fence(Fence::Wgmma) => Participants::Warpgroup,
+            Instr::Barrier(it) => it.among,
+            Instr::Semaphore(_) => Participants::Block,
+            Instr::Store(..)
+            | Instr::AsyncCopy(..)
+            | Instr::AtomicAdd(..)
+            | Instr::Bulk(_)
+            | Instr::Commit(_)
+            | Instr::Wait(_)
+            | Instr::Await(_)
+            | Instr::Arrive(_)
+            | Instr::Fence(_)
+            | Instr::Comment(_) => Participants::Thread,
+        }
     }
 
     /// What it orders, for those who ask for nothing else of its effects.
     pub const fn sync(&self) -> Option<SyncKind<'_>> {
         match self {
-            Instr::Commit => Some(SyncKind::Commit),
+            Instr::Commit(group) => Some(SyncKind::Commit(*group)),
             Instr::Wait(it) => Some(SyncKind::Wait(it)),
             Instr::Barrier(_) | Instr::Semaphore(_) => Some(SyncKind::Barrier),
+            Instr::Await(it) => Some(SyncKind::Await(it)),
+            Instr::Arrive(it) => Some(SyncKind::Arrive(it)),
+            Instr::Fence(it) => Some(SyncKind::Fence(*it)),
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
+            | Instr::Wgmma(_)
+            | Instr::Bulk(_)
             | Instr::Comment(_) => None,
         }
     }
 
     /// Whether it does nothing, and is there for readers only.
-    pub fn is_remark(&self) -> bool {
-        let it = self.effects();
-        it.accesses.is_empty() && it.sync.is_none()
+    pub const fn is_remark(&self) -> bool {
+        matches!(self, Instr::Comment(_))
+    }
+
+    /// Calls `f` with each access to memory and how it is made: what is read, then what is written.
+    pub fn each_effect<'a>(&'a self, f: &mut dyn FnMut(Effect<'a>)) {
+        let element = |access, mode| Effect { access, extents: &[], mode, proxy: Proxy::Generic };
+        let tile = |it: &'a Tile, mode| Effect {
+            access: &it.first,
+            extents: &it.extents,
+            mode,
+            proxy: Proxy::Async,
+        };
+        match self {
+            Instr::Store(place, value) | Instr::AsyncCopy(place, value) => {
+                value.each_load(&mut |it| f(element(it, Mode::Read)));
+                f(element(place, Mode::Write));
+            }
+            Instr::AtomicAdd(place, value) => {
+                value.each_load(&mut |it| f(element(it, Mode::Read)));
+                f(element(place, Mode::Atomic));
+            }
+            Instr::Tensor(it) => {
+                it.operands.iter().for_each(|it| f(element(it, Mode::Read)));
+                f(element(&it.place, Mode::Write));
+            }
+            Instr::Wgmma(it) => {
+                if it.starts.as_ref().is_none_or(|it| !it.is_empty()) {
+                    f(element(&it.place, Mode::Read));
+                }
+                match &it.left {
+                    Factor::Shared(it) => f(tile(it, Mode::Read)),
+                    Factor::Registers(it) => f(element(it, Mode::Read)),
+                }
+                f(tile(&it.right, Mode::Read));
+                f(element(&it.place, Mode::Write));
+            }
+            Instr::Bulk(it) => {
+                let global = |mode| Effect {
+                    access: &it.global,
+                    extents: &it.shared.extents,
+                    mode,
+                    proxy: Proxy::Async,
+                };
+                match it.kind {
+                    BulkKind::Load { .. } => [global(Mode::Read), tile(&it.shared, Mode::Write)].map(f),
+                    BulkKind::Store => [tile(&it.shared, Mode::Read), global(Mode::Write)].map(f),
+                    BulkKind::Add => [tile(&it.shared, Mode::Read), global(Mode::Atomic)].map(f),
+                };
+            }
+            Instr::Semaphore(it) => f(element(&it.counter, Mode::Atomic)),
+            Instr::Commit(_)
+            | Instr::Wait(_)
+            | Instr::Barrier(_)
+            | Instr::Await(_)
+            | Instr::Arrive(_)
+            | Instr::Fence(_)
+            | Instr::Comment(_) => {}
+        }
     }
 
     /// Calls `f` with each access to memory: what is read, then what is written.
     pub fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Access, Mode)) {
-        match self {
-            Instr::Store(place, value) | Instr::AsyncCopy(place, value) => {
-                value.each_load(&mut |it| f(it, Mode::Read));
-                f(place, Mode::Write);
-            }
-            Instr::AtomicAdd(place, value) => {
-                value.each_load(&mut |it| f(it, Mode::Read));
-                f(place, Mode::Atomic);
-            }
-            Instr::Tensor(it) => {
-                it.operands.iter().for_each(|it| f(it, Mode::Read));
-                f(&it.place, Mode::Write);
-            }
-            Instr::Semaphore(it) => f(&it.counter, Mode::Atomic),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => {}
-        }
+        self.each_effect(&mut |it| f(it.access, it.mode));
     }
 
     /// Calls `f` with each index expression.
@@ -241,11 +246,21 @@ impl Instr {
                 place.indices.iter().for_each(&mut *f);
                 value.each_index(f);
             }
-            Instr::Tensor(it) => {
-                it.operands.iter().chain([&it.place]).flat_map(|it| &it.indices).for_each(f);
+            Instr::Tensor(_) => self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f)),
+            Instr::Wgmma(it) => {
+                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
+                it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
             }
+            Instr::Bulk(it) => {
+                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
+                if let BulkKind::Load { slot, .. } = &it.kind {
+                    f(slot);
+                }
+            }
+            Instr::Await(it) => [&it.slot, &it.phase].into_iter().for_each(f),
+            Instr::Arrive(it) => [&it.slot].into_iter().chain(&it.bytes).for_each(f),
             Instr::Semaphore(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => {}
+            Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {}
         }
     }
 
@@ -261,30 +276,65 @@ impl Instr {
                 let operands = it.operands.iter().map(&mut *f).collect();
                 Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place: f(&it.place), operands })
             }
+            Instr::Wgmma(it) => Instr::Wgmma(it.map_accesses(f)),
+            Instr::Bulk(it) => {
+                let (global, first) = (f(&it.global), f(&it.shared.first));
+                let shared = Tile { first, ..it.shared.clone() };
+                Instr::Bulk(BulkCopy { global, shared, ..it.clone() })
+            }
             Instr::Semaphore(it) => Instr::Semaphore(Semaphore { counter: f(&it.counter), ..it.clone() }),
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => self.clone(),
+            Instr::Commit(_)
+            | Instr::Wait(_)
+            | Instr::Barrier(_)
+            | Instr::Await(_)
+            | Instr::Arrive(_)
+            | Instr::Fence(_)
+            | Instr::Comment(_) => self.clone(),
         }
     }
 
     /// The instruction with every index expression rewritten by `f`.
     #[must_use]
     pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Instr {
-        let mut access = |it: &Access| it.map_indices(f);
         match self {
             Instr::Store(place, value) | Instr::AsyncCopy(place, value) | Instr::AtomicAdd(place, value) => {
-                let place = access(place);
+                let place = place.map_indices(f);
                 self.with_assignment(place, value.map_indices(f))
             }
-            Instr::Tensor(it) => {
-                let place = access(&it.place);
-                let operands = it.operands.iter().map(access).collect();
-                Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place, operands })
+            Instr::Tensor(_) => self.map_accesses(&mut |it| it.map_indices(f)),
+            Instr::Wgmma(it) => {
+                let starts = it
+                    .starts
+                    .as_ref()
+                    .map(|all| all.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect());
+                Instr::Wgmma(Wgmma { starts, ..it.map_accesses(&mut |it| it.map_indices(f)) })
+            }
+            Instr::Bulk(it) => {
+                let kind = match &it.kind {
+                    BulkKind::Load { barrier, slot } => {
+                        BulkKind::Load { barrier: barrier.clone(), slot: f(slot) }
+                    }
+                    BulkKind::Store | BulkKind::Add => it.kind.clone(),
+                };
+                let (global, first) = (it.global.map_indices(f), it.shared.first.map_indices(f));
+                let shared = Tile { first, ..it.shared.clone() };
+                Instr::Bulk(BulkCopy { kind, map: it.map.clone(), global, shared })
             }
             Instr::Semaphore(it) => {
-                let counter = access(&it.counter);
+                let counter = it.counter.map_indices(f);
                 Instr::Semaphore(Semaphore { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
             }
-            Instr::Commit | Instr::Wait(_) | Instr::Barrier(_) | Instr::Comment(_) => self.clone(),
+            Instr::Await(it) => {
+                let (slot, phase) = (f(&it.slot), f(&it.phase));
+                Instr::Await(Phase { barrier: it.barrier.clone(), slot, phase })
+            }
+            Instr::Arrive(it) => {
+                let (slot, bytes) = (f(&it.slot), it.bytes.as_ref().map(f));
+                Instr::Arrive(Arrival { barrier: it.barrier.clone(), slot, bytes })
+            }
+            Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {
+                self.clone()
+            }
         }
     }
 
@@ -300,12 +350,7 @@ impl Instr {
             Instr::Store(place, value) | Instr::AsyncCopy(place, value) | Instr::AtomicAdd(place, value) => {
                 Some((place, value))
             }
-            Instr::Tensor(_)
-            | Instr::Commit
-            | Instr::Wait(_)
-            | Instr::Barrier(_)
-            | Instr::Semaphore(_)
-            | Instr::Comment(_) => None,
+            _ => None,
         }
     }
 
@@ -316,12 +361,7 @@ impl Instr {
             Instr::Store(..) => Instr::Store(place, value),
             Instr::AsyncCopy(..) => Instr::AsyncCopy(place, value),
             Instr::AtomicAdd(..) => Instr::AtomicAdd(place, value),
-            Instr::Tensor(_)
-            | Instr::Commit
-            | Instr::Wait(_)
-            | Instr::Barrier(_)
-            | Instr::Semaphore(_)
-            | Instr::Comment(_) => self.clone(),
+            _ => self.clone(),
         }
     }
 
@@ -332,9 +372,15 @@ impl Instr {
             Instr::AsyncCopy(..) => "asynchronous copy",
             Instr::AtomicAdd(..) => "atomic addition",
             Instr::Tensor(it) => it.intrinsic.name,
-            Instr::Commit => "commit",
+            Instr::Wgmma(it) => it.intrinsic.name,
+            Instr::Bulk(_) => "bulk copy",
+            Instr::Commit(_) => "commit",
             Instr::Wait(_) => "wait",
             Instr::Barrier(_) => "barrier",
+            Instr::Await(_) => "await",
+            Instr::Arrive(Arrival { bytes: Some(_), .. }) => "expect",
+            Instr::Arrive(_) => "arrive",
+            Instr::Fence(_) => "fence",
             Instr::Semaphore(it) => match it.kind {
                 SemaphoreKind::Acquire => "acquire",
                 SemaphoreKind::Release => "release",

@@ -7,9 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
-use crate::{
-    Access, DType, Index, Instr, Layout, Less, Mode, Name, Origin, Role, Scope, Storage, ThreadAxis,
-};
+use crate::{DType, Index, Layout, Mbarriers, Name, Op, Role, Scope, Storage, TensorMap, ThreadAxis};
 
 /// A program ready to print: its kernels run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,21 +51,55 @@ pub struct Kernel {
     pub blocks_per_sm: Option<i64>,
     /// Whether its indices take 64 bits on a GPU and not 32: the pass `index_width` decides it.
     pub wide: bool,
+    /// The tensors that the copy engine reads and writes, by name, as parameters of the kernel.
+    pub maps: IndexMap<Name, TensorMap>,
+    /// The mbarriers in the shared memory of a block, by name.
+    pub mbarriers: IndexMap<Name, Mbarriers>,
+    /// The roles that the warps of a block have, in their order; none where all threads do the same. The launch has no thread
+    /// axes then.
+    pub roles: IndexMap<Name, WarpRole>,
     /// What each thread does.
     pub body: Vec<Op>,
 }
 
-/// A statement of a kernel: structure, or an instruction. Thread axes are variables with the names of [`axis_var`].
+/// Warps of a block that do something of their own.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Op {
-    /// Memory that exists for the rest of the list it stands in (`Shared`: one for the block, at the top).
-    Alloc(Alloc),
-    /// A loop.
-    For(Arc<For>),
-    /// A list of statements under conditions that must all hold.
-    If(Vec<Less>, Vec<Op>),
-    /// What a thread does, and where that comes from.
-    Instr(Instr, Origin),
+pub struct WarpRole {
+    /// How many threads there are on each axis: whole warps in all.
+    pub axes: IndexMap<ThreadAxis, i64>,
+    /// How many registers each of its threads gets (`setmaxnreg`), if that is said.
+    pub registers: Option<u32>,
+}
+
+impl WarpRole {
+    /// How many threads it has.
+    pub fn threads(&self) -> i64 {
+        self.axes.values().product()
+    }
+}
+
+impl Kernel {
+    /// A kernel that does nothing yet, all of whose threads do the same.
+    pub fn new(name: Name, launch: IndexMap<ThreadAxis, Index>) -> Kernel {
+        Kernel {
+            name,
+            args: IndexMap::new(),
+            launch,
+            blocks_per_sm: None,
+            wide: false,
+            maps: IndexMap::new(),
+            mbarriers: IndexMap::new(),
+            roles: IndexMap::new(),
+            body: vec![],
+        }
+    }
+
+    /// How many threads a block has.
+    pub fn threads(&self) -> i64 {
+        let axes = self.launch.iter().filter(|(axis, _)| axis.is_thread());
+        let of_launch = axes.filter_map(|(_, extent)| extent.as_int()).fold(1i64, i64::saturating_mul);
+        if self.roles.is_empty() { of_launch } else { self.roles.values().map(WarpRole::threads).sum() }
+    }
 }
 
 /// Memory of a kernel.
@@ -147,6 +179,8 @@ pub struct For {
     pub kind: ForKind,
     /// Variables that go round with the iterations: the pass `ring_counters` makes them.
     pub counters: Vec<RingCounter>,
+    /// Whether its iterations do not meet in global memory.
+    pub is_independent: bool,
     /// What is repeated.
     pub body: Vec<Op>,
 }
@@ -172,7 +206,7 @@ impl RingCounter {
 impl For {
     /// A loop.
     pub const fn new(var: Name, extent: Index, kind: ForKind, body: Vec<Op>) -> For {
-        For { var, extent, kind, counters: vec![], body }
+        For { var, extent, kind, counters: vec![], is_independent: false, body }
     }
 }
 
@@ -228,134 +262,5 @@ fn with_remainders(op: Op) -> Op {
             Op::For(Arc::new(For { counters: vec![], body, ..it }))
         }
         op => op,
-    }
-}
-
-/// From nowhere in particular.
-impl From<Instr> for Op {
-    fn from(it: Instr) -> Op {
-        Op::Instr(it, Origin::default())
-    }
-}
-
-impl Op {
-    /// A sentence for the reader of the emitted source.
-    pub fn comment(text: impl Into<String>, origin: Origin) -> Op {
-        Op::Instr(Instr::Comment(text.into()), origin)
-    }
-
-    /// The instruction that it is, if it is one.
-    pub const fn instr(&self) -> Option<&Instr> {
-        match self {
-            Op::Instr(it, _) => Some(it),
-            Op::Alloc(_) | Op::For(_) | Op::If(..) => None,
-        }
-    }
-
-    /// Where the first instruction in or below comes from, if there is one.
-    pub fn first_origin(&self) -> Option<&Origin> {
-        match self {
-            Op::Instr(_, origin) => Some(origin),
-            Op::Alloc(_) => None,
-            Op::For(_) | Op::If(..) => self.children().iter().find_map(Op::first_origin),
-        }
-    }
-
-    /// Where all instructions in and below come from, if that is one place.
-    pub fn common_origin(&self) -> Option<&Origin> {
-        let first = self.first_origin()?;
-        let mut is_common = true;
-        self.walk(&mut |op| is_common &= !matches!(op, Op::Instr(_, origin) if origin != first));
-        is_common.then_some(first)
-    }
-
-    /// The statements directly inside.
-    pub fn children(&self) -> &[Op] {
-        match self {
-            Op::For(it) => &it.body,
-            Op::If(_, body) => body,
-            Op::Alloc(_) | Op::Instr(..) => &[],
-        }
-    }
-
-    /// The statement with the list inside it replaced by what `f` makes of it; one without a list as it is.
-    #[must_use]
-    pub fn map_children(self, f: &mut dyn FnMut(Vec<Op>) -> Vec<Op>) -> Op {
-        match self {
-            Op::For(it) => {
-                let For { var, extent, kind, counters, body } = Arc::unwrap_or_clone(it);
-                Op::For(Arc::new(For { var, extent, kind, counters, body: f(body) }))
-            }
-            Op::If(conditions, body) => Op::If(conditions, f(body)),
-            Op::Alloc(_) | Op::Instr(..) => self,
-        }
-    }
-
-    /// Calls `f` with this statement and each one below it, outer before inner, in program order.
-    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Op)) {
-        f(self);
-        self.children().iter().for_each(|op| op.walk(f));
-    }
-
-    /// The statement without the statements below it.
-    #[must_use]
-    pub fn head(&self) -> Op {
-        match self {
-            Op::For(it) => {
-                let For { var, extent, kind, counters, body: _ } = &**it;
-                let (var, extent, counters) = (var.clone(), extent.clone(), counters.clone());
-                Op::For(Arc::new(For { var, extent, kind: *kind, counters, body: vec![] }))
-            }
-            Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
-            Op::Alloc(_) | Op::Instr(..) => self.clone(),
-        }
-    }
-
-    /// Calls `f` with each instruction in or below, in program order.
-    pub fn each_instr<'a>(&'a self, f: &mut dyn FnMut(&'a Instr)) {
-        self.walk(&mut |op| op.instr().into_iter().for_each(&mut *f));
-    }
-
-    /// Calls `f` with each access to memory in or below, in program order.
-    pub fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Access, Mode)) {
-        self.each_instr(&mut |it| it.each_access(f));
-    }
-
-    /// The statement with every access in it rewritten by `f`.
-    #[must_use]
-    pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Op {
-        match self {
-            Op::Instr(it, origin) => Op::Instr(it.map_accesses(f), origin.clone()),
-            Op::Alloc(_) => self.clone(),
-            Op::For(it) => {
-                let body = it.body.iter().map(|op| op.map_accesses(f)).collect();
-                Op::For(Arc::new(For { body, ..For::clone(it) }))
-            }
-            Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| op.map_accesses(f)).collect()),
-        }
-    }
-
-    /// The statement with every index expression in it rewritten by `f`.
-    #[must_use]
-    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Op {
-        match self {
-            Op::Instr(it, origin) => Op::Instr(it.map_indices(f), origin.clone()),
-            Op::Alloc(_) => self.clone(),
-            Op::For(it) => Op::For(Arc::new(For {
-                extent: f(&it.extent),
-                body: it.body.iter().map(|op| op.map_indices(f)).collect(),
-                ..For::clone(it)
-            })),
-            Op::If(cond, body) => Op::If(
-                cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
-                body.iter().map(|op| op.map_indices(f)).collect(),
-            ),
-        }
-    }
-
-    /// The statement with every variable in its indices replaced where `with` answers.
-    #[must_use]
-    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Op {
-        self.map_indices(&mut |index| index.subst(with))
     }
 }

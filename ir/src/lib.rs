@@ -43,8 +43,8 @@
 //! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. The first line may end with how
 //! far outputs may be from exact ones: `func matmul(n) tolerance 0.001f64`. Buffers stand
 //! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
-//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`; in a program that is being lowered `per ko` where each
-//! iteration of a loop has its own, and `once` where the program has one). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
+//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`; in a program that is being lowered `panel 64` where so many
+//! columns of all rows stand together, `per ko` where each iteration of a loop has its own, and `once` where the program has one). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
 //! binding`, then its guards after `if`, joined by `&&`. What is asked of a loop or block ([`LoopAttrs`],
 //! [`BlockAttrs`]) stands last, in `#{…}`, together with notes under any other key; a key that is no identifier is quoted.
 //!
@@ -64,16 +64,47 @@
 //! before, read after"`. Where instructions come from ([`Origin`]) stands on a line of its own before the first of them, and holds until
 //! another such line: `of C` for a block, `of C @ko steady 0 component 1` in a step of a pipeline, `of @ko steady 0` for what stands
 //! at its end. [`text::parse_module`] reads it as it was printed, comments among statements included.
+//!
+//! What the copy engine and warpgroups do has lines of its own. First, before the statements of a kernel, what it has:
+//!
+//! ```text
+//! tensor_map A_map = A[m, 256] strides (256, 1) box 128 x 64 swizzle 128B   // a TensorMap; strides where there are gaps
+//! mbarriers ko_full[4] arrivals 1                                           // Mbarriers: four, an arrival a phase
+//! role load<<<threadIdx.x: 128>>> registers 40                              // a WarpRole; the kernel has no thread axes then
+//! ```
+//!
+//! A box of shared memory ([`Tile`]) is `A_shared[0; 128 x 64]`: its first element and its sides. Then, among the statements:
+//!
+//! ```text
+//! in load                                                  // what the threads of a role do
+//!   leader role                                            // one thread for its warp, warpgroup, role or block
+//!     await ko_empty[ko mod 4] phase ko floordiv 4 - 1     // waits for a phase of an mbarrier, the first one being 0
+//!     expect ko_full[ko mod 4] bytes 16384                 // arrives, and says how many bytes come in the phase
+//!     A_shared[ko mod 4*8192; 128 x 64] <= A[i, ko*64] by A_map on ko_full[ko mod 4]
+//!     C[i, j] <= C_shared[0; 64 x 64] by C_map             // back; `by C_map added` adds
+//!   commit bulk                                            // groups: `bulk`, `wgmma`, or nothing for `cp.async`
+//!   wait bulk reads 0                                      // `reads`: until the copies have read
+//! fence wgmma                                              // or `fence async`
+//! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
+//! arrive ko_empty[ko mod 4]
+//! barrier role                                             // of a warp, warpgroup or role; else of the block
+//! ```
+//!
+//! A product starts `from zero` always, `from zero if` where the conditions hold, or never. What follows `by` in a box is how a matrix
+//! instruction finds its elements ([`Matrix`]): which dimension is contiguous, `k` or `mn`, and the distances that the hardware is told.
+//! In a [`Func`] that is being lowered, `mbarriers ko_full[4] arrivals 1` stands among the buffers, and the instructions are bodies of blocks.
 
 pub mod access;
 mod arch;
 pub mod arith;
 mod attrs;
+mod bulk;
 mod code;
 pub mod cost;
 mod cross_block;
 pub mod deps;
 mod dtype;
+mod effects;
 mod func;
 mod index;
 mod instr;
@@ -81,10 +112,12 @@ pub mod interp;
 pub mod intrin;
 mod kernel;
 mod less;
+mod mbarrier;
 mod mechanism;
 mod name;
 mod near;
 pub mod number;
+mod op;
 mod origin;
 pub mod pipeline;
 pub mod reference;
@@ -92,6 +125,7 @@ pub mod region;
 mod reserved;
 #[cfg(feature = "schema")]
 mod schema;
+mod semaphore;
 pub mod solve;
 mod stmt;
 mod storage;
@@ -102,28 +136,31 @@ mod thread_axis;
 mod unchanged;
 mod value;
 pub mod verify;
+mod wgmma;
 
 pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 pub use attrs::{
-    Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PipelineSpec,
-    SERPENTINE,
+    Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
+    PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
 };
+pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
 pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
+pub use effects::{Completion, Effect, Effects, Fence, Group, Mode, Participants, Proxy, SyncKind};
 pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, Scope, StorageAlign};
 pub use index::{Index, IndexKind};
-pub use instr::{
-    Barrier, Completion, Effect, Effects, Instr, Mode, Participants, Proxy, Semaphore, SemaphoreKind,
-    SyncKind, TensorOp, Wait,
-};
+pub use instr::{Barrier, Instr, TensorOp, Wait};
 pub use interp::{InterpError, Site, Tensor};
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, Op, RingCounter, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, RingCounter, WarpRole, axis_var};
 pub use less::Less;
+pub use mbarrier::{Arrival, Mbarriers, Phase};
 pub use mechanism::Mechanism;
 pub use name::Name;
+pub use op::Op;
 pub use origin::{Origin, PipelineStep};
 pub use reserved::is_reserved;
+pub use semaphore::{Semaphore, SemaphoreKind};
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
@@ -135,3 +172,4 @@ pub use verify::{
     Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, verify, verify_module,
     verify_step,
 };
+pub use wgmma::{Factor, Wgmma};

@@ -1,6 +1,6 @@
 //! `Storage`: where the elements of a buffer lie in memory.
 //!
-//! Elements are counted from the start of the buffer. Row-major order, the padding of `storage_align`, and a swizzle
+//! Elements are counted from the start of the buffer. Row-major order, the padding of `storage_align`, panels and a swizzle
 //! decide where each one is; nothing else in tilewright adds up strides.
 
 use crate::{Alloc, Buffer, DType, Index, Layout, Role, Swizzle, XorSwizzle};
@@ -13,9 +13,11 @@ pub struct Storage {
     /// How many elements the buffer takes.
     pub len: Index,
     /// How its elements are permuted; a swizzle that is still open permutes nothing.
-    swizzle: Option<XorSwizzle>,
+    pub swizzle: Option<XorSwizzle>,
     /// The bytes of an element.
     bytes: i64,
+    /// The elements of a row of a panel, and of a whole panel, where the last dimension is cut into some.
+    panel: Option<(i64, Index)>,
 }
 
 impl Storage {
@@ -40,13 +42,22 @@ impl Storage {
             Some(Swizzle::Xor(it)) => Some(it),
             Some(Swizzle::Auto | Swizzle::None) | None => None,
         };
-        Storage { strides, len, swizzle, bytes: dtype.bytes_i64() }
+        let panel = layout.panel.zip(shape.len().checked_sub(2)).map(|(width, rows)| {
+            strides[rows] = Index::int(width);
+            (width, &shape[rows] * width)
+        });
+        Storage { strides, len, swizzle, bytes: dtype.bytes_i64(), panel }
     }
 
     /// The offset in elements of a place before it is swizzled: sums of offsets are offsets of sums.
     pub fn linear(&self, indices: &[Index]) -> Index {
-        let terms = indices.iter().zip(&self.strides).map(|(index, stride)| index * stride);
-        terms.reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0))
+        let mut terms: Vec<Index> =
+            indices.iter().zip(&self.strides).map(|(index, stride)| index * stride).collect();
+        if let (Some((width, panel)), Some(last)) = (&self.panel, terms.last_mut()) {
+            let width = Index::int(*width);
+            *last = last.floor_div(&width) * panel.clone() + last.floor_mod(&width);
+        }
+        terms.into_iter().reduce(|a, b| a + b).unwrap_or_else(|| Index::int(0))
     }
 
     /// The offset in elements of a place as accesses have it.
@@ -68,6 +79,11 @@ impl Storage {
         self.swizzle.map(XorSwizzle::chunk_bytes)
     }
 
+    /// The elements of a whole panel, where the last dimension is cut into some.
+    pub fn panel(&self) -> Option<&Index> {
+        self.panel.as_ref().map(|it| &it.1)
+    }
+
     /// How many elements apart rows start: what the last dimension spans, padding included.
     pub fn row(&self) -> Index {
         let row = self.strides.len().checked_sub(2).map(|at| &self.strides[at]);
@@ -82,6 +98,64 @@ impl Storage {
         match &self.swizzle {
             Some(it) => it.period_bytes().clamp(Alloc::ALIGN, LONGEST_PERIOD),
             None => Alloc::ALIGN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Every element has a place of its own within the length, with panels and without, before a swizzle and after it; and what
+        /// is left of the length is padding.
+        #[test]
+        fn elements_have_places_of_their_own(
+            slots in 1..3i64,
+            groups in 1..3i64,
+            (panels, bits) in (1..4i64, 0..3u32),
+            is_cut: bool,
+            is_swizzled: bool,
+            padding in prop_oneof![Just(None), Just(Some(24))],
+        ) {
+            let (rows, swizzle) = (groups * 8, XorSwizzle::MODES[bits as usize].1);
+            let width = swizzle.block_bytes() / 2;
+            let shape = [slots, rows, panels * width];
+            let align = padding.filter(|_| !is_cut && !is_swizzled);
+            let align = align.map(|factor| crate::StorageAlign { axis: 1, factor, offset: 8 });
+            let layout = Layout {
+                align: align.into_iter().collect(),
+                swizzle: is_swizzled.then_some(Swizzle::Xor(swizzle)),
+                panel: is_cut.then_some(width),
+            };
+            let extents = shape.map(Index::int);
+            let storage = Storage::new(DType::Bf16, &extents, &layout, Role::Temp);
+            let len = storage.len.as_int().unwrap();
+            let (mut linear, mut swizzled) = (BTreeSet::new(), BTreeSet::new());
+            for at in 0..shape.iter().product::<i64>() {
+                let place = [at / (shape[1] * shape[2]), at / shape[2] % shape[1], at % shape[2]];
+                let indices = place.map(Index::int);
+                let of = |it: Index| it.eval(&|_| None).unwrap();
+                let offset = of(storage.linear(&indices));
+                if is_cut {
+                    let [slot, row, column] = place;
+                    let panel = slot * panels + column / width;
+                    prop_assert_eq!(offset, (panel * rows + row) * width + column % width);
+                }
+                linear.insert(offset);
+                swizzled.insert(of(storage.element(&indices)));
+            }
+            for all in [linear, swizzled] {
+                prop_assert_eq!(i64::try_from(all.len()), Ok(shape.iter().product::<i64>()));
+                prop_assert!(all.iter().all(|it| (0..len).contains(it)));
+                if align.is_none() {
+                    prop_assert_eq!(i64::try_from(all.len()), Ok(len));
+                }
+            }
         }
     }
 }

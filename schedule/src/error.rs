@@ -5,7 +5,8 @@ use std::fmt;
 use ir::{Index, Name, ThreadAxis};
 
 use crate::{
-    Blame, BlockError, CrossBlockError, LayoutError, PipelineError, TileError, error_table::error_table,
+    Blame, BlockError, CrossBlockError, LayoutError, PipelineError, RoleError, TileError,
+    error_table::error_table,
 };
 
 /// A kind of thing that a step names.
@@ -24,6 +25,7 @@ pub enum Thing {
     Mode,
     Mechanism,
     Intrinsic,
+    Role,
 }
 
 impl Thing {
@@ -42,6 +44,7 @@ impl Thing {
             Thing::Mode => "mode",
             Thing::Mechanism => "mechanism",
             Thing::Intrinsic => "intrinsic",
+            Thing::Role => "role",
         }
     }
 }
@@ -233,7 +236,7 @@ error_table! {
             names [name]
             at [Blame::Field("value")];
     } of {
-        Block(BlockError), Layout(LayoutError), CrossBlock(CrossBlockError), Tile(TileError);
+        Block(BlockError), Layout(LayoutError), CrossBlock(CrossBlockError), Tile(TileError), Role(RoleError);
         Pipeline(PipelineError)
     }
 }

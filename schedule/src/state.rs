@@ -93,7 +93,8 @@ impl ScheduleState {
             | Thing::Style
             | Thing::Mode
             | Thing::Mechanism
-            | Thing::Intrinsic => vec![],
+            | Thing::Intrinsic
+            | Thing::Role => vec![],
         }
     }
 

@@ -17,7 +17,7 @@ pub fn library(info: &MachineInfo) -> &'static str {
 /// The matrix product that a case is, and its buffers A, B, C; `None` where it is not one.
 ///
 /// Recognised are one reduction `C[i, j] += A[i, k] * B[k, j]` (operands possibly widened, B possibly transposed,
-/// one leading batch axis), and the same into a temporary that a second block only converts.
+/// one leading batch axis), and the same into a temporary that a second block only converts. A transposed A is not.
 pub fn gemm_of(case: &Case) -> Option<(Gemm, [Name; 3])> {
     let func = &case.func;
     let (product, output) = match func.body.blocks().as_slice() {

@@ -109,7 +109,7 @@ fn matmul_in_every_type_and_layout() {
         ("i8", "i32", "i32"),
         ("f32", "f32", "f16"),
     ] {
-        for layout in ["NN", "NT"] {
+        for layout in ["NN", "NT", "TN", "TT"] {
             let list = [
                 ("m", word("m")),
                 ("n", int(5)),
@@ -128,8 +128,9 @@ fn matmul_in_every_type_and_layout() {
             assert_eq!(c.shape, [3, 5]);
             for (at, got) in c.data.iter().enumerate() {
                 let (i, j) = (at / 5, at % 5);
-                let b_at = |k: usize| if layout == "NN" { k * 5 + j } else { j * 7 + k };
-                let want: f64 = (0..7).map(|k| a[i * 7 + k] * b[b_at(k)]).sum();
+                let a_at = |k: usize| if layout.starts_with('N') { i * 7 + k } else { k * 3 + i };
+                let b_at = |k: usize| if layout.ends_with('N') { k * 5 + j } else { j * 7 + k };
+                let want: f64 = (0..7).map(|k| a[a_at(k)] * b[b_at(k)]).sum();
                 close(c.dtype, *got, round(c.dtype, want));
             }
             assert_eq!(cost::flops(&func, &sizes(&func)), Some(2 * 3 * 5 * 7));

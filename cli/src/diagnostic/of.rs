@@ -127,7 +127,7 @@ impl Diagnostic {
     /// A lowered program that its target has no words for.
     pub(crate) fn emit(func: &Func, err: &EmitError) -> Diagnostic {
         let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());
-        report.program("the scheduled program", func, &[], Some(err.buffer()));
+        report.program("the scheduled program", func, &[], err.buffer());
         report
     }
 

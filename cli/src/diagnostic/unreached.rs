@@ -7,7 +7,7 @@ use std::{
 };
 
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
-use ir::{Func, Name, Stmt, ThreadAxis, VerifyErrorKind};
+use ir::{Arch, Func, Name, Stmt, Target, ThreadAxis, VerifyErrorKind};
 use schedule::{BlockError, PipelineError, ScheduleError};
 use tuner::{
     CaseError, Failure,
@@ -20,6 +20,7 @@ use super::Diagnostic;
 use crate::{
     build::lower,
     command::doctor::unfit,
+    export::refuse_maps,
     guard::{self, Activity},
     plan::Plan,
     usage_error::UsageError,
@@ -44,6 +45,13 @@ const COPY: &str = "func copy
   for i in 0..64
     block B(vi: 64 = i)
       B[vi] = A[vi]
+";
+
+const MAPS: &str = "module matmul
+  in A: bf16[4096]
+
+  kernel matmul<<<threadIdx.x: 128>>>(A)
+    tensor_map A_map = A[64, 64] box 64 x 64 swizzle 128B
 ";
 
 const TWICE: &str = "func add
@@ -73,6 +81,11 @@ fn by_programs() -> Vec<Diagnostic> {
     let reserved = COPY.replace("= i)", "= threadIdx_x)");
     let reserved = func(&reserved.replace("for i in 0..64", "for threadIdx_x in 0..64 @threadIdx.x"));
     let bare = PipelineError::NotAMap { name: name("i"), key: ir::pipeline::STAGE };
+    let missing = EmitError::NoInstruction {
+        kernel: name("matmul"),
+        what: "wgmma_m64k16_bf16_f32 (wgmma)".to_owned(),
+        target: Target::Cuda(Arch { sm: 80, suffix: None }),
+    };
     let unknown = EmitError::UnknownBuffer { kernel: name("copy"), buffer: name("A_shared") };
     vec![
         Diagnostic::unsound("the program", &nested, &ir::verify(&nested).unwrap_err()).unwrap(),
@@ -83,6 +96,8 @@ fn by_programs() -> Vec<Diagnostic> {
         Diagnostic::lower(&func(TWICE), &twice),
         Diagnostic::lower(&reserved, &LowerError::ReservedName { name: name("threadIdx_x") }),
         Diagnostic::emit(&func(COPY), &unknown),
+        Diagnostic::emit(&func(COPY), &missing),
+        refuse_maps(&ir::text::parse_module(MAPS).unwrap()).unwrap_err(),
     ]
 }
 
@@ -92,9 +107,16 @@ fn by_values() -> Vec<Diagnostic> {
     let input = VgpuError::InputLength { buffer: name("A"), expected: 128, given: 100 };
     let buffers = Failure::Buffers { program: vec![4096, 4096], case: vec![8192, 8192] };
     let size = CaseError::Dimension(name("n"));
+    let map = LaunchError::TensorMap {
+        map: name("A_map"),
+        buffer: name("A"),
+        what: "neighbours at a distance in bytes of k*2 = 142".to_owned(),
+        rule: "multiples of 16 below 2^40",
+    };
     vec![
         Diagnostic::launch(&func(COPY), &LaunchError::NoSize { name: name("n") }),
         Diagnostic::launch(&func(COPY), &LaunchError::BadSize { name: name("n"), value: 0 }),
+        Diagnostic::launch(&func(COPY), &map),
         long_grid(),
         Diagnostic::failed(&input, format!("script.ron: {input}")),
         Diagnostic::failed(&buffers, format!("script.ron: {buffers}")).help(buffers.help()),

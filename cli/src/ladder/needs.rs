@@ -53,7 +53,7 @@ impl Needs {
                 Op::Alloc(it) if it.scope == Scope::Global => {
                     private_bytes += it.elements().unsigned_abs() * it.dtype.bytes() as u64;
                 }
-                Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Instr(..) => {}
+                _ => {}
             });
         }
         let shared_bytes = dynamic + fixed;

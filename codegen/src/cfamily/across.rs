@@ -12,7 +12,7 @@ use super::{Printer, helper::Helper};
 impl Printer<'_> {
     /// An addition that no other thread comes between.
     pub(super) fn atomic_add(&mut self, place: &Access, value: &Value) {
-        let dtype = self.frame.types.get(&place.buffer).copied();
+        let dtype = self.frame.memory.get(&place.buffer).map(|it| it.0);
         let Some(dtype) = dtype.filter(|it| added(*it).is_some() && !self.dialect.is_c()) else {
             // One thread runs this, or lowering would have refused it.
             let sum = Value::binary(ir::BinaryOp::Add, Value::Load(place.clone()), value.clone());

@@ -4,22 +4,27 @@ use ir::{Arch, Index, Kernel, Name, Op, ThreadAxis, axis_var, text::LineSource};
 
 use crate::{launch::shared_alignment, shared_layout};
 
-use super::{Printer, helper::Helper, names::identifier};
+use super::{Printer, helper::Helper, names::identifier, team::thread_axis};
 
 /// The threads of a block of a kernel, where the launch says so with constants.
 fn thread_count(kernel: &Kernel) -> Option<i64> {
+    if !kernel.roles.is_empty() {
+        return Some(kernel.threads());
+    }
     let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
     threads.map(|(_, extent)| extent.as_int()).product()
 }
 
 impl Printer<'_> {
-    /// A kernel whose parameters are its buffers and then all symbolic dimensions as 64-bit integers.
+    /// A kernel whose parameters are its tensor maps, its buffers and then all symbolic dimensions as 64-bit integers.
     pub(super) fn cuda_kernel(&mut self, kernel: &Kernel) {
         let (offsets, bytes) = shared_layout(kernel);
         self.frame.shared_offsets = offsets;
         let threads = thread_count(kernel).unwrap_or_else(|| Arch::MAX_THREADS.into());
         let parameters = self.cuda_parameters(kernel).join(", ");
-        let resident = kernel.blocks_per_sm.map(|it| format!(", {it}")).unwrap_or_default();
+        // Without a number of blocks the compiler leaves the registers of roles as they are.
+        let resident = kernel.blocks_per_sm.or((!kernel.roles.is_empty()).then_some(1));
+        let resident = resident.map(|it| format!(", {it}")).unwrap_or_default();
         let head = format!(
             "extern \"C\" __global__ void __launch_bounds__({threads}{resident}) {}({parameters})",
             self.frame.symbol,
@@ -29,15 +34,18 @@ impl Printer<'_> {
                 let align = shared_alignment(kernel);
                 printer.line(&format!("extern __shared__ __align__({align}) unsigned char tw_shared[];"));
             }
+            printer.tensor_maps(kernel);
+            printer.warp_number(kernel);
             for axis in ThreadAxis::ALL {
                 let var = axis_var(axis);
                 if kernel.launch.contains_key(&axis) && mentions(&kernel.body, &var) {
                     let of = printer.index_type(printer.frame.wide);
                     printer.line_source = Some(LineSource::Axis(printer.at.0, axis));
-                    printer.line(&format!("const {of} {var} = {};", axis.as_str()));
+                    printer.line(&format!("const {of} {var} = {};", thread_axis(kernel, axis)));
                     printer.line_source = None;
                 }
             }
+            printer.mbarriers(kernel);
             printer.ops(&kernel.body);
         });
         let function = std::mem::take(&mut self.out);
@@ -45,7 +53,7 @@ impl Printer<'_> {
     }
 
     fn cuda_parameters(&mut self, kernel: &Kernel) -> Vec<String> {
-        let mut out = Vec::new();
+        let mut out = self.map_parameters(kernel);
         for (name, is_written) in &kernel.args {
             let Some(arg) = self.module.args.get(name) else { continue };
             self.require(Helper::Type(arg.dtype, 1));
@@ -56,7 +64,8 @@ impl Printer<'_> {
     }
 }
 
-fn mentions(ops: &[Op], var: &Name) -> bool {
+/// Whether a variable stands in statements.
+pub(super) fn mentions(ops: &[Op], var: &Name) -> bool {
     let mut found = false;
     for op in ops {
         // The rewriting is the identity; it is here for its visits of extents and conditions.

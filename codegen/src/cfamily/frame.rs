@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use ir::arith::Bounds;
-use ir::{Alloc, DType, Kernel, Module, Name, Op};
+use ir::{Alloc, DType, Kernel, Module, Name, Op, Scope};
 
-use super::Dialect;
+use super::{
+    Dialect,
+    team::{NamedBarriers, Team},
+};
 use crate::lower::analysis::bounds::kernel_bounds;
 
 /// What is known of a kernel and of the place in it.
@@ -14,8 +17,8 @@ use crate::lower::analysis::bounds::kernel_bounds;
 pub(super) struct Frame {
     /// The symbol of the kernel.
     pub(super) symbol: String,
-    /// The types of the buffers.
-    pub(super) types: BTreeMap<Name, DType>,
+    /// The types of the buffers, and which memory they are in.
+    pub(super) memory: BTreeMap<Name, (DType, Scope)>,
     /// The allocations that are variables, with their lanes.
     pub(super) registers: BTreeMap<Name, u32>,
     /// What is known of the variables in scope.
@@ -34,6 +37,14 @@ pub(super) struct Frame {
     pub(super) args: IndexMap<Name, bool>,
     /// Where each shared buffer starts, in bytes.
     pub(super) shared_offsets: IndexMap<Name, i64>,
+    /// The threads that run the place.
+    pub(super) team: Team,
+    /// The roles of the kernel.
+    pub(super) roles: Vec<Team>,
+    /// How many registers their threads start with.
+    pub(super) registers_at_start: i64,
+    /// Their named barriers.
+    pub(super) named_barriers: NamedBarriers,
     /// Whether the place is inside a loop that runs on several threads.
     pub(super) is_parallel: bool,
 }
@@ -41,24 +52,38 @@ pub(super) struct Frame {
 impl Frame {
     /// At the start of a kernel.
     pub(super) fn of(dialect: Dialect, module: &Module, kernel: &Kernel) -> Frame {
+        let memory = memory(module, kernel);
         let mut frame = Frame {
             symbol: super::symbol(&kernel.name).into_owned(),
-            types: module.args.iter().map(|(name, arg)| (name.clone(), arg.dtype)).collect(),
+            memory,
             wide: dialect.is_c() || kernel.wide,
             bounds: kernel_bounds(module, kernel),
             ..Frame::default()
         };
         for op in &kernel.body {
             op.walk(&mut |op| {
-                if let Op::Alloc(it) = op {
-                    frame.types.insert(it.name.clone(), it.dtype);
-                    if it.is_register {
-                        let lanes = u32::try_from(it.elements()).expect("a variable has few elements");
-                        frame.registers.insert(it.name.clone(), lanes);
-                    }
+                if let Op::Alloc(it) = op
+                    && it.is_register
+                {
+                    let lanes = u32::try_from(it.elements()).expect("a variable has few elements");
+                    frame.registers.insert(it.name.clone(), lanes);
                 }
             });
         }
         frame
     }
+}
+
+/// The types of a kernel's buffers, and which memory each is in.
+pub(crate) fn memory(module: &Module, kernel: &Kernel) -> BTreeMap<Name, (DType, Scope)> {
+    let args = module.args.iter().map(|(name, it)| (name.clone(), (it.dtype, Scope::Global)));
+    let mut out: BTreeMap<_, _> = args.collect();
+    for op in &kernel.body {
+        op.walk(&mut |op| {
+            if let Op::Alloc(it) = op {
+                out.insert(it.name.clone(), (it.dtype, it.scope));
+            }
+        });
+    }
+    out
 }

@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, DType, UnaryOp};
 
-use super::{Dialect, Printer, across, copy, types, value::is_plain_cast};
+use super::{Dialect, Printer, across, copy, ptx::Ptx, types, value::is_plain_cast, wgmma::Product};
 
 /// Something that the emitted source may need a definition of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,10 +31,10 @@ pub(super) enum Helper {
     FloatOfBits,
     /// A copy from global to shared memory that lands later; with a condition where it is not bare.
     CopyAsync { bytes: usize, is_bare: bool },
-    /// The end of a group of such copies.
-    CommitCopies,
-    /// A wait for all but the youngest groups.
-    WaitCopies(u32),
+    /// An instruction.
+    Ptx(Ptx),
+    /// A product of a warpgroup.
+    Wgmma(Product),
     /// An addition to adjacent elements of global memory that no other thread comes between.
     AtomicAdd(DType, u32),
     /// The beginning of a block's turn.
@@ -106,12 +106,14 @@ impl Printer<'_> {
             Helper::FloatOfBits => "tw_f32_of_bits".to_owned(),
             Helper::CopyAsync { bytes, is_bare: true } => format!("tw_copy_async_{bytes}"),
             Helper::CopyAsync { bytes, is_bare: false } => format!("tw_copy_async_or_zero_{bytes}"),
-            Helper::CommitCopies => "tw_commit_copies".to_owned(),
-            Helper::WaitCopies(in_flight) => format!("tw_wait_copies_{in_flight}"),
+            Helper::Ptx(it) => it.name(),
+            Helper::Wgmma(it) => it.name(),
             Helper::AtomicAdd(dtype, lanes) => format!("tw_atomic_add_{}", suffix(dtype, lanes)),
             Helper::Acquire => "tw_acquire".to_owned(),
             Helper::Release => "tw_release".to_owned(),
-            Helper::Tensor(name, dtype) if name.starts_with("ldmatrix") => format!("tw_{name}_{dtype}"),
+            Helper::Tensor(name, dtype) if name.starts_with("ldmatrix") || name.starts_with("stmatrix") => {
+                format!("tw_{name}_{dtype}")
+            }
             Helper::Tensor(name, _) => format!("tw_{name}"),
         }
     }
@@ -138,8 +140,8 @@ impl Printer<'_> {
             Helper::CopyAsync { bytes, is_bare } => {
                 copy::define_copy(&self.helper_name(helper), bytes, is_bare)
             }
-            Helper::CommitCopies => copy::define_commit(&self.helper_name(helper)),
-            Helper::WaitCopies(in_flight) => copy::define_wait(&self.helper_name(helper), in_flight),
+            Helper::Ptx(it) => self.define_ptx(it),
+            Helper::Wgmma(it) => self.define_wgmma(it),
             Helper::AtomicAdd(dtype, lanes) => {
                 self.define_atomic_add(&self.helper_name(helper), dtype, lanes)
             }

@@ -10,6 +10,7 @@ use ir::{Caps, Feature, Kernel, Module, Target, text::LineSource};
 use crate::device::CPU_ABI_HEADER;
 
 mod across;
+mod bulk;
 mod c;
 mod convert;
 mod copy;
@@ -20,12 +21,17 @@ mod index;
 mod lines;
 mod literal;
 mod names;
+mod ptx;
 mod stmt;
+mod team;
 mod tensor;
 mod types;
 mod value;
+mod wgmma;
 
+pub(crate) use frame::memory;
 pub use names::symbol;
+pub(crate) use team::{NAMED_BARRIERS, named_barriers};
 
 use frame::Frame;
 use helper::Helper;

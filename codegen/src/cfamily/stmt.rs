@@ -1,8 +1,10 @@
 //! Statements.
 
-use ir::{Access, Alloc, Barrier, For, ForKind, Index, Instr, Op, RingCounter, Value, text::LineSource};
+use ir::{
+    Access, Alloc, Barrier, Fence, For, ForKind, Index, Instr, Op, RingCounter, Value, text::LineSource,
+};
 
-use super::{Dialect, Printer, names::identifier, types};
+use super::{Dialect, Printer, helper::Helper, names::identifier, ptx::Ptx, types};
 
 /// The request to write all iterations of a loop out.
 const UNROLL: &str = "#pragma unroll";
@@ -44,6 +46,8 @@ impl Printer<'_> {
                 self.nest(&head, |it| it.ops(body));
                 self.frame.bounds = outside;
             }
+            Op::Leader(of, body) => self.leader(*of, body),
+            Op::Role(name, body) => self.role(name, body),
             Op::Instr(it, _) => self.instr(it),
         }
     }
@@ -54,17 +58,19 @@ impl Printer<'_> {
             Instr::AsyncCopy(place, value) => self.copy(place, value),
             Instr::AtomicAdd(place, value) => self.atomic_add(place, value),
             Instr::Tensor(it) => self.tensor(it),
-            Instr::Commit => self.commit(),
+            Instr::Wgmma(it) => self.wgmma(it),
+            Instr::Bulk(it) => self.bulk(it),
+            Instr::Commit(group) => self.commit(*group),
             Instr::Wait(it) => self.wait(it),
-            Instr::Barrier(Barrier { proof }) => {
+            Instr::Barrier(Barrier { among, proof }) => {
                 if !proof.is_empty() {
                     self.comment(&proof.join("; "));
                 }
-                self.line(match self.dialect {
-                    Dialect::C => "// One thread runs this: there is nobody to wait for.",
-                    Dialect::Cuda(_) => "__syncthreads();",
-                });
+                self.barrier(*among);
             }
+            Instr::Await(it) => self.await_phase(it),
+            Instr::Arrive(it) => self.arrive(it),
+            Instr::Fence(it) => self.fence(*it),
             Instr::Semaphore(it) => self.semaphore(it),
             Instr::Comment(text) => self.comment(text),
         }
@@ -77,6 +83,11 @@ impl Printer<'_> {
         }
     }
 
+    fn fence(&mut self, it: Fence) {
+        let name = self.require(Helper::Ptx(Ptx::Fence(it)));
+        self.line(&format!("{name}();"));
+    }
+
     pub(super) fn store(&mut self, place: &Access, value: &Value) {
         let (place, value) = (self.place(place), self.value(value, place.lanes));
         self.line(&[&place, " = ", &value, ";"].concat());
@@ -85,10 +96,10 @@ impl Printer<'_> {
     fn alloc(&mut self, it: &Alloc) -> String {
         let name = identifier(&it.name).into_owned();
         if let Some(lanes) = self.frame.registers.get(&it.name).copied() {
-            let of = self.require(super::Helper::Type(it.dtype, lanes));
+            let of = self.require(Helper::Type(it.dtype, lanes));
             return format!("{of} {name};");
         }
-        let of = self.require(super::Helper::Type(it.dtype, 1));
+        let of = self.require(Helper::Type(it.dtype, 1));
         match self.dialect {
             Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.elements()),
             Dialect::Cuda(_) if it.scope == ir::Scope::Shared => {

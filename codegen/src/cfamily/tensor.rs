@@ -10,10 +10,11 @@ use super::{Printer, helper::Helper, names::identifier, types};
 impl Printer<'_> {
     /// A store of what an intrinsic computes: a call of a function that holds the instruction.
     pub(super) fn tensor(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
-        let dtype = |it: &Access| self.frame.types[&it.buffer];
+        let dtype = |it: &Access| self.frame.memory[&it.buffer].0;
         let of = dtype(operands.last().expect("an intrinsic computes from something"));
         let name = self.require(Helper::Tensor(intrinsic.name, of));
-        let mut parameters = vec![self.element_address(place)];
+        let stores = matches!(intrinsic.instruction, Instruction::Stmatrix { .. });
+        let mut parameters = vec![if stores { self.address(place) } else { self.element_address(place) }];
         for it in operands {
             let shared = matches!(intrinsic.instruction, Instruction::Ldmatrix { .. });
             parameters.push(if shared { self.address(it) } else { self.element_address(it) });
@@ -21,7 +22,7 @@ impl Printer<'_> {
         self.line(&format!("{name}({});", parameters.join(", ")));
     }
 
-    fn element_address(&mut self, access: &Access) -> String {
+    pub(super) fn element_address(&mut self, access: &Access) -> String {
         let name = identifier(&access.buffer).into_owned();
         if self.frame.registers.contains_key(&access.buffer) {
             return format!("&{name}");
@@ -38,6 +39,9 @@ impl Printer<'_> {
             Instruction::Ldmatrix { matrices, transposed } => {
                 define_ldmatrix(name, element, matrices as usize, transposed)
             }
+            Instruction::Stmatrix { matrices, transposed } => {
+                define_stmatrix(name, element, matrices as usize, transposed)
+            }
             Instruction::Mma { opcode, c, a, b } => {
                 let accumulated = accumulator(intrinsic);
                 self.require(Helper::Type(accumulated, 1));
@@ -48,7 +52,7 @@ impl Printer<'_> {
                 let counts = [count(c, accumulated), count(a, of), count(b, of)];
                 define_mma(name, opcode, [sum, element], accumulated, counts)
             }
-            Instruction::Lanes(_) => String::new(),
+            Instruction::Wgmma { .. } | Instruction::Lanes(_) => String::new(),
         }
     }
 }
@@ -69,6 +73,20 @@ fn define_ldmatrix(name: &str, element: &str, count: usize, transposed: bool) ->
          asm volatile(\"ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{outputs}}}, [%{count}];\"\n               \
          : {registers}\n               \
          : \"r\"((unsigned int)__cvta_generic_to_shared(row)) : \"memory\");\n}}\n"
+    )
+}
+
+/// A matrix store writes shared memory behind the compiler's back.
+fn define_stmatrix(name: &str, element: &str, count: usize, transposed: bool) -> String {
+    let trans = if transposed { ".trans" } else { "" };
+    let inputs = (1..=count).map(|it| format!("%{it}")).collect::<Vec<_>>().join(", ");
+    let registers = register_list("r", "from", count);
+    format!(
+        "TW_INLINE void {name}({element} *row, const {element} *in) {{\n  \
+         const unsigned int *from = (const unsigned int *)in;\n  \
+         asm volatile(\"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [%0], {{{inputs}}};\"\n               \
+         :: \"r\"((unsigned int)__cvta_generic_to_shared(row)), {registers}\n               \
+         : \"memory\");\n}}\n"
     )
 }
 
@@ -97,11 +115,11 @@ fn define_mma(
 }
 
 /// `%0, %1, …`.
-fn numbered(from: usize, count: usize) -> String {
+pub(super) fn numbered(from: usize, count: usize) -> String {
     (from..from + count).map(|it| format!("%{it}")).collect::<Vec<_>>().join(", ")
 }
 
 /// `"r"(x[0]), "r"(x[1]), …`.
-fn register_list(constraint: &str, of: &str, count: usize) -> String {
+pub(super) fn register_list(constraint: &str, of: &str, count: usize) -> String {
     (0..count).map(|it| format!("\"{constraint}\"({of}[{it}])")).collect::<Vec<_>>().join(", ")
 }

@@ -120,14 +120,16 @@ impl Printer<'_> {
         if access.lanes == 1 {
             return [&name, "[", &at, "]"].concat();
         }
-        let dtype = self.frame.types[&access.buffer];
+        let dtype = self.frame.memory[&access.buffer].0;
         let vector = self.require(Helper::Type(dtype, access.lanes));
         ["*(", qualifier, &vector, " *)&", &name, "[", &at, "]"].concat()
     }
 
     /// The type of a value; buffers of a module are all known.
     pub(super) fn dtype(&self, value: &Value) -> DType {
-        value.dtype(&|name| self.frame.types.get(name).copied()).expect("the buffers of a module are known")
+        value
+            .dtype(&|name| self.frame.memory.get(name).map(|it| it.0))
+            .expect("the buffers of a module are known")
     }
 
     /// Whether the dialect's own operators compute in this type exactly as the program means it.

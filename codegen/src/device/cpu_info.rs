@@ -125,8 +125,15 @@ void tw_triad(void *const *buffers, const int64_t *dims, const tw_runtime *rt) {
 
 fn program(binary: &[u8], kernel: &str, buffers: Vec<usize>, dims: Vec<i64>) -> Program {
     let used = (0..buffers.len()).collect();
-    let launch =
-        Launch { kernel: kernel.into(), grid: [1; 3], block: [1; 3], shared_bytes: 0, buffers: used, dims };
+    let launch = Launch {
+        kernel: kernel.into(),
+        grid: [1; 3],
+        block: [1; 3],
+        shared_bytes: 0,
+        maps: vec![],
+        buffers: used,
+        dims,
+    };
     Program { binary: binary.to_vec(), launches: vec![launch], buffers, zeroed: vec![] }
 }
 

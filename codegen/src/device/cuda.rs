@@ -183,10 +183,9 @@ impl CudaMachine {
         match self.program(program)? {
             Loaded::Kernels(kernels) => {
                 let all = self.addresses(buffers, &kernels.sizes)?;
-                let functions = kernels.functions.iter();
-                pieces.extend(
-                    functions.map(|(function, launch)| Piece::Kernel(Prepared::new(*function, launch, &all))),
-                );
+                for (function, launch) in &kernels.functions {
+                    pieces.push(Piece::Kernel(Prepared::new(*function, launch, &all)?));
+                }
                 names.push(kernels.names());
             }
             Loaded::Gemm(product) => {

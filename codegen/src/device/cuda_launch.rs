@@ -4,28 +4,37 @@
 
 use std::{ffi::c_void, ptr};
 
-use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUstream};
+use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUstream, CUtensorMap};
 use ir::{Arch, ThreadAxis};
 
-use super::{DeviceError, Launch, cuda_driver::check};
+use super::{DeviceError, Launch, cuda_driver::check, tensor_map};
 
-/// A launch with the values of its arguments: addresses, then dimensions.
+/// A launch with the values of its arguments: tensor maps, addresses, then dimensions.
 pub(super) struct Prepared<'a> {
     function: CUfunction,
     launch: &'a Launch,
+    maps: Box<[CUtensorMap]>,
     values: Vec<u64>,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(function: CUfunction, launch: &'a Launch, all: &[CUdeviceptr]) -> Self {
+    /// The launch with buffers at these addresses.
+    pub(super) fn new(
+        function: CUfunction,
+        launch: &'a Launch,
+        all: &[CUdeviceptr],
+    ) -> Result<Self, DeviceError> {
+        let maps = launch.maps.iter().map(|it| tensor_map::encode(it, all[it.buffer]));
+        let maps = maps.collect::<Result<_, _>>()?;
         let addresses = launch.buffers.iter().map(|it| all[*it]);
         let values = addresses.chain(launch.dims.iter().map(|it| it.cast_unsigned())).collect();
-        Prepared { function, launch, values }
+        Ok(Prepared { function, launch, maps, values })
     }
 
     /// Where each argument lies: the driver reads them from there at every launch.
     pub(super) fn params(&mut self) -> Vec<*mut c_void> {
-        self.values.iter_mut().map(|it| ptr::from_mut(it).cast()).collect()
+        let maps = self.maps.iter_mut().map(|it| ptr::from_mut(it).cast());
+        maps.chain(self.values.iter_mut().map(|it| ptr::from_mut(it).cast())).collect()
     }
 
     pub(super) fn start(&self, params: &[*mut c_void], stream: CUstream) -> Result<(), DeviceError> {
@@ -89,6 +98,7 @@ mod tests {
             grid,
             block,
             shared_bytes,
+            maps: vec![],
             buffers: vec![],
             dims: vec![],
         };

@@ -23,6 +23,7 @@ mod locate;
 pub mod nvrtc;
 mod peak;
 mod resources;
+mod tensor_map;
 
 pub use abi::CPU_ABI_HEADER;
 pub use cpu::CpuMachine;
@@ -66,10 +67,34 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub shared_bytes: u32,
+    /// The tensor maps that the function takes first, each by value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<MapSpec>,
     /// Which of the program's buffers the function takes, in order.
     pub buffers: Vec<usize>,
     /// The symbolic dimensions, which the function takes after the buffers as 64-bit integers.
     pub dims: Vec<i64>,
+}
+
+/// A tensor in a buffer as the copy engine of a GPU sees it. Dimensions are in the order of their strides, the innermost last.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MapSpec {
+    /// Its name in the kernel, for messages.
+    pub name: String,
+    /// Which of the program's buffers it starts with.
+    pub buffer: usize,
+    /// The type of the elements.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub dtype: ir::DType,
+    /// How many elements there are in each dimension.
+    pub dims: Vec<u64>,
+    /// The bytes between neighbours in each dimension; in the last, those of an element.
+    pub strides: Vec<u64>,
+    /// How many elements a box has in each dimension.
+    pub tile: Vec<u32>,
+    /// The bytes of the rows that a swizzle permutes chunks within, in shared memory; zero for none.
+    pub swizzle: u32,
 }
 
 /// A program as a part of a sequence of programs.
@@ -293,7 +318,8 @@ pub trait Machine {
 /// Refuses a program whose parts do not fit together.
 fn check_program(program: &Program) -> Result<(), DeviceError> {
     for launch in &program.launches {
-        if let Some(bad) = launch.buffers.iter().find(|it| **it >= program.buffers.len()) {
+        let taken = launch.maps.iter().map(|it| it.buffer).chain(launch.buffers.iter().copied());
+        if let Some(bad) = taken.into_iter().find(|it| *it >= program.buffers.len()) {
             let (kernel, count) = (&launch.kernel, program.buffers.len());
             return Err(DeviceError::Unsupported(format!(
                 "`{kernel}` takes buffer {bad} of a program with {count}"

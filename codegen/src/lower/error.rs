@@ -2,7 +2,7 @@
 
 use ir::{
     Arch, Index, Name, ThreadAxis,
-    intrin::{FragmentError, LdmatrixError},
+    intrin::{self, FragmentError, LdmatrixError},
     pipeline::PipelineError,
 };
 
@@ -61,6 +61,8 @@ pub enum LowerError {
         "the blocks of loop `{var}` would take turns again and again in loop `{around}`, and nobody ends a round"
     )]
     TurnsRepeat { var: Name, around: Name },
+    #[error("loop `{var}` is persistent, and loop `{other}` of its kernel is bound to blockIdx.x, too")]
+    GridShared { var: Name, other: Name },
     #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
     ParallelRace { var: Name, buffer: Name },
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
@@ -72,15 +74,18 @@ pub enum LowerError {
     )]
     LaneLoop { block: Name, var: Name },
     #[error(
-        "kernel `{kernel}` has {threads} threads on threadIdx.x, and `{intrinsic}` needs 32, the lanes of a warp"
+        "kernel `{kernel}` has {threads} threads on threadIdx.x, and `{intrinsic}` needs {lanes}, the lanes of a {}",
+        if *lanes == intrin::WARP { "warp" } else { "warpgroup" }
     )]
-    LaneCount { kernel: Name, threads: Index, intrinsic: &'static str },
+    LaneCount { kernel: Name, threads: Index, intrinsic: &'static str, lanes: i64 },
     #[error("block `{block}` uses `{intrinsic}`, which needs sm_{least} or later, and the target is {arch}")]
     IntrinsicArch { block: Name, intrinsic: &'static str, least: u32, arch: Arch },
     #[error(
         "`{intrinsic}` in block `{block}` reads rows of 16 bytes from `{buffer}`, and they do not all lie in one piece, aligned to 16 bytes"
     )]
     RowAlignment { block: Name, buffer: Name, intrinsic: &'static str },
+    #[error("`{intrinsic}` in block `{block}` cannot take `{buffer}`: {why}")]
+    OperandLayout { block: Name, buffer: Name, intrinsic: &'static str, why: String },
     #[error("`{intrinsic}` in block `{block}` cannot fill `{buffer}`: {error}")]
     MatrixLoad { block: Name, buffer: Name, intrinsic: &'static str, error: LdmatrixError },
     #[error("a tile of `{buffer}` in block `{block}` starts at `{index}`, which is no multiple of {tile}")]
@@ -123,6 +128,8 @@ ir::codes!(LowerError {
     MatrixLoad = 2023,
     TileAlignment = 2024,
     OtherLane = 2025,
+    OperandLayout = 2026,
+    GridShared = 2027,
 } of { Fragment, Pipeline });
 
 impl LowerError {
@@ -145,6 +152,7 @@ impl LowerError {
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
             LowerError::TurnsRepeat { var, around } => vec![var, around],
+            LowerError::GridShared { var, other } => vec![other, var],
             LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
                 vec![var, buffer]
             }
@@ -152,6 +160,7 @@ impl LowerError {
             LowerError::LaneLoop { block, var } => vec![block, var],
             LowerError::Race { block, buffer, .. }
             | LowerError::RowAlignment { block, buffer, .. }
+            | LowerError::OperandLayout { block, buffer, .. }
             | LowerError::MatrixLoad { block, buffer, .. }
             | LowerError::TileAlignment { block, buffer, .. }
             | LowerError::OtherLane { block, buffer, .. } => vec![block, buffer],
@@ -221,6 +230,7 @@ impl LowerError {
             LowerError::TurnsRepeat { .. } => {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }
+            LowerError::GridShared { .. } => "let each of them have a kernel of its own",
             LowerError::ParallelRace { .. } => {
                 "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"
             }
@@ -233,6 +243,9 @@ impl LowerError {
             LowerError::IntrinsicArch { .. } => "choose a later target by `--target`",
             LowerError::RowAlignment { .. } => {
                 "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
+            }
+            LowerError::OperandLayout { .. } => {
+                "swizzle the buffer with the mode `auto`, and give its last dimension a multiple of 64 bytes"
             }
             LowerError::MatrixLoad { error, .. } => error.help(),
             LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",

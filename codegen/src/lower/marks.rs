@@ -7,19 +7,23 @@ use ir::{Block, BlockAttrs, Func, Instr, Name, Origin, Stmt, Swizzle};
 /// The program without what passes find out for later ones: a program that a user wrote may have it in its text.
 pub fn without_findings(mut func: Func) -> Func {
     func.map_blocks(&mut |block| {
-        block.attrs.is_copy = false;
+        block.attrs.mechanism = None;
         block.attrs.origin = Origin::default();
     });
+    func.mbarriers.clear();
     func.body.walk_mut(&mut |stmt| {
         if let Stmt::Loop(it) = stmt
-            && !it.attrs.exchanged.is_empty()
+            && (!it.attrs.exchanged.is_empty() || it.attrs.is_independent)
         {
-            Arc::make_mut(it).attrs.exchanged.clear();
+            let it = Arc::make_mut(it);
+            it.attrs.exchanged.clear();
+            it.attrs.is_independent = false;
         }
         true
     });
     for buffer in func.buffers.values_mut() {
         buffer.alloc_scope = None;
+        buffer.layout.panel = None;
         if buffer.layout.swizzle == Some(Swizzle::None) {
             buffer.layout.swizzle = None;
         }
@@ -32,6 +36,17 @@ pub(crate) fn instruction(name: &str, it: Instr) -> Stmt {
     let (name, iters, guards, attrs) = (Name::new(name), vec![], vec![], BlockAttrs::default());
     let body = Stmt::Instr(Arc::new(it));
     Stmt::Block(Arc::new(Block { name, iters, guards, attrs, init: None, body }))
+}
+
+/// The statement with a role for its blocks.
+pub(crate) fn in_role(mut stmt: Stmt, role: Option<&Name>) -> Stmt {
+    stmt.walk_mut(&mut |stmt| {
+        if let Stmt::Block(it) = stmt {
+            Arc::make_mut(it).attrs.role = role.cloned();
+        }
+        true
+    });
+    stmt
 }
 
 /// Whether a block orders something and computes nothing.
@@ -64,9 +79,9 @@ mod tests {
             ir::text::parse(&text).unwrap_or_else(|err| panic!("{err}\n{text}"))
         };
         let found = text(
-            " swizzle(none) once",
+            " swizzle(none) panel 2 once",
             " #{cross_block_buffers: {C: 1}}",
-            " #{async_copy: 1, origin: \"C @t steady 0\"}",
+            " #{asynchronous: \"cp_async\", origin: \"C @t steady 0\"}",
         );
         assert_eq!(without_findings(found), text("", "", ""));
     }

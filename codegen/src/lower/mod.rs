@@ -58,7 +58,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "choose_mechanisms",
-        doc: "Finds how each asynchronous stage of a pipeline copies: cp.async, through registers, or in its place.",
+        doc: "Finds how each asynchronous stage of a pipeline copies: TMA, cp.async, through registers, or in its place.",
         run: Run::Func(passes::choose_mechanisms::choose_mechanisms),
     },
     Pass {
@@ -79,7 +79,12 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "settle_swizzles",
         doc: "Chooses the swizzles left open by the rows of their buffers, and refuses those that rows cannot hold.",
-        run: Run::Func(|func, _| passes::settle_swizzles::settle_swizzles(func)),
+        run: Run::Func(|func, context| passes::settle_swizzles::settle_swizzles(func, &context.target)),
+    },
+    Pass {
+        name: "deal_iterations",
+        doc: "Lets each block of a persistent grid run several iterations of a loop over blocks, one after the other.",
+        run: Run::Func(|func, context| passes::deal_iterations::deal_iterations(func, &context.target)),
     },
     Pass {
         name: "software_pipeline",

@@ -146,16 +146,16 @@ impl<'a> Scan<'a, '_> {
                         continue;
                     }
                 }
-                Op::If(_, body) if body.iter().all(orders_only) => {
+                Op::If(_, body) | Op::Leader(_, body) if body.iter().all(orders_only) => {
                     self.steps_of(body, here);
                     continue;
                 }
-                Op::For(_) | Op::If(..) => {}
+                Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {}
             }
             match (self.belongs(op), op) {
                 (Belongs::Component(step), _) => self.component(step, op, here),
                 // What several statements have in common as a condition stands around all of them.
-                (Belongs::Several, Op::If(_, body)) => self.steps_of(body, here),
+                (Belongs::Several, Op::If(_, body) | Op::Leader(_, body)) => self.steps_of(body, here),
                 (Belongs::Several | Belongs::Nowhere, _) => {
                     self.finish(here);
                     here.lists.push(op);
@@ -172,8 +172,9 @@ impl<'a> Scan<'a, '_> {
     /// What orders threads or copies: what the pipeline put in tells its place, a barrier stands before what comes next.
     fn sync(&self, sync: SyncKind<'_>, it: &Instr, origin: &Origin, here: &mut Position<'a, '_>) {
         let sync = match sync {
-            SyncKind::Commit => Sync::Commit,
+            SyncKind::Commit(_) => Sync::Commit,
             SyncKind::Wait(it) => Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() },
+            SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Fence(_) => return,
             SyncKind::Barrier => {
                 here.pending.push(Placed { sync: Sync::Barrier { at: 0, inside: false }, proof: proof(it) });
                 return;
@@ -217,7 +218,7 @@ impl<'a> Scan<'a, '_> {
         let mut first: Option<&PipelineStep> = None;
         let (mut holds_loop, mut differs, mut is_elsewhere) = (false, false, false);
         op.walk(&mut |op| match op {
-            Op::Instr(Instr::Comment(_), _) | Op::Alloc(_) | Op::If(..) => {}
+            Op::Instr(Instr::Comment(_), _) | Op::Alloc(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {}
             Op::For(it) => holds_loop |= it.var == self.clock.var,
             Op::Instr(_, origin) => match (first, origin.step_of(&self.clock.var)) {
                 (_, None) => is_elsewhere |= !origin.steps().is_empty(),
@@ -262,7 +263,7 @@ impl Placed {
 fn orders_only(op: &Op) -> bool {
     match op {
         Op::Instr(it, _) => it.sync().is_some(),
-        Op::If(_, body) => body.iter().all(orders_only),
+        Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => body.iter().all(orders_only),
         Op::Alloc(_) | Op::For(_) => false,
     }
 }

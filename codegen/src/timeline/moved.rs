@@ -1,7 +1,7 @@
 //! How many bytes the statements of a pipeline move.
 
 use indexmap::IndexMap;
-use ir::{DType, Kernel, Module, Name, Op, Scope};
+use ir::{DType, Effect, Kernel, Module, Name, Op, Participants, Scope, intrin};
 
 use super::{Moved, Statement, clock::Clock};
 
@@ -23,7 +23,8 @@ pub(super) fn statements(
         });
     }
     let of = |(it, body): (&crate::lower::ComponentReport, &Vec<&Op>)| {
-        let mut traffic = Traffic { memory: &memory, reads: IndexMap::new(), writes: IndexMap::new() };
+        let mut traffic =
+            Traffic { memory: &memory, threads, reads: IndexMap::new(), writes: IndexMap::new() };
         for op in body {
             traffic.op(op, threads);
         }
@@ -47,6 +48,8 @@ pub(super) fn statements(
 /// Bytes by buffer; `None` where they are not known.
 struct Traffic<'a> {
     memory: &'a IndexMap<Name, (DType, Scope)>,
+    /// How many threads a block has.
+    threads: Option<i64>,
     reads: IndexMap<Name, Option<i64>>,
     writes: IndexMap<Name, Option<i64>>,
 }
@@ -59,11 +62,23 @@ impl Traffic<'_> {
                 let times = times.zip(it.extent.as_int()).and_then(|(a, b)| a.checked_mul(b));
                 it.body.iter().for_each(|op| self.op(op, times));
             }
-            Op::If(_, body) => body.iter().for_each(|op| self.op(op, times)),
-            Op::Instr(it, _) if it.sync().is_none() => it.each_access(&mut |access, mode| {
-                let to = if mode.writes() { &mut self.writes } else { &mut self.reads };
-                add(to, self.memory, access, times);
-            }),
+            Op::If(_, body) | Op::Role(_, body) => body.iter().for_each(|op| self.op(op, times)),
+            // One thread does it for all.
+            Op::Leader(..) => {
+                let once = times.zip(self.threads).map(|(times, threads)| times / threads.max(1));
+                op.children().iter().for_each(|op| self.op(op, once));
+            }
+            Op::Instr(it, _) if it.sync().is_none() => {
+                it.each_effect(&mut |Effect { access, extents, mode, .. }| {
+                    let to = if mode.writes() { &mut self.writes } else { &mut self.reads };
+                    // A warpgroup reads a box together.
+                    let is_box = !extents.is_empty();
+                    let elements = if is_box { extents.iter().product() } else { access.lanes.into() };
+                    let together = is_box && it.participants() == Participants::Warpgroup;
+                    let times = if together { times.map(|it| it / intrin::WARPGROUP) } else { times };
+                    add(to, self.memory, &access.buffer, elements, times);
+                });
+            }
             Op::Alloc(_) | Op::Instr(..) => {}
         }
     }
@@ -72,15 +87,16 @@ impl Traffic<'_> {
 fn add(
     to: &mut IndexMap<Name, Option<i64>>,
     memory: &IndexMap<Name, (DType, Scope)>,
-    access: &ir::Access,
+    buffer: &Name,
+    elements: i64,
     times: Option<i64>,
 ) {
-    let Some((dtype, scope)) = memory.get(&access.buffer) else { return };
+    let Some((dtype, scope)) = memory.get(buffer) else { return };
     if *scope == Scope::Local {
         return;
     }
-    let each = i64::try_from(dtype.bytes()).ok().map(|it| it * i64::from(access.lanes));
+    let each = i64::try_from(dtype.bytes()).ok().map(|it| it * elements);
     let bytes = times.zip(each).and_then(|(a, b)| a.checked_mul(b));
-    let sum = to.entry(access.buffer.clone()).or_insert(Some(0));
+    let sum = to.entry(buffer.clone()).or_insert(Some(0));
     *sum = sum.zip(bytes).and_then(|(a, b)| a.checked_add(b));
 }

@@ -1,28 +1,18 @@
 //! Loads and stores: bounds, what was written before, and who else touched it.
 
+use std::ops::Range;
+
 use ir::{DType, Scope as Space, number};
 
 use super::{
-    Access, Finding,
-    exec::{Machine, Mask, Memory, lanes},
-    findings::Key,
+    exec::{Machine, Mask, lanes},
     index::{LaneIndices, WARP},
+    memory::Memory,
     program::{Elements, ValueCode},
     shadow::{Mark, RaceKind, Since},
+    track::Past,
     value::Lanes,
 };
-
-/// Kinds of findings, for [`Key`]; a race is `RACE` and its [`RaceKind`].
-const BOUNDS: u8 = 1;
-const UNINITIALISED: u8 = 2;
-pub(crate) const DIVERGENT: u8 = 3;
-pub(crate) const DIVISION: u8 = 4;
-pub(crate) const WAIT: u8 = 5;
-pub(crate) const NEVER: u8 = 6;
-pub(crate) const PARTIAL: u8 = 7;
-pub(crate) const DEADLOCK: u8 = 8;
-pub(crate) const MISALIGNED: u8 = 9;
-const RACE: u8 = 10;
 
 impl Memory {
     /// Reads for the lanes of which nothing needs to be told, and says which are left. `first` is the access by the
@@ -35,7 +25,7 @@ impl Memory {
         since: Since,
         out: &mut Lanes,
     ) -> Mask {
-        if self.space == Space::Local {
+        if self.space == Space::Local || !self.tracks.is_empty() {
             return mask;
         }
         let shared = self.space == Space::Shared;
@@ -71,6 +61,9 @@ impl Memory {
     /// Writes an element if nothing needs to be told of it.
     #[inline]
     fn quick_write(&mut self, offset: i64, value: f64, now: Mark, since: Since) -> bool {
+        if !self.tracks.is_empty() {
+            return false;
+        }
         let Some(at) = usize::try_from(offset).ok().filter(|at| *at < self.cells.len()) else { return false };
         let quiet = self.cells[at].write_quietly(now, since);
         if quiet {
@@ -104,6 +97,7 @@ impl<'p> Machine<'p, '_, '_> {
             self.expect_aligned(site, place, mask);
         }
         if let Some(row) = self.local_row(place, further) {
+            self.touch_registers(site, place.buffer, row, mask);
             let memory = &self.memory[place.buffer];
             if memory.written[row] & mask == mask {
                 out.copy_from_slice(&memory.values[row * WARP..][..WARP]);
@@ -154,6 +148,9 @@ impl<'p> Machine<'p, '_, '_> {
         self.expect_aligned(site, place, mask);
         let last = i64::from(place.lanes) - 1;
         if let (Some(row), Some(_)) = (self.local_row(place, 0), self.local_row(place, last)) {
+            for row in (row..).take(parts.len()) {
+                self.touch_registers(site, place.buffer, row, mask);
+            }
             let memory = &mut self.memory[place.buffer];
             for (row, values) in (row..).zip(parts) {
                 round(memory.dtype, values);
@@ -203,6 +200,9 @@ impl<'p> Machine<'p, '_, '_> {
         let now = self.mark(site, lane);
         let since = self.since_of(buffer);
         let thread = self.base + lane;
+        if self.memory[buffer].space == Space::Local {
+            self.touch_registers(site, buffer, thread / WARP * self.memory[buffer].len + at, 1 << lane);
+        }
         let memory = &mut self.memory[buffer];
         let (value, written) = match memory.space {
             Space::Fragment | Space::Local => {
@@ -217,7 +217,12 @@ impl<'p> Machine<'p, '_, '_> {
                 self.touch_in_flight(buffer, at, now, RaceKind::ReadAfterWrite);
                 return value;
             }
-            if let Some(write) = cell.read(now, since, &memory.seen) {
+            let race = if memory.tracks.is_empty() {
+                cell.read(now, since, &memory.seen)
+            } else {
+                self.clocked_read(buffer, at, now)
+            };
+            if let Some(write) = race {
                 self.race(buffer, at, RaceKind::ReadAfterWrite, write, now);
             }
         }
@@ -233,9 +238,10 @@ impl<'p> Machine<'p, '_, '_> {
             self.out_of_bounds(site, buffer, offset, lane);
             return;
         };
-        let memory = &mut self.memory[buffer];
-        if memory.space == Space::Local {
-            let row = (self.base + lane) / WARP * memory.len + at;
+        if self.memory[buffer].space == Space::Local {
+            let row = (self.base + lane) / WARP * self.memory[buffer].len + at;
+            self.touch_registers(site, buffer, row, 1 << lane);
+            let memory = &mut self.memory[buffer];
             memory.values[row * WARP + lane] = value;
             memory.written[row] |= 1 << lane;
             return;
@@ -254,9 +260,14 @@ impl<'p> Machine<'p, '_, '_> {
         let since = self.since_of(buffer);
         let memory = &mut self.memory[buffer];
         let old = memory.values[at];
-        let Some(cell) = memory.cells.get_mut(at) else { return };
         let equal = old.to_bits() == value.to_bits() || (old.is_nan() && value.is_nan());
-        let written = cell.write(now, since, &memory.seen, equal);
+        let Some(cell) = memory.cells.get_mut(at) else { return };
+        let written = if memory.tracks.is_empty() {
+            cell.write(now, since, &memory.seen, equal)
+        } else {
+            cell.write = now;
+            self.clocked_write(buffer, at, now, equal)
+        };
         self.run.report.benign_writes += u64::from(written.benign);
         if let Some((earlier, kind)) = written.race {
             self.race(buffer, at, kind, earlier, now);
@@ -264,9 +275,22 @@ impl<'p> Machine<'p, '_, '_> {
         self.overwrite(buffer, at, now, equal);
     }
 
-    /// A write ends what other buffers hold in the same bytes. `equal` says that it changes none of them.
+    /// A write by a thread ends what other buffers hold in the same bytes. `equal` says that it changes none of them.
     pub(crate) fn overwrite(&mut self, buffer: usize, at: usize, now: Mark, equal: bool) {
-        let (program, since) = (self.program, self.since_of(buffer));
+        let thread = now.thread() as usize;
+        self.overwrite_by(buffer, at, Past { mark: now, agent: now.thread() }, thread..thread + 1, equal);
+    }
+
+    /// The same of a write that threads have started.
+    pub(crate) fn overwrite_by(
+        &mut self,
+        buffer: usize,
+        at: usize,
+        now: Past,
+        threads: Range<usize>,
+        equal: bool,
+    ) {
+        let (program, since, mark) = (self.program, self.since_of(buffer), now.mark);
         for &(other, later) in &program.buffers[buffer].aliases {
             let (own, size) = (self.memory[buffer].dtype.bytes(), self.memory[other].dtype.bytes());
             let signed = |it: usize| i64::try_from(it).expect("it is in memory");
@@ -274,12 +298,17 @@ impl<'p> Machine<'p, '_, '_> {
             let Ok(last) = usize::try_from(first + signed(own) - 1) else { continue };
             let first = usize::try_from(first.max(0)).expect("it is not negative");
             for at in first / size..(last / size + 1).min(self.memory[other].len) {
-                if self.memory[other].cells[at].flights > 0 {
-                    self.touch_in_flight(other, at, now, RaceKind::WriteAfterWrite);
+                let cell = &mut self.memory[other].cells[at];
+                if cell.flights > 0 {
+                    self.touch_in_flight(other, at, mark, RaceKind::WriteAfterWrite);
                 } else {
-                    let written = self.memory[other].cells[at].write_over(now, since, equal);
+                    let written = if program.resumes {
+                        self.clocked_write_over(other, at, now, threads.clone(), equal)
+                    } else {
+                        cell.write_over(mark, since, equal)
+                    };
                     if let Some((earlier, kind)) = written.race {
-                        self.race(other, at, kind, earlier, now);
+                        self.race(other, at, kind, earlier, mark);
                     }
                 }
                 self.memory[other].values[at] = f64::NAN;
@@ -322,75 +351,6 @@ impl<'p> Machine<'p, '_, '_> {
                 Since { kernel: self.since.block, ..self.since }
             }
             Space::Global => self.since,
-        }
-    }
-
-    pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {
-        let line =
-            |site: u32| u32::try_from(self.program.sites[site as usize].line).expect("a line of a text");
-        Key { kind, kernel: self.kernel, sites: [line(first), line(second)] }
-    }
-
-    #[cold]
-    pub(crate) fn race(&mut self, buffer: usize, at: usize, race: RaceKind, first: Mark, second: Mark) {
-        let key = self.key(RACE + race as u8, first.site(), second.site());
-        if !self.run.sink.count(key) {
-            let (first, second) = (self.describe(first), self.describe(second));
-            let (buffer, element) = self.name(buffer, at);
-            self.run.sink.keep(key, Finding::DataRace { buffer, element, race, first, second });
-        }
-    }
-
-    #[cold]
-    pub(crate) fn uninitialised(&mut self, buffer: usize, at: usize, now: Mark) {
-        let key = self.key(UNINITIALISED, now.site(), now.site());
-        if !self.run.sink.count(key) {
-            let access = self.describe(now);
-            let (buffer, element) = self.name(buffer, at);
-            self.run.sink.keep(key, Finding::Uninitialised { buffer, element, access });
-        }
-    }
-
-    #[cold]
-    pub(crate) fn out_of_bounds(&mut self, site: u32, buffer: usize, element: i64, lane: usize) {
-        let key = self.key(BOUNDS, site, site);
-        if !self.run.sink.count(key) {
-            let access = self.describe(self.mark(site, lane));
-            let (buffer, len) = self.name(buffer, self.memory[buffer].len);
-            self.run.sink.keep(key, Finding::OutOfBounds { buffer, element, len, access });
-        }
-    }
-
-    /// The name of a buffer and a number of elements, for a finding.
-    pub(crate) fn name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
-        (self.program.buffers[buffer].name.clone(), i64::try_from(at).expect("it is in memory"))
-    }
-
-    /// An access in the past as a finding tells of it.
-    pub(crate) fn describe(&self, mark: Mark) -> Access {
-        let program = self.program;
-        let site = &program.sites[mark.site() as usize];
-        let (mut at, mut stamp, mut used) = (vec![], mark.stamp, 0);
-        for (name, bits) in site.loops.iter().rev() {
-            used += bits;
-            if used > u64::BITS {
-                break;
-            }
-            let value = stamp & (1u64.checked_shl(*bits).unwrap_or(0).wrapping_sub(1));
-            at.push((name.clone(), i64::try_from(value).expect("iterations are counted so")));
-            stamp = stamp.checked_shr(*bits).unwrap_or(0);
-        }
-        at.reverse();
-        let split = |n: i64, [x, y, _]: [i64; 3]| [n % x, n / x % y, n / x / y];
-        let block = self.blocks.partition_point(|it| it.0 <= mark.epoch).checked_sub(1);
-        let block = block.map_or(0, |it| self.blocks[it].1);
-        Access {
-            kernel: program.name.clone(),
-            line: site.line,
-            text: program.lines.get(site.line - 1).cloned().unwrap_or_default(),
-            block: split(block, program.grid),
-            thread: split(i64::from(mark.thread()), program.block),
-            at,
         }
     }
 }

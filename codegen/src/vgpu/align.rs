@@ -5,13 +5,13 @@ use ir::{DType, Scope as Space, intrin::Instruction};
 
 use super::{
     Finding,
-    access::MISALIGNED,
     exec::{Machine, Mask, lanes},
     index::WARP,
     program::Elements,
+    tell::MISALIGNED,
 };
 
-/// The most bytes that one instruction moves for a thread; a row of a matrix load is as long.
+/// The most bytes that one instruction moves for a thread; a row of a matrix load or store is as long.
 const PIECE: i64 = 16;
 
 /// The bytes of a register, which tensor instructions take whole.
@@ -28,7 +28,21 @@ pub(crate) fn of_vector(dtype: DType, lanes: u32) -> i64 {
 pub(crate) fn of_operand(instruction: Instruction) -> i64 {
     match instruction {
         Instruction::Ldmatrix { .. } => PIECE,
-        Instruction::Mma { .. } | Instruction::Lanes(_) => REGISTER,
+        Instruction::Stmatrix { .. }
+        | Instruction::Mma { .. }
+        | Instruction::Wgmma { .. }
+        | Instruction::Lanes(_) => REGISTER,
+    }
+}
+
+/// What the place of its result begins at a multiple of.
+pub(crate) fn of_result(instruction: Instruction) -> i64 {
+    match instruction {
+        Instruction::Stmatrix { .. } => PIECE,
+        Instruction::Ldmatrix { .. }
+        | Instruction::Mma { .. }
+        | Instruction::Wgmma { .. }
+        | Instruction::Lanes(_) => REGISTER,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use ir::{Instr, Module, Name, Op};
+use ir::{Instr, Kernel, Module, Name, Op};
 
 /// About how many assignments a program makes, each thread and each element counted: what the time of a run depends
 /// on. Conditions count as true, and extents that depend on other loops as in the first iteration of those.
@@ -11,12 +11,16 @@ pub fn estimate(module: &Module, dims: &IndexMap<Name, i64>) -> u64 {
     let mut total: u64 = 0;
     for kernel in &module.kernels {
         let mut known: HashMap<Name, i64> = dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
-        let launch = kernel.launch.values().map(|it| size(it, &known));
-        let threads = launch.fold(1, u64::saturating_mul);
+        let sizes = |of_threads: bool| {
+            let axes = kernel.launch.iter().filter(move |it| it.0.is_thread() == of_threads);
+            axes.map(|it| size(it.1, &known)).fold(1, u64::saturating_mul)
+        };
+        let (blocks, threads) = (sizes(false), sizes(true));
         for axis in kernel.launch.keys() {
             known.insert(ir::axis_var(*axis), 0);
         }
-        total = total.saturating_add(threads.saturating_mul(steps(&kernel.body, &mut known)));
+        let each = Each { kernel, threads };
+        total = total.saturating_add(blocks.saturating_mul(each.steps(&kernel.body, &mut known)));
     }
     total
 }
@@ -33,19 +37,33 @@ fn written(it: &Instr) -> u64 {
     lanes
 }
 
-fn steps(ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
-    let mut total: u64 = 0;
-    for op in ops {
-        total = total.saturating_add(match op {
-            Op::For(it) => {
-                let trips = size(&it.extent, known);
-                known.insert(it.var.clone(), 0);
-                trips.saturating_mul(steps(&it.body, known))
-            }
-            Op::If(_, body) => steps(body, known),
-            Op::Instr(it, _) => written(it),
-            Op::Alloc(_) => 0,
-        });
+/// A kernel, and how many threads come to a statement.
+struct Each<'a> {
+    kernel: &'a Kernel,
+    threads: u64,
+}
+
+impl Each<'_> {
+    fn steps(&self, ops: &[Op], known: &mut HashMap<Name, i64>) -> u64 {
+        let mut total: u64 = 0;
+        for op in ops {
+            total = total.saturating_add(match op {
+                Op::For(it) => {
+                    let trips = size(&it.extent, known);
+                    known.insert(it.var.clone(), 0);
+                    trips.saturating_mul(self.steps(&it.body, known))
+                }
+                Op::If(_, body) => self.steps(body, known),
+                Op::Leader(_, body) => Each { threads: 1, ..*self }.steps(body, known),
+                Op::Role(name, body) => {
+                    let role = self.kernel.roles.get(name);
+                    let threads = role.map_or(0, |it| it.threads().max(0).cast_unsigned());
+                    Each { threads, ..*self }.steps(body, known)
+                }
+                Op::Instr(it, _) => self.threads.saturating_mul(written(it)),
+                Op::Alloc(_) => 0,
+            });
+        }
+        total
     }
-    total
 }

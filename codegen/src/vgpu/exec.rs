@@ -1,17 +1,22 @@
 //! Runs kernels: blocks, warps from barrier to barrier, statements with lane masks.
 
-use ir::{DType, Scope as Space};
+use std::collections::BTreeMap;
 
 use super::{
     Contents, Landing, Progress, Report, Settings, ThreadOrder,
+    bulk::{Bulk, Stores},
+    clock::{Agents, Clocks},
     counters::Tally,
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
+    mbarrier::Mbarrier,
+    memory::Memory,
     program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
     semaphore::{self, Turns},
-    shadow::{Cell, Mark, Since},
+    shadow::{Mark, Since},
+    wgmma::Products,
 };
 
 /// Which lanes of a warp do something: one bit each.
@@ -22,29 +27,12 @@ pub(crate) struct Run<'s> {
     pub(crate) report: Report,
     pub(crate) sink: Sink,
     pub(crate) random: Random,
-    order: ThreadOrder,
+    pub(crate) order: ThreadOrder,
     pub(crate) landing: Landing,
     pub(crate) lockstep: bool,
     seen: &'s mut dyn FnMut(Progress<'_>),
     /// The last epoch.
     epoch: u32,
-}
-
-/// The memory of a buffer.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    pub(crate) space: Space,
-    pub(crate) dtype: DType,
-    pub(crate) len: usize,
-    /// Element by element; of local memory warp by warp, the lanes of an element together.
-    pub(crate) values: Vec<f64>,
-    /// Not zero where an element was written: of local memory a bit for each lane, of shared memory the first epoch of
-    /// the block.
-    pub(crate) written: Vec<u32>,
-    /// Of shared memory, and of global memory that the kernel writes.
-    pub(crate) cells: Vec<Cell>,
-    /// Of global memory: what the present block comes after.
-    pub(crate) seen: Vec<(u32, u32)>,
 }
 
 /// A kernel under way.
@@ -68,6 +56,16 @@ pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) flights: Flights,
     pub(crate) turns: Turns,
     pub(crate) tally: Tally,
+    pub(crate) agents: Agents,
+    /// What the threads of the block know, where clocks tell the order; all below is of those kernels, too.
+    pub(crate) clocks: Clocks,
+    pub(crate) mbarriers: Vec<Mbarrier>,
+    /// Copies to shared memory under way.
+    pub(crate) loads: Vec<Bulk<'p>>,
+    /// Copies to global memory, by the thread that started them.
+    pub(crate) stores: BTreeMap<usize, Stores<'p>>,
+    /// What each warp has under way.
+    pub(crate) products: Vec<Products<'p>>,
 }
 
 impl<'s> Run<'s> {
@@ -91,7 +89,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    fn flip(&mut self) -> usize {
+    pub(crate) fn flip(&mut self) -> usize {
         match self.order {
             ThreadOrder::Forward => 0,
             ThreadOrder::Reversed => WARP - 1,
@@ -102,27 +100,12 @@ impl<'s> Run<'s> {
 
 /// Runs a kernel on the module's buffers.
 pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents], run: &mut Run<'_>) {
-    let memory = program.buffers.iter().map(|it| {
-        let (mut values, mut written, mut cells) = (vec![], vec![], vec![]);
-        if let Some((at, is_written)) = it.arg {
-            values = std::mem::take(&mut contents[at].values);
-            written = std::mem::take(&mut contents[at].written);
-            cells.resize(if is_written { it.len } else { 0 }, Cell::default());
-        } else if it.space == Space::Shared {
-            values.resize(it.len, f64::NAN);
-            written.resize(it.len, 0);
-            cells.resize(it.len, Cell::default());
-        } else {
-            values.resize(it.len * program.scope.count, f64::NAN);
-            written.resize(it.len * program.scope.count / WARP, 0);
-        }
-        Memory { space: it.space, dtype: it.dtype, len: it.len, values, written, cells, seen: vec![] }
-    });
+    let memory = program.buffers.iter().map(|it| Memory::new(program, it, contents)).collect();
     let epoch = run.epoch;
     let mut machine = Machine {
         program,
         kernel: number,
-        memory: memory.collect(),
+        memory,
         slots: vec![0; program.slots],
         stamp: 0,
         epoch,
@@ -133,6 +116,12 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         flights: Flights::new(program.scope.count),
         turns: Turns::default(),
         tally: Tally::new(program),
+        agents: Agents::new(program),
+        clocks: Clocks::default(),
+        mbarriers: vec![],
+        loads: vec![],
+        stores: BTreeMap::new(),
+        products: vec![],
         run,
     };
     machine.grid();
@@ -162,7 +151,11 @@ impl<'p> Machine<'p, '_, '_> {
             self.blocks.push((self.epoch, block));
             self.slots[..3].copy_from_slice(&semaphore::place(block, program.grid));
             self.forget_turns();
-            self.together(&program.code);
+            if program.resumes {
+                self.block();
+            } else {
+                self.together(&program.code);
+            }
             self.drop_flights();
             if self.run.report.stopped {
                 return;
@@ -182,7 +175,7 @@ impl<'p> Machine<'p, '_, '_> {
             match op {
                 Code::For(it) => self.for_together(it),
                 Code::If(it) => self.if_together(it),
-                Code::Barrier => {
+                Code::Barrier(..) => {
                     self.epoch += 1;
                     self.tally.barriers += 1;
                 }
@@ -193,7 +186,10 @@ impl<'p> Machine<'p, '_, '_> {
                 | Code::AtomicAdd(..)
                 | Code::Tensor(..)
                 | Code::Commit
-                | Code::Wait(_) => unreachable!("no barrier is inside"),
+                | Code::Wait(_)
+                | Code::Leader(_)
+                | Code::Role(..)
+                | Code::Async(..) => unreachable!("nothing is to be waited for inside"),
             }
             rest = &rest[alone + 1..];
         }
@@ -281,7 +277,7 @@ impl<'p> Machine<'p, '_, '_> {
             Mark::new(self.stamp, self.epoch, site, u32::try_from(thread).expect("at most 1024"))
         };
         let (access, other) = (self.describe(mark(more)), self.describe(mark(less)));
-        let key = self.key(super::access::DIVERGENT, site, site);
+        let key = self.key(super::tell::DIVERGENT, site, site);
         if !self.run.sink.count(key) {
             self.run.sink.keep(key, Finding::DivergentBarrier { access, other });
         }
@@ -290,7 +286,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// Runs a list for some lanes of a warp.
-    fn list(&mut self, code: &'p [Code], mask: Mask) {
+    pub(crate) fn list(&mut self, code: &'p [Code], mask: Mask) {
         for it in code {
             self.tally.steps += it.assigned() * u64::from(mask.count_ones());
             match it {
@@ -311,7 +307,16 @@ impl<'p> Machine<'p, '_, '_> {
                     self.tally.waits += 1;
                     self.wait(*in_flight, mask);
                 }
-                Code::Barrier | Code::Semaphore(_) => unreachable!("barriers are for all threads together"),
+                Code::Leader(it) => {
+                    let mask = self.leading(it.of, mask);
+                    if mask != 0 {
+                        self.list(&it.body, mask);
+                    }
+                }
+                Code::Async(site, it) => self.perform(*site, it, mask),
+                Code::Barrier(..) | Code::Semaphore(_) | Code::Role(..) => {
+                    unreachable!("those who come to them may have to wait")
+                }
             }
         }
     }
@@ -363,12 +368,17 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// The lanes of the warp that are threads.
     fn all(&self) -> Mask {
-        let count = self.program.threads() - self.base;
+        self.lanes_of(self.base)
+    }
+
+    /// The same of the warp whose first thread is `base`.
+    pub(crate) fn lanes_of(&self, base: usize) -> Mask {
+        let count = self.program.threads() - base;
         if count >= WARP { Mask::MAX } else { (1 << count) - 1 }
     }
 
     /// The first threads of the warps.
-    fn bases(&self) -> std::iter::StepBy<std::ops::Range<usize>> {
+    pub(crate) fn bases(&self) -> std::iter::StepBy<std::ops::Range<usize>> {
         (0..self.program.threads()).step_by(WARP)
     }
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::{
     Finding, Landing, RaceKind,
-    access::{NEVER, WAIT},
     exec::{Machine, Mask, lanes},
     index::WARP,
     program::{CopyCode, Elements},
     shadow::Mark,
+    tell::{NEVER, WAIT},
 };
 
 /// A copy to one element that is under way.
@@ -193,6 +193,7 @@ impl<'p> Machine<'p, '_, '_> {
                 let write = cell.write;
                 // It may have read until now.
                 cell.read(now, since, &[]);
+                self.clocked_read(from, place, now);
                 if write != before {
                     self.race(from, place, RaceKind::SourceInFlight, mark, write);
                 }
@@ -202,6 +203,7 @@ impl<'p> Machine<'p, '_, '_> {
             cell.flights -= 1;
             cell.write = now;
         }
+        self.clocked_landed(buffer, at, now);
         self.overwrite(buffer, at, now, true);
         if self.run.landing == Landing::Latest {
             self.put(buffer, at, value);
@@ -215,11 +217,16 @@ impl<'p> Machine<'p, '_, '_> {
     #[cold]
     pub(crate) fn touch_in_flight(&mut self, buffer: usize, at: usize, now: Mark, kind: RaceKind) {
         let flight = self.memory[buffer].cells[at].flight;
-        let flight = &mut self.flights.all[flight as usize];
-        let mark = flight.mark;
-        if mark.thread() != now.thread() && mark.epoch == now.epoch {
+        let mark = self.flights.all[flight as usize].mark;
+        let races = if self.program.resumes {
+            self.is_unordered(buffer, at, mark, now)
+        } else {
+            mark.thread() != now.thread() && mark.epoch == now.epoch
+        };
+        if races {
             self.race(buffer, at, kind, mark, now);
         } else {
+            let flight = &mut self.flights.all[flight as usize];
             flight.touched.get_or_insert(now);
         }
     }

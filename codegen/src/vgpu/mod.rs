@@ -10,11 +10,17 @@
 //! wait allows and takes what is in memory then, or, with [`Landing::Earliest`], in the moment in which it is started.
 //! [`Settings::hostile`] has the runs that differ most from each other.
 //!
+//! Kernels with mbarriers, bulk copies, products of warpgroups or roles run warp by warp until a warp has to wait, in the same kinds
+//! of order: the first that can go on, the last, or any. Their lanes are always in lockstep. A bulk copy to shared memory lands when
+//! nobody can go on without it, at once, or, in a shuffled order, at any time between; a copy to global memory and a product at the
+//! wait that covers them, or at once.
+//!
 //! Findings do not need a bad order: each element of shared memory, and of global memory that a kernel writes,
 //! remembers who touched it last in which epoch between barriers, and two accesses that nothing orders are a finding
 //! even if they happened to run in the right order. No order within a warp is assumed: two lanes that touch an
 //! element between the same two barriers race like any two threads. An access to the destination of a copy under way
-//! is a finding whenever the copy lands. The orders are there for what the rules do not see: numbers that come out
+//! is a finding whenever the copy lands. Where warps meet elsewhere than at the barriers of their block, clocks say what comes before
+//! what, and not epochs. The orders are there for what the rules do not see: numbers that come out
 //! differently.
 //!
 //! Vectors, copies and rows of matrix loads that begin at no multiple of their size are findings, too: the hardware traps.
@@ -28,6 +34,9 @@
 
 mod access;
 mod align;
+mod async_access;
+mod bulk;
+mod clock;
 mod compile;
 mod counters;
 mod estimate;
@@ -35,12 +44,20 @@ mod exec;
 mod findings;
 mod flight;
 mod index;
+mod mbarrier;
+mod memory;
 mod program;
 mod random;
 mod semaphore;
 mod shadow;
+mod step;
+mod tell;
 mod tensor;
+#[cfg(test)]
+mod tests;
+mod track;
 mod value;
+mod wgmma;
 
 use std::collections::HashMap;
 
@@ -49,7 +66,7 @@ use ir::{Arch, Arg, Index, Module, Name, Role, ThreadAxis};
 
 pub use counters::{Counters, Direction, Traffic};
 pub use estimate::estimate;
-pub use findings::{Access, CountedFinding, Finding};
+pub use findings::{Access, CountedFinding, Finding, Waiting};
 use findings::{Key, Sink};
 use program::Program;
 pub use shadow::RaceKind;
@@ -154,6 +171,8 @@ pub enum VgpuError {
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
     #[error("kernel `{kernel}` has threads of one block take different turns in `{buffer}`")]
     OwnTurns { kernel: Name, buffer: Name },
+    #[error("kernel `{kernel}` has a tensor map `{map}` that no driver encodes: {why}")]
+    TensorMap { kernel: Name, map: Name, why: &'static str },
 }
 
 ir::codes!(VgpuError {
@@ -171,6 +190,7 @@ ir::codes!(VgpuError {
     Tensor = 2304,
     Lanes = 2304,
     OwnTurns = 2305,
+    TensorMap = 2306,
 });
 
 impl Default for Settings {
@@ -253,6 +273,18 @@ pub fn run_seen(
     settings: &Settings,
     seen: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Report, VgpuError> {
+    run_on(module, dims, memory, settings, seen, false)
+}
+
+/// The same, if wanted with every kernel on the engine that can stop a warp anywhere.
+pub(crate) fn run_on(
+    module: &Module,
+    dims: &IndexMap<Name, i64>,
+    memory: &mut IndexMap<Name, Vec<f64>>,
+    settings: &Settings,
+    seen: &mut dyn FnMut(Progress<'_>),
+    all_resume: bool,
+) -> Result<Report, VgpuError> {
     for name in &module.dims {
         if dims.get(name).is_none_or(|it| *it < 1) {
             return Err(VgpuError::Dimension { name: name.clone() });
@@ -261,7 +293,10 @@ pub fn run_seen(
     let sizes: HashMap<Name, i64> = dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
     let lens = lens(module, &sizes, memory)?;
     let programs = module.kernels.iter().map(|it| Program::new(module, it, &sizes, &lens));
-    let programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
+    let mut programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
+    for it in &mut programs {
+        it.resumes |= all_resume;
+    }
 
     let mut contents = fill(module, &lens, memory);
     let mut run = exec::Run::new(settings, seen);

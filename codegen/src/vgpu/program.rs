@@ -1,10 +1,15 @@
 //! A kernel with its names resolved: what the machine runs. [`super::compile`] makes it.
 
-use ir::{BinaryOp, DType, Kernel, Name, Scope as Space, SemaphoreKind, UnaryOp};
+use std::ops::Range;
+
+use ir::{BinaryOp, DType, Fence, Group, Kernel, Name, Participants, Scope as Space, SemaphoreKind, UnaryOp};
 
 use super::{
-    index::{IndexCode, Scope},
+    bulk::{BulkCode, MapCode},
+    index::{IndexCode, Scope, WARP},
+    mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
     tensor::TensorCode,
+    wgmma::WgmmaCode,
 };
 use crate::launch::shared_layout;
 
@@ -26,6 +31,23 @@ pub(crate) struct Program {
     pub(crate) block: [i64; 3],
     /// The lines of the kernel's text.
     pub(crate) lines: Vec<String>,
+    /// The roles, in the order of their threads; one without a name where all threads do the same.
+    pub(crate) roles: Vec<RoleInfo>,
+    pub(crate) mbarriers: Vec<MbarrierInfo>,
+    pub(crate) maps: Vec<MapCode>,
+    /// The products that warpgroups come to together: the statement and the intrinsic.
+    pub(crate) products: Vec<(u32, &'static str)>,
+    /// Whether warps have to be able to stop anywhere: it is for the engine of [`super::step`].
+    pub(crate) resumes: bool,
+}
+
+/// Threads that do the same.
+#[derive(Debug)]
+pub(crate) struct RoleInfo {
+    pub(crate) name: Option<Name>,
+    pub(crate) threads: Range<usize>,
+    /// How many there are on each axis.
+    pub(crate) axes: [i64; 3],
 }
 
 /// A statement.
@@ -72,10 +94,40 @@ pub(crate) enum Code {
     Copy(u32, Elements, CopyCode),
     Commit,
     Wait(usize),
-    Barrier,
+    Barrier(u32, Participants),
     AtomicAdd(u32, Elements, ValueCode),
     Semaphore(Box<SemaphoreCode>),
     Tensor(u32, Elements, Box<TensorCode>),
+    Leader(Box<LeaderCode>),
+    /// The number of the role, and what it does.
+    Role(usize, Vec<Code>),
+    Async(u32, Box<AsyncCode>),
+}
+
+/// What one thread does for others.
+#[derive(Debug)]
+pub(crate) struct LeaderCode {
+    pub(crate) of: Participants,
+    pub(crate) body: Vec<Code>,
+    /// Whether a warp may stop inside.
+    pub(crate) meets: bool,
+}
+
+/// What deals with agents beside the threads.
+#[derive(Debug)]
+pub(crate) enum AsyncCode {
+    Bulk(BulkCode),
+    Wgmma(Box<WgmmaCode>),
+    /// Of bulk copies, or of products.
+    Commit(Group),
+    Wait {
+        group: Group,
+        in_flight: usize,
+        reads_only: bool,
+    },
+    Await(AwaitCode),
+    Arrive(ArriveCode),
+    Fence(Fence),
 }
 
 /// The beginning or the end of a block's turn. All indices are the same for all threads.
@@ -182,15 +234,38 @@ impl Program {
     pub(crate) fn threads(&self) -> usize {
         usize::try_from(self.block.iter().product::<i64>()).expect("it is positive")
     }
+
+    /// The role of a thread.
+    pub(crate) fn role(&self, thread: usize) -> &RoleInfo {
+        let found = self.roles.iter().find(|it| it.threads.contains(&thread));
+        found.unwrap_or(&self.roles[0])
+    }
+
+    /// The threads that come to something together with those of a warp.
+    pub(crate) fn team(&self, base: usize, of: Participants) -> Range<usize> {
+        let role = &self.role(base).threads;
+        let part = |size: usize| {
+            let first = role.start + (base - role.start) / size * size;
+            first..(first + size).min(role.end)
+        };
+        match of {
+            Participants::Thread | Participants::Warp => part(WARP),
+            Participants::Warpgroup => part(4 * WARP),
+            Participants::Role => role.clone(),
+            Participants::Block => 0..self.threads(),
+        }
+    }
 }
 
 impl Code {
-    /// Whether there is a barrier in it.
+    /// Whether there is a barrier in it, or something else that a warp has to wait for.
     pub(crate) fn meets(&self) -> bool {
         match self {
-            Code::Barrier | Code::Semaphore(_) => true,
+            Code::Barrier(..) | Code::Semaphore(_) | Code::Role(..) => true,
             Code::For(it) => it.meets,
             Code::If(it) => it.meets,
+            Code::Leader(it) => it.meets,
+            Code::Async(_, it) => matches!(**it, AsyncCode::Await(_)),
             Code::Alloc(_)
             | Code::Store(..)
             | Code::Copy(..)
@@ -208,12 +283,18 @@ impl Code {
             | Code::Copy(_, place, _)
             | Code::AtomicAdd(_, place, _)
             | Code::Tensor(_, place, _) => place.lanes.into(),
+            Code::Async(_, it) => match &**it {
+                AsyncCode::Wgmma(it) => it.place.lanes.into(),
+                _ => 0,
+            },
             Code::Alloc(_)
             | Code::For(_)
             | Code::If(_)
+            | Code::Leader(_)
+            | Code::Role(..)
             | Code::Commit
             | Code::Wait(_)
-            | Code::Barrier
+            | Code::Barrier(..)
             | Code::Semaphore(_) => 0,
         }
     }
@@ -230,7 +311,10 @@ impl Code {
             | Code::AtomicAdd(..)
             | Code::Commit
             | Code::Wait(_)
-            | Code::Barrier
+            | Code::Barrier(..)
+            | Code::Leader(_)
+            | Code::Role(..)
+            | Code::Async(..)
             | Code::Semaphore(_) => false,
         }
     }

@@ -10,11 +10,11 @@ use ir::{SemaphoreKind, number};
 
 use super::{
     Finding,
-    access::DEADLOCK,
     exec::{Machine, Mask},
     index::WARP,
     program::{Code, Elements, Program, SemaphoreCode, ValueCode},
     shadow::Mark,
+    tell::DEADLOCK,
     value::Lanes,
 };
 
@@ -47,6 +47,8 @@ fn first_turn(code: &[Code]) -> Option<&SemaphoreCode> {
         Code::Semaphore(it) => Some(&**it),
         Code::For(it) => first_turn(&it.body),
         Code::If(it) => first_turn(&it.body),
+        Code::Leader(it) => first_turn(&it.body),
+        Code::Role(_, body) => first_turn(body),
         Code::Alloc(_)
         | Code::Store(..)
         | Code::Copy(..)
@@ -54,7 +56,8 @@ fn first_turn(code: &[Code]) -> Option<&SemaphoreCode> {
         | Code::Tensor(..)
         | Code::Commit
         | Code::Wait(_)
-        | Code::Barrier => None,
+        | Code::Async(..)
+        | Code::Barrier(..) => None,
     })
 }
 
@@ -152,7 +155,11 @@ impl<'p> Machine<'p, '_, '_> {
         let memory = &mut self.memory[buffer];
         let (old, written) = (memory.values[at], memory.written[at] != 0);
         let sum = number::round(memory.dtype, old + value);
-        let race = memory.cells.get_mut(at).and_then(|cell| cell.add(now, since, &memory.seen));
+        let race = if memory.tracks.is_empty() {
+            memory.cells.get_mut(at).and_then(|cell| cell.add(now, since, &memory.seen))
+        } else {
+            self.clocked_add(buffer, at, now)
+        };
         if let Some((earlier, kind)) = race {
             self.race(buffer, at, kind, earlier, now);
         }

@@ -7,10 +7,10 @@ use ir::{
 
 use super::{
     Finding,
-    access::PARTIAL,
     exec::{Machine, Mask},
     index::WARP,
     program::Elements,
+    tell::PARTIAL,
     value::Lanes,
 };
 
@@ -28,8 +28,10 @@ impl TensorCode {
     pub(crate) fn new(intrinsic: &'static Intrinsic, operands: Vec<Elements>, dtype: DType) -> TensorCode {
         let tiles = match intrinsic.instruction {
             Instruction::Mma { c, a, b, .. } => [c, a, b].map(Tile::of_map).into(),
-            Instruction::Ldmatrix { transposed, .. } => vec![Tile::of_matrix(dtype, transposed)],
-            Instruction::Lanes(_) => vec![],
+            Instruction::Ldmatrix { transposed, .. } | Instruction::Stmatrix { transposed, .. } => {
+                vec![Tile::of_matrix(dtype, transposed)]
+            }
+            Instruction::Wgmma { .. } | Instruction::Lanes(_) => vec![],
         };
         TensorCode { intrinsic, operands, tiles }
     }
@@ -49,20 +51,30 @@ impl<'p> Machine<'p, '_, '_> {
             (Instruction::Ldmatrix { matrices, .. }, [rows], [matrix]) => {
                 dealt(rows, matrices as usize, matrix)
             }
+            (Instruction::Stmatrix { matrices, .. }, [registers], [matrix]) => {
+                gathered_rows(registers, matrices as usize, matrix)
+            }
             // The compiler lets no other combination through.
             _ => vec![[f64::NAN; WARP]; place.lanes as usize],
         };
         parts.resize(place.lanes as usize, [f64::NAN; WARP]);
-        self.assign(site, place, &mut parts, mask);
+        let stored = match code.intrinsic.instruction {
+            // Lanes beyond the rows give addresses that nobody looks at.
+            Instruction::Stmatrix { matrices, .. } => mask & addressing(matrices),
+            _ => mask,
+        };
+        self.assign(site, place, &mut parts, stored);
     }
 
     /// What each lane holds, or for a matrix load addresses: part by part, all lanes of each.
     fn operand(&mut self, site: u32, place: &'p Elements, code: &TensorCode) -> Vec<Lanes> {
         // Lanes beyond the rows of a matrix load give addresses that nobody looks at.
         let mask = match code.intrinsic.instruction {
-            Instruction::Ldmatrix { matrices: 1, .. } => 0xff,
-            Instruction::Ldmatrix { matrices: 2, .. } => 0xffff,
-            Instruction::Ldmatrix { .. } | Instruction::Mma { .. } | Instruction::Lanes(_) => Mask::MAX,
+            Instruction::Ldmatrix { matrices, .. } => addressing(matrices),
+            Instruction::Wgmma { .. }
+            | Instruction::Stmatrix { .. }
+            | Instruction::Mma { .. }
+            | Instruction::Lanes(_) => Mask::MAX,
         };
         let mut parts = vec![[0.0; WARP]; place.lanes as usize];
         for (part, out) in (0..place.lanes).zip(&mut parts) {
@@ -72,7 +84,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     #[cold]
-    fn partial(&mut self, site: u32, mask: Mask, intrinsic: &'static str) {
+    pub(crate) fn partial(&mut self, site: u32, mask: Mask, intrinsic: &'static str) {
         let key = self.key(PARTIAL, site, site);
         if !self.run.sink.count(key) {
             let lane = (!mask).trailing_zeros() as usize % WARP;
@@ -103,6 +115,25 @@ fn dealt(rows: &[Lanes], matrices: usize, matrix: &Tile) -> Vec<Lanes> {
     for (n, parts) in out.chunks_mut(own).enumerate() {
         matrix.each(|lane, v, [row, column]| {
             parts[v][lane] = rows.get(column).map_or(f64::NAN, |it| it[n * 8 + row]);
+        });
+    }
+    out
+}
+
+/// The lanes that address the rows of so many matrices.
+const fn addressing(matrices: u32) -> Mask {
+    if matrices >= 4 { Mask::MAX } else { (1 << (matrices * 8)) - 1 }
+}
+
+/// The rows that the lanes address, of what all of them have.
+fn gathered_rows(registers: &[Lanes], matrices: usize, matrix: &Tile) -> Vec<Lanes> {
+    let own = matrix.places();
+    let mut out = vec![[f64::NAN; WARP]; matrix.size[1]];
+    for (n, parts) in registers.chunks(own).take(matrices).enumerate() {
+        matrix.each(|lane, v, [row, column]| {
+            if let (Some(out), Some(value)) = (out.get_mut(column), parts.get(v)) {
+                out[n * 8 + row] = value[lane];
+            }
         });
     }
     out

@@ -59,7 +59,7 @@ impl<'p> Machine<'p, '_, '_> {
     #[cold]
     fn division_by_zero(&mut self, site: u32, lane: usize) {
         let mark = self.mark(site, lane);
-        let key = self.key(super::access::DIVISION, site, site);
+        let key = self.key(super::tell::DIVISION, site, site);
         if !self.run.sink.count(key) {
             let access = self.describe(mark);
             self.run.sink.keep(key, Finding::DivisionByZero { access });

@@ -16,7 +16,15 @@ fn compiler(test: &str) -> Option<cc::Compiler> {
 
 fn launch(kernel: &str, buffers: &[usize], dims: &[i64]) -> Launch {
     let (buffers, dims) = (buffers.to_vec(), dims.to_vec());
-    Launch { kernel: kernel.into(), grid: [1; 3], block: [1; 3], shared_bytes: 0, buffers, dims }
+    Launch {
+        kernel: kernel.into(),
+        grid: [1; 3],
+        block: [1; 3],
+        shared_bytes: 0,
+        maps: vec![],
+        buffers,
+        dims,
+    }
 }
 
 fn bytes(numbers: &[f32]) -> Vec<u8> {

@@ -1,10 +1,8 @@
 //! Every program in `tests/lower` that lowers computes on the virtual GPU what the interpreter says, to the bit.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::sync::Arc;
-
 use indexmap::IndexMap;
-use ir::{Arch, For, Func, Instr, Module, Name, Op, Role, Target, interp};
+use ir::{Arch, Func, Instr, Module, Name, Op, Role, Target, interp};
 use tilewright_codegen::{
     compile_module,
     vgpu::{self, Settings, ThreadOrder},
@@ -89,10 +87,5 @@ fn agree(
 /// The statements without their barriers, to see that those are needed.
 fn without_barriers(ops: &[Op]) -> Vec<Op> {
     let kept = ops.iter().filter(|op| !matches!(op, Op::Instr(Instr::Barrier(_), _)));
-    let kept = kept.map(|op| match op {
-        Op::For(it) => Op::For(Arc::new(For { body: without_barriers(&it.body), ..For::clone(it) })),
-        Op::If(cond, body) => Op::If(cond.clone(), without_barriers(body)),
-        Op::Alloc(_) | Op::Instr(..) => op.clone(),
-    });
-    kept.collect()
+    kept.map(|op| op.clone().map_children(&mut |body| without_barriers(&body))).collect()
 }

@@ -26,7 +26,7 @@ fn transcript(text: &str) -> String {
     let target = match target {
         "cpu" => Target::Cpu,
         "cuda" => Target::Cuda(Arch { sm: 80, suffix: None }),
-        other => panic!("no target `{other}`"),
+        arch => Target::Cuda(Arch::parse(arch).unwrap_or_else(|| panic!("no target `{arch}`"))),
     };
     let func = ir::text::parse(program).unwrap();
 

@@ -4,6 +4,7 @@ mod bindings;
 mod cpu_device;
 mod emit;
 mod execute;
+mod hopper;
 mod lower;
 mod nvrtc;
 mod passes;

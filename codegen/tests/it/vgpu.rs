@@ -44,18 +44,27 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         assert!(report.is_clean() || twin.exists(), "{name} has no clean twin");
     }
     let all = [
+        "bytes of a phase",
         "copy never waited for",
         "data race",
         "deadlock",
         "divergent barrier",
         "division by zero",
         "misaligned access",
+        "missing proxy fence",
         "missing wait",
+        "missing wgmma fence",
         "out of bounds",
         "output not written",
         "part of a warp",
+        "part of a warpgroup",
+        "phase not over",
+        "registers in flight",
+        "still under way",
+        "too many arrivals",
         "turns not over",
         "uninitialised read",
+        "wrong phase",
     ];
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);
 }
@@ -124,6 +133,10 @@ fn no_change_of_a_character_panics() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let dims = dims(&text);
+        // Of what those do that take long, smaller ones do all.
+        if vgpu::estimate(&ir::text::parse_module(&text).unwrap(), &dims) > 10_000 {
+            continue;
+        }
         for at in 0..text.len() {
             for with in ["", "9", "-", "]"] {
                 let changed = [&text[..at], with, &text[at + usize::from(with != "9")..]].concat();

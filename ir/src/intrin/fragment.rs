@@ -77,7 +77,7 @@ impl FragmentError {
         match self {
             FragmentError::Changed { .. } => Some("tensorize after the other steps on the block"),
             FragmentError::Unknown { .. } => {
-                Some("tensorize the block that computes with it by an `mma_` intrinsic")
+                Some("tensorize the block that computes with it by an `mma_` or `wgmma_` intrinsic")
             }
             FragmentError::Conflict { first_block, second_block, .. } if first_block == second_block => Some(
                 "give the workload a second tensor, a copy of the first, and each of the two its fragment",
@@ -100,13 +100,19 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
     let mut out: IndexMap<Name, (Fragment, Name)> = IndexMap::new();
     for block in func.body.blocks() {
         let Some(intrinsic) = block.attrs.tensorize else { continue };
-        let Instruction::Mma { c, a, b, .. } = intrinsic.instruction else { continue };
+        let maps = match intrinsic.instruction {
+            Instruction::Mma { c, a, b, .. } => [Some(c), Some(a), Some(b)],
+            Instruction::Wgmma { sum, left, .. } => [Some(sum), left, None],
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Lanes(_) => continue,
+        };
         let found = matched(intrinsic, func, block).map_err(|mismatch| FragmentError::Changed {
             block: block.name.clone(),
             intrinsic: intrinsic.name,
             mismatch,
         })?;
-        for (operand, map) in found.operands.iter().zip([c, a, b]) {
+        for (operand, map) in found.operands.iter().zip(maps) {
+            // Operands in shared memory are nobody's registers.
+            let Some(map) = map else { continue };
             let dims = [operand.dims[0], operand.dims[1]];
             // The columns of B are what neighbouring instructions differ in; of A and C it matters to nobody.
             let fragment = Fragment { map, dims, inner: dims[1] };
@@ -121,6 +127,9 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
                 });
             }
         }
+    }
+    while let Some((name, fragment)) = assigned(func, &out) {
+        out.insert(name, fragment);
     }
     for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Fragment) {
         let Some((fragment, _)) = out.get(name) else {
@@ -139,6 +148,32 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
         prefer_inner(func, block, &mut out);
     }
     Ok(out)
+}
+
+/// A fragment that no instruction computes with, and that is assigned from one of which it is known how it is spread: it is spread
+/// alike. That each lane then has what it assigns is proved where its elements become registers.
+fn assigned(func: &Func, known: &IndexMap<Name, (Fragment, Name)>) -> Option<(Name, (Fragment, Name))> {
+    let is_open = |name: &Name| {
+        let is_fragment = func.buffers.get(name).is_some_and(|it| it.scope == Scope::Fragment);
+        is_fragment && !known.contains_key(name)
+    };
+    let mut found = None;
+    for block in func.body.blocks().into_iter().filter(|it| it.attrs.tensorize.is_none()) {
+        block.body.each_store(&mut |store| {
+            if !is_open(&store.place.buffer) {
+                return;
+            }
+            store.value.each_load(&mut |load| {
+                if let Some((fragment, _)) = known.get(&load.buffer)
+                    && load.indices.len() == store.place.indices.len()
+                {
+                    let new = (store.place.buffer.clone(), (fragment.clone(), block.name.clone()));
+                    found.get_or_insert(new);
+                }
+            });
+        });
+    }
+    found
 }
 
 /// Lets a matrix load that fills several tiles fill neighbouring registers.
@@ -238,7 +273,9 @@ pub fn rows(
     inner: usize,
     bytes: i64,
 ) -> Result<Rows, LdmatrixError> {
-    let Instruction::Ldmatrix { matrices, transposed } = intrinsic.instruction else {
+    let (Instruction::Ldmatrix { matrices, transposed } | Instruction::Stmatrix { matrices, transposed }) =
+        intrinsic.instruction
+    else {
         return Err(LdmatrixError::Tile { rows: size[0], columns: size[1], map });
     };
     let tiles = [0, 1].map(|at| size[at] / map.tile[at]);
@@ -256,13 +293,16 @@ pub fn rows(
         at[inner] += place / map.elements() * map.tile[inner];
         at
     };
+    // How much further down or right each warp of a warpgroup has what the first one has.
+    let second = element(WARP.min(map.lanes - 1), 0);
+    let step = if map.lanes > WARP { [0, 1].map(|at| second[at] - element(0, 0)[at]) } else { [0, 0] };
     let mut starts = Vec::new();
     for matrix in 0..i64::from(matrices) {
         let start = element(0, matrix * each);
-        for lane in 0..WARP {
+        for lane in 0..map.lanes {
             for v in 0..each {
-                let [row, column] = matrix_element(lane, v, each, transposed);
-                let mut wanted = start;
+                let [row, column] = matrix_element(lane % WARP, v, each, transposed);
+                let mut wanted = [0, 1].map(|at| start[at] + lane / WARP * step[at]);
                 wanted[other] += row;
                 wanted[contiguous] += column;
                 if element(lane, matrix * each + v) != wanted {
@@ -272,7 +312,7 @@ pub fn rows(
         }
         starts.push(start);
     }
-    Ok(addressed(&starts, other))
+    Ok(addressed(&starts, other, map.lanes, step))
 }
 
 /// The row and the column in its matrix of the `v`th element that a lane gets of a matrix load, where 4 bytes hold
@@ -286,14 +326,17 @@ pub const fn matrix_element(lane: i64, v: i64, each: i64, transposed: bool) -> [
 }
 
 /// The row that each lane addresses, given where the matrices start: lane `8*g + r` has row `r` of matrix `g`.
-fn addressed(starts: &[[i64; 2]], other: usize) -> Rows {
-    let lane = Index::var(&Name::new("lane"));
+fn addressed(starts: &[[i64; 2]], other: usize, lanes: i64, warps: [i64; 2]) -> Rows {
+    let all = Index::var(&Name::new("lane"));
+    let warp = Index::int(WARP);
+    let lane = if lanes > WARP { all.floor_mod(&warp) } else { all.clone() };
     let step = |matrix: usize, at: usize| starts.get(matrix).map_or(0, |it| it[at] - starts[0][at]);
     let start = [0, 1].map(|at| {
         let second = lane.floor_div(&Index::int(8)).floor_mod(&Index::int(2)) * step(1, at);
         let fourth = lane.floor_div(&Index::int(16)) * step(2, at);
         let row = if at == other { lane.floor_mod(&Index::int(8)) } else { Index::int(0) };
-        second + fourth + row
+        let own = second + fourth + row;
+        if warps[at] == 0 { own } else { own + all.floor_div(&warp) * warps[at] }
     });
     Rows { start }
 }

@@ -46,6 +46,26 @@ pub enum Instruction {
         /// Whether a lane gets elements of one column of memory (`.trans`), for types of 2 bytes only.
         transposed: bool,
     },
+    /// `stmatrix`: from a fragment to shared memory, 8 rows of 16 bytes a matrix; of a warpgroup each warp stores as many.
+    Stmatrix {
+        /// How many matrices a warp stores: 1, 2 or 4.
+        matrices: u32,
+        /// Whether neighbours of a lane go to neighbouring rows of memory (`.trans`).
+        transposed: bool,
+    },
+    /// `wgmma.mma_async`: `D = D + A·B`, where B, and A unless it has a map, are in shared memory.
+    Wgmma {
+        /// What stands behind the shape in the PTX opcode: the types of D, A and B.
+        types: &'static str,
+        /// How the elements of each eight columns of the accumulator are spread over the lanes.
+        sum: &'static LaneMap,
+        /// The same of a left factor in registers.
+        left: Option<&'static LaneMap>,
+        /// How many products an element is a sum of.
+        k: i64,
+        /// Whether factors may be contiguous along M and N.
+        transposes: bool,
+    },
     /// No instruction: the elements of a tile, each in the lane that has it by the map.
     Lanes(&'static LaneMap),
 }
@@ -55,7 +75,8 @@ impl Intrinsic {
     pub const fn lanes(&self) -> i64 {
         match self.instruction {
             Instruction::Mma { c, .. } => c.lanes,
-            Instruction::Ldmatrix { .. } => WARP,
+            Instruction::Wgmma { sum, .. } => sum.lanes,
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => WARP,
             Instruction::Lanes(map) => map.lanes,
         }
     }

@@ -28,6 +28,8 @@ pub struct Operand {
 pub struct Matched {
     /// The operands in the order of the description, the output first.
     pub operands: Vec<Operand>,
+    /// Whether the block starts its sums from zero itself, in its init.
+    pub starts: bool,
 }
 
 /// Where a block differs from the description of an intrinsic.
@@ -38,6 +40,10 @@ pub enum Mismatch {
     NoBlock,
     #[error("the block still has its init, which starts a reduction")]
     Init,
+    #[error("the init of the block does not set all of the tile to zero, where the instruction starts from")]
+    Start,
+    #[error("it has {found} columns, and {allowed} are possible")]
+    Columns { found: i64, allowed: &'static str },
     #[error("the block runs under the condition `{guard}`, and the instruction has none")]
     Guard { guard: Less },
     #[error("it has loops of {needed}, and the block has {found}")]
@@ -62,6 +68,8 @@ impl Mismatch {
             Mismatch::Init => {
                 Some("decompose_reduction the block first, and tensorize its `_init` with `lanes_m16n8`")
             }
+            Mismatch::Start => Some("decompose_reduction the block, or let its sum start from zero"),
+            Mismatch::Columns { .. } => Some("split the loop over the columns by one of them"),
             Mismatch::Guard { .. } => Some("pad_einsum the block first, so that all tiles are whole"),
             Mismatch::Loops { .. } | Mismatch::Size { .. } => {
                 Some("split the loops by the extents of the instruction")
@@ -116,7 +124,8 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
     if matches!(intrinsic.instruction, Instruction::Lanes(_)) {
         return Err(Mismatch::NoBlock);
     }
-    if block.init.is_some() {
+    let starts_itself = matches!(intrinsic.instruction, Instruction::Wgmma { .. });
+    if block.init.is_some() && !starts_itself {
         return Err(Mismatch::Init);
     }
     if let Some(guard) = block.guards.first() {
@@ -139,7 +148,9 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
         let mut unify = Unify { order, operands: vec![] };
         if unify.access(&pattern.place, &store.place) && unify.value(&pattern.value, &store.value) {
             check_operands(description, func, &unify.operands)?;
-            return Ok(Matched { operands: unify.operands });
+            expect_columns(intrinsic, func, &unify.operands)?;
+            let starts = starts_from_zero(block, &unify.operands)?;
+            return Ok(Matched { operands: unify.operands, starts });
         }
     }
     Err(Mismatch::Body { needed: line(pattern), found: line(store) })
@@ -200,17 +211,61 @@ fn permutations(needed: &[(&Name, &Index)], found: &[(&Name, &Index)], free: &[N
     out
 }
 
-/// The tile of a matrix load is as large as its matrices.
+/// The tile of a matrix load or store is as large as its matrices.
 fn expect_size(intrinsic: &Intrinsic, func: &Func, store: &Store, found: &Extents) -> Result<(), Mismatch> {
-    let Instruction::Ldmatrix { matrices, .. } = intrinsic.instruction else { return Ok(()) };
+    let (matrices, warps): (_, &[u32]) = match intrinsic.instruction {
+        Instruction::Ldmatrix { matrices, .. } => (matrices, &[1]),
+        // Of a warpgroup, each of the four warps stores as many.
+        Instruction::Stmatrix { matrices, .. } => (matrices, &[1, 4]),
+        _ => return Ok(()),
+    };
     let needed = matrices * 128;
     let bytes = func.dtype_of(&store.place.buffer).expect("the buffer is declared").bytes();
     let elements: Option<i64> = found.0.iter().map(Index::as_int).product();
     let all = elements.and_then(|it| it.checked_mul(i64::try_from(bytes).ok()?));
-    if all == Some(i64::from(needed)) {
+    if warps.iter().any(|warps| all == Some(i64::from(needed * warps))) {
         return Ok(());
     }
     Err(Mismatch::Size { needed, found: found.clone(), bytes })
+}
+
+/// The columns that a product of a warpgroup may have (PTX ISA, `wgmma.mma_async`, shapes).
+fn expect_columns(intrinsic: &Intrinsic, func: &Func, operands: &[Operand]) -> Result<(), Mismatch> {
+    let Instruction::Wgmma { .. } = intrinsic.instruction else { return Ok(()) };
+    let found = operands[0].tile[1];
+    let is_integer = func.dtype_of(&operands[0].buffer) == Some(DType::I32);
+    let (fits, allowed) = if is_integer {
+        (found <= 24 && found != 0 || found % 16 == 0, "8, 16, 24, and multiples of 16 from 32 to 256")
+    } else {
+        (true, "multiples of 8 from 8 to 256")
+    };
+    if fits && found % 8 == 0 && (8..=256).contains(&found) {
+        return Ok(());
+    }
+    Err(Mismatch::Columns { found, allowed })
+}
+
+/// Whether a block has an init that sets the tile of its output to zero.
+fn starts_from_zero(block: &Block, operands: &[Operand]) -> Result<bool, Mismatch> {
+    let Some(init) = &block.init else { return Ok(false) };
+    let (loops, store) = nest(init).ok_or(Mismatch::Start)?;
+    let extents: Vec<_> = loops.iter().map(|it| it.1.as_int()).collect();
+    let rows: Pairing = loops.iter().map(|it| (it.0.clone(), it.0.clone(), it.1.clone())).collect();
+    let output = &operands[0];
+    let is_zero = matches!(&store.value, Value::Const(it) if it.to_f64() == 0.0);
+    let tiles = permutations_of(&rows).into_iter().any(|order| {
+        let indices = order.iter().map(|it| Index::var(&it.0)).collect();
+        let pattern = Access { buffer: output.name.clone(), indices, lanes: 1 };
+        let found = Unify { order: &rows, operands: vec![] }.operand(&pattern, &store.place);
+        found.as_ref() == Some(output)
+    });
+    let whole = extents.len() == output.tile.len();
+    if is_zero && whole && tiles { Ok(true) } else { Err(Mismatch::Start) }
+}
+
+/// The orders of two loops.
+fn permutations_of(loops: &Pairing) -> [Pairing; 2] {
+    [loops.clone(), loops.iter().rev().cloned().collect()]
 }
 
 fn check_operands(description: &Func, func: &Func, operands: &[Operand]) -> Result<(), Mismatch> {

@@ -54,6 +54,21 @@ intrinsics![
     mma_m16n8k16_f16_f32,
     mma_m16n8k32_s8_s32,
     mma_m16n8k8_tf32_f32,
+    stmatrix_x1,
+    stmatrix_x1_trans,
+    stmatrix_x2,
+    stmatrix_x2_trans,
+    stmatrix_x4,
+    stmatrix_x4_trans,
+    wgmma_m64k16_bf16_f32,
+    wgmma_m64k16_f16_f16,
+    wgmma_m64k16_f16_f32,
+    wgmma_m64k32_e4m3_f32,
+    wgmma_m64k32_e5m2_f32,
+    wgmma_m64k32_s8_s32,
+    wgmma_m64k8_tf32_f32,
+    wgmma_rs_m64k16_bf16_f32,
+    wgmma_rs_m64k16_f16_f32,
 ];
 
 /// The intrinsic of a name.
@@ -66,6 +81,18 @@ const LDMATRIX: &str = "\
 func ldmatrix(rows, cols)
   out D: T[rows, cols] @fragment
   in S: T[rows, cols] @shared
+
+  block D()
+    for i in 0..rows
+      for j in 0..cols
+        D[i, j] = S[i, j]
+";
+
+/// What the descriptions of all matrix stores say.
+const STMATRIX: &str = "\
+func stmatrix(rows, cols)
+  out D: T[rows, cols] @shared
+  in S: T[rows, cols] @fragment
 
   block D()
     for i in 0..rows

@@ -8,8 +8,9 @@ fn maps() -> Vec<&'static LaneMap> {
     for it in ALL {
         let found = match it.instruction {
             Instruction::Mma { c, a, b, .. } => vec![c, a, b],
+            Instruction::Wgmma { sum, left, .. } => [Some(sum), left].into_iter().flatten().collect(),
             Instruction::Lanes(map) => vec![map],
-            Instruction::Ldmatrix { .. } => vec![],
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => vec![],
         };
         out.extend(found);
     }

@@ -15,6 +15,12 @@ pub fn async_stages(it: &Loop) -> &[i64] {
     it.attrs.pipeline.as_ref().and_then(|it| it.async_stages.as_deref()).unwrap_or_default()
 }
 
+/// Whether a component of a loop is to copy asynchronously, given its stage and its blocks.
+pub fn is_asynchronous(it: &Loop, stage: i64, names: &[Name]) -> bool {
+    let blocks = it.attrs.pipeline.as_ref().and_then(|it| it.async_blocks.as_deref()).unwrap_or_default();
+    async_stages(it).contains(&stage) || names.iter().any(|name| blocks.contains(name))
+}
+
 /// Whether a loop has stages and orders.
 pub fn is_pipeline(it: &Loop) -> bool {
     it.attrs.pipeline.as_ref().is_some_and(|it| it.stages.is_some() && it.orders.is_some())

@@ -25,10 +25,13 @@ pub trait Hooks {
         false
     }
 
-    /// Statements to put between the components.
-    fn insertions(&mut self, _plan: &PipelinePlan, _emission: &Emission) -> Insertions {
+    /// Statements to put between the components of a loop that stands in these loops.
+    fn insertions(&mut self, _plan: &PipelinePlan, _emission: &Emission, _around: &[&Loop]) -> Insertions {
         Insertions::new()
     }
+
+    /// What is declared of a loop whose components have roles, before each role gets its own pace.
+    fn declared(&mut self, _plan: &PipelinePlan, _emission: &Emission) {}
 
     /// Called when a loop has been expanded; `home` is the loop around it.
     fn expanded(&mut self, _plan: &PipelinePlan, _home: Option<&Name>) {}
@@ -123,17 +126,24 @@ impl<'a> Expander<'a> {
                 info.layout.align = moved.collect();
             }
         }
+        // A role runs ahead into the next run of the loop: then slots go on where they were.
+        let place =
+            if plan.has_roles() { plan.position(around, &Index::var(&it.var)) } else { Index::var(&it.var) };
         let slot = |name: &Name| {
             let slots = plan.slots.get(name).map(|it| it.count()).filter(|it| *it > 1)?;
-            Some(Index::var(&it.var).floor_mod(&Index::int(slots)))
+            Some(place.floor_mod(&Index::int(slots)))
         };
         let bodies: Vec<Stmt> = plan.components.iter().map(|it| with_slots(&it.body, &slot)).collect();
         for (component, body) in plan.components.iter_mut().zip(bodies) {
             component.body = body;
         }
         let bounds = bounds_of(&self.func, around);
+        if plan.has_roles() {
+            self.hooks.declared(&plan, &emit(&plan, &bounds));
+            plan = plan.by_role();
+        }
         let emission = emit(&plan, &bounds);
-        let insertions = self.hooks.insertions(&plan, &emission);
+        let insertions = self.hooks.insertions(&plan, &emission, around);
         self.hooks.expanded(&plan, around.last().map(|it| &it.var));
         Ok(self.writer.write(it, &plan, &emission, &insertions, &bounds))
     }

@@ -6,6 +6,8 @@ pub const STAGE: &str = "software_pipeline_stage";
 pub const ORDER: &str = "software_pipeline_order";
 /// The annotation that lists the stages whose statements copy asynchronously.
 pub const ASYNC: &str = "software_pipeline_async_stages";
+/// The annotation that lists further statements that do, each by one of its blocks.
+pub const ASYNC_BLOCKS: &str = "software_pipeline_async_blocks";
 /// The annotation that says by which mechanism they do, where a script forces one.
 pub const MECHANISM: &str = "software_pipeline_mechanism";
 /// The annotation that says how prologue and epilogue are emitted: `peel` or `predicate`.

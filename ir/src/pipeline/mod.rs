@@ -28,6 +28,7 @@ mod keys;
 mod lifetimes;
 mod materialize;
 mod private;
+mod roles;
 mod section;
 mod walk;
 mod written;
@@ -38,14 +39,17 @@ use indexmap::IndexMap;
 
 pub use annotation::{
     NamedComponent, async_stages, check_numbers, components, components_of, expect_serial, in_program_order,
-    is_pipeline, named, numbers, part_names,
+    is_asynchronous, is_pipeline, named, numbers, part_names,
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
 pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
-pub use keys::{ASYNC, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style};
+pub use keys::{
+    ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style,
+};
 pub use lifetimes::split_lifetimes;
 pub use private::private;
+pub use roles::COMPUTE;
 pub use section::Section;
 
 use crate::{Index, Name, Stmt};

@@ -3,13 +3,19 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
+    bulk,
     expr::{Quoted, separated},
     lex::{Cursor, Failure, Token},
+    wgmma,
 };
-use crate::{Barrier, Instr, Name, Semaphore, SemaphoreKind, TensorOp, Wait, intrin};
+use crate::{
+    Arrival, Barrier, Fence, Group, Instr, Name, Participants, Phase, Semaphore, SemaphoreKind, TensorOp,
+    Wait, intrin,
+};
 
 /// The instructions that begin with a word of their own.
-pub(super) const WORDS: &str = "`commit`, `wait`, `barrier`, `acquire`, `release`";
+pub(super) const WORDS: &str =
+    "`commit`, `wait`, `barrier`, `await`, `expect`, `arrive`, `fence`, `acquire`, `release`";
 
 impl Display for Instr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -22,17 +28,32 @@ impl Display for Instr {
                 separated(f, ", ", operands)?;
                 f.write_str(")")
             }
-            Instr::Commit => f.write_str("commit"),
-            Instr::Wait(Wait { in_flight, buffers }) => {
-                write!(f, "wait {in_flight}")?;
+            Instr::Wgmma(it) => write!(f, "{it}"),
+            Instr::Bulk(it) => write!(f, "{it}"),
+            Instr::Commit(group) => write!(f, "commit{}", GroupWord(*group)),
+            Instr::Wait(Wait { group, reads_only, in_flight, buffers }) => {
+                let reads = if *reads_only { " reads" } else { "" };
+                write!(f, "wait{}{reads} {in_flight}", GroupWord(*group))?;
                 if !buffers.is_empty() {
                     f.write_str(" for ")?;
                     separated(f, ", ", buffers)?;
                 }
                 Ok(())
             }
-            Instr::Barrier(Barrier { proof }) => {
+            Instr::Await(Phase { barrier, slot, phase }) => {
+                write!(f, "await {barrier}[{slot}] phase {phase}")
+            }
+            Instr::Arrive(Arrival { barrier, slot, bytes: None }) => write!(f, "arrive {barrier}[{slot}]"),
+            Instr::Arrive(Arrival { barrier, slot, bytes: Some(bytes) }) => {
+                write!(f, "expect {barrier}[{slot}] bytes {bytes}")
+            }
+            Instr::Fence(Fence::Async) => f.write_str("fence async"),
+            Instr::Fence(Fence::Wgmma) => f.write_str("fence wgmma"),
+            Instr::Barrier(Barrier { among, proof }) => {
                 f.write_str("barrier")?;
+                if *among != Participants::Block {
+                    write!(f, " {}", among.as_str())?;
+                }
                 let mut mark = " ";
                 for it in proof {
                     write!(f, "{mark}{}", Quoted(it))?;
@@ -64,9 +85,13 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
         return Ok(Some(it));
     }
     let parse = match *word {
-        "commit" => |_: &mut Cursor<'_>| Ok(Instr::Commit),
+        "commit" => |line: &mut Cursor<'_>| Ok(Instr::Commit(group(line))),
         "barrier" => barrier,
         "wait" => wait,
+        "await" => await_phase,
+        "expect" => |line: &mut Cursor<'_>| arrival(line, true),
+        "arrive" => |line: &mut Cursor<'_>| arrival(line, false),
+        "fence" => fence,
         "acquire" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Acquire),
         "release" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Release),
         _ => return Ok(None),
@@ -77,16 +102,25 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
     Ok(Some(it))
 }
 
-/// `C[i] = x`, `C[i] <- x`, `C[i] += x` or `C[i] = mma_…(a, b, c)`.
+/// `C[i] = x`, `C[i] <- x`, `C[i] += x`, `C[i] = mma_…(a, b, c)`, `C[i] <- wgmma_…(a, b)` or a copy of a box.
 fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
-    let place = line.access()?;
+    let (place, extents) = line.boxed()?;
+    if let Some(extents) = extents {
+        return bulk::store(line, place, extents);
+    }
     let (copies, adds) = (line.eat("<"), line.eat("+"));
+    if copies && line.is_sign("=") {
+        return bulk::to_global(line, place);
+    }
     line.expect(if copies { "-" } else { "=" })?;
     if let (Some(Token::Word(word)), Some(Token::Sign("("))) = (line.peek(), line.peek_second())
-        && let Some(intrinsic) = intrin::find(word).filter(|_| !copies && !adds)
+        && let Some(intrinsic) = intrin::find(word).filter(|_| !adds)
     {
         line.bump();
         line.bump();
+        if copies {
+            return wgmma::product(line, intrinsic, place);
+        }
         let operands = line.list(")", Cursor::access)?;
         return Ok(Instr::Tensor(TensorOp { intrinsic, place, operands }));
     }
@@ -98,8 +132,52 @@ fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     })
 }
 
-/// Nothing, or `"A_shared: written before, read after"`.
+/// The word of a group behind the one of an instruction.
+struct GroupWord(Group);
+
+impl Display for GroupWord {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0 == Group::CpAsync { Ok(()) } else { write!(f, " {}", self.0.as_str()) }
+    }
+}
+
+/// `wgmma`, `bulk` or nothing.
+fn group(line: &mut Cursor<'_>) -> Group {
+    let named = Group::ALL.into_iter().filter(|it| *it != Group::CpAsync);
+    named.into_iter().find(|it| line.eat_word(it.as_str())).unwrap_or(Group::CpAsync)
+}
+
+/// `ko_full[n mod 4] phase n floordiv 4`.
+fn await_phase(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    let (barrier, slot) = line.slot()?;
+    line.expect_word("phase")?;
+    Ok(Instr::Await(Phase { barrier, slot, phase: line.index()? }))
+}
+
+/// `ko_empty[n mod 4]`, or `ko_full[n mod 4] bytes 49152`.
+fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
+    let (barrier, slot) = line.slot()?;
+    let mut bytes = None;
+    if expects {
+        line.expect_word("bytes")?;
+        bytes = Some(line.index()?);
+    }
+    Ok(Instr::Arrive(Arrival { barrier, slot, bytes }))
+}
+
+/// `async` or `wgmma`.
+fn fence(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    match () {
+        () if line.eat_word("async") => Ok(Instr::Fence(Fence::Async)),
+        () if line.eat_word("wgmma") => Ok(Instr::Fence(Fence::Wgmma)),
+        () => Err(line.expected("`async` or `wgmma`")),
+    }
+}
+
+/// Nothing, or `warp "A_shared: written before, read after"`.
 fn barrier(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    let among = Participants::TEAMS.into_iter().find(|it| line.eat_word(it.as_str()));
+    let among = among.unwrap_or(Participants::Block);
     let mut proof = Vec::new();
     if line.peek().is_some() {
         proof.push(line.text()?);
@@ -107,11 +185,13 @@ fn barrier(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
             proof.push(line.text()?);
         }
     }
-    Ok(Instr::Barrier(Barrier { proof }))
+    Ok(Instr::Barrier(Barrier { among, proof }))
 }
 
-/// `1 for A_shared, B_shared`.
+/// `1 for A_shared, B_shared`, `wgmma 1` or `bulk reads 1`.
 fn wait(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    let group = group(line);
+    let reads_only = group == Group::Bulk && line.eat_word("reads");
     let in_flight = line.count("how many may be in flight")?;
     let mut buffers: Vec<Name> = Vec::new();
     if line.eat_word("for") {
@@ -120,7 +200,7 @@ fn wait(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
             buffers.push(line.name("a buffer")?);
         }
     }
-    Ok(Instr::Wait(Wait { in_flight, buffers }))
+    Ok(Instr::Wait(Wait { group, reads_only, in_flight, buffers }))
 }
 
 /// `turns[blockIdx_x] at blockIdx_z of 4`.

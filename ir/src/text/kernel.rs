@@ -3,7 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::expr::{All, separated};
-use crate::{Alloc, Arg, ForKind, Instr, Kernel, Module, Name, Op, Origin, RingCounter, ThreadAxis};
+use crate::{
+    Alloc, Arg, ForKind, Instr, Kernel, Mbarriers, Module, Name, Op, Origin, RingCounter, ThreadAxis,
+};
 
 /// A printed module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -85,6 +87,12 @@ impl Display for Arg {
     }
 }
 
+impl Display for Mbarriers {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] arrivals {}", self.slots, self.arrivals)
+    }
+}
+
 impl Display for Alloc {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "alloc {}: {}[", self.name, self.dtype)?;
@@ -129,8 +137,25 @@ impl ModuleListing {
         let source = Some(LineSource::Launch(number));
         let index = if kernel.wide { " index i64" } else { "" };
         self.line(depth, source, format_args!("kernel {}{launch}({args}){resident}{index}", kernel.name));
+        self.head(depth + 1, source, kernel);
         self.origin = Origin::default();
         self.ops(depth + 1, &kernel.body);
+    }
+
+    /// What a kernel has before its statements.
+    fn head(&mut self, depth: usize, source: Option<LineSource>, kernel: &Kernel) {
+        for (name, map) in &kernel.maps {
+            self.line(depth, source, format_args!("tensor_map {name} = {map}"));
+        }
+        for (name, it) in &kernel.mbarriers {
+            self.line(depth, source, format_args!("mbarriers {name}{it}"));
+        }
+        for (name, role) in &kernel.roles {
+            let axes = role.axes.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
+            let axes = axes.collect::<Vec<_>>().join(", ");
+            let registers = role.registers.map(|it| format!(" registers {it}")).unwrap_or_default();
+            self.line(depth, source, format_args!("role {name}<<<{axes}>>>{registers}"));
+        }
     }
 
     /// Tells where all that is in a statement comes from, unless that is where what stands before it comes from.
@@ -161,15 +186,28 @@ impl ModuleListing {
                     ForKind::Vectorized => " @vectorized",
                     ForKind::Unrolled => " @unrolled",
                 };
+                let independent = if it.is_independent { " independent" } else { "" };
                 let ring = |it: &RingCounter| format!("{} from {} of {}", it.var, it.start, it.count);
                 let counters: Vec<_> = it.counters.iter().map(ring).collect();
                 let with = if counters.is_empty() { "" } else { " with " };
                 let with = format!("{with}{}", counters.join(", "));
-                self.line(depth, source, format_args!("for {} in 0..{}{kind}{with}", it.var, it.extent));
+                self.line(
+                    depth,
+                    source,
+                    format_args!("for {} in 0..{}{kind}{independent}{with}", it.var, it.extent),
+                );
                 self.ops(depth + 1, &it.body);
             }
             Op::If(cond, body) => {
                 self.line(depth, source, format_args!("if {}", All(cond)));
+                self.ops(depth + 1, body);
+            }
+            Op::Leader(of, body) => {
+                self.line(depth, source, format_args!("leader {}", of.as_str()));
+                self.ops(depth + 1, body);
+            }
+            Op::Role(name, body) => {
+                self.line(depth, source, format_args!("in {name}"));
                 self.ops(depth + 1, body);
             }
             Op::Instr(Instr::Comment(text), _) => {

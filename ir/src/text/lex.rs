@@ -104,9 +104,9 @@ pub(super) enum Token<'a> {
 }
 
 /// The signs, longer ones before those they begin with.
-const SIGNS: [&str; 23] = [
+const SIGNS: [&str; 24] = [
     "..", "+:", "&&", "#{", "(", ")", "[", "]", "{", "}", ",", ":", "=", "<", ">", "+", "-", "*", "/", "@",
-    ".", "#", "&",
+    ".", "#", "&", ";",
 ];
 
 /// A line that has tokens.

@@ -4,6 +4,7 @@
 //! whose nesting stays within [`MAX_DEPTH`]. The lowered form is printed in the same taste; [`parse_module()`] reads all
 //! of it, where its instructions come from ([`Origin`](crate::Origin)) included.
 
+mod bulk;
 mod expr;
 mod instr;
 mod kernel;
@@ -14,6 +15,7 @@ mod parse_attrs;
 mod parse_expr;
 mod parse_kernel;
 mod print;
+mod wgmma;
 
 pub use kernel::{LineSource, ModuleListing, print_kernel, print_module};
 pub use lex::{ParseError, ParseErrorKind};

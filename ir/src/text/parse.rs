@@ -2,11 +2,14 @@
 
 use std::{str::FromStr, sync::Arc};
 
+use indexmap::IndexMap;
+
 use super::{
     MAX_DEPTH,
     instr::instr,
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines},
     parse_attrs::annotations,
+    parse_kernel::mbarriers,
 };
 use crate::{
     AllocScope, Block, BlockAttrs, Buffer, Buffers, DType, Func, Index, Instr, Iter, IterKind, Layout, Less,
@@ -59,9 +62,27 @@ impl<'a> Parser<'a> {
             }
             self.lines = &self.lines[1..];
         }
+        let mut barriers = IndexMap::new();
+        while let Some(line) = self.lines.first().filter(|it| it.level == 1) {
+            let mut line = Cursor::new(line);
+            if !matches!(
+                (line.peek(), line.peek_second()),
+                (Some(Token::Word("mbarriers")), Some(Token::Word(_)))
+            ) {
+                break;
+            }
+            line.bump();
+            let at = line.at();
+            let name = line.name("a name")?;
+            if barriers.insert(name.clone(), mbarriers(&mut line)?).is_some() {
+                return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
+            }
+            line.finish()?;
+            self.lines = &self.lines[1..];
+        }
         let body = self.body(1)?;
         match self.lines.first() {
-            None => Ok(Func { name, dims, tolerance, buffers, body }),
+            None => Ok(Func { name, dims, tolerance, buffers, mbarriers: barriers, body }),
             Some(line) => Err(Cursor::new(line).expected("one function in a text")),
         }
     }
@@ -201,6 +222,12 @@ pub(super) fn layout(line: &mut Cursor<'_>) -> Result<Layout, Failure> {
         line.expect("(")?;
         layout.swizzle = Some(swizzle(line)?);
         line.expect(")")?;
+    }
+    if line.eat_word("panel") {
+        let none = line.expected("a number of elements");
+        let count: u32 = line.count("a number of elements")?;
+        layout.panel = Some(i64::from(count)).filter(|it| *it > 0);
+        layout.panel.ok_or(none)?;
     }
     Ok(layout)
 }

@@ -9,12 +9,15 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{
-    MAX_DEPTH,
+    MAX_DEPTH, bulk,
     instr::{WORDS, instr},
     lex::{Cursor, Failure, Line, ParseError, ParseErrorKind, Token, lines_with_comments},
     parse::{dtype, layout, role, scope},
 };
-use crate::{Alloc, Arg, For, ForKind, Index, Kernel, Module, Name, Op, Origin, RingCounter, ThreadAxis};
+use crate::{
+    Alloc, Arg, For, ForKind, Index, Kernel, Mbarriers, Module, Name, Op, Origin, Participants, RingCounter,
+    ThreadAxis, WarpRole,
+};
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
 /// mean nothing.
@@ -91,16 +94,7 @@ impl<'a> Parser<'a> {
     fn kernel(&mut self, mut line: Cursor<'_>) -> Result<Kernel, Failure> {
         line.expect_word("kernel")?;
         let name = line.name("the name of the kernel")?;
-        let mut launch = IndexMap::new();
-        if line.eat("<") {
-            line.expect("<")?;
-            line.expect("<")?;
-            for (axis, extent) in line.list(">", axis)? {
-                launch.insert(axis, extent);
-            }
-            line.expect(">")?;
-            line.expect(">")?;
-        }
+        let launch = launch(&mut line)?.unwrap_or_default();
         line.expect("(")?;
         let args = line.list(")", |line| {
             let written = line.is_word("mut")
@@ -116,8 +110,53 @@ impl<'a> Parser<'a> {
         }
         line.finish()?;
         let args = args.into_iter().collect();
+        let mut kernel = Kernel { args, blocks_per_sm, wide, ..Kernel::new(name, launch) };
+        self.head(&mut kernel)?;
         self.origin = Origin::default();
-        Ok(Kernel { name, args, launch, blocks_per_sm, wide, body: self.body(2)? })
+        kernel.body = self.body(2)?;
+        Ok(kernel)
+    }
+
+    /// What a kernel has before its statements.
+    fn head(&mut self, kernel: &mut Kernel) -> Result<(), Failure> {
+        self.skip_comments_of_head();
+        while let Some(line) = self.lines.first().filter(|it| it.level == 2 && it.comment.is_none()) {
+            let mut line = Cursor::new(line);
+            let Some(Token::Word(word @ ("tensor_map" | "mbarriers" | "role"))) = line.peek() else { break };
+            if line.peek_second() == Some(&Token::Sign("[")) {
+                break;
+            }
+            line.bump();
+            let at = line.at();
+            let name = line.name("a name")?;
+            let known = match *word {
+                "tensor_map" => {
+                    line.expect("=")?;
+                    kernel.maps.insert(name.clone(), bulk::tensor_map(&mut line)?).is_some()
+                }
+                "mbarriers" => kernel.mbarriers.insert(name.clone(), mbarriers(&mut line)?).is_some(),
+                _ => kernel.roles.insert(name.clone(), warp_role(&mut line)?).is_some(),
+            };
+            if known {
+                return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
+            }
+            line.finish()?;
+            self.lines = &self.lines[1..];
+            self.skip_comments_of_head();
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next line of a kernel's head, if there is one behind comments.
+    fn skip_comments_of_head(&mut self) {
+        let count = self.lines.iter().take_while(|it| it.comment.is_some()).count();
+        let is_head = |it: &Line<'_>| {
+            let word = Cursor::new(it).peek().cloned();
+            matches!(word, Some(Token::Word("tensor_map" | "mbarriers" | "role")))
+        };
+        if self.lines.get(count).is_some_and(is_head) {
+            self.lines = &self.lines[count..];
+        }
     }
 
     /// The statements at a level.
@@ -162,13 +201,25 @@ impl<'a> Parser<'a> {
         if let Some(it) = instr(&mut line)? {
             return Ok(Op::Instr(it, self.origin.clone()));
         }
-        let unknown = line.expected(&format!("`alloc`, `for`, `if`, {WORDS}, a store or a copy"));
+        let unknown =
+            line.expected(&format!("`alloc`, `for`, `if`, `leader`, `in`, {WORDS}, a store or a copy"));
         line.bump();
         match word {
             "alloc" => {
                 let it = alloc(&mut line)?;
                 line.finish()?;
                 Ok(Op::Alloc(it))
+            }
+            "leader" => {
+                let of = Participants::TEAMS.into_iter().find(|it| line.eat_word(it.as_str()));
+                let of = of.ok_or_else(|| line.expected("`warp`, `warpgroup`, `role` or `block`"))?;
+                line.finish()?;
+                Ok(Op::Leader(of, self.body(below)?))
+            }
+            "in" => {
+                let name = line.name("a role")?;
+                line.finish()?;
+                Ok(Op::Role(name, self.body(below)?))
             }
             "if" => {
                 let cond = line.conditions()?;
@@ -199,6 +250,7 @@ impl<'a> Parser<'a> {
             let found = kinds.into_iter().find(|it| line.eat_word(it.0));
             kind = found.ok_or_else(|| line.expected("`parallel`, `vectorized` or `unrolled`"))?.1;
         }
+        let is_independent = line.eat_word("independent");
         let mut counters = Vec::new();
         if line.eat_word("with") {
             counters.push(ring_counter(&mut line)?);
@@ -207,7 +259,8 @@ impl<'a> Parser<'a> {
             }
         }
         line.finish()?;
-        Ok(Op::For(Arc::new(For { var, extent, kind, counters, body: self.body(below)? })))
+        let body = self.body(below)?;
+        Ok(Op::For(Arc::new(For { var, extent, kind, counters, is_independent, body })))
     }
 }
 
@@ -257,6 +310,40 @@ fn alloc(line: &mut Cursor<'_>) -> Result<Alloc, Failure> {
     let align =
         if line.eat_word("align") { line.count::<u32>("a number of bytes")?.into() } else { Alloc::ALIGN };
     Ok(Alloc { name, dtype, shape, layout, scope, per, offset, is_register, align })
+}
+
+/// `[4] arrivals 1`.
+pub(super) fn mbarriers(line: &mut Cursor<'_>) -> Result<Mbarriers, Failure> {
+    line.expect("[")?;
+    let slots = line.count::<u32>("how many there are")?.into();
+    line.expect("]")?;
+    line.expect_word("arrivals")?;
+    Ok(Mbarriers { slots, arrivals: line.count::<u32>("how many arrivals")?.into() })
+}
+
+/// `<<<threadIdx.x: 128>>> registers 40`.
+fn warp_role(line: &mut Cursor<'_>) -> Result<WarpRole, Failure> {
+    let unknown = line.expected("`<<<`, thread axes with constants, and `>>>`");
+    let mut axes = IndexMap::new();
+    for (axis, extent) in launch(line)?.ok_or(unknown)? {
+        let unknown = line.expected("thread axes with constants before this");
+        axes.insert(axis, extent.as_int().filter(|_| axis.is_thread()).ok_or(unknown)?);
+    }
+    let registers = if line.eat_word("registers") { Some(line.count("how many registers")?) } else { None };
+    Ok(WarpRole { axes, registers })
+}
+
+/// `<<<blockIdx.x: 4, threadIdx.x: 32>>>`, or nothing.
+fn launch(line: &mut Cursor<'_>) -> Result<Option<IndexMap<ThreadAxis, Index>>, Failure> {
+    if !line.eat("<") {
+        return Ok(None);
+    }
+    line.expect("<")?;
+    line.expect("<")?;
+    let axes = line.list(">", axis)?;
+    line.expect(">")?;
+    line.expect(">")?;
+    Ok(Some(axes.into_iter().collect()))
 }
 
 /// `blockIdx.x: 4`.

@@ -60,6 +60,10 @@ pub fn print(func: &Func) -> Listing {
         out.buffers.insert(name.clone(), head);
     }
     out.part = None;
+    for (name, it) in &func.mbarriers {
+        let head = out.line(1, format_args!("mbarriers {name}{it}"));
+        out.introduce(name, &head);
+    }
     if !func.buffers.is_empty() && !func.body.is_empty() {
         out.text.push('\n');
         out.parts.push(None);
@@ -197,13 +201,14 @@ impl Display for Layout {
             write!(f, " align({axis}, {factor}, {offset})")?;
         }
         match self.swizzle {
-            None => Ok(()),
-            Some(Swizzle::Auto) => f.write_str(" swizzle(auto)"),
-            Some(Swizzle::None) => f.write_str(" swizzle(none)"),
+            None => {}
+            Some(Swizzle::Auto) => f.write_str(" swizzle(auto)")?,
+            Some(Swizzle::None) => f.write_str(" swizzle(none)")?,
             Some(Swizzle::Xor(XorSwizzle { bits, base, shift })) => {
-                write!(f, " swizzle({bits}, {base}, {shift})")
+                write!(f, " swizzle({bits}, {base}, {shift})")?;
             }
         }
+        self.panel.map_or(Ok(()), |it| write!(f, " panel {it}"))
     }
 }
 

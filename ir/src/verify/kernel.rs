@@ -25,7 +25,17 @@
 //!   of the module.
 //! * There is a subscript for each dimension of the buffer, over what is in scope. An access has one lane or more.
 //!
+//! # Roles, leaders and the copy engine
+//! * A kernel with roles has no thread axes of its own, and its top is made of allocations and of what each role does, once. A role
+//!   has whole warps.
+//! * A tensor map is over an argument, with as many strides and sides of its box as dimensions, at most five; sides are from 1 to 256.
+//! * There is at least one mbarrier of a name, and an arrival of it.
+//! * A box is copied by one thread, below a `leader`, between shared memory and the buffer of a map of the kernel, with a coordinate for
+//!   each dimension of that. A leader does nothing that several threads do together.
+//! * What a warpgroup does together stands under no condition and in no loop that depends on `threadIdx.x`.
+//!
 //! # Instructions
+//! * The accumulator of a `wgmma` is in registers, and its right factor in shared memory.
 //! * An asynchronous copy goes to shared memory, and an atomic addition to global memory.
 //! * A tensor instruction takes operands from registers and shared memory, and its result goes to registers.
 //! * A counter of turns holds numbers of type `i32`, in an argument that begins as zeros.
@@ -37,8 +47,8 @@ use std::collections::BTreeSet;
 
 use super::kernel_error::{KernelError, KernelErrorKind as Kind};
 use crate::{
-    Access, Alloc, DType, Index, IndexKind, Instr, Kernel, Less, Mode, Module, Name, Op, Participants,
-    RingCounter, Role, Scope, SyncKind, Value, axis_var,
+    Access, Alloc, DType, Effect, Index, IndexKind, Instr, Kernel, Less, Module, Name, Op, Participants,
+    RingCounter, Role, Scope, SyncKind, ThreadAxis, Value, axis_var,
 };
 
 /// Checks all invariants, and returns every one that does not hold, in program order.
@@ -70,14 +80,17 @@ fn unknown(index: &Index, known: &dyn Fn(&Name) -> bool) -> Option<Name> {
     out
 }
 
-struct Verifier<'a> {
-    module: &'a Module,
-    kernel: &'a Kernel,
+pub(super) struct Verifier<'a> {
+    pub(super) module: &'a Module,
+    pub(super) kernel: &'a Kernel,
     /// Variables in scope, and whether they differ between the threads of a block.
     vars: Vec<(Name, bool)>,
     allocs: Vec<&'a Alloc>,
     /// Whether only some threads of a block may come here.
     is_divergent: bool,
+    /// Whether only some threads along `threadIdx.x` may, and whether one does.
+    pub(super) lanes_differ: bool,
+    pub(super) is_led: bool,
     depth: usize,
     errors: Vec<KernelError>,
 }
@@ -92,15 +105,18 @@ impl<'a> Verifier<'a> {
             vars: dims.chain(axes).collect(),
             allocs: vec![],
             is_divergent: false,
+            lanes_differ: false,
+            is_led: false,
             depth: 0,
             errors: vec![],
         };
         it.head();
+        it.declarations();
         it.ops(&kernel.body);
         it.errors
     }
 
-    fn report(&mut self, kind: Kind) {
+    pub(super) fn report(&mut self, kind: Kind) {
         self.errors.push(KernelError { kernel: self.kernel.name.clone(), kind });
     }
 
@@ -145,7 +161,7 @@ impl<'a> Verifier<'a> {
                 if it.kind == crate::ForKind::Parallel && !self.kernel.launch.is_empty() {
                     self.report(Kind::Parallel { var: it.var.clone() });
                 }
-                let differs = self.differs(&it.extent);
+                let differs = self.differs(&[&it.extent]);
                 let outside = self.vars.len();
                 self.vars.push((it.var.clone(), false));
                 for RingCounter { var, start, count } in &it.counters {
@@ -167,27 +183,52 @@ impl<'a> Verifier<'a> {
                     self.index(&at, lhs);
                     self.index(&at, rhs);
                 }
-                let differs = conditions.iter().any(|it| self.differs(&it.lhs) || self.differs(&it.rhs));
-                self.inside(differs, body);
+                let sides: Vec<_> = conditions.iter().flat_map(|it| [&it.lhs, &it.rhs]).collect();
+                self.inside(self.differs(&sides), body);
             }
+            Op::Leader(_, body) => {
+                let outside = std::mem::replace(&mut self.is_led, true);
+                self.inside(Differs { threads: true, lanes: true }, body);
+                self.is_led = outside;
+            }
+            Op::Role(name, body) => self.role(name, body),
             Op::Instr(it, _) => self.instr(it),
         }
     }
 
-    fn inside(&mut self, differs: bool, body: &'a [Op]) {
-        let outside = (self.is_divergent, self.depth);
-        (self.is_divergent, self.depth) = (self.is_divergent || differs, self.depth + 1);
+    fn inside(&mut self, differs: Differs, body: &'a [Op]) {
+        let outside = (self.is_divergent, self.lanes_differ, self.depth);
+        self.is_divergent |= differs.threads;
+        self.lanes_differ |= differs.lanes;
+        self.depth += 1;
         self.ops(body);
-        (self.is_divergent, self.depth) = outside;
+        (self.is_divergent, self.lanes_differ, self.depth) = outside;
     }
 
-    fn differs(&self, index: &Index) -> bool {
-        index.any_var(&|it| self.vars.iter().any(|(name, differs)| name == it && *differs))
+    /// What a role does: a top of its own, with the axes of the role.
+    fn role(&mut self, name: &Name, body: &'a [Op]) {
+        let Some(role) = self.kernel.roles.get(name).filter(|_| self.depth == 0) else {
+            self.report(Kind::Role { role: name.clone() });
+            return;
+        };
+        let outside = self.vars.len();
+        self.vars.extend(role.axes.keys().map(|it| (axis_var(*it), true)));
+        self.inside(Differs { threads: true, lanes: false }, body);
+        self.vars.truncate(outside);
+    }
+
+    /// Between whom indices may differ.
+    fn differs(&self, all: &[&Index]) -> Differs {
+        let any = |of: &dyn Fn(&Name) -> bool| all.iter().any(|it| it.any_var(of));
+        let threads = any(&|it| self.vars.iter().any(|(name, differs)| name == it && *differs));
+        Differs { threads, lanes: any(&|it| *it == axis_var(ThreadAxis::ThreadX)) }
     }
 
     fn fresh(&mut self, name: &Name) {
         let is_taken = self.vars.iter().any(|it| it.0 == *name)
             || self.kernel.args.contains_key(name)
+            || self.kernel.maps.contains_key(name)
+            || self.kernel.mbarriers.contains_key(name)
             || self.allocs.iter().any(|it| it.name == *name);
         if is_taken || !name.is_valid() {
             self.report(Kind::Name { name: name.clone() });
@@ -238,8 +279,9 @@ impl<'a> Verifier<'a> {
         }
         let at = Name::new(it.word());
         it.each_index(&mut |index| self.index(&at, index));
+        self.together(it);
         for effect in &effects.accesses {
-            self.access(effect.access, effect.mode);
+            self.access(it, effect);
         }
         if let Some(SyncKind::Wait(wait)) = effects.sync {
             for buffer in
@@ -260,7 +302,10 @@ impl<'a> Verifier<'a> {
             Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
             Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
             Instr::Tensor(tensor) => {
-                self.expect_scope(it, &tensor.place, &[Scope::Local]);
+                let stores =
+                    matches!(tensor.intrinsic.instruction, crate::intrin::Instruction::Stmatrix { .. });
+                let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
+                self.expect_scope(it, &tensor.place, places);
                 let operands = tensor.operands.iter();
                 operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
             }
@@ -270,23 +315,19 @@ impl<'a> Verifier<'a> {
                     self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
                 }
             }
-            _ => {}
+            it => self.asynchronous(it),
         }
     }
 
-    fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
-        if self.memory(&place.buffer).is_some_and(|memory| !scopes.contains(&memory.scope)) {
-            self.report(Kind::Operand { instr: it.word(), buffer: place.buffer.clone() });
-        }
-    }
-
-    fn access(&mut self, it: &Access, mode: Mode) {
+    fn access(&mut self, instr: &Instr, effect: &Effect<'_>) {
+        let Effect { access: it, mode, .. } = *effect;
         let buffer = || it.buffer.clone();
         let Some(memory) = self.memory(&it.buffer) else {
             self.report(Kind::Buffer { buffer: buffer() });
             return;
         };
-        if it.indices.len() != memory.rank {
+        let is_mapped = matches!(instr, Instr::Bulk(copy) if std::ptr::eq(it, &raw const copy.global));
+        if it.indices.len() != memory.rank && !is_mapped {
             self.report(Kind::Rank { buffer: buffer(), rank: memory.rank, subscripts: it.indices.len() });
         }
         if it.lanes == 0 {
@@ -308,7 +349,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn memory(&self, name: &Name) -> Option<Memory> {
+    pub(super) fn memory(&self, name: &Name) -> Option<Memory> {
         if let Some(it) = self.allocs.iter().find(|it| it.name == *name) {
             let (dtype, scope, rank) = (it.dtype, it.scope, it.shape.len());
             return Some(Memory { dtype, scope, rank, is_writable: true });
@@ -319,19 +360,27 @@ impl<'a> Verifier<'a> {
     }
 }
 
+/// Between whom something differs.
+#[derive(Clone, Copy)]
+struct Differs {
+    /// Threads of a block.
+    threads: bool,
+    /// Threads along `threadIdx.x`.
+    lanes: bool,
+}
+
 /// What is known of a buffer.
-struct Memory {
+pub(super) struct Memory {
     dtype: DType,
-    scope: Scope,
+    pub(super) scope: Scope,
     rank: usize,
     is_writable: bool,
 }
 
 fn has_loop(ops: &[Op], var: &Name) -> bool {
     ops.iter().any(|op| match op {
-        Op::For(it) => it.var == *var || has_loop(&it.body, var),
-        Op::If(_, body) => has_loop(body, var),
-        Op::Alloc(_) | Op::Instr(..) => false,
+        Op::For(it) if it.var == *var => true,
+        _ => has_loop(op.children(), var),
     })
 }
 

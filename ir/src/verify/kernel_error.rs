@@ -1,6 +1,6 @@
 //! What can be wrong with a lowered program.
 
-use crate::{DType, Index, Name, Scope, ThreadAxis};
+use crate::{DType, Index, Name, Participants, Scope, ThreadAxis};
 
 /// An invariant of the lowered form that does not hold: see [`super::verify_module`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -46,10 +46,27 @@ pub enum KernelErrorKind {
     Divergent { instr: &'static str },
     #[error("the {instr} cannot have `{buffer}` as an operand")]
     Operand { instr: &'static str, buffer: Name },
+    #[error("`{map}` is no tensor map of an argument that can be, or not of this one")]
+    Map { map: Name },
+    #[error("`{barrier}` names no mbarriers of the kernel that can be")]
+    Mbarrier { barrier: Name },
+    #[error("`{role}` is no role of the kernel that can be, or has more than one list of statements")]
+    Role { role: Name },
+    #[error("beside what its roles do, a kernel has allocations only")]
+    BesideRoles,
+    #[error("a {instr} is for {}, and others come to it", team(*of))]
+    Team { instr: &'static str, of: Participants },
     #[error("`{buffer}` has {rank} dimensions, and an access {subscripts} subscripts")]
     Rank { buffer: Name, rank: usize, subscripts: usize },
     #[error("an access of `{buffer}` has no lanes")]
     Lanes { buffer: Name },
     #[error("`{buffer}` holds {dtype}, and another type is assigned to it")]
     Type { buffer: Name, dtype: DType },
+}
+
+fn team(of: Participants) -> String {
+    match of {
+        Participants::Thread => "one thread, below a `leader`".to_owned(),
+        _ => format!("all threads of a {} together", of.as_str()),
+    }
 }

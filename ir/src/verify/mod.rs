@@ -51,6 +51,7 @@ mod corners;
 mod error;
 mod help;
 mod kernel;
+mod kernel_async;
 mod kernel_error;
 mod names;
 mod values;

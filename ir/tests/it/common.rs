@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Access, AllocScope, Annotation, Annotations, BinaryOp, Block, BlockAttrs, Buffer, Buffers, DType, Func,
-    Index, Iter, IterKind, Layout, Less, Literal, Loop, LoopAttrs, LoopKind, Name, Number, Role, Scope, Stmt,
-    StorageAlign, ThreadAxis, UnaryOp, Value,
+    Index, Iter, IterKind, Layout, Less, Literal, Loop, LoopAttrs, LoopKind, Mbarriers, Name, Number, Role,
+    Scope, Stmt, StorageAlign, ThreadAxis, UnaryOp, Value,
 };
 
 /// A list of numbers that decide.
@@ -58,7 +58,12 @@ impl<'a> Choices<'a> {
         for (n, buffer) in written.iter().enumerate() {
             stmts.push(self.nest(&dims, &buffers, buffer, n));
         }
-        Func { name: Name::from("f"), dims, tolerance: None, buffers, body: Stmt::seq(stmts) }
+        let mbarrier = |it: usize| {
+            let count = i64::try_from(it).expect("small") + 1;
+            (Name::new(format!("full{it}")), Mbarriers { slots: count, arrivals: 3 - count })
+        };
+        let mbarriers = (0..self.below(3)).map(mbarrier).collect();
+        Func { name: Name::from("f"), dims, tolerance: None, buffers, mbarriers, body: Stmt::seq(stmts) }
     }
 
     fn buffer(&mut self, dims: &[Name], role: Role) -> Buffer {
@@ -69,6 +74,9 @@ impl<'a> Choices<'a> {
         if rank > 0 && self.below(4) == 1 {
             let axis = self.below(rank);
             layout.align.push(StorageAlign { axis, factor: 32, offset: self.of(&[0, 8, 31]) });
+        }
+        if role == Role::Temp && self.below(6) == 1 {
+            layout.panel = Some(self.of(&[16, 64]));
         }
         Buffer {
             dtype: self.of(&DType::ALL),
@@ -157,7 +165,7 @@ impl<'a> Choices<'a> {
     fn block_attrs(&mut self) -> BlockAttrs {
         let mut out = BlockAttrs::default();
         for (key, value) in
-            self.annotations(&["hint", "double_buffer_slots", "tensorize", "async_copy", "a key"])
+            self.annotations(&["hint", "double_buffer_slots", "tensorize", "asynchronous", "a key"])
         {
             drop(out.set(&key, value));
         }
@@ -171,7 +179,8 @@ impl<'a> Choices<'a> {
             let value = match self.below(5) {
                 0 => Annotation::Int(self.number().cast_signed()),
                 1 => Annotation::Text(
-                    self.of(&["", "cp_async", "ldmatrix_x4", "a \"b\" \\ \n\t\u{7f} // ü"]).to_owned(),
+                    self.of(&["", "cp_async", "tma", "wgmma", "ldmatrix_x4", "a \"b\" \\ \n\t\u{7f} // ü"])
+                        .to_owned(),
                 ),
                 2 => Annotation::List(
                     (0..self.below(3)).map(|it| -i64::try_from(it).expect("small")).collect(),

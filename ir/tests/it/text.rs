@@ -148,14 +148,13 @@ fn lowered_programs_print_in_the_same_taste() {
         extent: index("512"),
         kind: ForKind::Unrolled,
         counters: vec![],
+        is_independent: false,
         body: vec![Op::If(vec!["threadIdx_x < 1".parse().unwrap()], vec![add])],
     }));
+    let launch = [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into();
     let kernel = Kernel {
-        name: Name::from("sum"),
         args: [(Name::from("A"), false), (Name::from("C"), true)].into(),
-        launch: [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into(),
         blocks_per_sm: Some(3),
-        wide: false,
         body: vec![
             Op::Alloc(alloc),
             Op::comment("A_shared", Origin::default()),
@@ -163,6 +162,7 @@ fn lowered_programs_print_in_the_same_taste() {
             Instr::barrier().into(),
             k,
         ],
+        ..Kernel::new(Name::from("sum"), launch)
     };
     let plain = Kernel {
         name: Name::from("sum_1"),
@@ -230,6 +230,54 @@ fn kernels_tell_where_instructions_come_from() {
         });
     }
     insta::assert_snapshot!(told);
+}
+
+/// Kernels that copy boxes and multiply in warpgroups, with roles and without, are read back as they were, and break no rule.
+#[test]
+fn kernels_of_the_copy_engine_round_trip() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/tests/vgpu");
+    for name in ["wgmma_one_stage_clean", "wgmma_ring_clean", "wgmma_roles_clean"] {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.tw"))).unwrap();
+        let module = text::parse_module(&text).unwrap_or_else(|err| panic!("{name}: {err}"));
+        tilewright_ir::verify_module(&module).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
+        let printed = module.to_string();
+        let lines = text.lines().filter(|it| !it.is_empty() && !it.starts_with("//"));
+        assert!(printed.lines().filter(|it| !it.is_empty()).eq(lines), "{name}:\n{printed}");
+        assert_eq!(text::parse_module(&printed).unwrap(), module, "{name}");
+    }
+}
+
+/// A program that is being lowered keeps its mbarriers, its panels, and the instructions in its blocks.
+#[test]
+fn programs_in_lowering_keep_their_text() {
+    let text = "func f
+  in A: bf16[128, 64]
+  out C: f32[32]
+  temp S: bf16[2, 128, 128] @shared swizzle(3, 4, 3) panel 64 per k
+  temp X: f32[32] @local once
+  mbarriers k_full[2] arrivals 1
+  mbarriers k_empty[2] arrivals 8
+
+  for k in 0..8
+    block expect()
+      await k_empty[k mod 2] phase k floordiv 2 - 1
+      expect k_full[k mod 2] bytes 16384
+    block S(vk: 8 = k) #{asynchronous: \"tma\"}
+      S[vk mod 2, 0, 0; 1 x 128 x 64] <= A[0, 0] by A_map on k_full[vk mod 2]
+    block C(vk: 8 = k) if k < 7 #{asynchronous: \"wgmma\"}
+      await k_full[vk mod 2] phase vk floordiv 2
+      fence wgmma
+      X[0 +: 32] <- wgmma_rs_m64k16_bf16_f32(X[0 +: 8], S[0, 0, 0; 1 x 64 x 16 by k leading 16 stride 1024 swizzle 128B]) from zero
+      X[0 +: 32] <- wgmma_m64k16_bf16_f32(S[0, 0, 0; 1 x 64 x 16 by mn leading 16384 stride 1024], S[0, 0, 0; 1 x 64 x 16]) from zero if vk < 1 && k < 2
+      commit wgmma
+      wait wgmma 1 for S
+      wait bulk reads 0
+      arrive k_empty[vk mod 2]
+      barrier warpgroup
+";
+    let func = text::parse(text).unwrap();
+    assert_eq!(text::print(&func).text, text);
+    assert_eq!(func.mbarriers.len(), 2);
 }
 
 /// What is no origin is refused where it stands, in kernels and in programs.

@@ -125,7 +125,7 @@ impl Annotate {
                 };
                 let stages = list.iter().map(|it| (*it).into()).collect();
                 let target = target.clone();
-                SoftwarePipelineAsyncStages { target, stages, mechanism: None }.apply(state)
+                SoftwarePipelineAsyncStages { target, stages, blocks: vec![], mechanism: None }.apply(state)
             }
             MECHANISM => {
                 let AnnotationValue::Text(mechanism) = &self.value else {

@@ -14,6 +14,7 @@ mod double_buffer_scope;
 mod fuse;
 mod pad_einsum;
 mod parallel;
+mod persistent;
 mod rasterize;
 mod reorder;
 mod reverse_compute_at;
@@ -30,6 +31,7 @@ mod tensorize;
 mod transform_layout;
 mod unroll;
 mod vectorize;
+mod warp_specialize;
 
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
@@ -45,6 +47,7 @@ pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
 pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
+pub use persistent::Persistent;
 pub use rasterize::Rasterize;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -61,6 +64,7 @@ pub use tensorize::Tensorize;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
+pub use warp_specialize::WarpSpecialize;
 
 use std::sync::Arc;
 
@@ -108,6 +112,7 @@ pub enum Step {
     Fuse(Fuse),
     PadEinsum(PadEinsum),
     Parallel(Parallel),
+    Persistent(Persistent),
     Rasterize(Rasterize),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -124,6 +129,7 @@ pub enum Step {
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
+    WarpSpecialize(WarpSpecialize),
 }
 
 impl Step {
@@ -144,6 +150,7 @@ impl Step {
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Persistent(it) => it,
             Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -160,6 +167,7 @@ impl Step {
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
+            Step::WarpSpecialize(it) => it,
         }
     }
 
@@ -180,6 +188,7 @@ impl Step {
             Step::Fuse(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
+            Step::Persistent(it) => it,
             Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -196,6 +205,7 @@ impl Step {
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
+            Step::WarpSpecialize(it) => it,
         }
     }
 
@@ -216,6 +226,7 @@ impl Step {
             Step::Fuse(_) => "fuse",
             Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
+            Step::Persistent(_) => "persistent",
             Step::Rasterize(_) => "rasterize",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -232,6 +243,7 @@ impl Step {
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
+            Step::WarpSpecialize(_) => "warp_specialize",
         }
     }
 }
@@ -252,6 +264,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("fuse", include_str!("fuse.rs")),
     ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
+    ("persistent", include_str!("persistent.rs")),
     ("rasterize", include_str!("rasterize.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
@@ -268,6 +281,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),
+    ("warp_specialize", include_str!("warp_specialize.rs")),
 ];
 
 /// The names of all primitives, in alphabetical order.

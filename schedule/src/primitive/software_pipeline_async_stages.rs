@@ -3,7 +3,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use ir::{
     ForcedMechanism, Loop, Mechanism, Name, Numbers,
-    pipeline::{ASYNC, MECHANISM, expect_serial},
+    pipeline::{ASYNC, ASYNC_BLOCKS, MECHANISM, expect_serial},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -23,11 +23,22 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, r
 /// for ko in 0..n #{software_pipeline_stage: {A_shared: 0, C: 1}, software_pipeline_async_stages: [0]} { s }
 /// ```
 ///
-/// How each statement of those stages copies is chosen when the program is lowered, the first of these that it
-/// allows: `cp_async` (a plain copy from global to shared memory of 4, 8 or 16 bytes a thread at a time, from sm_80
-/// on), `register_staged` (loads into registers early, stores to shared memory late), `synchronous`. An optional
-/// `mechanism: "cp_async"` forces one, and `mechanism: {"A_shared": "cp_async"}` one for each of some statements, named by
-/// one of their blocks; then lowering refuses a program where it cannot be. Lowering also says what was chosen and why.
+/// How each statement of those stages copies is chosen when the program is lowered, the first of these that it allows:
+///
+/// * `tma`, from sm_90 on: one thread has the copy engine fill a tile, and whoever reads it waits until all bytes have come. The
+///   statement is one block that copies unchanged from global to shared memory, or writes zero where the source ends. All its loops are
+///   serial, none bound to threads or vectorized, and what they run over is one box of each side, the same for all threads of a
+///   block. Rows of the source, and of the box, are multiples of 16 bytes.
+/// * `cp_async`, from sm_80 on: a plain copy from global to shared memory of 4, 8 or 16 bytes a thread at a time.
+/// * `register_staged`: loads into registers early, stores to shared memory late.
+/// * `synchronous`: in its place.
+///
+/// An optional `mechanism: "cp_async"` forces one, and `mechanism: {"A_shared": "cp_async"}` one for each of some statements, named
+/// by one of their blocks; then lowering refuses a program where it cannot be. With `tma` forced, loops bound to threads do not
+/// matter. Lowering also says what was chosen and why. Products that `tensorize` gives to a warpgroup (`wgmma_`) need no word: they
+/// are asynchronous in any pipeline.
+///
+/// `blocks: ["C_unpad"]` names statements instead of stages, or beside them, where others of their stage are to stay as they are.
 ///
 /// The other annotations of the pipeline may come before or after. Refuses a stage that no statement has, once the
 /// stages are known: TVM ignores it. Changes no result: on a CPU all copies are synchronous.
@@ -38,7 +49,11 @@ pub struct SoftwarePipelineAsyncStages {
     #[serde(rename = "loop")]
     pub target: Name,
     /// The stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Number>,
+    /// Further statements, each named by one of its blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Name>,
     /// The only mechanism to be used, if there is one, for all or for each of some blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<Forced>,
@@ -72,7 +87,17 @@ impl Primitive for SoftwarePipelineAsyncStages {
             expect_stages(&self.target, &stages, known)?;
         }
 
-        annotate_loop(state, &self.target, ASYNC, |it| it.pipeline_mut().async_stages = Some(stages))?;
+        expect_blocks(it, &self.blocks)?;
+
+        if !stages.is_empty() || self.blocks.is_empty() {
+            annotate_loop(state, &self.target, ASYNC, |it| it.pipeline_mut().async_stages = Some(stages))?;
+        }
+        if !self.blocks.is_empty() {
+            let blocks = self.blocks.clone();
+            annotate_loop(state, &self.target, ASYNC_BLOCKS, |it| {
+                it.pipeline_mut().async_blocks = Some(blocks);
+            })?;
+        }
         self.mechanism.iter().try_for_each(|it| force(state, &self.target, it))
     }
 

@@ -14,7 +14,7 @@ use crate::{
     tile::blockized,
 };
 
-/// Has a block, or the loops over a tile, done by the 32 lanes of a warp together.
+/// Has a block, or the loops over a tile, done by the 32 lanes of a warp, or the 128 of a warpgroup, together.
 ///
 /// ```text
 /// tensorize(loop: "ii", intrin: "mma_m16n8k16_f16_f32")
@@ -29,6 +29,11 @@ use crate::{
 /// extents in any order, its arithmetic, its types, and operands in its scopes, `fragment` or `shared`. The block keeps
 /// its name and its meaning, and moves and is pipelined like any other; only lowering puts the instruction in its place. It
 /// stands under no loop bound to `threadIdx.x`, for that axis is the lanes; `threadIdx.y` and `threadIdx.z` number warps.
+///
+/// A `wgmma_` intrinsic is for a warpgroup: `threadIdx.x` has 128 lanes, and the loop over columns may have any extent that is a multiple of
+/// 8 up to 256. Its factors stand in `shared` memory under `swizzle`, with the dimension that is summed over last (two-byte types may have it
+/// first), the left one of `wgmma_rs_` in `fragment`. Unlike others, the block keeps its `init`, if that sets its sums to zero: the
+/// instruction starts from zero in the first iteration. In a pipeline the threads go on while it multiplies.
 ///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane

@@ -31,6 +31,7 @@ pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError>
         dims: chosen.dims.keys().cloned().collect(),
         tolerance: tolerance(form, chosen)?,
         buffers,
+        mbarriers: IndexMap::new(),
         body: Stmt::Seq(vec![]),
     };
     let scope = Scope { form, chosen, buffers: &func.buffers, orders: &orders, extents: &extents };

@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
 
 use indexmap::IndexMap;
-use ir::{Func, Name};
+use ir::{Func, LoopKind, Name, ThreadAxis};
 use tilewright_schedule::{
     Number, Step,
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
-        SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize,
+        PadEinsum, Padding, Parallel, Persistent, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline,
+        Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split,
+        Stages, StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize, WarpSpecialize,
     },
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
             Step::Bind(Bind { target, axis: axis.into() })
         }
-        9 => at_once(target, &mut dice)?,
+        9 => at_once(func, target, &mut dice)?,
         10 => match dice.roll(3) {
             2 => tensorize(path[0].clone(), &mut dice)?,
             0 => Step::Vectorize(Vectorize { target: path.last()?.clone() }),
@@ -95,12 +95,20 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
 }
 
 /// A step by which iterations run at once.
-fn at_once(target: Name, dice: &mut Dice) -> Option<Step> {
-    if dice.roll(2) == 0 {
-        return Some(Step::Parallel(Parallel { target }));
-    }
-    let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
-    Some(Step::CrossBlockReduction(CrossBlockReduction { target, mechanism }))
+fn at_once(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
+    Some(match dice.roll(3) {
+        0 => Step::Parallel(Parallel { target }),
+        1 => {
+            let of_grid = |it: &&ir::Loop| it.kind == LoopKind::Bound(ThreadAxis::BlockX);
+            let bound = func.loops().into_iter().find(of_grid).map(|it| it.var.clone());
+            let (target, blocks) = (bound.unwrap_or(target), i64::try_from(1 + dice.roll(5)).ok()?.into());
+            Step::Persistent(Persistent { target, blocks })
+        }
+        _ => {
+            let mechanism = dice.pick(&["semaphore", "atomic"])?.into();
+            Step::CrossBlockReduction(CrossBlockReduction { target, mechanism })
+        }
+    })
 }
 
 fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
@@ -184,10 +192,14 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     });
     let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
     let place = |at: usize| i64::try_from(at).unwrap();
+    if dice.roll(6) == 0 {
+        return roles(func, &target, dice);
+    }
     if dice.roll(4) == 0 {
         let mechanism = dice.pick(&[None, Some(Forced::All("cp_async".into()))])?;
         let stages = vec![place(dice.roll(3)).into()];
         return Some(Step::SoftwarePipelineAsyncStages(SoftwarePipelineAsyncStages {
+            blocks: vec![],
             target,
             stages,
             mechanism,
@@ -205,4 +217,15 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     let mut order: Vec<i64> = (0..count).map(place).collect();
     order.rotate_left(dice.roll(count));
     Some(Step::SoftwarePipelineOrder(SoftwarePipelineOrder { target, order: Order::List(order) }))
+}
+
+/// A role of its own for one of the blocks of a pipeline.
+fn roles(func: &Func, ring: &Name, dice: &mut Dice) -> Option<Step> {
+    let inside: Vec<Name> = func.find_loop(ring)?.body.blocks().iter().map(|it| it.name.clone()).collect();
+    let target = func.path_to_loop(ring)?.first()?.var.clone();
+    let registers = dice.pick(&[24, 40]).filter(|_| dice.roll(2) == 0).map(|number| {
+        [("load", number), ("compute", 232)].map(|(role, it)| (Name::new(role), Number::Int(it))).into()
+    });
+    let roles = [(Name::new("load"), vec![dice.pick(&inside)?])].into();
+    Some(Step::WarpSpecialize(WarpSpecialize { target, roles, registers }))
 }

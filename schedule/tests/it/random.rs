@@ -17,8 +17,18 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 9] =
-    ["matmul", "matmul_relu", "matmul_ragged", "stencil", "axpy", "row_sum", "prefix", "copies", "producers"];
+const PROGRAMS: [&str; 10] = [
+    "matmul",
+    "matmul_relu",
+    "matmul_ragged",
+    "stencil",
+    "axpy",
+    "row_sum",
+    "prefix",
+    "copies",
+    "producers",
+    "ring",
+];
 
 #[test]
 fn accepted_schedules_compute_the_same() {

@@ -248,7 +248,14 @@ impl<'a> Chain<'a> {
         let places = places.collect::<Option<Vec<_>>>()?;
         let name = Name::fresh(&format!("{}_kernel", last.name), |it| func.is_taken(it));
         Some(Elementwise {
-            func: Func { name, dims: vec![], tolerance: None, buffers, body: Stmt::seq(body) },
+            func: Func {
+                name,
+                dims: vec![],
+                tolerance: None,
+                buffers,
+                mbarriers: IndexMap::new(),
+                body: Stmt::seq(body),
+            },
             buffers: places,
         })
     }

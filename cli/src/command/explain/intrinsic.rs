@@ -32,13 +32,28 @@ fn manual(it: &Intrinsic) -> String {
             let _ = write!(out, "{}", it.description);
             out.push_str(&matrix(matrices, transposed));
         }
+        Instruction::Stmatrix { matrices, transposed } => {
+            let trans = if transposed { ".trans" } else { "" };
+            let _ = write!(out, "PTX: stmatrix.sync.aligned.m8n8.x{matrices}{trans}.shared.b16\n\n");
+            let _ = write!(out, "{}", it.description);
+            out.push_str(&matrix(matrices, transposed));
+        }
+        Instruction::Wgmma { types, k, transposes, .. } => {
+            let shape = format!("m64nNk{k}");
+            let _ = write!(out, "PTX: wgmma.mma_async.sync.aligned.{shape}{types}\n\n{}", it.description);
+            out.push_str(&factors(transposes));
+            for (name, map) in maps(it) {
+                let _ = write!(out, "\n{name}: {}", drawn(map));
+            }
+        }
         Instruction::Lanes(map) => {
             let [rows, columns] = map.tile;
             let _ = write!(
                 out,
-                "\nfor i in 0..{rows}\n  for j in 0..{columns}\n    any statement\n->\nfor i_lane in 0..32 @threadIdx.x\n  \
+                "\nfor i in 0..{rows}\n  for j in 0..{columns}\n    any statement\n->\nfor i_lane in 0..{} @threadIdx.x\n  \
                  for i_part in 0..{} @unrolled\n    for i_elem in 0..{} @vectorized\n      \
                  the statement with i = {}\n                     and j = {}\n\n{}",
+                map.lanes,
                 map.parts[0],
                 map.parts[1],
                 own(map.row),
@@ -48,6 +63,15 @@ fn manual(it: &Intrinsic) -> String {
         }
     }
     out
+}
+
+/// How a product of a warpgroup has its factors, and where it starts.
+fn factors(transposes: bool) -> String {
+    let or_first = if transposes { "last or first" } else { "last" };
+    format!(
+        "\nFactors in shared memory are swizzled, with the dimension that is summed over {or_first}. An init of zeros may stay in \
+         the block: the instruction starts from zero.\n"
+    )
 }
 
 /// The expression with the names of the loops that `tensorize` makes.
@@ -82,7 +106,7 @@ pub(crate) struct Manual {
     text: String,
 }
 
-/// Which lane of a warp has which elements of an operand.
+/// Which lane has which elements of an operand.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OperandMap {
     /// The operand.
@@ -91,7 +115,7 @@ struct OperandMap {
     map: &'static str,
     /// Rows and columns of the tile.
     tile: [i64; 2],
-    /// For each of the 32 lanes its elements, each by its row and column.
+    /// For each lane of the warp or warpgroup its elements, each by its row and column.
     elements_of_lanes: Vec<Vec<[usize; 2]>>,
 }
 
@@ -99,7 +123,8 @@ impl Manual {
     pub(super) fn of(it: &Intrinsic) -> Manual {
         let map = |(operand, map): (&'static str, &'static LaneMap)| {
             let table = map.table();
-            let own = table.chunks(table.len() / 32).map(<[_]>::to_vec);
+            let lanes = usize::try_from(map.lanes).expect("a team has a few lanes");
+            let own = table.chunks(table.len() / lanes).map(<[_]>::to_vec);
             OperandMap { operand, map: map.name, tile: map.tile, elements_of_lanes: own.collect() }
         };
         Manual {
@@ -124,8 +149,11 @@ impl Report for Manual {
 fn maps(it: &Intrinsic) -> Vec<(&'static str, &'static LaneMap)> {
     match it.instruction {
         Instruction::Mma { c, a, b, .. } => vec![("C", c), ("A", a), ("B", b)],
+        Instruction::Wgmma { sum, left, .. } => {
+            [("C", sum)].into_iter().chain(left.map(|it| ("A", it))).collect()
+        }
         Instruction::Lanes(map) => vec![("tile", map)],
-        Instruction::Ldmatrix { .. } => vec![],
+        Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => vec![],
     }
 }
 

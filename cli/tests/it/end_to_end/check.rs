@@ -88,7 +88,7 @@ impl Case {
     pub(crate) fn check(&self) {
         let Scheduled { after, target, .. } = self.check_values();
         if matches!(target, Target::Cuda(_)) {
-            gpu::compile(&self.what, &after);
+            gpu::compile(&self.what, &after, &target);
         }
     }
 

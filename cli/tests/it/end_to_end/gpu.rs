@@ -17,13 +17,15 @@ fn have_nvrtc() -> bool {
     false
 }
 
-/// Compiles a program for two architectures; what its kernels need on each. Nothing where there is no NVRTC.
-pub(crate) fn compile(what: &str, func: &Func) -> Vec<Resources> {
+/// Compiles a program for two architectures, without those that are older than its own; what its kernels need on each.
+/// Nothing where there is no NVRTC.
+pub(crate) fn compile(what: &str, func: &Func, target: &Target) -> Vec<Resources> {
     if !have_nvrtc() {
         return vec![];
     }
     let mut out = Vec::new();
-    for arch in ["sm_80", "sm_90a"].map(|it| Arch::parse(it).unwrap()) {
+    let least = |arch: &Arch| !matches!(target, Target::Cuda(own) if own.sm > arch.sm);
+    for arch in ["sm_80", "sm_90a"].map(|it| Arch::parse(it).unwrap()).into_iter().filter(least) {
         let target = Target::Cuda(arch.clone());
         let module = codegen::compile_module(func, &target).unwrap_or_else(|err| panic!("{what}: {err}"));
         let source = codegen::emit::emit(&module, &target).unwrap_or_else(|err| panic!("{what}: {err}"));

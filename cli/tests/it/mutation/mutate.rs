@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{For, Instr, Kernel, Module, Op, Wait};
+use ir::{For, Group, Instr, Kernel, Module, Op, Wait};
 
 /// What is missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -70,7 +70,7 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
         match op {
             Op::Instr(Instr::Barrier(_), _) => out.push((What::Barrier, with(None))),
             Op::Instr(Instr::Semaphore(_), _) => out.push((What::Semaphore, with(None))),
-            Op::Instr(Instr::Commit, _) => out.push((What::Commit, with(None))),
+            Op::Instr(Instr::Commit(Group::CpAsync), _) => out.push((What::Commit, with(None))),
             Op::Instr(Instr::Wait(it), _) => {
                 out.push((What::Wait, with(None)));
                 let weaker = Wait { in_flight: it.in_flight + 1, ..it.clone() };
@@ -80,9 +80,10 @@ fn lists(ops: &[Op]) -> Vec<(What, Vec<Op>)> {
                 let new = Op::For(Arc::new(For { body, ..For::clone(it) }));
                 (what, with(Some(new)))
             })),
-            Op::If(cond, body) => {
+            Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => {
                 let inner = lists(body).into_iter();
-                out.extend(inner.map(|(what, body)| (what, with(Some(Op::If(cond.clone(), body))))));
+                let around = |body| op.clone().map_children(&mut |_| Vec::clone(&body));
+                out.extend(inner.map(|(what, body)| (what, with(Some(around(body))))));
             }
             Op::Alloc(_) | Op::Instr(..) => {}
         }

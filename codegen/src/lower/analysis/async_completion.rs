@@ -1,6 +1,6 @@
 //! Which copies a wait is the first to find landed.
 
-use ir::{Completion, Index, Instr, Less, Name, Op, SyncKind, Wait};
+use ir::{Effect, Group, Index, Instr, Less, Name, Op, Proxy, SyncKind, Wait};
 
 use crate::lower::analysis::kernel_accesses::{KernelAccess, KernelFacts};
 
@@ -20,7 +20,8 @@ pub(crate) fn completions(walk: &KernelFacts, body: &[Op]) -> Vec<Vec<KernelAcce
     let copies: Vec<_> = copies.into_iter().map(|it| (it.landed(), it)).collect();
     let landing = |(path, wait): &(Vec<usize>, &Wait)| {
         let mut out = Vec::new();
-        for (landed, copy) in copies.iter().filter(|it| wait.buffers.contains(&it.1.buffer)) {
+        let waited = |it: &&(_, Copied<'_>)| it.1.group == wait.group && wait.buffers.contains(&it.1.buffer);
+        for (landed, copy) in copies.iter().filter(waited) {
             out.extend(copy.landing_at(path, *landed));
         }
         out
@@ -46,6 +47,7 @@ struct Position<'a> {
 }
 
 struct Copied<'a> {
+    group: Group,
     buffer: Name,
     path: Vec<usize>,
     lists: Vec<&'a [Op]>,
@@ -60,7 +62,7 @@ impl<'a> Scan<'a> {
             at.path.push(number);
             match op {
                 Op::Instr(it, _) => self.instr(it, op, at),
-                Op::For(_) | Op::If(..) => {
+                Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {
                     at.around.push(op.head());
                     self.list(op.children(), at);
                     at.around.pop();
@@ -77,13 +79,15 @@ impl<'a> Scan<'a> {
         if let Some(SyncKind::Wait(it)) = effects.sync {
             self.waits.push((at.path.clone(), it));
         }
-        if effects.completion == Completion::WithGroup {
+        if let Some(group) = effects.completion.group() {
             let touches = self.walk.touches(op, &at.around);
-            for written in effects.accesses.iter().filter(|it| it.mode.writes()) {
+            // A copy has been read by the time the thread goes on; what reads by itself goes on reading.
+            let is_late = |it: &&Effect<'_>| it.mode.writes() || it.proxy == Proxy::Async;
+            for late in effects.accesses.iter().filter(is_late) {
                 let (path, lists) = (at.path.clone(), at.lists.clone());
                 let (buffer, touches, dims) =
-                    (written.access.buffer.clone(), touches.clone(), &self.walk.dims[..]);
-                self.copies.push(Copied { buffer, path, lists, touches, dims });
+                    (late.access.buffer.clone(), touches.clone(), &self.walk.dims[..]);
+                self.copies.push(Copied { group, buffer, path, lists, touches, dims });
             }
         }
     }
@@ -94,8 +98,20 @@ fn sync(op: &Op) -> Option<SyncKind<'_>> {
     op.instr().and_then(Instr::sync)
 }
 
-fn commits(ops: &[Op]) -> u32 {
-    ops.iter().map(|it| u32::from(sync(it) == Some(SyncKind::Commit))).sum()
+/// The same of what one thread does for all.
+fn led(op: &Op) -> Option<SyncKind<'_>> {
+    match op {
+        Op::Leader(_, body) => body.iter().find_map(sync),
+        op => sync(op),
+    }
+}
+
+fn commits(group: Group, ops: &[Op]) -> u32 {
+    let one = |op: &Op| match op {
+        Op::Leader(_, body) => commits(group, body),
+        op => u32::from(sync(op) == Some(SyncKind::Commit(group))),
+    };
+    ops.iter().map(one).sum()
 }
 
 impl Copied<'_> {
@@ -142,12 +158,14 @@ impl Copied<'_> {
     fn lands_in(&self, op: &Op, closed: &mut u32) -> bool {
         match op {
             Op::Instr(it, _) => match it.sync() {
-                Some(SyncKind::Commit) => {
+                Some(SyncKind::Commit(group)) if group == self.group => {
                     *closed += 1;
                     false
                 }
-                Some(SyncKind::Wait(it)) => *closed > it.in_flight && it.buffers.contains(&self.buffer),
-                Some(SyncKind::Barrier) | None => false,
+                Some(SyncKind::Wait(it)) if it.group == self.group => {
+                    *closed > it.in_flight && it.buffers.contains(&self.buffer)
+                }
+                Some(_) | None => false,
             },
             Op::For(it) => {
                 let trips = it.extent.as_int().unwrap_or_else(|| i64::from(self.is_dim(&it.extent)));
@@ -163,7 +181,9 @@ impl Copied<'_> {
                 }
                 false
             }
-            Op::Alloc(_) | Op::If(..) => false,
+            // Who leads does it every time.
+            Op::Leader(_, body) => body.iter().any(|op| self.lands_in(op, closed)),
+            Op::Alloc(_) | Op::If(..) | Op::Role(..) => false,
         }
     }
 
@@ -176,11 +196,11 @@ impl Copied<'_> {
     fn iterations_until_landed(&self, depth: usize) -> Option<i64> {
         let body = *self.lists.get(depth)?;
         let rests = self.lists.iter().zip(&self.path).skip(depth);
-        let after: u32 = rests.map(|(list, own)| commits(&list[own + 1..])).sum();
-        let each = commits(body);
-        let later = body.iter().enumerate().filter_map(|(at, op)| match sync(op) {
-            Some(SyncKind::Wait(it)) if it.buffers.contains(&self.buffer) => {
-                let missing = (it.in_flight + 1).saturating_sub(after + commits(&body[..at]));
+        let after: u32 = rests.map(|(list, own)| commits(self.group, &list[own + 1..])).sum();
+        let each = commits(self.group, body);
+        let later = body.iter().enumerate().filter_map(|(at, op)| match led(op) {
+            Some(SyncKind::Wait(it)) if it.group == self.group && it.buffers.contains(&self.buffer) => {
+                let missing = (it.in_flight + 1).saturating_sub(after + commits(self.group, &body[..at]));
                 let more = if missing == 0 { 0 } else { missing.div_ceil(Some(each).filter(|it| *it > 0)?) };
                 Some(i64::from(more) + 1)
             }

@@ -82,6 +82,9 @@ impl Dependences {
         if (a.buffer != b.buffer && !alias) || !(a.write || b.write) {
             return None;
         }
+        if when != When::Same && self.are_independent(&a.buffer, around) {
+            return None;
+        }
         let alone = |axis: &Name| matches!((a.only(axis), b.only(axis)), (Some(a), Some(b)) if a == b);
         let axes: Vec<&Name> = self.threads.iter().map(|it| &it.0).filter(|it| !alone(it)).collect();
         if axes.is_empty() {
@@ -97,7 +100,15 @@ impl Dependences {
             }
         };
         let (first_writes, then_writes) = (a.write, b.write);
-        reason.map(|reason| Dependence { buffer: a.buffer.clone(), first_writes, then_writes, when, reason })
+        let buffer = a.buffer.clone();
+        reason.map(|reason| Dependence { buffer, first_writes, then_writes, when, reason })
+    }
+
+    /// Whether the iterations of the loop around do not meet in a buffer, as was proved before.
+    fn are_independent(&self, buffer: &Name, around: &[Op]) -> bool {
+        let mut loops =
+            around.iter().rev().filter_map(|op| if let Op::For(it) = op { Some(it) } else { None });
+        loops.next().is_some_and(|it| it.is_independent) && self.walk.is_global(buffer)
     }
 
     /// Touches of two buffers as touches of the memory that both are in.
@@ -136,7 +147,7 @@ impl Situation<'_> {
     fn carried(&self) -> Option<&Name> {
         let mut loops = self.around.iter().rev().filter_map(|op| match op {
             Op::For(it) => Some(&it.var),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
+            _ => None,
         });
         loops.next().filter(|_| self.when != When::Same)
     }
@@ -253,7 +264,7 @@ impl Situation<'_> {
         let threads = self.of.threads.iter().map(|(axis, count)| (axis.clone(), Index::int(*count)));
         let around = self.around.iter().filter_map(|op| match op {
             Op::For(it) => Some((it.var.clone(), it.extent.clone())),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
+            _ => None,
         });
         let mut vars: Vec<_> = blocks.chain(threads).chain(around).collect();
         vars.extend(touch.vars.iter().map(|(name, extent)| (name.clone(), extent.clone())));

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use ir::{Access, Arg, Index, Kernel, Less, Name, Op, Scope, Storage, SyncKind, arith::Bounds, axis_var};
+use ir::{
+    Access, Arg, Effect, Index, Kernel, Less, Name, Op, Participants, Scope, Storage, SyncKind, ThreadAxis,
+    arith::Bounds, axis_var,
+};
 
 /// Limits that conditions put on axes.
 pub(crate) type Limits = BTreeMap<Name, i64>;
@@ -62,6 +65,8 @@ pub(crate) struct KernelFacts {
     read_only: BTreeSet<Name>,
     /// The buffers that some wait is there for.
     waited: BTreeSet<Name>,
+    /// The variables of the axes that threads of a block differ in.
+    threads: Vec<Name>,
 }
 
 impl KernelFacts {
@@ -82,10 +87,11 @@ impl KernelFacts {
                         waited.extend(it.buffers.iter().cloned());
                     }
                 }
-                Op::For(_) | Op::If(..) => {}
+                Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {}
             });
         }
-        KernelFacts { dims: dims.to_vec(), blocks, memory, read_only, waited }
+        let threads = kernel.launch.keys().filter(|it| it.is_thread()).map(|it| axis_var(*it)).collect();
+        KernelFacts { dims: dims.to_vec(), blocks, memory, read_only, waited, threads }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
@@ -131,7 +137,19 @@ impl KernelFacts {
                     vars.insert(it.var.clone(), it.extent.clone());
                 }
                 Op::If(all, _) => conditions.extend(all.iter().cloned()),
-                Op::Alloc(_) | Op::Instr(..) => {}
+                // Whoever it is, it is the same one every time: the first thread as well as any.
+                Op::Leader(of, _) => {
+                    let lanes = axis_var(ThreadAxis::ThreadX);
+                    let is_alone = |it: &&Name| match of {
+                        Participants::Block | Participants::Role => true,
+                        Participants::Warpgroup => **it == lanes,
+                        // Several along the lanes, unless those are one warp.
+                        Participants::Warp | Participants::Thread => false,
+                    };
+                    let alone = self.threads.iter().filter(is_alone);
+                    conditions.extend(alone.map(|it| Less::new(Index::var(it), Index::int(1))));
+                }
+                Op::Alloc(_) | Op::Instr(..) | Op::Role(..) => {}
             }
         }
         for less in &conditions {
@@ -141,14 +159,22 @@ impl KernelFacts {
             }
         }
         let mut out: Vec<KernelAccess> = Vec::new();
-        it.each_access(&mut |access, mode| {
+        it.each_effect(&mut |Effect { access, extents, mode, .. }| {
             if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
+                let (mut vars, mut indices) = (vars.clone(), access.indices.clone());
+                // A box is what its first element is, moved by so much in each dimension.
+                let moved = indices.iter_mut().zip(extents).enumerate().filter(|it| *it.1.1 != 1);
+                for (dim, (index, extent)) in moved {
+                    let var = Name::new(format!("{}~{dim}", access.buffer));
+                    *index = index.clone() + Index::var(&var);
+                    vars.insert(var, Index::int(*extent));
+                }
                 let touch = KernelAccess {
                     buffer: access.buffer.clone(),
-                    indices: access.indices.clone(),
+                    indices,
                     lanes: access.lanes,
                     write: mode.writes(),
-                    vars: vars.clone(),
+                    vars,
                     conditions: conditions.clone(),
                     limits: limits.clone(),
                 };
@@ -164,6 +190,11 @@ impl KernelFacts {
     pub(crate) fn flat(&self, touch: &KernelAccess) -> Option<(Index, i64)> {
         let (_, storage) = self.memory.get(&touch.buffer)?;
         Some((storage.linear(&touch.indices), storage.element_bytes()))
+    }
+
+    /// Whether a buffer is in global memory.
+    pub(crate) fn is_global(&self, buffer: &Name) -> bool {
+        self.memory.get(buffer).is_none_or(|it| it.0 == Scope::Global)
     }
 
     /// The scope of a buffer that the kernel touches.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Alloc, Completion, Effect, ForKind, Index, Instr, Kernel, Name, Op, Scope, SyncKind, Wait, axis_var,
+    Alloc, Completion, Effect, ForKind, Group, Index, Instr, Kernel, Name, Op, Scope, SyncKind, Wait,
+    axis_var,
 };
 
 /// The live range of a shared buffer. Statements count from the top of the kernel, outer before inner.
@@ -93,7 +94,9 @@ impl Scan {
                     let apart = it.kind == ForKind::Vectorized || self.is_divergent(&it.extent);
                     self.block(at, scope, Some(it.var.clone()), apart, &it.body);
                 }
-                Op::If(_, body) => self.block(at, scope, None, false, body),
+                Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => {
+                    self.block(at, scope, None, false, body);
+                }
                 Op::Instr(it, _) => self.instr(at, scope, it),
             }
         }
@@ -111,14 +114,14 @@ impl Scan {
         for Effect { access, mode, .. } in &effects.accesses {
             let mut add = |what| self.events.push(Event { at, scope, what });
             add(What::Access(access.buffer.clone()));
-            if mode.writes() && effects.completion == Completion::WithGroup {
+            if mode.writes() && effects.completion == Completion::WithGroup(Group::CpAsync) {
                 add(What::Copy(access.buffer.clone()));
             }
         }
         let what = match effects.sync {
-            Some(SyncKind::Commit) => What::Commit,
-            Some(SyncKind::Wait(it)) => What::Wait(it.clone()),
-            Some(SyncKind::Barrier) | None => return,
+            Some(SyncKind::Commit(Group::CpAsync)) => What::Commit,
+            Some(SyncKind::Wait(it)) if it.group == Group::CpAsync => What::Wait(it.clone()),
+            Some(_) | None => return,
         };
         self.events.push(Event { at, scope, what });
     }

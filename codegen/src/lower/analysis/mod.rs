@@ -3,8 +3,10 @@
 
 pub(crate) mod async_completion;
 pub(crate) mod bounds;
+pub(crate) mod copy_box;
 pub(crate) mod cross_block;
 pub(crate) mod dependence;
 pub(crate) mod kernel_accesses;
 pub(crate) mod live_range;
 pub(crate) mod names;
+pub(crate) mod roles;

@@ -18,7 +18,7 @@ pub(crate) fn taken(dims: &[Name], ops: &[Op]) -> BTreeSet<Name> {
             Op::Instr(it, _) => it.each_access(&mut |access, _| {
                 out.insert(access.buffer.clone());
             }),
-            Op::If(..) => {}
+            Op::If(..) | Op::Leader(..) | Op::Role(..) => {}
         });
     }
     out

@@ -1,6 +1,6 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Arch, Index, Kernel, Module, Op, Participants, Scope, Target, ThreadAxis, intrin::WARP};
+use ir::{Arch, Index, Instr, Kernel, Module, Op, Scope, Target, ThreadAxis, intrin::Instruction};
 
 use crate::launch::shared_layout;
 use crate::lower::LowerError;
@@ -11,13 +11,7 @@ use crate::lower::LowerError;
 pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, LowerError> {
     let Target::Cuda(arch) = target else { return Ok(module) };
     for kernel in &module.kernels {
-        let mut threads: i64 = 1;
-        for (&axis, extent) in &kernel.launch {
-            let Some(extent) = extent.as_int() else { continue };
-            if axis.is_thread() {
-                threads = threads.saturating_mul(extent);
-            }
-        }
+        let threads = kernel.threads();
         let limit = i64::from(Arch::MAX_THREADS);
         if threads > limit {
             let kernel = kernel.name.clone();
@@ -49,20 +43,30 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
     Ok(module)
 }
 
-/// What a warp does together needs a whole one along `threadIdx.x`.
+/// What a warp or a warpgroup does together needs a whole one along `threadIdx.x`.
 fn check_lanes(kernel: &Kernel) -> Result<(), LowerError> {
     let mut used = None;
     for op in &kernel.body {
         op.each_instr(&mut |it| {
-            if it.effects().participants == Participants::Warp {
-                used = used.or(Some(it.word()));
-            }
+            let lanes = match it {
+                // Each warp stores what it has, of a warpgroup, too.
+                Instr::Tensor(it) if matches!(it.intrinsic.instruction, Instruction::Stmatrix { .. }) => {
+                    return;
+                }
+                Instr::Tensor(it) => it.intrinsic.lanes(),
+                Instr::Wgmma(it) => it.intrinsic.lanes(),
+                _ => return,
+            };
+            used = used.or(Some((it.word(), lanes)));
         });
     }
-    let threads = kernel.launch.get(&ThreadAxis::ThreadX).cloned().unwrap_or_else(|| Index::int(1));
+    let of_roles = kernel.roles.values().filter_map(|it| it.axes.get(&ThreadAxis::ThreadX)).max();
+    let threads =
+        of_roles.map(|it| Index::int(*it)).or_else(|| kernel.launch.get(&ThreadAxis::ThreadX).cloned());
+    let threads = threads.unwrap_or_else(|| Index::int(1));
     match used {
-        Some(intrinsic) if threads.as_int() != Some(WARP) => {
-            Err(LowerError::LaneCount { kernel: kernel.name.clone(), threads, intrinsic })
+        Some((intrinsic, lanes)) if threads.as_int() != Some(lanes) => {
+            Err(LowerError::LaneCount { kernel: kernel.name.clone(), threads, intrinsic, lanes })
         }
         Some(_) | None => Ok(()),
     }

@@ -29,7 +29,6 @@ fn collapse_op(op: Op) -> Vec<Op> {
             let it = Arc::unwrap_or_clone(it);
             vec![Op::For(Arc::new(For { body: collapse(it.body), ..it }))]
         }
-        Op::If(cond, body) => vec![Op::If(cond, collapse(body))],
-        leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
+        op => vec![op.map_children(&mut collapse)],
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Access, Alloc, Layout, Module, Name, Op, Origin, Storage, Swizzle, XorSwizzle};
+use ir::{
+    Access, Alloc, BulkCopy, Factor, Instr, Layout, Major, Module, Name, Op, Origin, Storage, Swizzle, Tile,
+    Wgmma, XorSwizzle,
+};
 
 use crate::lower::{Context, LowerError};
 
@@ -57,15 +60,42 @@ impl Flat {
                     let (shape, layout) = (vec![it.elements()], Layout::default());
                     out.push(Op::Alloc(Alloc { shape, layout, ..it.clone() }));
                 }
-                Op::For(_) | Op::If(..) => {
+                Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {
                     out.push(op.clone().map_children(&mut |body| self.ops(&body, swizzles)));
                 }
                 Op::Instr(it, origin) => {
-                    out.push(Op::Instr(it.map_accesses(&mut |it| self.access(it)), origin.clone()));
+                    out.push(Op::Instr(self.instr(it), origin.clone()));
                 }
             }
         }
         out
+    }
+
+    /// Boxes begin where they would without a swizzle, since hardware permutes addresses itself, and the tensors of maps are
+    /// not flattened.
+    fn instr(&self, it: &Instr) -> Instr {
+        match it {
+            Instr::Bulk(it) => Instr::Bulk(BulkCopy { shared: self.tile(&it.shared), ..it.clone() }),
+            Instr::Wgmma(it) => {
+                let left = match &it.left {
+                    Factor::Shared(it) => Factor::Shared(self.tile(it)),
+                    Factor::Registers(it) => Factor::Registers(self.access(it)),
+                };
+                let (place, right) = (self.access(&it.place), self.tile(&it.right));
+                Instr::Wgmma(Wgmma { place, left, right, ..it.clone() })
+            }
+            it => it.map_accesses(&mut |it| self.access(it)),
+        }
+    }
+
+    fn tile(&self, it: &Tile) -> Tile {
+        let Some(storage) = self.storages.get(&it.first.buffer) else { return it.clone() };
+        let indices = vec![storage.linear(&it.first.indices)];
+        let mut extents: Vec<i64> = it.extents.iter().copied().filter(|it| *it > 1).collect();
+        if it.matrix.is_some_and(|it| it.major == Major::Mn) {
+            extents.reverse();
+        }
+        Tile { first: Access { indices, ..it.first.clone() }, extents, matrix: it.matrix }
     }
 
     fn access(&self, access: &Access) -> Access {

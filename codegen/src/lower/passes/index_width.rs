@@ -30,6 +30,7 @@ fn all_fit(ops: &[Op], bounds: &mut Bounds) -> bool {
             fits && all_fit(&it.body, bounds)
         }
         Op::If(cond, body) => cond.iter().all(|it| less_fits(it, bounds)) && all_fit(body, bounds),
+        Op::Leader(_, body) | Op::Role(_, body) => all_fit(body, bounds),
         Op::Instr(it, _) => {
             let mut all = true;
             it.each_index(&mut |it| all &= fits(it, bounds));

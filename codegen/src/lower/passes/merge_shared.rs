@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use ir::{Alloc, Kernel, Module, Name, Op};
+use ir::{Alloc, Kernel, Module, Name, Op, Proxy};
 
 use crate::launch::{aligned, shared_bytes, shared_layout};
 use crate::lower::analysis::live_range::live_ranges;
@@ -16,6 +16,7 @@ use crate::lower::analysis::live_range::live_ranges;
 /// C_shared[threadIdx_x] = C_local[0]             C_shared[threadIdx_x] = C_local[0]
 /// ```
 ///
+/// What the copy engine or warpgroups touch by themselves shares bytes with nothing: when that is over, only those know who wait for it. Nor does what roles touch, since each runs at its own pace.
 /// Buffers take places from the largest to the smallest, each the tightest gap that those leave which are in use at
 /// the same time. Where that saves nothing the kernel stays as it is. `insert_barriers` runs afterwards, so that
 /// threads wait for each other where one buffer takes over the bytes of another.
@@ -23,7 +24,11 @@ pub(crate) fn merge_shared(mut module: Module) -> Module {
     for kernel in &mut module.kernels {
         let live_ranges = live_ranges(kernel);
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
-        let places = pack(&allocs, &|a, b| live_ranges[a].conflicts(&live_ranges[b]));
+        let by_hardware = by_hardware(kernel);
+        let has_roles = !kernel.roles.is_empty();
+        let apart = |at: usize| has_roles || by_hardware.contains(&live_ranges[at].alloc.name);
+        let conflict = |a: usize, b: usize| apart(a) || apart(b) || live_ranges[a].conflicts(&live_ranges[b]);
+        let places = pack(&allocs, &conflict);
         let end = places.iter().map(|(at, offset)| offset + shared_bytes(&live_ranges[*at].alloc)).max();
         if end.is_some_and(|it| it < shared_layout(kernel).1) {
             let offset = |(at, offset): (usize, i64)| (live_ranges[at].alloc.name.clone(), offset);
@@ -33,6 +38,21 @@ pub(crate) fn merge_shared(mut module: Module) -> Module {
         allocs_mut(kernel).for_each(|it| it.per = None);
     }
     module
+}
+
+/// The buffers that something else than threads touches.
+fn by_hardware(kernel: &Kernel) -> BTreeSet<Name> {
+    let mut out = BTreeSet::new();
+    for op in &kernel.body {
+        op.each_instr(&mut |it| {
+            it.each_effect(&mut |it| {
+                if it.proxy == Proxy::Async {
+                    out.insert(it.access.buffer.clone());
+                }
+            });
+        });
+    }
+    out
 }
 
 /// The allocations at the top of a kernel: all shared memory is among them.
@@ -99,7 +119,9 @@ pub(crate) fn aliases(kernel: &Kernel) -> BTreeSet<(Name, Name)> {
 
 #[cfg(test)]
 mod tests {
-    use ir::{Access, Alloc, DType, For, ForKind, Index, Instr, Literal, Op, Scope, ThreadAxis, Value, Wait};
+    use ir::{
+        Access, Alloc, DType, For, ForKind, Group, Index, Instr, Literal, Op, Scope, ThreadAxis, Value, Wait,
+    };
 
     use super::*;
 
@@ -120,7 +142,7 @@ mod tests {
     }
 
     fn wait(in_flight: u32, buffers: &[&str]) -> Op {
-        Op::from(Instr::Wait(Wait { in_flight, buffers: buffers.iter().map(|it| Name::new(*it)).collect() }))
+        Op::from(Instr::Wait(Wait::copies(in_flight, buffers.iter().map(|it| Name::new(*it)).collect())))
     }
 
     /// The bytes that a kernel of these statements needs after merging; it allocates `A` and `B`, 256 bytes each.
@@ -131,14 +153,7 @@ mod tests {
         };
         let body = [alloc("A"), alloc("B")].into_iter().chain(body).collect();
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel {
-            name: Name::new("f"),
-            args: IndexMap::new(),
-            launch,
-            blocks_per_sm: None,
-            wide: false,
-            body,
-        };
+        let kernel = Kernel { body, ..Kernel::new(Name::new("f"), launch) };
         let (dims, args) = (vec![], IndexMap::new());
         let module = Module { name: Name::new("f"), dims, args, kernels: vec![kernel] };
         shared_layout(&merge_shared(module).kernels[0]).1
@@ -157,24 +172,35 @@ mod tests {
     #[test]
     fn copies_under_way_do_not_share() {
         assert_eq!(bytes(vec![copy("A"), copy("B")], &[]), 512);
-        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), store("B")], &[]), 512);
+        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit(Group::CpAsync)), store("B")], &[]), 512);
         assert_eq!(bytes(vec![copy("A"), wait(0, &["A"]), store("B")], &[]), 512, "not committed");
-        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), wait(0, &["A"]), store("B")], &[]), 256);
         assert_eq!(
-            bytes(vec![copy("A"), Op::from(Instr::Commit), wait(1, &["A"]), store("B")], &[]),
+            bytes(vec![copy("A"), Op::from(Instr::Commit(Group::CpAsync)), wait(0, &["A"]), store("B")], &[]),
+            256
+        );
+        assert_eq!(
+            bytes(vec![copy("A"), Op::from(Instr::Commit(Group::CpAsync)), wait(1, &["A"]), store("B")], &[]),
             512,
             "may be in flight"
         );
-        let closed_twice =
-            vec![copy("A"), Op::from(Instr::Commit), Op::from(Instr::Commit), wait(1, &["A"]), store("B")];
+        let closed_twice = vec![
+            copy("A"),
+            Op::from(Instr::Commit(Group::CpAsync)),
+            Op::from(Instr::Commit(Group::CpAsync)),
+            wait(1, &["A"]),
+            store("B"),
+        ];
         assert_eq!(bytes(closed_twice, &[]), 256);
     }
 
     #[test]
     fn a_wait_that_may_not_run_counts_for_nothing() {
         let waits = in_loop(vec![wait(0, &["A"])]);
-        assert_eq!(bytes(vec![copy("A"), Op::from(Instr::Commit), waits, store("B")], &[]), 512);
-        let commits = in_loop(vec![Op::from(Instr::Commit)]);
+        assert_eq!(
+            bytes(vec![copy("A"), Op::from(Instr::Commit(Group::CpAsync)), waits, store("B")], &[]),
+            512
+        );
+        let commits = in_loop(vec![Op::from(Instr::Commit(Group::CpAsync))]);
         assert_eq!(bytes(vec![copy("A"), commits, wait(0, &["A"]), store("B")], &[]), 512);
     }
 
@@ -190,10 +216,13 @@ mod tests {
     fn a_copy_that_outlives_its_iteration_is_in_use_to_the_end() {
         let alloc_scopes = [("A", "k"), ("B", "k")];
         assert_eq!(
-            bytes(vec![in_loop(vec![store("B"), copy("A"), Op::from(Instr::Commit)])], &alloc_scopes),
+            bytes(
+                vec![in_loop(vec![store("B"), copy("A"), Op::from(Instr::Commit(Group::CpAsync))])],
+                &alloc_scopes
+            ),
             512
         );
-        let waits = vec![store("B"), copy("A"), Op::from(Instr::Commit), wait(0, &["A"])];
+        let waits = vec![store("B"), copy("A"), Op::from(Instr::Commit(Group::CpAsync)), wait(0, &["A"])];
         assert_eq!(bytes(vec![in_loop(waits)], &alloc_scopes), 256);
     }
 
@@ -203,14 +232,7 @@ mod tests {
         let mut body = vec![alloc("one", 64), alloc("two", 32), alloc("three", 16), alloc("big", 128)];
         body.extend([store("one"), store("two"), store("three"), store("one"), store("two"), store("big")]);
         let launch = IndexMap::from([(ThreadAxis::ThreadX, Index::int(32))]);
-        let kernel = Kernel {
-            name: Name::new("f"),
-            args: IndexMap::new(),
-            launch,
-            blocks_per_sm: None,
-            wide: false,
-            body,
-        };
+        let kernel = Kernel { body, ..Kernel::new(Name::new("f"), launch) };
         let live_ranges = live_ranges(&kernel);
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
         let places = pack(&allocs, &|a, b| live_ranges[a].conflicts(&live_ranges[b]));

@@ -5,6 +5,7 @@ pub(crate) mod check_races;
 pub(crate) mod choose_mechanisms;
 pub(crate) mod collapse_unit_loops;
 pub(crate) mod compact_buffers;
+pub(crate) mod deal_iterations;
 pub(crate) mod flatten;
 pub(crate) mod index_width;
 pub(crate) mod insert_barriers;

@@ -41,7 +41,7 @@ fn alloc_scopes(func: &Func, target: &Target) -> Vec<(Name, AllocScope)> {
 /// How many loops there are around and with the pipelined one that copies to a buffer, if copies may land later than where
 /// they stand: loops inside must not take the memory anew.
 fn copied_at(users: &[&FuncAccess<'_>]) -> Option<usize> {
-    let copies = |it: &&&FuncAccess<'_>| it.block().is_some_and(|it| it.attrs.is_copy);
+    let copies = |it: &&&FuncAccess<'_>| it.block().is_some_and(|it| it.attrs.mechanism.is_some());
     let copy = users.iter().find(copies)?;
     copy.loops.iter().rposition(|it| is_pipeline(it)).map(|at| at + 1)
 }

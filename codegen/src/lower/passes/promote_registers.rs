@@ -59,7 +59,7 @@ impl Uses<'_> {
                         .insert(it.name.clone(), Use { elements, is_parallel, is_variable, is_whole: false });
                 }
                 Op::For(it) => self.collect(&it.body, is_parallel || it.kind == ForKind::Parallel),
-                Op::If(_, body) => self.collect(body, is_parallel),
+                Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => self.collect(body, is_parallel),
                 Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
             }
         }

@@ -56,6 +56,7 @@ impl Rewriter {
                 }
                 Op::If(conditions, self.ops(body))
             }
+            Op::Leader(..) | Op::Role(..) => op.map_children(&mut |body| self.ops(body)),
             leaf @ (Op::Alloc(_) | Op::Instr(..)) => return leaf,
         };
         self.bounds = outside;

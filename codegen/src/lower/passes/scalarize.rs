@@ -1,11 +1,8 @@
 //! Splits local arrays into registers.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{Access, Alloc, For, ForKind, Index, Module, Name, Op, Scope, Target};
+use ir::{Access, Alloc, ForKind, Index, Module, Name, Op, Scope, Target};
 
 use crate::lower::analysis::names;
 
@@ -62,7 +59,7 @@ impl Survey {
                     self.arrays.insert(it.name.clone(), array);
                 }
                 Op::For(it) => self.ops(&it.body, is_parallel || it.kind == ForKind::Parallel),
-                Op::If(_, body) => self.ops(body, is_parallel),
+                Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => self.ops(body, is_parallel),
                 Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access, is_parallel)),
                 Op::Alloc(_) => {}
             }
@@ -122,12 +119,9 @@ fn rewrite(op: &Op, groups: &BTreeMap<Name, Groups>) -> Vec<Op> {
                 .collect(),
             None => vec![op.clone()],
         },
-        Op::For(it) => {
-            let body = it.body.iter().flat_map(|op| rewrite(op, groups)).collect();
-            vec![Op::For(Arc::new(For { body, ..For::clone(it) }))]
-        }
-        Op::If(cond, body) => {
-            vec![Op::If(cond.clone(), body.iter().flat_map(|op| rewrite(op, groups)).collect())]
+        Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {
+            let list = &mut |body: Vec<Op>| body.iter().flat_map(|op| rewrite(op, groups)).collect();
+            vec![op.clone().map_children(list)]
         }
         Op::Instr(it, origin) => {
             vec![Op::Instr(it.map_accesses(&mut |it| moved(it, groups)), origin.clone())]

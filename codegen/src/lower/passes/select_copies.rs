@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ir::{
-    Access, DType, Feature, For, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target, Value,
-    Wait, arith::Bounds, pipeline::PipelineError,
+    Access, DType, Feature, For, Group, Instr, Kernel, Mechanism, Module, Name, Op, Scope, SyncKind, Target,
+    Value, Wait, arith::Bounds, pipeline::PipelineError,
 };
 
 use crate::lower::{
@@ -137,7 +137,9 @@ impl Selector<'_> {
                     self.bounds = outside;
                     out.push(Op::For(Arc::new(For { body, ..For::clone(it) })));
                 }
-                Op::If(cond, body) => out.push(Op::If(cond.clone(), self.ops(body))),
+                Op::If(..) | Op::Leader(..) | Op::Role(..) => {
+                    out.push(op.clone().map_children(&mut |body| self.ops(&body)));
+                }
                 Op::Alloc(_) | Op::Instr(..) => out.push(op.clone()),
             }
         }
@@ -171,12 +173,12 @@ impl Selector<'_> {
 /// The statements with waits for what is still copied only, and with no commits if nothing is.
 fn with_waits(ops: Vec<Op>, copied: &BTreeSet<Name>) -> Vec<Op> {
     let op = |op: Op| match op {
-        Op::Instr(Instr::Commit, _) => (!copied.is_empty()).then_some(op),
-        Op::Instr(Instr::Wait(it), origin) => {
+        Op::Instr(Instr::Commit(Group::CpAsync), _) => (!copied.is_empty()).then_some(op),
+        Op::Instr(Instr::Wait(it), origin) if it.group == Group::CpAsync => {
             let buffers: Vec<_> = it.buffers.into_iter().filter(|it| copied.contains(it)).collect();
             (!buffers.is_empty()).then_some(Op::Instr(Instr::Wait(Wait { buffers, ..it }), origin))
         }
-        Op::For(_) | Op::If(..) => {
+        Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {
             let was_empty = op.children().is_empty();
             let op = op.map_children(&mut |body| with_waits(body, copied));
             (was_empty || !op.children().is_empty()).then_some(op)

@@ -69,6 +69,7 @@ impl Simplifier {
                     Some(cond) => vec![Op::If(cond, body)],
                 }
             }
+            Op::Leader(..) | Op::Role(..) => vec![op.map_children(&mut |body| self.ops(body))],
             Op::Instr(it, origin) => vec![Op::Instr(self.instr(&it), origin)],
             Op::Alloc(_) => vec![op],
         }

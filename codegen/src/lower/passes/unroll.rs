@@ -67,7 +67,7 @@ impl Survey {
                     self.ops(&it.body);
                     self.loops.pop();
                 }
-                Op::If(_, body) => self.ops(body),
+                Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => self.ops(body),
                 Op::Instr(it, _) => it.each_access(&mut |access, _| self.access(access)),
                 Op::Alloc(_) => {}
             }
@@ -112,7 +112,7 @@ fn size(ops: &[Op], chosen: &BTreeSet<Name>) -> i64 {
             size(&it.body, chosen).saturating_mul(it.extent.as_int().unwrap_or(i64::MAX))
         }
         Op::For(it) => size(&it.body, chosen).saturating_add(1),
-        Op::If(_, body) => size(body, chosen).saturating_add(1),
+        Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => size(body, chosen).saturating_add(1),
         Op::Alloc(_) | Op::Instr(..) => 1,
     });
     sizes.fold(0, i64::saturating_add)
@@ -138,8 +138,7 @@ impl Writer {
                     None => vec![Op::For(Arc::new(For { body, ..it }))],
                 }
             }
-            Op::If(cond, body) => vec![Op::If(cond, self.ops(body))],
-            leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
+            op => vec![op.map_children(&mut |body| self.ops(body))],
         }
     }
 
@@ -151,7 +150,7 @@ impl Writer {
                 op.walk(&mut |op| match op {
                     Op::Alloc(ir::Alloc { name, .. }) => self.rename(name, &mut renamed),
                     Op::For(it) => self.rename(&it.var, &mut renamed),
-                    Op::If(..) | Op::Instr(..) => {}
+                    _ => {}
                 });
             }
         }
@@ -180,7 +179,9 @@ fn rename(op: &Op, with: &BTreeMap<Name, Name>) -> Op {
             let body = it.body.iter().map(|op| rename(op, with)).collect();
             Op::For(Arc::new(For { var: new(&it.var), body, ..For::clone(it) }))
         }
-        Op::If(cond, body) => Op::If(cond.clone(), body.iter().map(|op| rename(op, with)).collect()),
+        Op::If(..) | Op::Leader(..) | Op::Role(..) => {
+            op.clone().map_children(&mut |body| body.iter().map(|op| rename(op, with)).collect())
+        }
         Op::Instr(it, origin) => Op::Instr(it.map_accesses(&mut |it| access(it)), origin.clone()),
     }
 }

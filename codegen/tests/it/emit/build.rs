@@ -86,12 +86,9 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
         )
     };
     let kernel = Kernel {
-        name: n(name),
         args: args.iter().map(|it| (bare(it.0), it.0.ends_with('+'))).collect(),
-        launch: IndexMap::new(),
-        blocks_per_sm: None,
-        wide: false,
         body,
+        ..Kernel::new(n(name), IndexMap::new())
     };
     Module {
         name: n(name),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use ir::{DType, Instr, Module, Op, Scope, ThreadAxis, Value, Wait};
+use ir::{DType, Group, Instr, Module, Op, Scope, ThreadAxis, Value, Wait};
 use tilewright_codegen::{
     device::{DeviceError, nvrtc},
     emit::emit,
@@ -30,14 +30,14 @@ fn async_pipeline(dtype: DType, lanes: i64, rows: Option<i64>) -> Module {
         let place = at("A_shared", slot(step) + v("threadIdx_x") * lanes + v("l"));
         vectorized("l", lanes, vec![Op::from(Instr::AsyncCopy(place, value))])
     };
-    let wait = |in_flight| Op::from(Instr::Wait(Wait { in_flight, buffers: vec![n("A_shared")] }));
+    let wait = |in_flight| Op::from(Instr::Wait(Wait::copies(in_flight, vec![n("A_shared")])));
     let read = |thread: ir::Index| load("A_shared", slot(v("k")) + thread * lanes + v("l"));
     let sum = add(read(v("threadIdx_x")), read((v("threadIdx_x") + 1).floor_mod(&32.into())));
     let out =
         vectorized("l", lanes, vec![store("C", (v("k") * 32 + v("threadIdx_x")) * lanes + v("l"), sum)]);
     let steady = vec![
         Op::If(vec![less(v("k"), 6)], vec![copy(v("k") + 2)]),
-        Op::from(Instr::Commit),
+        Op::from(Instr::Commit(Group::CpAsync)),
         wait(2),
         Instr::barrier().into(),
         out,
@@ -46,9 +46,9 @@ fn async_pipeline(dtype: DType, lanes: i64, rows: Option<i64>) -> Module {
     let body = vec![
         alloc("A_shared", dtype, 3 * 32 * lanes, Scope::Shared),
         copy(0.into()),
-        Op::from(Instr::Commit),
+        Op::from(Instr::Commit(Group::CpAsync)),
         copy(1.into()),
-        Op::from(Instr::Commit),
+        Op::from(Instr::Commit(Group::CpAsync)),
         serial("k", 8, steady),
         wait(0),
     ];
@@ -71,9 +71,11 @@ fn copies_where_nothing_is_write_zeros() {
 fn copies_of_a_written_out_loop_differ_by_constants() {
     let place = at("A_shared", v("r") * 32 + v("threadIdx_x") + (v("k").floor_mod(&2.into())) * 128);
     let value = load("A", v("k") * 128 + v("threadIdx_x") * 4 + v("r"));
-    let steady =
-        vec![unrolled("r", 4, vec![Op::from(Instr::AsyncCopy(place, value))]), Op::from(Instr::Commit)];
-    let wait = Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![n("A_shared")] }));
+    let steady = vec![
+        unrolled("r", 4, vec![Op::from(Instr::AsyncCopy(place, value))]),
+        Op::from(Instr::Commit(Group::CpAsync)),
+    ];
+    let wait = Op::from(Instr::Wait(Wait::copies(0, vec![n("A_shared")])));
     let out = store("C", v("threadIdx_x"), load("A_shared", v("threadIdx_x")));
     let body = vec![
         alloc("A_shared", DType::F32, 256, Scope::Shared),
@@ -150,8 +152,8 @@ fn copies(buffers: &[(&str, DType)], copy: &dyn Fn(&str, DType) -> Op, wait: &[&
     body.extend(buffers.iter().map(|(name, dtype)| copy(name, *dtype)));
     let buffers_waited = wait.iter().map(|it| n(it)).collect();
     body.extend([
-        Op::from(Instr::Commit),
-        Op::from(Instr::Wait(Wait { in_flight: 0, buffers: buffers_waited })),
+        Op::from(Instr::Commit(Group::CpAsync)),
+        Op::from(Instr::Wait(Wait::copies(0, buffers_waited))),
         Instr::barrier().into(),
     ]);
     let outputs: Vec<_> = buffers.iter().map(|(name, _)| format!("{name}_out+")).collect();

@@ -6,6 +6,7 @@ mod build;
 mod c;
 mod copies;
 mod cuda;
+mod hopper;
 mod oracle;
 mod programs;
 mod property;

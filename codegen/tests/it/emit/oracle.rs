@@ -67,6 +67,7 @@ impl Memory {
                     let buffer = &mut self.buffers.get_mut(&place.buffer).unwrap().1;
                     buffer[at..at + values.len()].copy_from_slice(&values);
                 }
+                Op::Leader(_, body) | Op::Role(_, body) => self.ops(body),
                 Op::Instr(it, _) => {
                     assert!(it.effects().accesses.is_empty(), "one thread runs these programs");
                 }

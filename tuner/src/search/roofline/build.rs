@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, BinaryOp, Completion, DType, Effect, Effects, For, ForKind, Instr, Less, Mode, Name, Op, Scope,
-    SyncKind, TensorOp, UnaryOp, Value, intrin::Instruction,
+    Access, BinaryOp, Completion, DType, Effect, Effects, For, ForKind, Group, Instr, Less, Mode, Name, Op,
+    Scope, SyncKind, TensorOp, UnaryOp, Value, intrin::Instruction,
 };
 
 use super::{
@@ -58,7 +58,9 @@ impl<'a> Builder<'a> {
                         kept.pop();
                     }
                 }
-                Op::If(_, body) => self.find_arrays_in_memory(body, kept),
+                Op::If(_, body) | Op::Leader(_, body) | Op::Role(_, body) => {
+                    self.find_arrays_in_memory(body, kept);
+                }
                 Op::Instr(it, _) => {
                     let lane = self.warps.first().and_then(|it| it.first()).cloned().unwrap_or_default();
                     it.each_access(&mut |access, _| {
@@ -98,6 +100,8 @@ impl<'a> Builder<'a> {
                         out.extend(self.ops(body, inside));
                     }
                 }
+                // That one thread does it for all is as if one warp did.
+                Op::Leader(_, body) | Op::Role(_, body) => out.extend(self.ops(body, share)),
                 Op::Instr(it, _) => out.extend(self.instr(it, share)),
                 Op::Alloc(_) => {}
             }
@@ -108,10 +112,11 @@ impl<'a> Builder<'a> {
     fn instr(&self, it: &Instr, share: f64) -> Option<Node> {
         let effects = it.effects();
         match effects.sync {
-            Some(SyncKind::Commit) => Some(Node::Commit),
-            Some(SyncKind::Wait(it)) => Some(Node::Wait(it.in_flight as usize)),
+            Some(SyncKind::Commit(Group::CpAsync)) => Some(Node::Commit),
+            Some(SyncKind::Wait(it)) if it.group == Group::CpAsync => Some(Node::Wait(it.in_flight as usize)),
             // What a block waits for others is not modelled.
             Some(SyncKind::Barrier) => Some(Node::Barrier),
+            Some(_) => None,
             None => self.work(it, &effects, share).map(Node::Work),
         }
     }
@@ -144,7 +149,7 @@ impl<'a> Builder<'a> {
     /// What an instruction costs that writes something.
     fn work(&self, it: &Instr, effects: &Effects<'_>, share: f64) -> Option<Work> {
         let place = effects.accesses.iter().find(|it| it.mode.writes())?.access;
-        let is_copy = effects.completion == Completion::WithGroup;
+        let is_copy = effects.completion == Completion::WithGroup(Group::CpAsync);
         let mut out = Work { share, is_copy, ..Work::default() };
         out.costs.arithmetic = match it {
             // A warp does it once, however many elements of its result a lane has.
@@ -330,7 +335,10 @@ fn arithmetic(value: &Value) -> f64 {
 fn tensor(it: &TensorOp) -> f64 {
     match it.intrinsic.instruction {
         Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
-        Instruction::Ldmatrix { .. } | Instruction::Lanes(_) => 0.0,
+        Instruction::Wgmma { .. }
+        | Instruction::Ldmatrix { .. }
+        | Instruction::Stmatrix { .. }
+        | Instruction::Lanes(_) => 0.0,
     }
 }
 

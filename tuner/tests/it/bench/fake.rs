@@ -48,6 +48,7 @@ pub(crate) fn program(case: &Case, does: Does, seconds: f64) -> Program {
         grid: [1; 3],
         block: [1; 3],
         shared_bytes: 0,
+        maps: vec![],
         buffers: vec![0, 1, 2],
         dims: vec![m, n, case.dims["k"]],
     };
@@ -339,6 +340,7 @@ pub(crate) fn matmul(m: i64, n: i64, k: i64, seed: u64) -> Case {
         dims: dims.keys().cloned().collect(),
         tolerance: None,
         buffers: buffers.into_iter().collect(),
+        mbarriers: IndexMap::new(),
         body,
     };
     Case::new(func, dims, seed).expect("the sizes are sound")

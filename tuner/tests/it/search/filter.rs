@@ -64,7 +64,15 @@ fn launches_that_cannot_be_are_refused() {
 
 fn launch(threads: u32, shared_bytes: u32) -> Vec<Launch> {
     let (kernel, block) = ("matmul".to_owned(), [threads, 1, 1]);
-    vec![Launch { kernel, grid: [64, 1, 1], block, shared_bytes, buffers: vec![], dims: vec![] }]
+    vec![Launch {
+        kernel,
+        grid: [64, 1, 1],
+        block,
+        shared_bytes,
+        maps: vec![],
+        buffers: vec![],
+        dims: vec![],
+    }]
 }
 
 fn needs(registers: u32, spill_store_bytes: u32, warnings: &[&str]) -> Vec<Resources> {

@@ -75,12 +75,12 @@ impl Links {
                     let effects = it.effects();
                     let waited = match effects.sync {
                         Some(SyncKind::Wait(it)) => &it.buffers[..],
-                        Some(SyncKind::Commit | SyncKind::Barrier) | None => &[],
+                        Some(_) | None => &[],
                     };
                     let touched = effects.accesses.iter().map(|it| &it.access.buffer);
                     touched.chain(waited).map(|it| buffer(func, it)).collect()
                 }
-                Op::For(_) | Op::If(..) => vec![],
+                Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => vec![],
             };
             for name in buffers.into_iter().filter(|it| func.buffers.contains_key(it)) {
                 self.add(LineSource::Op(n), Part::Buffer(name));

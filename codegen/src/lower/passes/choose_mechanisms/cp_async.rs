@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Number, Scope, Stmt,
-    Storage, Store, Target, ThreadAxis, Value,
+    Access, Arch, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Mechanism, Name, Number, Scope,
+    Stmt, Storage, Store, Target, ThreadAxis, Value,
     access::{Axes, Disjointness, accesses, bounds_of_both, has_same, never_meet},
     arith::Bounds,
     axis_var,
 };
 
-use crate::lower::passes::choose_mechanisms::{Obstacle, Question, replace_component};
+use crate::lower::passes::choose_mechanisms::question::{Obstacle, Question, replace_component};
 
 /// A copy that is one instruction.
 pub(crate) struct CpAsync<'a> {
@@ -165,11 +165,16 @@ pub(crate) const WIDER: &str =
 
 /// Marks the blocks of a component, for `lower_blocks` to make copies of their stores.
 pub(crate) fn mark(func: &mut Func, var: &Name, component: &Name) -> Option<Name> {
+    mark_as(Mechanism::CpAsync, func, var, component)
+}
+
+/// Marks the blocks of a component with the mechanism that copies for them.
+pub(crate) fn mark_as(mechanism: Mechanism, func: &mut Func, var: &Name, component: &Name) -> Option<Name> {
     replace_component(func, var, component, |stmt| {
         let mut stmt = stmt.clone();
         stmt.walk_mut(&mut |stmt| match stmt {
             Stmt::Block(it) => {
-                Arc::make_mut(it).attrs.is_copy = true;
+                Arc::make_mut(it).attrs.mechanism = Some(mechanism);
                 false
             }
             Stmt::Loop(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => true,

@@ -1,14 +1,17 @@
 //! Chooses how the asynchronous stages of pipelined loops copy.
 
 pub(crate) mod cp_async;
+pub(crate) mod question;
 pub(crate) mod register_staged;
-
-use std::sync::Arc;
+pub(crate) mod tma;
 
 use ir::{
-    ForcedMechanism, Func, Loop, Mechanism, Name, Stmt, Target,
-    pipeline::{NamedComponent, PipelineError, STAGE, async_stages, components_of, is_pipeline, numbers},
+    Feature, ForcedMechanism, Func, Loop, Mechanism, Name, Stmt, Target,
+    intrin::Instruction,
+    pipeline::{NamedComponent, PipelineError, STAGE, components_of, is_asynchronous, is_pipeline, numbers},
 };
+
+use question::{Component, Obstacle, Question};
 
 use crate::lower::{Context, LowerError, MechanismChoice};
 
@@ -22,7 +25,7 @@ use crate::lower::{Context, LowerError, MechanismChoice};
 ///   block C(vk: 8 = k, v: 32 = t)
 ///     C[vk, v] = A_shared[v]
 /// -> (cp_async)
-///   block A_shared(vk: 8 = k, v: 32 = t) #{async_copy: 1}
+///   block A_shared(vk: 8 = k, v: 32 = t) #{asynchronous: "cp_async"}
 /// ```
 ///
 /// A loop without both stages and orders is no pipeline and is left alone, and so is one whose annotations make no
@@ -35,6 +38,9 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
         let choices = decide(&func, &context.target, &around, &components)?;
         for (at, choice) in choices {
             let name = &components[at].name;
+            if choice.mechanism == Mechanism::Wgmma {
+                cp_async::mark_as(Mechanism::Wgmma, &mut func, &var, name);
+            }
             let candidate = CANDIDATES.iter().find(|it| it.mechanism == choice.mechanism);
             if let Some(added) = candidate.and_then(|it| (it.rewrite)(&mut func, &var, name)) {
                 let reason = format!("It holds what `{name}` stores.");
@@ -56,7 +62,8 @@ struct Candidate {
 }
 
 /// The mechanisms in the order they are tried.
-const CANDIDATES: [Candidate; 3] = [
+const CANDIDATES: [Candidate; 4] = [
+    Candidate { mechanism: Mechanism::Tma, judge: tma::judge, rewrite: tma::rewrite },
     Candidate { mechanism: Mechanism::CpAsync, judge: cp_async::judge, rewrite: cp_async::mark },
     Candidate {
         mechanism: Mechanism::RegisterStaged,
@@ -70,43 +77,9 @@ const CANDIDATES: [Candidate; 3] = [
     },
 ];
 
-/// Why a mechanism cannot do a component: a clause, and what to change.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Obstacle {
-    pub(crate) reason: String,
-    pub(crate) change: &'static str,
-}
-
-impl Obstacle {
-    pub(crate) fn new(reason: impl Into<String>, change: &'static str) -> Obstacle {
-        Obstacle { reason: reason.into(), change }
-    }
-}
-
-/// A component that asks for a mechanism, with what stands around it.
-pub(crate) struct Question<'a> {
-    pub(crate) func: &'a Func,
-    pub(crate) target: &'a Target,
-    /// The loops from the outermost to the pipelined one.
-    pub(crate) around: &'a [&'a Loop],
-    pub(crate) component: &'a Component,
-    /// All components of the loop.
-    pub(crate) all: &'a [Component],
-}
-
-/// A statement of a pipelined loop.
-pub(crate) struct Component {
-    /// The name by which the annotations call it.
-    pub(crate) name: Name,
-    pub(crate) body: Stmt,
-    pub(crate) stage: i64,
-    pub(crate) writes: Vec<Name>,
-    pub(crate) reads: Vec<Name>,
-}
-
-/// The components of a pipeline with asynchronous stages; nothing for other loops.
+/// The components of a pipeline; nothing for other loops.
 fn components(it: &Loop) -> Option<Vec<Component>> {
-    if !is_pipeline(it) || async_stages(it).is_empty() {
+    if !is_pipeline(it) {
         return None;
     }
     let stages = numbers(it, STAGE).ok()?;
@@ -131,15 +104,24 @@ fn decide(
     all: &[Component],
 ) -> Result<Vec<(usize, MechanismChoice)>, LowerError> {
     let Some(it) = around.last() else { return Ok(vec![]) };
-    let wanted = async_stages(it);
     let forced = it.attrs.pipeline.as_ref().and_then(|it| it.mechanism.as_ref());
     let mut out = Vec::new();
     for (at, component) in all.iter().enumerate() {
         let names: Vec<_> = component.body.blocks().into_iter().map(|it| it.name.clone()).collect();
+        let role = component.body.blocks().into_iter().find_map(|it| it.attrs.role.clone());
+        let role = role.filter(|_| *target != Target::Cpu);
         let own = forced.and_then(|it| it.of(&names));
-        if wanted.contains(&component.stage) {
-            let question = Question { func, target, around, component, all };
-            out.push((at, choose(&question, own)?));
+        if is_wgmma(component, target) {
+            let reason = "The warpgroup goes on while it multiplies.".to_owned();
+            out.push((at, MechanismChoice { mechanism: Mechanism::Wgmma, reason, is_forced: false }));
+        } else if is_asynchronous(it, component.stage, &names) {
+            let is_forced = own.is_some() || role.is_some();
+            let question = Question { func, target, around, component, is_forced, all };
+            let choice = match &role {
+                Some(role) => of_role(&question, role, own)?,
+                None => choose(&question, own)?,
+            };
+            out.push((at, choice));
         } else if let (Some(ForcedMechanism::Each(_)), Some(mechanism)) = (forced, own) {
             let (name, component) = (it.var.clone(), component.name.clone());
             let reason = "its stage does not copy asynchronously".to_owned();
@@ -150,10 +132,54 @@ fn decide(
     Ok(out)
 }
 
+/// Whether a component is products that warpgroups compute asynchronously.
+fn is_wgmma(component: &Component, target: &Target) -> bool {
+    let is_product = |it: &&ir::Block| {
+        let instruction = it.attrs.tensorize.map(|it| it.instruction);
+        matches!(instruction, Some(Instruction::Wgmma { .. }))
+    };
+    let blocks = component.body.blocks();
+    *target != Target::Cpu && !blocks.is_empty() && blocks.iter().all(is_product)
+}
+
+/// What a role of its own does: it only starts copies of the copy engine, so another mechanism is refused.
+fn of_role(
+    question: &Question<'_>,
+    role: &Name,
+    forced: Option<Mechanism>,
+) -> Result<MechanismChoice, LowerError> {
+    let starts = format!("the warps of role `{role}` only start copies of the copy engine");
+    if let (Some(mechanism), Some(it)) = (forced.filter(|it| *it != Mechanism::Tma), question.around.last()) {
+        let (name, component) = (it.var.clone(), question.component.name.clone());
+        let change = "force `tma`, or leave the mechanism open";
+        return Err(PipelineError::Mechanism { name, component, mechanism, reason: starts, change }.into());
+    }
+    match choose(question, Some(Mechanism::Tma)) {
+        Ok(it) => Ok(MechanismChoice { is_forced: forced.is_some(), ..it }),
+        Err(LowerError::Pipeline(PipelineError::Mechanism {
+            name,
+            component,
+            mechanism,
+            reason,
+            change,
+        })) => {
+            let reason = format!("{reason}, and {starts}");
+            Err(PipelineError::Mechanism { name, component, mechanism, reason, change }.into())
+        }
+        Err(other) => Err(other),
+    }
+}
+
 /// The first candidate that can do it, or the forced one.
 fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<MechanismChoice, LowerError> {
     let mut failed = Vec::new();
-    for candidate in CANDIDATES.iter().filter(|it| forced.is_none_or(|forced| forced == it.mechanism)) {
+    // That an older machine has no TMA goes without saying, unless it is asked for.
+    let has_tma = matches!(question.target, Target::Cuda(arch) if arch.has(Feature::Tma));
+    let is_candidate = |it: &&Candidate| match forced {
+        Some(forced) => forced == it.mechanism,
+        None => it.mechanism != Mechanism::Tma || has_tma,
+    };
+    for candidate in CANDIDATES.iter().filter(is_candidate) {
         let mechanism = candidate.mechanism;
         match judge(candidate, question) {
             Ok(_) if forced == Some(Mechanism::Synchronous) => {
@@ -185,8 +211,8 @@ fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Mechanis
 /// What a candidate says, after what holds for all of them.
 fn judge(candidate: &Candidate, question: &Question<'_>) -> Result<String, Obstacle> {
     match candidate.mechanism {
-        Mechanism::Plain | Mechanism::Synchronous => {}
-        Mechanism::CpAsync | Mechanism::RegisterStaged => {
+        Mechanism::Plain | Mechanism::Wgmma | Mechanism::Synchronous => {}
+        Mechanism::Tma | Mechanism::CpAsync | Mechanism::RegisterStaged => {
             if *question.target == Target::Cpu {
                 let change = "leave the mechanism open, or lower for the target `cuda`";
                 return Err(Obstacle::new("a CPU has no asynchronous copies", change));
@@ -214,18 +240,6 @@ fn sentences(why: &str, failed: &[(Mechanism, String)]) -> String {
     let first = letters.next().into_iter().flat_map(char::to_uppercase).collect::<String>();
     let nots = failed.iter().map(|(mechanism, reason)| format!(" Not {mechanism}: {reason}."));
     format!("{first}{}.{}", letters.as_str(), nots.collect::<String>())
-}
-
-/// Puts another statement in the place of one component of a loop.
-pub(crate) fn replace_component(func: &mut Func, var: &Name, block: &Name, f: impl FnOnce(&Stmt) -> Stmt) {
-    func.replace_loop(var, |mut old| {
-        if let Stmt::Seq(stmts) = &mut old.body
-            && let Some(stmt) = stmts.iter_mut().find(|it| it.blocks().iter().any(|it| it.name == *block))
-        {
-            *stmt = f(stmt);
-        }
-        Stmt::Loop(Arc::new(old))
-    });
 }
 
 #[cfg(test)]

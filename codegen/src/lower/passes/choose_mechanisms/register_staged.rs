@@ -9,7 +9,10 @@ use ir::{
     pipeline::{ORDER, STAGE, numbers},
 };
 
-use crate::lower::passes::choose_mechanisms::{Obstacle, Question, cp_async::Nests};
+use crate::lower::passes::choose_mechanisms::{
+    cp_async::Nests,
+    question::{Obstacle, Question},
+};
 
 /// The most bytes that one thread holds in registers for one component: 64 registers.
 const MAX_BYTES: i64 = 256;

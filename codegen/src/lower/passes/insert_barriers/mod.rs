@@ -1,12 +1,15 @@
 //! Puts barriers where threads of a block exchange data.
 
+mod fences;
 pub(crate) mod interval_hitting;
 pub(crate) mod placement;
 
 use std::{cell::Cell, sync::Arc};
 
+use indexmap::IndexMap;
 use ir::{
-    Completion, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Participants, SyncKind, axis_var,
+    Arg, Barrier, Completion, For, ForKind, Group, Index, Instr, Kernel, Less, Module, Name, Op,
+    Participants, SyncKind, axis_var,
 };
 
 use crate::launch::shared_layout;
@@ -36,19 +39,54 @@ use crate::lower::{
 /// moved below the loops and around the statements first.
 pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
-        let threads = threads(kernel);
-        if threads.is_empty() {
-            continue;
-        }
-        let walk = KernelFacts::new(&module.dims, &module.args, kernel);
-        let completions = completions(&walk, &kernel.body);
-        let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
-        let deps = Dependences { walk, threads, aliases, offsets };
-        let inserter = Inserter { deps, completions, waits: Cell::new(0) };
-        let body = kernel.body.clone();
-        kernel.body = inserter.list(body, &[], false)?.ops;
+        kernel.body = if kernel.roles.is_empty() {
+            with_barriers(&module.dims, &module.args, kernel)?
+        } else {
+            by_role(&module.dims, &module.args, kernel)?
+        };
+        fences::insert(kernel);
     }
     Ok(module)
+}
+
+/// The statements of a kernel with barriers for all its threads.
+fn with_barriers(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result<Vec<Op>, LowerError> {
+    let threads = threads(kernel);
+    if threads.is_empty() {
+        return Ok(kernel.body.clone());
+    }
+    let walk = KernelFacts::new(dims, args, kernel);
+    let completions = completions(&walk, &kernel.body);
+    let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
+    let deps = Dependences { walk, threads, aliases, offsets };
+    let inserter = Inserter { deps, completions, waits: Cell::new(0) };
+    Ok(inserter.list(kernel.body.clone(), &[], false)?.ops)
+}
+
+/// The same for each role by itself: what roles exchange, mbarriers order.
+fn by_role(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result<Vec<Op>, LowerError> {
+    let is_role = |op: &Op| matches!(op, Op::Role(..));
+    let (bodies, memory): (Vec<Op>, Vec<Op>) = kernel.body.iter().cloned().partition(is_role);
+    let mut out = memory.clone();
+    for op in bodies {
+        let Op::Role(name, body) = op else { continue };
+        let mut own = Kernel { body: [memory.clone(), body].concat(), ..kernel.clone() };
+        let axes = &kernel.roles[&name].axes;
+        own.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
+        let body = with_barriers(dims, args, &own)?.split_off(memory.len());
+        out.push(Op::Role(name, body.into_iter().map(of_role).collect()));
+    }
+    Ok(out)
+}
+
+/// The statement with barriers for the role in the place of those for the block.
+fn of_role(op: Op) -> Op {
+    match op {
+        Op::Instr(Instr::Barrier(it), origin) if it.among == Participants::Block => {
+            Op::Instr(Instr::Barrier(Barrier { among: Participants::Role, ..it }), origin)
+        }
+        op => op.map_children(&mut |body| body.into_iter().map(of_role).collect()),
+    }
 }
 
 /// The axes with several threads, and how many.
@@ -172,6 +210,19 @@ impl Inserter {
                 let flow = Flow { meets: false, ..flow };
                 return Ok(Some((Item { op: Op::If(conditions.clone(), ops), flow }, dependence)));
             }
+            Op::Leader(..) => {
+                let inside = [around, &[op.head()]].concat();
+                let List { ops, flow, dependence } = self.list(op.children().to_vec(), &inside, false)?;
+                if has_barrier(&ops) {
+                    return Ok(None);
+                }
+                let flow = Flow { meets: false, ..flow };
+                return Ok(Some((
+                    Item { op: op.clone().map_children(&mut |_| ops.clone()), flow },
+                    dependence,
+                )));
+            }
+            Op::Role(..) => unreachable!("roles are told apart when their threads have been"),
             Op::For(it) => return self.for_loop(it, around).map(Some),
         };
         Ok(Some((Item { op: op.clone(), flow }, None)))
@@ -188,13 +239,19 @@ impl Inserter {
                 let after = self.completions.get(number).cloned().unwrap_or_default();
                 return Flow { after, ..Flow::default() };
             }
-            Some(SyncKind::Commit) | None => {}
+            Some(_) | None => {}
         }
         let before = walk.touches(op, around);
-        let mut writes = effects.accesses.iter().filter(|it| it.mode.writes());
-        let later = effects.completion == Completion::WithGroup
-            && writes.any(|it| walk.is_waited_for(&it.access.buffer));
-        let after = before.iter().filter(|it| !it.write || !later).cloned().collect();
+        let is_waited = effects.accesses.iter().any(|it| walk.is_waited_for(&it.access.buffer));
+        let is_over = |it: &&KernelAccess| match effects.completion {
+            Completion::AtOnce => true,
+            // It has read by then.
+            Completion::WithGroup(Group::CpAsync) => !it.write || !is_waited,
+            Completion::WithGroup(Group::Wgmma | Group::Bulk) => !is_waited,
+            // Who has waited for the phase finds it, and nobody else touches it.
+            Completion::WithPhase => false,
+        };
+        let after = before.iter().filter(is_over).cloned().collect();
         Flow { before, after, meets: false }
     }
 
@@ -226,7 +283,7 @@ impl Inserter {
     fn divided(&self, op: Op) -> Vec<Op> {
         match op {
             Op::If(cond, body) => body.into_iter().map(|op| self.under(&cond, op)).collect(),
-            other @ (Op::Alloc(_) | Op::For(_) | Op::Instr(..)) => vec![other],
+            other => vec![other],
         }
     }
 
@@ -241,6 +298,7 @@ impl Inserter {
                 Op::If(all, body)
             }
             Op::Alloc(_) => op,
+            Op::Leader(..) | Op::Role(..) => Op::If(cond.to_vec(), vec![op]),
             Op::Instr(ref it, _) => {
                 let effects = it.effects();
                 let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
@@ -249,7 +307,10 @@ impl Inserter {
                     _ if effects.accesses.is_empty() => return op,
                     // All threads of a block take its turn, but not all blocks need have one.
                     Participants::Block => cond.iter().filter(|it| !is_divergent(it)).cloned().collect(),
-                    Participants::Thread | Participants::Warp => cond.to_vec(),
+                    Participants::Thread
+                    | Participants::Warp
+                    | Participants::Warpgroup
+                    | Participants::Role => cond.to_vec(),
                 };
                 if conditions.is_empty() { op } else { Op::If(conditions, vec![op]) }
             }

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ir::{Barrier, Instr, Name, Op, SyncKind, Wait};
+use ir::{Barrier, Group, Instr, Name, Op, Participants, SyncKind, Wait};
 
 use crate::lower::{
     analysis::dependence::{Dependence, Dependences, Reason, When},
@@ -55,7 +55,7 @@ impl BarrierPlacement {
         let (order, waits) = chosen;
         let var = around.iter().rev().find_map(|op| match op {
             Op::For(it) => Some(it.var.clone()),
-            Op::Alloc(_) | Op::If(..) | Op::Instr(..) => None,
+            _ => None,
         });
         let mut ordered: Vec<Item> = order.into_iter().map(|at| items[at].clone()).collect();
         let first = ordered.iter().skip(waits.len()).find_map(|it| it.op.first_origin()).cloned();
@@ -81,7 +81,7 @@ impl BarrierPlacement {
             if let Some((_, served)) = barriers.next_if(|it| it.0 == at) {
                 let proof = proof(&served, self.var.as_ref());
                 let origin = item.op.first_origin().cloned().unwrap_or_default();
-                ops.push(Op::Instr(Instr::Barrier(Barrier { proof }), origin));
+                ops.push(Op::Instr(Instr::Barrier(Barrier { among: Participants::Block, proof }), origin));
                 flow.then(&Flow::barrier());
             }
             flow.then(&item.flow);
@@ -196,14 +196,19 @@ fn hoisted(items: &[Item]) -> Option<(Vec<usize>, Vec<Wait>)> {
     let mut countable = true;
     for (at, item) in items.iter().enumerate() {
         match item.op.instr().and_then(Instr::sync) {
-            Some(SyncKind::Wait(wait)) if countable && wait.in_flight >= commits => {
+            Some(SyncKind::Wait(wait))
+                if wait.group == Group::CpAsync && countable && wait.in_flight >= commits =>
+            {
                 front.push(at);
                 waits.push(Wait { in_flight: wait.in_flight - commits, ..wait.clone() });
                 continue;
             }
-            Some(SyncKind::Commit) => commits += 1,
-            Some(SyncKind::Wait(_) | SyncKind::Barrier) => {}
-            None => item.op.each_instr(&mut |it| countable &= it.sync() != Some(SyncKind::Commit)),
+            Some(SyncKind::Commit(Group::CpAsync)) => commits += 1,
+            Some(_) => {}
+            None => {
+                item.op
+                    .each_instr(&mut |it| countable &= it.sync() != Some(SyncKind::Commit(Group::CpAsync)));
+            }
         }
         rest.push(at);
     }

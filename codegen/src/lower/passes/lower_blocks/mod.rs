@@ -1,22 +1,28 @@
 //! From `Func` to `Kernel`: blocks become conditions and stores, bound loops become launch axes.
 
+pub(crate) mod bulk;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod parallel;
+mod role;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use indexmap::IndexMap;
 use ir::{
-    Alloc, Arg, Block, CrossBlock, For, ForKind, Func, Index, Instr, IterKind, Kernel, Less, Loop, LoopKind,
-    Module, Name, Op, Origin, Role, Scope, Stmt, Storage, Target, ThreadAxis, Value,
+    Alloc, Arg, Arrival, Block, CrossBlock, For, ForKind, Func, Group, Index, Instr, IterKind, Kernel, Less,
+    Loop, LoopKind, Mechanism, Module, Name, Op, Origin, Participants, Role, Scope, Stmt, Storage, Target,
+    TensorMap, ThreadAxis, Value, Wait,
     access::{Axes, accesses},
     arith::Bounds,
     axis_var,
 };
 
-use crate::lower::{LowerError, analysis::cross_block};
+use crate::lower::{
+    LowerError,
+    analysis::{cross_block, roles},
+};
 
 /// ```text
 /// for i in 0..n @threadIdx.x              kernel f<<<threadIdx.x: 32>>>(A, mut B)
@@ -31,7 +37,7 @@ use crate::lower::{LowerError, analysis::cross_block};
 /// launch is guarded. A statement that writes shared or global memory under fewer axes than the launch has runs
 /// once: in the first thread of each missing axis. Subscripts stay one a dimension, for `flatten`.
 ///
-/// Stores of blocks that are copies ([`ir::BlockAttrs::is_copy`]) become [`Instr::AsyncCopy`]. Groups of copies belong to a thread: a block that holds a commit
+/// Stores of blocks that are copies ([`ir::BlockAttrs::mechanism`]) become [`Instr::AsyncCopy`]. Groups of copies belong to a thread: a block that holds a commit
 /// or a wait is under no condition but its own guards, and a thread that copies nothing closes an empty group.
 pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerError> {
     kernels::check_axes(&func, target)?;
@@ -45,28 +51,33 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
     let mut kernels = Vec::new();
     for (name, stmt) in kernels::kernels(&func, target) {
         let launch = kernels::launch(&func, stmt)?;
-        let mut bounds = Bounds::of_dims(&func);
-        for (&axis, extent) in &launch {
-            bounds.insert(&axis_var(axis), extent);
-        }
         let turns = cross_block::counters(stmt, &launch, &conflicts, |it| func.is_taken(it));
         for (name, buffer) in turns.values() {
             args.insert(name.clone(), Arg { zeroed: true, ..arg(buffer) });
         }
-        let to_kernel = FuncToKernel {
+        let storing = bulk::storing(&func, stmt, &launch);
+        let mut to_kernel = FuncToKernel {
             func: &func,
+            storing,
             alloc_scopes: &alloc_scopes,
             shared_alloc_scopes: &shared_alloc_scopes,
-            launch: &launch,
+            launch,
             conflicts: &conflicts,
             turns,
+            maps: RefCell::default(),
         };
-        let mut body = to_kernel.allocs(None, stmt);
-        let (env, under, origin) = Default::default();
-        let scope = Scoped { env, under, bounds, is_async: false, adds: false, origin };
-        body.extend(to_kernel.stmt(stmt, &scope));
-        let (args, blocks_per_sm) = (used(&body, &args), kernels::blocks_per_sm(stmt));
-        kernels.push(Kernel { name, args, launch, blocks_per_sm, wide: false, body });
+        let roles = roles::roles(stmt);
+        let mut kernel = if roles.is_empty() {
+            let body = to_kernel.body(stmt, false);
+            Kernel { body, ..Kernel::new(name, to_kernel.launch) }
+        } else {
+            to_kernel.by_role(name, stmt, &roles)
+        };
+        bulk::align(&mut kernel.body);
+        let maps = to_kernel.maps.into_inner();
+        let mbarriers = bulk::mbarriers(&func, &kernel.body);
+        let (args, blocks_per_sm) = (used(&kernel.body, &args), kernels::blocks_per_sm(stmt));
+        kernels.push(Kernel { args, blocks_per_sm, maps, mbarriers, ..kernel });
     }
     Ok(Module { name: func.name, dims: func.dims, args, kernels })
 }
@@ -105,10 +116,14 @@ struct FuncToKernel<'a> {
     func: &'a Func,
     alloc_scopes: &'a Places,
     shared_alloc_scopes: &'a Places,
-    launch: &'a IndexMap<ThreadAxis, Index>,
+    launch: IndexMap<ThreadAxis, Index>,
     conflicts: &'a cross_block::CrossBlockConflicts,
     /// For each loop whose blocks take turns the counter of those.
     turns: IndexMap<Name, (Name, ir::Buffer)>,
+    /// Who starts its copies to global memory.
+    storing: Participants,
+    /// The tensor maps that its copies need.
+    maps: RefCell<IndexMap<Name, TensorMap>>,
 }
 
 /// What holds at a place of the tree.
@@ -123,8 +138,12 @@ struct Scoped {
     is_async: bool,
     /// Whether what is added to buffers that blocks meet in is added atomically.
     adds: bool,
+    /// Whether one thread runs it for all.
+    is_led: bool,
     /// Where instructions come from.
     origin: Origin,
+    /// The mbarrier that the copies of the copy engine count for: that of the last `expect` before them.
+    ring: Option<(Name, Index)>,
 }
 
 impl Scoped {
@@ -144,6 +163,19 @@ impl Scoped {
 }
 
 impl FuncToKernel<'_> {
+    /// What threads do that are launched as the kernel is, with the memory that is there for all of it.
+    fn body(&self, stmt: &Stmt, is_led: bool) -> Vec<Op> {
+        let mut bounds = Bounds::of_dims(self.func);
+        for (&axis, extent) in &self.launch {
+            bounds.insert(&axis_var(axis), extent);
+        }
+        let (env, under, origin, ring) = Default::default();
+        let scope = Scoped { env, under, bounds, is_async: false, adds: false, is_led, origin, ring };
+        let mut body = self.allocs(None, stmt);
+        body.extend(bulk::together(self.stmt(stmt, &scope)));
+        body
+    }
+
     fn stmt(&self, stmt: &Stmt, at: &Scoped) -> Vec<Op> {
         match stmt {
             Stmt::Loop(it) => match it.kind {
@@ -165,7 +197,18 @@ impl FuncToKernel<'_> {
                 vec![Op::Instr(it(place, value), at.origin.clone())]
             }
             Stmt::Instr(it) => {
-                vec![Op::Instr(it.map_indices(&mut |it| at.resolve(it)), at.origin.clone())]
+                let it = it.map_indices(&mut |it| at.resolve(it));
+                let leader = match it {
+                    Instr::Arrive(Arrival { bytes: Some(_), .. }) => Some(Participants::Block),
+                    Instr::Arrive(_) => Some(Participants::Warp),
+                    Instr::Commit(Group::Bulk) | Instr::Wait(Wait { group: Group::Bulk, .. }) => {
+                        Some(self.storing)
+                    }
+                    _ => None,
+                };
+                let op = Op::Instr(it, at.origin.clone());
+                let leader = leader.filter(|_| !at.is_led);
+                vec![leader.map_or(op.clone(), |of| Op::Leader(of, vec![op]))]
             }
         }
     }
@@ -174,6 +217,9 @@ impl FuncToKernel<'_> {
     fn sequence(&self, stmts: &[Stmt], at: &Scoped) -> Vec<Op> {
         let (mut out, mut behind, mut at) = (Vec::new(), Vec::new(), at.clone());
         for stmt in stmts {
+            if let Some((barrier, slot)) = bulk::expected(stmt) {
+                at.ring = Some((barrier, at.resolve(&slot)));
+            }
             out.extend(guarded(behind.clone(), self.stmt(stmt, &at)));
             for (it, axis) in cross_block::turning(stmt, self.conflicts) {
                 behind.extend(at.condition(&cross_block::is_last(it, axis)));
@@ -189,7 +235,8 @@ impl FuncToKernel<'_> {
         inner.bounds.insert(&it.var, &extent);
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
-        Op::For(Arc::new(For::new(it.var.clone(), extent, kind, body)))
+        let is_independent = it.attrs.is_independent;
+        Op::For(Arc::new(For { is_independent, ..For::new(it.var.clone(), extent, kind, body) }))
     }
 
     /// A bound loop is its body, guarded where the launch is wider.
@@ -206,7 +253,7 @@ impl FuncToKernel<'_> {
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
         if let (Some((counter, _)), Some(buffers)) = (self.turns.get(&it.var), self.conflicts.get(&it.var)) {
-            body = cross_block::in_turn(body, buffers, counter, (axis, &it.extent), self.launch);
+            body = cross_block::in_turn(body, buffers, counter, (axis, &it.extent), &self.launch);
         }
         guarded(guard.into_iter().collect(), body)
     }
@@ -220,7 +267,7 @@ impl FuncToKernel<'_> {
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values.iter().cloned()));
 
         inner.adds = self.meets(block, CrossBlock::Atomic);
-        inner.is_async |= block.attrs.is_copy;
+        inner.is_async |= block.attrs.mechanism == Some(Mechanism::CpAsync);
         let origin = &block.attrs.origin;
         inner.origin = if origin.is_unknown() { Origin::of(&block.name) } else { origin.clone() };
 
@@ -231,11 +278,16 @@ impl FuncToKernel<'_> {
                 reduces.filter_map(|(_, value)| inner.condition(&Less::new(value.clone(), Index::int(1))));
             ops.extend(guarded(first.collect(), self.stmt(init, &inner)));
         }
-        ops.extend(self.stmt(&block.body, &inner));
+        if block.attrs.mechanism == Some(Mechanism::Tma) {
+            ops.extend(self.bulk_copies(&block.body, &inner));
+        } else {
+            ops.extend(self.stmt(&block.body, &inner));
+        }
         if self.meets(block, CrossBlock::Semaphore) {
             ops = cross_block::started(ops);
         }
-        let once = once_only(ops, &|op| self.missing_axes(op, at));
+        // One thread for all is under no axis.
+        let once = if at.is_led { ops } else { once_only(ops, &|op| self.missing_axes(op, at)) };
         let guards = block.guards.iter().filter_map(|it| at.condition(it)).collect();
         guarded(guards, once)
     }
@@ -253,12 +305,20 @@ impl FuncToKernel<'_> {
     /// The conditions under which one thread of those that would all do the same writes what others can see.
     fn missing_axes(&self, op: &Op, at: &Scoped) -> Vec<Less> {
         let mut scope = Scope::Local;
+        if matches!(op, Op::Leader(..)) {
+            return vec![];
+        }
         op.each_access(&mut |access, mode| {
             if mode.writes() {
                 scope = scope.min(self.func.buffers[&access.buffer].scope);
             }
         });
-        let missing = self.launch.keys().filter(|axis| !at.under.contains(axis));
+        // What lanes do together, all of them do.
+        let by_lanes =
+            matches!(op.instr().map(Instr::participants), Some(Participants::Warp | Participants::Warpgroup));
+        let is_missing =
+            |axis: &&ThreadAxis| !(at.under.contains(axis) || by_lanes && **axis == ThreadAxis::ThreadX);
+        let missing = self.launch.keys().filter(is_missing);
         let missing = missing.filter(|axis| scope.is_shared_along(**axis));
         missing
             .filter_map(|&axis| at.condition(&Less::new(Index::var(&axis_var(axis)), Index::int(1))))

@@ -1,4 +1,4 @@
-//! Counts groups of asynchronous copies: where they are committed and how long each use has to wait.
+//! Counts groups of asynchronous work: where they are committed and how long each use has to wait.
 //!
 //! No formula stands behind the counts. The steps of an emission are gone through one by one, every commit is booked,
 //! and each use is held against the group that it needs, in the prologue, in as many runs of the steady loop as there are
@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    Instr, Name, Wait,
+    Func, Group, Instr, Mechanism, Name, Scope, Wait,
     pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section, Step},
 };
 
@@ -24,44 +24,61 @@ struct Account {
     needs: Vec<(usize, Vec<Name>, i64)>,
 }
 
-/// The commits and waits of a loop whose components of these numbers copy asynchronously, in a program that writes these
+/// The commits and waits of a loop whose components do some of their work in groups of a kind, in a program that writes these
 /// buffers.
-pub(crate) fn marks(
+pub(crate) fn groups(
+    kind: Group,
+    func: &Func,
     plan: &PipelinePlan,
     emission: &Emission,
-    copies: &BTreeSet<usize>,
     written: &BTreeSet<Name>,
 ) -> Insertions {
+    let copies = members(kind, func, plan);
     if copies.is_empty() {
         return Insertions::new();
     }
-    let accounts = accounts(plan, copies);
-    let ledger =
-        Ledger { plan, emission, accounts: &accounts, written, timelines: timelines(plan, emission) };
-    let mut waits = Waits::new();
-    // Each round settles the first use that is not waited for; a number only ever falls, so this ends.
-    while let Some((place, in_flight, buffers)) = ledger.first_unsettled(&waits) {
-        let wait = waits.entry(place).or_insert((in_flight, BTreeSet::new()));
-        wait.0 = wait.0.min(in_flight);
-        wait.1.extend(buffers);
-    }
+    // What another role needs, mbarriers tell it.
+    let accounts = accounts(kind, plan, &copies, true);
+    let timelines = timelines(plan, emission);
+    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines };
+    let waits = ledger.waits();
     let mut out = Insertions::new();
     for (place, count) in ledger.commits() {
-        let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit));
+        let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit(kind)));
         out.entry(place).or_default().extend(commits);
     }
     for (place, (in_flight, buffers)) in waits {
         let in_flight =
             u32::try_from(in_flight.max(0)).expect("there are as many groups as steps written out");
-        let wait = Wait { in_flight, buffers: buffers.into_iter().collect() };
+        let wait = Wait {
+            group: kind,
+            reads_only: kind == Group::Bulk,
+            in_flight,
+            buffers: buffers.into_iter().collect(),
+        };
         out.entry(place).or_default().push(marks::instruction("async_wait", Instr::Wait(wait)));
     }
     out
 }
 
+/// How many groups of products may be in flight when what they read is given back to the role that fills it, in a loop as it is
+/// declared: those that are in flight there when the slot is written again.
+pub(crate) fn lag(func: &Func, plan: &PipelinePlan, emission: &Emission, written: &BTreeSet<Name>) -> u32 {
+    let kind = Group::Wgmma;
+    let copies = members(kind, func, plan);
+    let accounts = accounts(kind, plan, &copies, false);
+    let timelines = timelines(plan, emission);
+    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines };
+    let gives_back = |names: &BTreeSet<Name>| names.iter().any(|it| plan.slots.contains_key(it));
+    let is_steady = |place: &EmissionPoint| place.section == Section::Steady;
+    let all = ledger.waits().into_iter().filter(|(place, wait)| is_steady(place) && gives_back(&wait.1));
+    let least = all.map(|(_, wait)| wait.0).min().unwrap_or(0);
+    u32::try_from(least.max(0)).expect("there are as many groups as steps written out")
+}
+
 /// Components that copy one after the other make a batch, which is committed together; one that touches what the
 /// batch before it copies begins another.
-fn accounts(plan: &PipelinePlan, copies: &BTreeSet<usize>) -> Vec<Account> {
+fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role: bool) -> Vec<Account> {
     let touched: Vec<BTreeSet<Name>> =
         plan.components.iter().map(|it| it.reads().union(&it.writes()).cloned().collect()).collect();
     let filled = |at: usize| -> BTreeSet<Name> {
@@ -81,16 +98,28 @@ fn accounts(plan: &PipelinePlan, copies: &BTreeSet<usize>) -> Vec<Account> {
     }
     let needs = |user: usize| {
         let writes = plan.components[user].writes();
-        let each = copies.iter().filter_map(|&copier| {
-            let source_written = !plan.components[copier].reads().is_disjoint(&writes);
+        let concerns = |copier: &&usize| !by_role || plan.role(**copier) == plan.role(user);
+        let each = copies.iter().filter(concerns).flat_map(|&copier| {
+            let reads = plan.components[copier].reads();
+            let source_written = !reads.is_disjoint(&writes);
             let concerned = |it: &&Name| source_written || touched[user].contains(*it);
             let buffers: Vec<Name> = filled(copier).iter().filter(concerned).cloned().collect();
             // What a component finds of later ones is of an earlier iteration: in a ring, of the last in that slot.
-            let slots = buffers.iter().map(|it| plan.slots.get(it).map_or(1, |it| it.count())).min();
+            let count = |it: &Name| plan.slots.get(it).map_or(1, |it| it.count());
+            let slots = buffers.iter().map(count).min();
             let slots = if source_written { 1 } else { slots.unwrap_or(1) };
-            (!buffers.is_empty()).then_some((copier, buffers, if copier < user { 0 } else { slots }))
+            let distance = |slots: i64| if copier < user { 0 } else { slots };
+            if kind == Group::CpAsync {
+                return vec![(copier, buffers, distance(slots))];
+            }
+            // Products are added to each other in order. What they read, they read until they are over.
+            let sums: Vec<Name> = filled(copier).intersection(&touched[user]).cloned().collect();
+            let read: Vec<Name> = reads.intersection(&writes).cloned().collect();
+            let slots = read.iter().map(count).min().unwrap_or(1);
+            let needs = vec![(copier, sums, distance(1)), (copier, read, distance(slots))];
+            if copier == user { vec![] } else { needs }
         });
-        each.collect()
+        each.filter(|it| !it.1.is_empty()).collect()
     };
     let account = |(at, batch)| Account { batch, fills: filled(at), needs: needs(at) };
     batches.into_iter().enumerate().map(account).collect()
@@ -126,6 +155,7 @@ fn timeline(emission: &Emission, runs: i64) -> Vec<Moment<'_>> {
 }
 
 struct Ledger<'a> {
+    kind: Group,
     plan: &'a PipelinePlan,
     emission: &'a Emission,
     accounts: &'a [Account],
@@ -134,14 +164,29 @@ struct Ledger<'a> {
 }
 
 impl Ledger<'_> {
+    /// The waits that all uses need.
+    fn waits(&self) -> Waits {
+        let mut waits = Waits::new();
+        // Each round settles the first use that is not waited for; a number only ever falls, so this ends.
+        while let Some((place, in_flight, buffers)) = self.first_unsettled(&waits) {
+            let wait = waits.entry(place).or_insert((in_flight, BTreeSet::new()));
+            wait.0 = wait.0.min(in_flight);
+            wait.1.extend(buffers);
+        }
+        waits
+    }
+
     /// How many groups are committed before an instance of a step, and the batch that each of them closes.
     ///
     /// Every step before and in the steady loop commits every batch, empty or not, so that a wait there has one number;
-    /// after it only what runs is committed, unless that is known at run time only.
+    /// after it only what runs is committed, unless that is known at run time only. Products are in no step before the loop but
+    /// with what waits for them.
     fn closed_before(&self, moment: &Moment<'_>, at: usize) -> Vec<usize> {
         let always = self.emission.is_dynamic
             || moment.section == Section::Steady
-            || moment.section == Section::Prologue && self.emission.steady.is_some();
+            || self.kind == Group::CpAsync
+                && moment.section == Section::Prologue
+                && self.emission.steady.is_some();
         let order = |component: usize| self.plan.components[component].order;
         let batch_end = |batch: usize| {
             let members = self.accounts.iter().enumerate().filter(|it| it.1.batch == Some(batch));
@@ -296,9 +341,32 @@ impl Book<'_> {
     }
 }
 
-/// The components that copy asynchronously, by their places in the plan: those with marked blocks.
-pub(crate) fn copies(plan: &PipelinePlan) -> BTreeSet<usize> {
-    let copies = |body: &ir::Stmt| body.blocks().iter().any(|it| it.attrs.is_copy);
+/// The components that work in groups of a kind, by their places in the plan.
+fn members(kind: Group, func: &Func, plan: &PipelinePlan) -> BTreeSet<usize> {
+    let mechanism = match kind {
+        Group::CpAsync => Mechanism::CpAsync,
+        Group::Wgmma => Mechanism::Wgmma,
+        Group::Bulk => return done_by(Mechanism::Tma, plan).filter(|it| stores(func, plan, *it)).collect(),
+    };
+    done_by(mechanism, plan).collect()
+}
+
+/// Whether a component goes to global memory.
+pub(crate) fn stores(func: &Func, plan: &PipelinePlan, at: usize) -> bool {
+    let is_global = |name: &Name| func.buffers[name].scope == Scope::Global;
+    plan.components[at].writes().iter().any(is_global)
+}
+
+/// The components that a mechanism does, by their places in the plan: those with blocks that are marked so. Of what the copy engine
+/// and warpgroups do in a pipeline inside of a component, that pipeline knows.
+pub(crate) fn done_by(mechanism: Mechanism, plan: &PipelinePlan) -> impl Iterator<Item = usize> {
+    let is_marked = move |body: &ir::Stmt| {
+        let blocks = body.blocks();
+        let mut own = blocks.iter().filter(|it| !marks::is_sync(it));
+        let mut marked = own.clone().filter(|it| it.attrs.mechanism == Some(mechanism));
+        marked.next().is_some()
+            && (mechanism == Mechanism::CpAsync || own.all(|it| it.attrs.mechanism == Some(mechanism)))
+    };
     let all = plan.components.iter().enumerate();
-    all.filter(|it| copies(&it.1.body)).map(|(at, _)| at).collect()
+    all.filter(move |it| is_marked(&it.1.body)).map(|(at, _)| at)
 }

@@ -1,17 +1,21 @@
 //! Overlaps the iterations of loops annotated with pipeline stages.
 
 pub(crate) mod ledger;
+pub(crate) mod rings;
 
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    AllocScope, Func, Name,
-    pipeline::{Emission, Hooks, Insertions, PipelinePlan, expand},
+    AllocScope, Arrival, Fence, Func, Group, Instr, Loop, Mbarriers, Mechanism, Name, Stmt, SyncKind,
+    pipeline::{COMPUTE, Emission, EmissionPoint, Hooks, Insertions, PipelinePlan, Section, expand},
 };
 
 use crate::lower::{
     Context, LowerError,
+    analysis::roles,
+    marks,
+    passes::software_pipeline::rings::Pace,
     report::{PipelineReport, report},
 };
 
@@ -33,9 +37,11 @@ pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Fu
     let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
     let written = writes.map(|it| it.buffer.clone()).collect();
     let alloc_scopes = func.buffers.iter().map(|(name, it)| (name.clone(), it.alloc_scope.clone())).collect();
-    let mut hooks = Lowering { func, written, context, alloc_scopes, reports: Vec::new() };
+    let mbarriers = IndexMap::new();
+    let mut hooks = Lowering { func, written, context, alloc_scopes, mbarriers, lag: 0, reports: Vec::new() };
     let mut out = expand(func, &mut hooks)?;
-    let Lowering { alloc_scopes, reports, .. } = hooks;
+    let Lowering { alloc_scopes, mbarriers, reports, .. } = hooks;
+    out.mbarriers = mbarriers;
     for (name, alloc_scope) in alloc_scopes {
         out.buffers[&name].alloc_scope = alloc_scope;
     }
@@ -50,6 +56,10 @@ struct Lowering<'a> {
     context: &'a Context,
     /// Those of the buffers as they are now.
     alloc_scopes: IndexMap<Name, Option<AllocScope>>,
+    /// Those of the rings that the copy engine fills.
+    mbarriers: IndexMap<Name, Mbarriers>,
+    /// How many groups of products may be in flight when a slot is given back, in the loop with roles that is at hand.
+    lag: u32,
     reports: Vec<PipelineReport>,
 }
 
@@ -58,8 +68,24 @@ impl Hooks for Lowering<'_> {
         self.alloc_scopes.get(buffer) == Some(&Some(AllocScope::Loop(var.clone())))
     }
 
-    fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission) -> Insertions {
-        ledger::marks(plan, emission, &ledger::copies(plan), &self.written)
+    fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
+        let groups = Group::ALL;
+        let mut all: Vec<Insertions> =
+            groups.map(|kind| ledger::groups(kind, self.func, plan, emission, &self.written)).into();
+        let is_taken = |it: &Name| self.func.is_taken(it) || self.mbarriers.contains_key(it);
+        let kernel = kernel_of(self.func, &plan.var);
+        let compute = Name::from(COMPUTE);
+        let warps = |role: Option<&Name>| roles::warps(kernel, role.unwrap_or(&compute));
+        let pace = Pace { lag: self.lag.into(), warps: &warps };
+        let rings = rings::rings(self.func, plan, &pace, &is_taken);
+        all.extend(rings.iter().map(|ring| rings::insertions(ring, plan, emission, around)));
+        all.push(fences(plan, emission));
+        self.mbarriers.extend(rings.iter().flat_map(rings::Ring::mbarriers));
+        merged(all)
+    }
+
+    fn declared(&mut self, plan: &PipelinePlan, emission: &Emission) {
+        self.lag = ledger::lag(self.func, plan, emission, &self.written);
     }
 
     fn expanded(&mut self, plan: &PipelinePlan, alloc_scope: Option<&Name>) {
@@ -68,5 +94,67 @@ impl Hooks for Lowering<'_> {
         for buffer in plan.slots.keys() {
             self.alloc_scopes.insert(buffer.clone(), Some(alloc_scope.clone()));
         }
+    }
+}
+
+/// The top-level statement that a loop is in, which becomes a kernel.
+fn kernel_of<'a>(func: &'a Func, var: &Name) -> &'a Stmt {
+    let has = |stmt: &&Stmt| {
+        let mut found = false;
+        stmt.walk(&mut |stmt| found |= matches!(stmt, Stmt::Loop(it) if it.var == *var));
+        found
+    };
+    match &func.body {
+        Stmt::Seq(stmts) => stmts.iter().find(has).unwrap_or(&func.body),
+        stmt => stmt,
+    }
+}
+
+/// A fence before each run of products in a step: what the registers and slots hold by then, they are to find.
+fn fences(plan: &PipelinePlan, emission: &Emission) -> Insertions {
+    let products: Vec<usize> = ledger::done_by(Mechanism::Wgmma, plan).collect();
+    let mut out = Insertions::new();
+    let steady = emission.steady.as_ref().map_or(&[][..], |it| &it.steps);
+    let sections = [
+        (Section::Prologue, &*emission.prologue),
+        (Section::Steady, steady),
+        (Section::Epilogue, &*emission.epilogue),
+    ];
+    for (section, steps) in sections {
+        for (step, instances) in steps.iter().enumerate() {
+            let is_product = |at: usize| instances.get(at).is_some_and(|it| products.contains(&it.component));
+            let starts = |at: &usize| is_product(*at) && !(*at > 0 && is_product(*at - 1));
+            for at in (0..instances.len()).filter(starts) {
+                let fence = marks::instruction("fence", Instr::Fence(Fence::Wgmma));
+                out.insert(EmissionPoint { section, step, at }, vec![fence]);
+            }
+        }
+    }
+    out
+}
+
+/// All that goes to each place, in the order in which it has to be there: what closes groups, what waits, what goes on.
+fn merged(all: Vec<Insertions>) -> Insertions {
+    let mut out = Insertions::new();
+    for (place, stmts) in all.into_iter().flatten() {
+        out.entry(place).or_default().extend(stmts);
+    }
+    for it in out.values_mut() {
+        it.sort_by_key(rank);
+    }
+    out
+}
+
+fn rank(stmt: &Stmt) -> usize {
+    let Stmt::Block(block) = stmt else { return 0 };
+    let Stmt::Instr(it) = &block.body else { return 0 };
+    match it.sync() {
+        Some(SyncKind::Commit(_)) => 0,
+        Some(SyncKind::Wait(_)) => 1,
+        Some(SyncKind::Barrier) => 2,
+        Some(SyncKind::Arrive(Arrival { bytes: None, .. })) => 3,
+        Some(SyncKind::Await(_)) => 4,
+        Some(SyncKind::Fence(_)) => 5,
+        Some(SyncKind::Arrive(_)) | None => 6,
     }
 }

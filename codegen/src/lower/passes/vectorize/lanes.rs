@@ -25,6 +25,7 @@ impl Lanes {
             Op::Alloc(it) => Err(format!("`{}` is private to each iteration", it.name)),
             Op::Instr(it, origin) => Ok(vec![Op::Instr(self.instr(it)?, origin.clone())]),
             Op::If(cond, body) => self.guarded(cond, body),
+            Op::Leader(..) | Op::Role(..) => Err("one thread does something for others in it".to_owned()),
             Op::For(it) => {
                 let inner = &it.var;
                 match it.kind {
@@ -47,7 +48,9 @@ impl Lanes {
         let effects = it.effects();
         match effects.participants {
             Participants::Block => return Err("threads wait for each other in it".to_owned()),
-            Participants::Warp => return Err(format!("a warp does `{}` in it together", it.word())),
+            of @ (Participants::Warp | Participants::Warpgroup | Participants::Role) => {
+                return Err(format!("a {} does `{}` in it together", of.as_str(), it.word()));
+            }
             Participants::Thread => {}
         }
         match it.assignment() {
@@ -167,6 +170,7 @@ impl Lanes {
             extent: Index::from(i64::from(self.width)),
             kind: ForKind::Serial,
             counters: vec![],
+            is_independent: false,
             body: vec![Op::If(vec![less.clone()], body.to_vec())],
         };
         let with = |less| same.iter().cloned().chain([less]).collect();

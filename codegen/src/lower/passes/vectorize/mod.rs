@@ -92,7 +92,7 @@ impl Vectorizer<'_> {
                 self.bounds = outside;
                 vec![Op::If(cond, body)]
             }
-            leaf @ (Op::Alloc(_) | Op::Instr(..)) => vec![leaf],
+            op => vec![op.map_children(&mut |body| self.ops(body))],
         }
     }
 

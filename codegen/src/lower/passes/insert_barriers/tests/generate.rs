@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Alloc, Arg, BinaryOp, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Role,
-    Scope, ThreadAxis, Value, Wait, axis_var,
+    Access, Alloc, Arg, BinaryOp, DType, For, ForKind, Group, Index, Instr, Kernel, Less, Module, Name, Op,
+    Role, Scope, ThreadAxis, Value, Wait, axis_var,
 };
 
 use super::random::Random;
@@ -68,8 +68,7 @@ impl Generator<'_> {
         let args = [(Name::new("A"), source), (Name::new("G"), arg(&[2, slots, self.row()], Role::Output))];
         let used = IndexMap::from([(Name::new("A"), false), (Name::new("G"), true)]);
         let name = Name::new("random");
-        let kernel =
-            Kernel { name: name.clone(), args: used, launch, blocks_per_sm: None, wide: false, body };
+        let kernel = Kernel { args: used, body, ..Kernel::new(name.clone(), launch) };
         Module { name, dims: vec![Name::new("n")], args: args.into(), kernels: vec![kernel] }
     }
 
@@ -116,6 +115,7 @@ impl Generator<'_> {
             extent: Index::int(2),
             kind: ForKind::Serial,
             counters: vec![],
+            is_independent: false,
             body,
         }))]
     }
@@ -168,7 +168,7 @@ impl Generator<'_> {
         let body = self.list(depth + 1);
         self.loops.pop();
         let kind = self.random.pick(&[ForKind::Serial, ForKind::Serial, ForKind::Unrolled]);
-        Op::For(Arc::new(For { var, extent, kind, counters: vec![], body }))
+        Op::For(Arc::new(For { var, extent, kind, counters: vec![], is_independent: false, body }))
     }
 
     /// A condition that is the same for all threads of a block.
@@ -263,8 +263,14 @@ impl Generator<'_> {
         };
         if let Some(var) = inner {
             let kind = self.random.pick(&[ForKind::Serial, ForKind::Unrolled, ForKind::Vectorized]);
-            op =
-                Op::For(Arc::new(For { var, extent: Index::int(2), kind, counters: vec![], body: vec![op] }));
+            op = Op::For(Arc::new(For {
+                var,
+                extent: Index::int(2),
+                kind,
+                counters: vec![],
+                is_independent: false,
+                body: vec![op],
+            }));
         }
         match self.random.below(10) {
             0 | 1 => Op::If(vec![self.divergent()], vec![op]),
@@ -314,13 +320,13 @@ impl Generator<'_> {
         if self.random.chance(30) {
             out = vec![Op::If(vec![self.divergent()], out)];
         }
-        out.push(Op::from(Instr::Commit));
+        out.push(Op::from(Instr::Commit(Group::CpAsync)));
         self.busy.extend([to, "G"].iter().take(if written { 2 } else { 1 }));
         for _ in 0..self.random.below(3) {
             out.push(self.store());
         }
         self.busy.truncate(self.busy.len() - if written { 2 } else { 1 });
-        out.push(Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
+        out.push(Op::from(Instr::Wait(Wait::copies(0, vec![Name::new(to)]))));
         out
     }
 
@@ -330,7 +336,10 @@ impl Generator<'_> {
         let ahead = 1 + self.random.below(slots - 1);
         let mut out = Vec::new();
         for at in 0..ahead {
-            out.extend([self.copy(to, Index::int(at), Index::int(at)), Op::from(Instr::Commit)]);
+            out.extend([
+                self.copy(to, Index::int(at), Index::int(at)),
+                Op::from(Instr::Commit(Group::CpAsync)),
+            ]);
         }
         let var = self.fresh("k");
         let extent = self.random.pick(&[Index::int(3), Index::int(MOST_TRIPS), Index::var(&Name::new("n"))]);
@@ -340,9 +349,12 @@ impl Generator<'_> {
         let slot = |at: Index| at.floor_mod(&Index::int(slots));
         let copy = self.copy(to, slot(next.clone()), next.clone());
         let in_flight = u32::try_from(ahead).unwrap();
-        let wait = Op::from(Instr::Wait(Wait { in_flight, buffers: vec![Name::new(to)] }));
-        let mut body =
-            vec![Op::If(vec![Less::new(next, extent.clone())], vec![copy]), Op::from(Instr::Commit), wait];
+        let wait = Op::from(Instr::Wait(Wait::copies(in_flight, vec![Name::new(to)])));
+        let mut body = vec![
+            Op::If(vec![Less::new(next, extent.clone())], vec![copy]),
+            Op::from(Instr::Commit(Group::CpAsync)),
+            wait,
+        ];
         let element = self.any(None);
         let used = Value::Load(place(to, slot(Index::var(&var)), element));
         let (by, by_slots) = self.free(to);
@@ -354,8 +366,15 @@ impl Generator<'_> {
         }
         self.loops.pop();
         self.busy.pop();
-        out.push(Op::For(Arc::new(For { var, extent, kind: ForKind::Serial, counters: vec![], body })));
-        out.push(Op::from(Instr::Wait(Wait { in_flight: 0, buffers: vec![Name::new(to)] })));
+        out.push(Op::For(Arc::new(For {
+            var,
+            extent,
+            kind: ForKind::Serial,
+            counters: vec![],
+            is_independent: false,
+            body,
+        })));
+        out.push(Op::from(Instr::Wait(Wait::copies(0, vec![Name::new(to)]))));
         out
     }
 }

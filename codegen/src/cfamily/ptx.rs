@@ -1,0 +1,254 @@
+//! Functions that are one instruction in PTX: of mbarriers, of the copy engine, and of teams of threads.
+//!
+//! What they do to memory the compiler does not see, and they must stay in their order: so they are volatile, and those that memory has to
+//! do with clobber it. Addresses of shared memory are what a generic address is converted to, which costs nothing where the compiler sees
+//! that it is one.
+
+use std::fmt::Write as _;
+
+use ir::{Fence, Group};
+
+use super::{Printer, helper::Helper};
+
+/// An instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Ptx {
+    /// The type of a tensor map (`CUtensorMap`).
+    TensorMap,
+    /// The address of shared memory as instructions take it.
+    SharedAddress,
+    /// Whether a lane is the one of its warp that is elected.
+    Elect,
+    /// A number of registers for each thread of the warpgroup, more or fewer than it has.
+    Registers { count: u32, grows: bool },
+    /// A barrier of some threads of the block.
+    NamedBarrier { number: i64, threads: i64 },
+    /// The first phase of an mbarrier.
+    MbarrierInit,
+    /// What makes that known to the copy engine.
+    MbarrierInitFence,
+    /// A hint that a tensor map is soon used.
+    PrefetchMap,
+    /// A wait for a phase.
+    Await,
+    /// An arrival.
+    Arrive,
+    /// An arrival with bytes to wait for.
+    Expect,
+    /// A copy of a box to shared memory.
+    BulkLoad { rank: usize },
+    /// A copy or an addition of a box to global memory.
+    BulkStore { rank: usize, adds: bool },
+    /// The end of a group.
+    Commit(Group),
+    /// A wait for all but the youngest groups.
+    Wait { group: Group, reads_only: bool, in_flight: u32 },
+    /// A fence.
+    Fence(Fence),
+    /// The descriptor of a matrix in shared memory.
+    Matrix,
+}
+
+/// The shared memory at a pointer, as an operand.
+const SHARED: &str = "\"r\"(tw_shared_address(at))";
+
+impl Ptx {
+    /// What the function is called.
+    pub(super) fn name(self) -> String {
+        let name = match self {
+            Ptx::TensorMap => "tensor_map",
+            Ptx::SharedAddress => "shared_address",
+            Ptx::Elect => "elect",
+            Ptx::Registers { count, grows: true } => return format!("tw_more_registers_{count}"),
+            Ptx::Registers { count, grows: false } => return format!("tw_fewer_registers_{count}"),
+            Ptx::NamedBarrier { number, threads } => return format!("tw_barrier_{number}_of_{threads}"),
+            Ptx::MbarrierInit => "mbarrier_init",
+            Ptx::MbarrierInitFence => "fence_mbarrier_init",
+            Ptx::PrefetchMap => "prefetch_map",
+            Ptx::Await => "await",
+            Ptx::Arrive => "arrive",
+            Ptx::Expect => "expect",
+            Ptx::BulkLoad { rank } => return format!("tw_bulk_load_{rank}d"),
+            Ptx::BulkStore { rank, adds: false } => return format!("tw_bulk_store_{rank}d"),
+            Ptx::BulkStore { rank, adds: true } => return format!("tw_bulk_add_{rank}d"),
+            Ptx::Commit(group) => return format!("tw_commit_{}", word(group)),
+            Ptx::Wait { group, reads_only, in_flight } => {
+                let reads = if reads_only { "_reads" } else { "" };
+                return format!("tw_wait_{}{reads}_{in_flight}", word(group));
+            }
+            Ptx::Fence(Fence::Async) => "fence_async",
+            Ptx::Fence(Fence::Wgmma) => "fence_wgmma",
+            Ptx::Matrix => "matrix",
+        };
+        format!("tw_{name}")
+    }
+
+    /// Whether it takes an address of shared memory.
+    const fn takes_address(self) -> bool {
+        matches!(
+            self,
+            Ptx::MbarrierInit
+                | Ptx::Await
+                | Ptx::Arrive
+                | Ptx::Expect
+                | Ptx::BulkLoad { .. }
+                | Ptx::BulkStore { .. }
+                | Ptx::Matrix
+        )
+    }
+}
+
+/// What groups are called in names of functions.
+const fn word(group: Group) -> &'static str {
+    match group {
+        Group::CpAsync => "copies",
+        Group::Bulk => "bulk",
+        Group::Wgmma => "wgmma",
+    }
+}
+
+/// What commits and waits are in PTX, up to the number.
+const fn groups(group: Group) -> [&'static str; 2] {
+    match group {
+        Group::CpAsync => ["cp.async.commit_group", "cp.async.wait_group"],
+        Group::Bulk => ["cp.async.bulk.commit_group", "cp.async.bulk.wait_group"],
+        Group::Wgmma => ["wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned"],
+    }
+}
+
+impl Printer<'_> {
+    /// The definition of an instruction's function.
+    pub(super) fn define_ptx(&mut self, it: Ptx) -> String {
+        if it.takes_address() {
+            self.require(Helper::Ptx(Ptx::SharedAddress));
+        }
+        let name = it.name();
+        match it {
+            // Aligned as the driver's type is.
+            Ptx::TensorMap => format!("struct __align__(128) {name} {{ unsigned char bytes[128]; }};\n"),
+            Ptx::SharedAddress => format!(
+                "TW_INLINE unsigned int {name}(const void *at) {{ return (unsigned int)__cvta_generic_to_shared(at); }}\n"
+            ),
+            Ptx::Elect => format!(
+                "TW_INLINE bool {name}() {{\n  \
+                   unsigned int is_elected;\n  \
+                   asm volatile(\"{{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }}\" : \"=r\"(is_elected));\n  \
+                   return is_elected;\n}}\n"
+            ),
+            Ptx::Registers { count, grows } => {
+                let way = if grows { "inc" } else { "dec" };
+                plain(&name, &format!("setmaxnreg.{way}.sync.aligned.u32 {count};"))
+            }
+            Ptx::NamedBarrier { number, threads } => plain(&name, &format!("bar.sync {number}, {threads};")),
+            Ptx::MbarrierInitFence => plain(&name, "fence.mbarrier_init.release.cluster;"),
+            Ptx::Fence(Fence::Async) => plain(&name, "fence.proxy.async.shared::cta;"),
+            Ptx::Fence(Fence::Wgmma) => plain(&name, "wgmma.fence.sync.aligned;"),
+            // It moves no data; that it stays where it is, being volatile, is enough.
+            Ptx::Commit(group) => {
+                format!("TW_INLINE void {name}() {{ asm volatile(\"{};\"); }}\n", groups(group)[0])
+            }
+            Ptx::Wait { group, reads_only, in_flight } => {
+                let read = if reads_only { ".read" } else { "" };
+                plain(&name, &format!("{}{read} {in_flight};", groups(group)[1]))
+            }
+            Ptx::PrefetchMap => {
+                function(&name, "const void *map", "prefetch.tensormap [%0];", &["\"l\"(map)"])
+            }
+            Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::Expect => define_mbarrier(it, &name),
+            Ptx::BulkLoad { rank } => define_load(&name, rank),
+            Ptx::BulkStore { rank, adds } => define_store(&name, rank, adds),
+            Ptx::Matrix => define_matrix(&name),
+        }
+    }
+}
+
+/// A function without parameters.
+fn plain(name: &str, instruction: &str) -> String {
+    format!("TW_INLINE void {name}() {{ asm volatile(\"{instruction}\" ::: \"memory\"); }}\n")
+}
+
+fn function(name: &str, parameters: &str, instruction: &str, operands: &[&str]) -> String {
+    format!(
+        "TW_INLINE void {name}({parameters}) {{\n  asm volatile(\"{instruction}\"\n               :: {} : \"memory\");\n}}\n",
+        operands.join(", ")
+    )
+}
+
+/// What is done at an mbarrier. A wait asks until the phase is over; each question may take a while by itself.
+fn define_mbarrier(it: Ptx, name: &str) -> String {
+    let number = "unsigned int number";
+    let parameters = |more: &str| {
+        if more.is_empty() { "const void *at".to_owned() } else { format!("const void *at, {more}") }
+    };
+    match it {
+        Ptx::MbarrierInit => function(
+            name,
+            &parameters("unsigned int arrivals"),
+            "mbarrier.init.shared::cta.b64 [%0], %1;",
+            &[SHARED, "\"r\"(arrivals)"],
+        ),
+        Ptx::Arrive => function(name, &parameters(""), "mbarrier.arrive.shared::cta.b64 _, [%0];", &[SHARED]),
+        Ptx::Expect => function(
+            name,
+            &parameters("unsigned int bytes"),
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;",
+            &[SHARED, "\"r\"(bytes)"],
+        ),
+        _ => format!(
+            "TW_INLINE void {name}({}) {{\n  \
+               const unsigned int barrier = tw_shared_address(at);\n  \
+               unsigned int is_over;\n  \
+               do {{\n    \
+                 asm volatile(\"{{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }}\"\n                 \
+                 : \"=r\"(is_over) : \"r\"(barrier), \"r\"(number & 1) : \"memory\");\n  \
+               }} while (!is_over);\n}}\n",
+            parameters(number)
+        ),
+    }
+}
+
+/// Parameters for coordinates, outermost first, and the operands, which PTX has innermost first.
+fn coordinates(rank: usize, from: usize) -> [String; 3] {
+    let (mut parameters, mut operands, mut places) = (String::new(), Vec::new(), Vec::new());
+    for at in 0..rank {
+        let _ = write!(parameters, ", int c{at}");
+        operands.push(format!("\"r\"(c{at})"));
+        places.push(format!("%{}", from + rank - 1 - at));
+    }
+    [parameters, operands.join(", "), places.join(", ")]
+}
+
+fn define_load(name: &str, rank: usize) -> String {
+    let [parameters, operands, places] = coordinates(rank, 3);
+    function(
+        name,
+        &format!("void *at, const void *map{parameters}, const void *barrier"),
+        &format!(
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{{places}}}], [%2];"
+        ),
+        &[SHARED, "\"l\"(map)", "\"r\"(tw_shared_address(barrier))", &operands],
+    )
+}
+
+fn define_store(name: &str, rank: usize, adds: bool) -> String {
+    let [parameters, operands, places] = coordinates(rank, 2);
+    let (opcode, add) = if adds { ("cp.reduce.async", ".add") } else { ("cp.async", "") };
+    function(
+        name,
+        &format!("const void *map{parameters}, const void *at"),
+        &format!(
+            "{opcode}.bulk.tensor.{rank}d.global.shared::cta{add}.tile.bulk_group [%1, {{{places}}}], [%0];"
+        ),
+        &[SHARED, "\"l\"(map)", &operands],
+    )
+}
+
+/// PTX ISA, *Matrix Descriptor Format*: fields of 14 bits in units of 16 bytes, and the mode of the swizzle.
+fn define_matrix(name: &str) -> String {
+    format!(
+        "TW_INLINE unsigned long long {name}(const void *at, unsigned int leading, unsigned int stride, unsigned int mode) {{\n  \
+           const unsigned int low = (tw_shared_address(at) & 0x3ffff) >> 4 | leading >> 4 << 16;\n  \
+           const unsigned int high = stride >> 4 | mode << 30;\n  \
+           return (unsigned long long)high << 32 | low;\n}}\n"
+    )
+}

@@ -1,0 +1,92 @@
+//! Whether a target has the instructions of a kernel.
+
+use ir::{
+    Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, SyncKind, Target, Wgmma,
+};
+
+use super::EmitError;
+use crate::cfamily::{NAMED_BARRIERS, memory, named_barriers};
+use crate::lower::passes::choose_mechanisms::cp_async::cp_async;
+
+/// Refuses a kernel with the first thing that its target has no instruction for.
+pub(super) fn check_instructions(module: &Module, kernel: &Kernel, target: &Target) -> Result<(), EmitError> {
+    let refuse = |what: String| {
+        Err(EmitError::NoInstruction { kernel: kernel.name.clone(), what, target: target.clone() })
+    };
+    let has = |feature: Feature| matches!(target, Target::Cuda(arch) if arch.has(feature));
+    let declares = !kernel.maps.is_empty() || !kernel.mbarriers.is_empty();
+    if declares && !has(Feature::Tma) {
+        return refuse("tensor maps or mbarriers".to_owned());
+    }
+    if !kernel.roles.is_empty() && *target == Target::Cpu {
+        return refuse("roles".to_owned());
+    }
+    let sets_registers = kernel.roles.values().any(|it| it.registers.is_some());
+    if sets_registers && !matches!(target, Target::Cuda(it) if has(Feature::Tma) && it.suffix.is_some()) {
+        return refuse("a number of registers for each role".to_owned());
+    }
+    let (_, barriers) = named_barriers(kernel);
+    if barriers > NAMED_BARRIERS {
+        return refuse(format!("{barriers} named barriers: a block has {NAMED_BARRIERS}"));
+    }
+    let memory = memory(module, kernel);
+    let mut missing = None;
+    for op in &kernel.body {
+        op.walk(&mut |op| match op {
+            Op::Leader(of, _) if *of != Participants::Thread && !has(Feature::Tma) => {
+                missing.get_or_insert(format!("a leader of a {}", of.as_str()));
+            }
+            Op::Instr(it, _) => {
+                if let Some(needed) = needs(it).filter(|it| !has(*it)) {
+                    missing.get_or_insert(format!("{}{}", it.word(), family(needed)));
+                } else if let Instr::AsyncCopy(place, value) = it
+                    && let Err(why) = cp_async(place, value, &|name| memory.get(name).copied())
+                {
+                    missing.get_or_insert(format!("an asynchronous copy to `{}`: {why}", place.buffer));
+                } else if let Instr::Wgmma(it) = it
+                    && !is_laid_out(it)
+                {
+                    missing.get_or_insert(format!("{} on a matrix without a layout", it.intrinsic.name));
+                }
+            }
+            _ => {}
+        });
+    }
+    missing.map_or(Ok(()), refuse)
+}
+
+/// What an instruction needs of a target beside loads and stores. A wait for a phase asks by `try_wait`, which came with the copy engine.
+fn needs(it: &Instr) -> Option<Feature> {
+    let group = match it.sync() {
+        Some(SyncKind::Commit(group)) => Some(group),
+        Some(SyncKind::Wait(wait)) => Some(wait.group),
+        Some(SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Fence(Fence::Async)) => {
+            return Some(Feature::Tma);
+        }
+        Some(SyncKind::Fence(Fence::Wgmma)) => return Some(Feature::Wgmma),
+        Some(SyncKind::Barrier) | None => it.completion().group(),
+    };
+    match (group, it) {
+        (Some(Group::CpAsync), _) => Some(Feature::CpAsync),
+        (Some(Group::Bulk), _) => Some(Feature::Tma),
+        (Some(Group::Wgmma), _) => Some(Feature::Wgmma),
+        (None, _) if it.completion() == Completion::WithPhase => Some(Feature::Tma),
+        (None, Instr::Tensor(it)) => Some(it.intrinsic.needs),
+        (None, _) => None,
+    }
+}
+
+/// Which instructions came with a feature, where the word of one does not say it.
+const fn family(it: Feature) -> &'static str {
+    match it {
+        Feature::CpAsync => " (cp.async)",
+        Feature::Tma => " (TMA)",
+        Feature::Wgmma => " (wgmma)",
+        _ => "",
+    }
+}
+
+/// Whether it is known how the factors of a product lie in memory.
+fn is_laid_out(it: &Wgmma) -> bool {
+    it.tiles().all(|it| it.matrix.is_some() && it.extents.len() == 2)
+}

@@ -1,0 +1,59 @@
+//! Fences between the ways to memory: barriers order what threads do, and not what hardware does by itself.
+
+use std::collections::BTreeSet;
+
+use ir::{Fence, Instr, Kernel, Name, Op, Participants, Proxy, Scope, SyncKind};
+
+/// ```text
+/// S[threadIdx_x] = A[threadIdx_x]          S[threadIdx_x] = A[threadIdx_x]
+/// barrier                             ->   fence async
+/// C[0 +: 32] <- wgmma_…(S[…], …)           barrier
+///                                          C[0 +: 32] <- wgmma_…(S[…], …)
+/// ```
+///
+/// What threads wrote to shared memory comes before what hardware does to it if the writer fences, and all meet then (PTX ISA,
+/// *Proxies*). They meet where a dependence says so; so a fence stands before each barrier of a kernel that has such memory.
+pub(super) fn insert(kernel: &mut Kernel) {
+    let shared = shared(&kernel.body);
+    let touched = |wanted: &dyn Fn(Proxy, bool) -> bool| -> BTreeSet<Name> {
+        let mut out = BTreeSet::new();
+        for op in &kernel.body {
+            op.each_instr(&mut |it| {
+                it.each_effect(&mut |it| {
+                    if wanted(it.proxy, it.mode.writes()) {
+                        out.insert(it.access.buffer.clone());
+                    }
+                });
+            });
+        }
+        out
+    };
+    let written = touched(&|proxy, writes| proxy == Proxy::Generic && writes);
+    let by_hardware = touched(&|proxy, _| proxy == Proxy::Async);
+    if shared.iter().any(|it| written.contains(it) && by_hardware.contains(it)) {
+        kernel.body = fenced(std::mem::take(&mut kernel.body));
+    }
+}
+
+/// The buffers in shared memory.
+fn shared(body: &[Op]) -> Vec<Name> {
+    let name = |op: &Op| match op {
+        Op::Alloc(it) if it.scope == Scope::Shared => Some(it.name.clone()),
+        _ => None,
+    };
+    body.iter().filter_map(name).collect()
+}
+
+fn fenced(ops: Vec<Op>) -> Vec<Op> {
+    let mut out = Vec::with_capacity(ops.len());
+    for op in ops {
+        if let Op::Instr(it, origin) = &op
+            && it.sync() == Some(SyncKind::Barrier)
+            && matches!(it.participants(), Participants::Block | Participants::Role)
+        {
+            out.push(Op::Instr(Instr::Fence(Fence::Async), origin.clone()));
+        }
+        out.push(op.map_children(&mut fenced));
+    }
+    out
+}

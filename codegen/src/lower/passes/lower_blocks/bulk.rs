@@ -1,0 +1,188 @@
+//! Copies of the copy engine: which boxes of which tensors, and who starts them.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use ir::{
+    Access, Arrival, BulkCopy, BulkKind, Func, Index, Instr, LoopKind, Mbarriers, Mechanism, Name, Op,
+    Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, Value, intrin,
+};
+
+use crate::lower::analysis::copy_box::{PLACE_BYTES, copy_box, parts_of};
+
+use super::{FuncToKernel, Scoped};
+
+impl FuncToKernel<'_> {
+    /// The copies of a block that the copy engine does, for one thread: boxes as large as it moves them.
+    pub(super) fn bulk_copies(&self, body: &Stmt, at: &Scoped) -> Vec<Op> {
+        let (mut loops, mut inner, mut stmt) = (Vec::new(), at.clone(), body);
+        while let Stmt::Loop(it) = stmt {
+            let extent = it.extent.as_int().expect("`choose_mechanisms` takes boxes of constant sizes only");
+            loops.push((it.var.clone(), extent));
+            inner.bounds.insert(&it.var, &it.extent);
+            stmt = &it.body;
+        }
+        let Stmt::Store(store) = stmt else { unreachable!("`choose_mechanisms` makes nests of one store") };
+        let from = match &store.value {
+            Value::Select(_, from, _) => from,
+            from => from,
+        };
+        let Value::Load(from) = from else { unreachable!("`choose_mechanisms` takes copies only") };
+        let resolved = |it: &Access| it.map_indices(&mut |index| inner.resolve(index));
+        let stores = self.func.buffers[&store.place.buffer].scope == Scope::Global;
+        let (global, shared) = if stores { (&store.place, from) } else { (from, &store.place) };
+        let (from, place) = (resolved(global), resolved(shared));
+        let found = copy_box(&loops, [&from, &place], &inner.bounds);
+        let found = found.expect("`choose_mechanisms` takes boxes only, and passes keep them");
+        let [starts, own] = &found.starts;
+        let [sides, _] = &found.extents;
+        let parts = parts_of(sides, self.func.buffers[&place.buffer].layout.panel);
+        let parts = parts.expect("`choose_mechanisms` has asked");
+        let mut out = Vec::new();
+        for offset in offsets(sides, &parts) {
+            let mut next = offset.iter().zip(sides).filter(|it| *it.1 > 1);
+            let mut extents = parts.iter().filter(|it| **it > 1);
+            let moved = |(start, side): (&Index, &i64)| {
+                if *side == 1 {
+                    return (start.clone(), 1);
+                }
+                let (by, _) = next.next().expect("both sides have the same dimensions");
+                (inner.bounds.simplify(&(start + *by)), *extents.next().expect("as many"))
+            };
+            let (indices, extents): (Vec<_>, Vec<_>) = own.iter().zip(&found.extents[1]).map(moved).unzip();
+            let coordinates = starts.iter().zip(&offset).map(|(it, by)| inner.bounds.simplify(&(it + *by)));
+            let global = Access { buffer: from.buffer.clone(), indices: coordinates.collect(), lanes: 1 };
+            let first = Access { buffer: place.buffer.clone(), indices, lanes: 1 };
+            let shared = Tile { first, extents, matrix: None };
+            let kind = if stores {
+                BulkKind::Store
+            } else {
+                let (barrier, slot) = at.ring.clone().expect("a pipeline expects what it copies");
+                BulkKind::Load { barrier, slot }
+            };
+            let map = self.map_of(&from.buffer, &place.buffer, &parts);
+            let copy = Instr::Bulk(BulkCopy { kind, map, global, shared });
+            out.push(Op::Instr(copy, at.origin.clone()));
+        }
+        let team = if stores { self.storing } else { Participants::Block };
+        if at.is_led { out } else { vec![Op::Leader(team, out)] }
+    }
+
+    /// The tensor map for boxes of a buffer to another, made if it is the first such.
+    fn map_of(&self, global: &Name, shared: &Name, tile: &[i64]) -> Name {
+        let buffer = &self.func.buffers[global];
+        let map = TensorMap {
+            buffer: global.clone(),
+            dims: buffer.shape.clone(),
+            strides: Storage::of(buffer).strides,
+            tile: tile.to_vec(),
+            swizzle: Storage::of(&self.func.buffers[shared]).swizzle,
+        };
+        let mut maps = self.maps.borrow_mut();
+        let known = maps.iter().find(|known| *known.1 == map).map(|known| known.0.clone());
+        known.unwrap_or_else(|| {
+            let taken = |name: &Name| maps.contains_key(name) || self.func.is_taken(name);
+            let name = Name::fresh(&format!("{global}_map"), taken);
+            maps.insert(name.clone(), map);
+            name
+        })
+    }
+}
+
+/// Who starts the copies to global memory in a kernel: the leader of each warpgroup or warp, where those have boxes of their own, else
+/// one of the block.
+pub(super) fn storing(func: &Func, stmt: &Stmt, launch: &IndexMap<ThreadAxis, Index>) -> Participants {
+    let mut own = false;
+    for block in stmt.blocks() {
+        let stores = block.writes().iter().any(|it| func.buffers[&it.buffer].scope == Scope::Global);
+        if block.attrs.mechanism != Some(Mechanism::Tma) || !stores {
+            continue;
+        }
+        let around = func.loops_of(&block.name).into_iter().flatten();
+        let is_thread = |it: &&ir::Loop| matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread());
+        let rows: Vec<_> = around.filter(is_thread).map(|it| &it.var).collect();
+        let mut used = false;
+        let depends = |index: &Index| index.any_var(&|name| rows.contains(&name));
+        let written = |name: &Name| {
+            block.writes().iter().any(|it| it.indices.iter().any(|it| it.any_var(&|n| n == name)))
+        };
+        for it in &block.iters {
+            used |= depends(&it.binding) && written(&it.var);
+        }
+        own |= used;
+    }
+    let width = launch.get(&ThreadAxis::ThreadX).and_then(Index::as_int);
+    match width {
+        Some(intrin::WARPGROUP) if own => Participants::Warpgroup,
+        Some(intrin::WARP) if own => Participants::Warp,
+        _ => Participants::Block,
+    }
+}
+
+/// Where the parts of a box begin.
+fn offsets(sides: &[i64], parts: &[i64]) -> Vec<Vec<i64>> {
+    let mut out = vec![vec![]];
+    for (side, part) in sides.iter().zip(parts) {
+        let steps = (0..side / part).map(|it| it * part);
+        out = out.iter().flat_map(|at| steps.clone().map(|it| [&at[..], &[it]].concat())).collect();
+    }
+    out
+}
+
+/// The statements with what one thread does for others in one list where it follows each other.
+pub(super) fn together(ops: Vec<Op>) -> Vec<Op> {
+    let mut out: Vec<Op> = Vec::new();
+    for op in ops {
+        let op = op.map_children(&mut together);
+        match (out.last_mut(), op) {
+            (Some(Op::Leader(known, list)), Op::Leader(of, more)) if *known == of => list.extend(more),
+            (_, op) => out.push(op),
+        }
+    }
+    out
+}
+
+/// Lets memory that the copy engine fills begin where it can.
+pub(super) fn align(body: &mut [Op]) {
+    let mut filled = BTreeSet::new();
+    for op in &*body {
+        op.each_instr(&mut |it| {
+            if let Instr::Bulk(it) = it {
+                filled.insert(it.shared.first.buffer.clone());
+            }
+        });
+    }
+    for op in body {
+        if let Op::Alloc(it) = op
+            && filled.contains(&it.name)
+        {
+            it.align = it.align.max(PLACE_BYTES);
+        }
+    }
+}
+
+/// The mbarrier of what a block expects, and which of them, if that is what it does.
+pub(super) fn expected(stmt: &Stmt) -> Option<(Name, Index)> {
+    let Stmt::Block(block) = stmt else { return None };
+    let Stmt::Instr(it) = &block.body else { return None };
+    match &**it {
+        Instr::Arrive(Arrival { barrier, slot, bytes: Some(_) }) => Some((barrier.clone(), slot.clone())),
+        _ => None,
+    }
+}
+
+/// The mbarriers that the statements of a kernel speak of.
+pub(super) fn mbarriers(func: &Func, body: &[Op]) -> IndexMap<Name, Mbarriers> {
+    let mut used = BTreeSet::new();
+    for op in body {
+        op.each_instr(&mut |it| {
+            match it.sync() {
+                Some(SyncKind::Await(it)) => used.insert(it.barrier.clone()),
+                Some(SyncKind::Arrive(it)) => used.insert(it.barrier.clone()),
+                _ => false,
+            };
+        });
+    }
+    let all = func.mbarriers.iter().filter(|it| used.contains(it.0));
+    all.map(|(name, it)| (name.clone(), it.clone())).collect()
+}

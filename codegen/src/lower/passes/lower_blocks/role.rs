@@ -1,0 +1,53 @@
+//! A kernel whose warps have roles: one program a role, cut out of the program of all.
+
+use indexmap::IndexMap;
+use ir::{Index, Kernel, Name, Op, Participants, Scope, Stmt, ThreadAxis, WarpRole, intrin};
+
+use crate::lower::analysis::roles;
+
+use super::FuncToKernel;
+
+impl FuncToKernel<'_> {
+    /// The kernel, with what each role does: what it runs of the statement, in the loops around that. A role that only starts copies
+    /// is one thread.
+    pub(super) fn by_role(
+        &mut self,
+        name: Name,
+        stmt: &Stmt,
+        declared: &IndexMap<Name, Option<u32>>,
+    ) -> Kernel {
+        let of_blocks = |launch: &IndexMap<ThreadAxis, Index>| -> IndexMap<ThreadAxis, Index> {
+            let axes = launch.iter().filter(|(axis, _)| !axis.is_thread());
+            axes.map(|(axis, extent)| (*axis, extent.clone())).collect()
+        };
+        let launch = of_blocks(&self.launch);
+        let (mut memory, mut bodies) = (Vec::new(), Vec::new());
+        let mut warp_roles = IndexMap::new();
+        let with_axes = |(role, registers): (&Name, &Option<u32>)| {
+            (role.clone(), *registers, roles::axes(stmt, role, registers.is_some()))
+        };
+        let mut ordered: Vec<_> = declared.iter().map(with_axes).collect();
+        // A warpgroup starts at a warp whose number is a multiple of four: first come roles of whole ones.
+        ordered.sort_by_key(|it| it.2.values().product::<i64>() % intrin::WARPGROUP != 0);
+        for (role, registers, axes) in &ordered {
+            let one_thread = roles::is_one_thread(stmt, role);
+            let Some(own) = roles::slice(stmt, role, one_thread) else { continue };
+            self.launch.clone_from(&launch);
+            self.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
+            let (shared, mut body): (Vec<Op>, Vec<Op>) =
+                self.body(&own, one_thread).into_iter().partition(is_shared);
+            if one_thread {
+                body = vec![Op::Leader(Participants::Role, body)];
+            }
+            memory.extend(shared.into_iter().filter(|it| !memory.contains(it)).collect::<Vec<_>>());
+            bodies.push(Op::Role(role.clone(), body));
+            warp_roles.insert(role.clone(), WarpRole { axes: axes.clone(), registers: *registers });
+        }
+        memory.extend(bodies);
+        Kernel { roles: warp_roles, body: memory, ..Kernel::new(name, launch) }
+    }
+}
+
+fn is_shared(op: &Op) -> bool {
+    matches!(op, Op::Alloc(it) if it.scope == Scope::Shared)
+}

@@ -1,0 +1,307 @@
+//! Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.
+
+mod wgmma;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ir::{
+    Access, Block, Func, Index, Instr, LoopKind, Name, Scope, Stmt, Storage, Store, Target, TensorOp,
+    ThreadAxis, Value,
+    arith::Bounds,
+    axis_var,
+    intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
+};
+
+use crate::lower::LowerError;
+
+/// ```text
+/// temp C_frag: f32[16, 8] @fragment            temp C_frag: f32[1, 1, 4] @local
+/// block C(vk: reduce 8 = k) #{tensorize: …}    block C(vk: reduce 8 = k)
+///   for i in 0..16                         ->    C_frag[0, 0, 0 +: 4] =
+///     for j in 0..8 …                              mma_m16n8k16_f16_f32(C_frag[0, 0, 0 +: 4], …)
+/// ```
+///
+/// A lane gets the part of each fragment that its map gives it. Statements outside of tensorised blocks may touch a
+/// fragment only in the lane that has the element; that is proved here. Tensorised blocks run in whole warps: the axis
+/// `threadIdx.x` is the lane and has 32 threads.
+pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerError> {
+    let tensorised = func.body.blocks().into_iter().any(|it| it.attrs.tensorize.is_some());
+    let fragments = func.buffers.values().any(|it| it.scope == Scope::Fragment);
+    if !tensorised && !fragments {
+        return Ok(func);
+    }
+    if *target == Target::Cpu {
+        // There are no warps: blocks run as they are written, and fragments are private arrays.
+        return Ok(on_cpu(func));
+    }
+    let fragments = intrin::fragments(&func)?;
+    let pass = Tensors { func: &func, fragments: &fragments, target };
+    let at = At { env: BTreeMap::new(), lane: None, bounds: Bounds::of_dims(&func) };
+    let body = pass.stmt(&func.body, &at)?;
+    let mut buffers = func.buffers.clone();
+    for (name, fragment) in &fragments {
+        let Some(buffer) = buffers.get_mut(name).filter(|it| it.scope == Scope::Fragment) else { continue };
+        buffer.shape = fragment.shape(&buffer.shape);
+        buffer.scope = Scope::Local;
+    }
+    Ok(Func { body, buffers, ..func })
+}
+
+fn on_cpu(mut func: Func) -> Func {
+    for buffer in func.buffers.values_mut().filter(|it| it.scope == Scope::Fragment) {
+        buffer.scope = Scope::Local;
+    }
+    func
+}
+
+struct Tensors<'a> {
+    func: &'a Func,
+    fragments: &'a IndexMap<Name, Fragment>,
+    target: &'a Target,
+}
+
+/// What holds at a place of the tree.
+#[derive(Clone)]
+struct At {
+    /// What iterators and the lane's loop stand for.
+    env: BTreeMap<Name, Index>,
+    /// The loop around that runs over the lanes.
+    lane: Option<Name>,
+    bounds: Bounds,
+}
+
+impl At {
+    fn resolve(&self, index: &Index) -> Index {
+        self.bounds.simplify(&index.subst(&|name| self.env.get(name).cloned()))
+    }
+}
+
+/// The lane in a kernel.
+fn lane() -> Index {
+    Index::var(&axis_var(ThreadAxis::ThreadX))
+}
+
+fn instruction(it: TensorOp) -> Stmt {
+    Stmt::Instr(Arc::new(Instr::Tensor(it)))
+}
+
+impl Tensors<'_> {
+    fn stmt(&self, stmt: &Stmt, at: &At) -> Result<Stmt, LowerError> {
+        Ok(match stmt {
+            Stmt::Loop(it) => {
+                let mut inner = at.clone();
+                inner.bounds.insert(&it.var, &it.extent);
+                if it.kind == LoopKind::Bound(ThreadAxis::ThreadX) {
+                    inner.bounds.insert(&axis_var(ThreadAxis::ThreadX), &it.extent);
+                    inner.env.insert(it.var.clone(), lane());
+                    inner.lane = Some(it.var.clone());
+                }
+                let body = self.stmt(&it.body, &inner)?;
+                Stmt::Loop(Arc::new(ir::Loop { body, ..ir::Loop::clone(it) }))
+            }
+            Stmt::Seq(stmts) => {
+                Stmt::Seq(stmts.iter().map(|it| self.stmt(it, at)).collect::<Result<_, _>>()?)
+            }
+            Stmt::Block(it) => Stmt::Block(Arc::new(self.block(it, at)?)),
+            Stmt::Store(_) | Stmt::Instr(_) => stmt.clone(),
+        })
+    }
+
+    fn block(&self, block: &Block, at: &At) -> Result<Block, LowerError> {
+        let mut inner = at.clone();
+        if at.lane.is_none() {
+            // A matrix store is of as many lanes as the fragment that it stores.
+            let stored = block.reads().into_iter().filter_map(|it| self.fragments.get(&it.buffer));
+            let own = block.attrs.tensorize.map_or(intrin::WARP, Intrinsic::lanes);
+            let lanes = stored.map(|it| it.map.lanes).max().map_or(own, |it| it.max(own));
+            inner.bounds.insert(&axis_var(ThreadAxis::ThreadX), &Index::int(lanes));
+        }
+        let values: Vec<_> = block.iters.iter().map(|it| at.resolve(&it.binding)).collect();
+        inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values));
+        let Some(intrinsic) = block.attrs.tensorize else {
+            let part = |stmt: &Stmt| self.own_lane(stmt, block, &inner);
+            let init = block.init.as_ref().map(part).transpose()?;
+            return Ok(Block { init, body: part(&block.body)?, ..block.clone() });
+        };
+        if let Some(target) = &at.lane {
+            return Err(LowerError::LaneLoop { block: block.name.clone(), var: target.clone() });
+        }
+        if let Target::Cuda(arch) = self.target
+            && !arch.has(intrinsic.needs)
+        {
+            let (block, intrinsic, least) = (block.name.clone(), intrinsic.name, intrinsic.needs.least_sm());
+            return Err(LowerError::IntrinsicArch { block, intrinsic, least, arch: arch.clone() });
+        }
+        let found = intrin::matched(intrinsic, self.func, block).map_err(|mismatch| {
+            let (block, intrinsic) = (block.name.clone(), intrinsic.name);
+            intrin::FragmentError::Changed { block, intrinsic, mismatch }
+        })?;
+        let body = match intrinsic.instruction {
+            Instruction::Ldmatrix { .. } => self.matrix_load(intrinsic, &found, block, &inner)?,
+            Instruction::Stmatrix { .. } => self.matrix_store(intrinsic, &found, block, &inner)?,
+            Instruction::Wgmma { .. } => self.wgmma(intrinsic, &found, block, &inner)?,
+            Instruction::Mma { .. } | Instruction::Lanes(_) => self.mma(intrinsic, &found, block, &inner)?,
+        };
+        Ok(Block { init: None, body, ..block.clone() })
+    }
+
+    fn mma(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let operands = found.operands.iter().map(|it| self.registers(it, block, at));
+        let operands = operands.collect::<Result<Vec<_>, _>>()?;
+        Ok(instruction(TensorOp { intrinsic, place: operands[0].clone(), operands }))
+    }
+
+    fn matrix_load(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
+        let place = self.registers(to, block, at)?;
+        let rows = self.matrix_rows(intrinsic, to, from, block, at)?;
+        Ok(instruction(TensorOp { intrinsic, place, operands: vec![rows] }))
+    }
+
+    fn matrix_store(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
+        let registers = self.registers(from, block, at)?;
+        let place = self.matrix_rows(intrinsic, from, to, block, at)?;
+        Ok(instruction(TensorOp { intrinsic, place, operands: vec![registers] }))
+    }
+
+    /// The row of shared memory that each lane addresses for a copy between that and a fragment.
+    fn matrix_rows(
+        &self,
+        intrinsic: &'static Intrinsic,
+        to: &Operand,
+        from: &Operand,
+        block: &Block,
+        at: &At,
+    ) -> Result<Access, LowerError> {
+        let fragment = &self.fragments[&to.buffer];
+        let source = &self.func.buffers[&from.buffer];
+        let bytes = source.dtype.bytes_i64();
+        let refused = |error| LowerError::MatrixLoad {
+            block: block.name.clone(),
+            buffer: to.buffer.clone(),
+            intrinsic: intrinsic.name,
+            error,
+        };
+        // The operand's dimension that is rows of the map, and the one that is its columns.
+        let rank_of = |dim: usize| to.dims.iter().position(|it| *it == dim);
+        let [Some(rows), Some(columns)] = fragment.dims.map(rank_of) else {
+            let (found, needed, map) = ([to.dims[0], to.dims[1]], fragment.dims, fragment.map);
+            return Err(refused(intrin::LdmatrixError::Dims { found, needed, map }));
+        };
+        let last = source.shape.len() - 1;
+        let width = 16 / bytes;
+        let misaligned = || LowerError::RowAlignment {
+            block: block.name.clone(),
+            buffer: from.buffer.clone(),
+            intrinsic: intrinsic.name,
+        };
+        let contiguous =
+            [rows, columns].iter().position(|it| from.dims[*it] == last).ok_or_else(misaligned)?;
+        let inner = usize::from(fragment.inner == fragment.dims[1]);
+        let size = [to.tile[rows], to.tile[columns]];
+        let loaded = intrin::rows(intrinsic, fragment.map, size, contiguous, inner, bytes);
+        let loaded = loaded.map_err(refused)?;
+        let mut indices: Vec<Index> = from.base.iter().map(|it| at.resolve(it)).collect();
+        let pitches = Storage::of(source).strides;
+        let whole = |dim: usize| dim == last || at.bounds.divides(width, &pitches[dim]);
+        if !(0..=last).all(whole) || !at.bounds.divides(width, &indices[last]) {
+            return Err(misaligned());
+        }
+        for (at_map, start) in [rows, columns].into_iter().zip(&loaded.start) {
+            let start = start.subst(&|_| Some(lane()));
+            let dim = from.dims[at_map];
+            indices[dim] = at.bounds.simplify(&(indices[dim].clone() + start));
+        }
+        let lanes = u32::try_from(width).expect("a row of a matrix is 16 bytes");
+        Ok(Access { buffer: from.buffer.clone(), indices, lanes })
+    }
+
+    /// The registers of a lane that a tile of a fragment is in.
+    fn registers(&self, operand: &Operand, block: &Block, at: &At) -> Result<Access, LowerError> {
+        let fragment = &self.fragments[&operand.buffer];
+        let base: Vec<Index> = operand.base.iter().map(|it| at.resolve(it)).collect();
+        for (dim, tile) in fragment.dims.iter().zip(fragment.map.tile) {
+            if !at.bounds.divides(tile, &base[*dim]) {
+                return Err(LowerError::TileAlignment {
+                    block: block.name.clone(),
+                    buffer: operand.buffer.clone(),
+                    index: base[*dim].clone(),
+                    tile,
+                });
+            }
+        }
+        let (_, mut indices) = fragment.position(&base);
+        for it in &mut indices {
+            *it = at.bounds.simplify(it);
+        }
+        let elements: i64 = operand.tile.iter().product();
+        let lanes =
+            u32::try_from(elements / fragment.map.lanes).expect("a lane has a few elements of a tile");
+        Ok(Access { buffer: operand.buffer.clone(), indices, lanes })
+    }
+
+    /// A statement whose accesses to fragments are each in the lane that runs it.
+    fn own_lane(&self, stmt: &Stmt, block: &Block, at: &At) -> Result<Stmt, LowerError> {
+        let mut failed = None;
+        let out = self.rewritten(stmt, block, at, &mut failed);
+        failed.map_or(Ok(out), Err)
+    }
+
+    fn rewritten(&self, stmt: &Stmt, block: &Block, at: &At, failed: &mut Option<LowerError>) -> Stmt {
+        match stmt {
+            Stmt::Loop(it) => {
+                let mut inner = at.clone();
+                inner.bounds.insert(&it.var, &it.extent);
+                let body = self.rewritten(&it.body, block, &inner, failed);
+                Stmt::Loop(Arc::new(ir::Loop { body, ..ir::Loop::clone(it) }))
+            }
+            Stmt::Seq(stmts) => {
+                Stmt::Seq(stmts.iter().map(|it| self.rewritten(it, block, at, failed)).collect())
+            }
+            Stmt::Block(_) | Stmt::Instr(_) => stmt.clone(),
+            Stmt::Store(it) => {
+                let Store { place, value } = &**it;
+                let mut place_of = |access: &Access| self.in_lane(access, block, at, failed);
+                let value = value.map_loads(&mut |access| Value::Load(place_of(access)));
+                Stmt::store(place_of(place), value)
+            }
+        }
+    }
+
+    fn in_lane(&self, access: &Access, block: &Block, at: &At, failed: &mut Option<LowerError>) -> Access {
+        let Some(fragment) = self.fragments.get(&access.buffer) else { return access.clone() };
+        let resolved: Vec<Index> = access.indices.iter().map(|it| at.resolve(it)).collect();
+        let (owner, indices) = fragment.position(&resolved);
+        if !at.bounds.equal(&owner, &lane()) || at.lane.is_none() {
+            failed.get_or_insert(LowerError::OtherLane {
+                block: block.name.clone(),
+                buffer: access.buffer.clone(),
+                owner: at.bounds.simplify(&owner),
+                in_lanes: at.lane.is_some(),
+            });
+        }
+        let indices = indices.iter().map(|it| at.bounds.simplify(it)).collect();
+        Access { indices, ..access.clone() }
+    }
+}

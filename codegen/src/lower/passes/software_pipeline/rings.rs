@@ -1,0 +1,265 @@
+//! Rings: slots that the copy engine fills, and the phases of mbarriers by which it is known that they are full.
+//!
+//! Components of one role that follow each other in a step, at one stage, and are read by the same others, fill a ring together: one
+//! mbarrier a slot, `full`, has in each phase one arrival, which says how many bytes come, and those bytes. The fill of number
+//! `n` goes to slot `n mod V` in phase `n floordiv V`, counted through all loops of the block around the pipeline, so that phases
+//! go on from one run of the pipeline to the next. That a slot is free, barriers of threads say, which `insert_barriers` places; where
+//! another role reads than writes, a second mbarrier a slot does, `empty`, at which each warp that reads arrives.
+
+use std::sync::Arc;
+
+use ir::{
+    Access, Arrival, Barrier, Block, Func, Group, Index, Instr, Less, Loop, Mbarriers, Mechanism, Name,
+    Participants, Phase, Stmt, Wait,
+    pipeline::{Emission, EmissionPoint, Insertions, Instance, PipelinePlan, Section, Step},
+};
+
+use crate::lower::{
+    marks,
+    passes::software_pipeline::ledger::{done_by, stores},
+};
+
+/// Buffers that are filled together.
+pub(crate) struct Ring {
+    /// The name of its mbarriers.
+    pub(crate) full: Name,
+    /// The components that fill it, in the order in which they run.
+    pub(crate) writers: Vec<usize>,
+    /// The component that reads it first.
+    pub(crate) reader: usize,
+    /// How many slots it has.
+    pub(crate) slots: i64,
+    /// How many bytes fill a slot.
+    pub(crate) bytes: i64,
+    /// The buffers.
+    pub(crate) buffers: Vec<Name>,
+    /// How slots are given back, where another role reads than writes.
+    pub(crate) release: Option<Release>,
+}
+
+/// How slots of a ring are given back to the role that fills them.
+pub(crate) struct Release {
+    /// The name of the mbarriers by which it is told.
+    pub(crate) empty: Name,
+    /// The component that reads a slot last.
+    pub(crate) reader: usize,
+    /// Whether that is products, which are waited for.
+    pub(crate) is_product: bool,
+    /// How many fills later than it is read a slot is given back.
+    pub(crate) lag: i64,
+    /// How many warps read it, each of which arrives.
+    pub(crate) warps: i64,
+}
+
+impl Ring {
+    /// Its mbarriers.
+    pub(crate) fn mbarriers(&self) -> impl Iterator<Item = (Name, Mbarriers)> {
+        let of = |name: &Name, arrivals| (name.clone(), Mbarriers { slots: self.slots, arrivals });
+        let empty = self.release.as_ref().map(|it| of(&it.empty, it.warps));
+        [of(&self.full, 1)].into_iter().chain(empty)
+    }
+}
+
+/// What is known of the roles of a loop.
+pub(crate) struct Pace<'a> {
+    /// How many groups of products are in flight when a slot is given back.
+    pub(crate) lag: i64,
+    /// How many warps a role has.
+    pub(crate) warps: &'a dyn Fn(Option<&Name>) -> i64,
+}
+
+/// The rings of a pipelined loop.
+pub(crate) fn rings(
+    func: &Func,
+    plan: &PipelinePlan,
+    pace: &Pace<'_>,
+    is_taken: &dyn Fn(&Name) -> bool,
+) -> Vec<Ring> {
+    let fills = |at: &usize| !stores(func, plan, *at);
+    let by_engine: Vec<usize> = done_by(Mechanism::Tma, plan).filter(fills).collect();
+    let mut out: Vec<Ring> = Vec::new();
+    let mut last = None;
+    for (at, component) in plan.in_order() {
+        if !by_engine.contains(&at) {
+            last = None;
+            continue;
+        }
+        let readers = readers(plan, at);
+        let slots = component.writes().iter().filter_map(|it| plan.slots.get(it)).map(|it| it.count()).max();
+        let kind = (component.stage, plan.role(at).cloned(), readers.clone(), slots.unwrap_or(1));
+        let bytes = bytes(func, &component.body);
+        if let Some(ring) = out.last_mut().filter(|_| last.as_ref() == Some(&kind)) {
+            ring.writers.push(at);
+            ring.bytes += bytes;
+            ring.buffers.extend(component.writes());
+            continue;
+        }
+        let taken =
+            |it: &Name| is_taken(it) || out.iter().flat_map(Ring::mbarriers).any(|(known, _)| known == *it);
+        let full = Name::fresh(&format!("{}_full", plan.var), taken);
+        // Who reads first: by stage, then by order.
+        let order = |it: &&usize| (plan.components[**it].stage, plan.components[**it].order);
+        let reader = readers.iter().min_by_key(order).copied().unwrap_or(at);
+        let release = release(plan, at, &readers, pace, &|it| taken(it) || *it == full);
+        let buffers = component.writes().into_iter().collect();
+        out.push(Ring { full, writers: vec![at], reader, slots: kind.3, bytes, buffers, release });
+        last = Some(kind);
+    }
+    out
+}
+
+/// How slots are given back, if the last component that reads them has another role than the one that writes them.
+fn release(
+    plan: &PipelinePlan,
+    writer: usize,
+    readers: &[usize],
+    pace: &Pace<'_>,
+    is_taken: &dyn Fn(&Name) -> bool,
+) -> Option<Release> {
+    let order = |it: &&usize| (plan.components[**it].stage, plan.components[**it].order);
+    let reader = readers.iter().copied().max_by_key(|it| order(&it))?;
+    if plan.role(reader) == plan.role(writer) {
+        return None;
+    }
+    let is_product = done_by(Mechanism::Wgmma, plan).any(|it| it == reader);
+    let lag = if is_product { pace.lag } else { 0 };
+    let empty = Name::fresh(&format!("{}_empty", plan.var), is_taken);
+    Some(Release { empty, reader, is_product, lag, warps: (pace.warps)(plan.role(reader)) })
+}
+
+/// The other components that read what one writes.
+fn readers(plan: &PipelinePlan, writer: usize) -> Vec<usize> {
+    let written = plan.components[writer].writes();
+    let all = plan.components.iter().enumerate();
+    all.filter(|it| it.0 != writer && !it.1.reads().is_disjoint(&written)).map(|it| it.0).collect()
+}
+
+/// How many bytes the boxes of a component have.
+fn bytes(func: &Func, body: &Stmt) -> i64 {
+    let element = |it: &&Access| func.buffers[&it.buffer].dtype.bytes_i64();
+    let one = |it: &&Block| box_elements(&it.body) * it.writes().iter().map(element).sum::<i64>();
+    body.blocks().iter().map(one).sum()
+}
+
+/// How many elements a nest of loops runs over.
+fn box_elements(body: &Stmt) -> i64 {
+    match body {
+        Stmt::Loop(it) => it.extent.as_int().unwrap_or(0) * box_elements(&it.body),
+        _ => 1,
+    }
+}
+
+/// What a ring puts between the steps of a pipeline: before its first writer the wait for a free slot, if it is another role
+/// that frees it, and what it expects; before its first reader the wait for that; behind its last reader what frees the slot.
+pub(crate) fn insertions(
+    ring: &Ring,
+    plan: &PipelinePlan,
+    emission: &Emission,
+    around: &[&Loop],
+) -> Insertions {
+    let mut out = Insertions::new();
+    let mut each = |section: Section, steps: &[Step]| {
+        for (step, instances) in steps.iter().enumerate() {
+            for (at, it) in instances.iter().enumerate() {
+                let place = |at: usize| EmissionPoint { section, step, at };
+                let mut add = |at: usize, stmt: Stmt| out.entry(place(at)).or_default().push(stmt);
+                let role = plan.role(it.component);
+                let fill = Fill { ring, number: plan.position(around, &it.iteration) };
+                if it.component == ring.writers[0] {
+                    for instr in fill.before_writing() {
+                        add(at, placed(instr, it, role));
+                    }
+                }
+                if it.component == ring.reader {
+                    add(at, placed(fill.wait_until_full(), it, role));
+                }
+                let Some(Release { lag, reader, is_product, .. }) = &ring.release else { continue };
+                if it.component == *reader {
+                    let behind = if *is_product { fill.products_read(*lag) } else { warp_has_read() };
+                    add(at + 1, placed(behind, it, role));
+                    let freed = Fill { ring, number: fill.number.clone() + -*lag };
+                    let mut stmt = placed(freed.free(), it, role);
+                    if *lag > 0 {
+                        guard(&mut stmt, Less::new(Index::int(lag - 1), it.iteration.clone()));
+                    }
+                    add(at + 1, stmt);
+                }
+            }
+        }
+    };
+    each(Section::Prologue, &emission.prologue);
+    emission.steady.iter().for_each(|it| each(Section::Steady, &it.steps));
+    each(Section::Epilogue, &emission.epilogue);
+    if let Some(Release { lag, reader, .. }) = &ring.release {
+        let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+        for left in (1..=*lag).rev() {
+            let iteration = plan.extent.clone() + -left;
+            let fill = Fill { ring, number: plan.position(around, &iteration) };
+            let mut stmt = marks::in_role(marks::instruction("free", fill.free()), plan.role(*reader));
+            if plan.extent.as_int().is_none_or(|it| it < left) {
+                guard(&mut stmt, Less::new(Index::int(-1), iteration));
+            }
+            out.entry(end).or_default().push(stmt);
+        }
+    }
+    out
+}
+
+/// A fill of a ring, by its number.
+struct Fill<'a> {
+    ring: &'a Ring,
+    number: Index,
+}
+
+impl Fill<'_> {
+    fn slot(&self) -> Index {
+        self.number.floor_mod(&Index::int(self.ring.slots))
+    }
+
+    fn phase(&self) -> Index {
+        self.number.floor_div(&Index::int(self.ring.slots))
+    }
+
+    fn before_writing(&self) -> Vec<Instr> {
+        let wait = |it: &Release| {
+            let (barrier, slot) = (it.empty.clone(), self.slot());
+            Instr::Await(Phase { barrier, slot, phase: self.phase() + -1 })
+        };
+        let (barrier, bytes) = (self.ring.full.clone(), Some(Index::int(self.ring.bytes)));
+        let expect = Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes });
+        self.ring.release.iter().map(wait).chain([expect]).collect()
+    }
+
+    fn wait_until_full(&self) -> Instr {
+        Instr::Await(Phase { barrier: self.ring.full.clone(), slot: self.slot(), phase: self.phase() })
+    }
+
+    fn products_read(&self, lag: i64) -> Instr {
+        let in_flight = u32::try_from(lag).expect("a ring has few slots");
+        let buffers = self.ring.buffers.clone();
+        Instr::Wait(Wait { group: Group::Wgmma, reads_only: false, in_flight, buffers })
+    }
+
+    fn free(&self) -> Instr {
+        let release = self.ring.release.as_ref().expect("only then it is asked for");
+        Instr::Arrive(Arrival { barrier: release.empty.clone(), slot: self.slot(), bytes: None })
+    }
+}
+
+fn placed(it: Instr, instance: &Instance, role: Option<&Name>) -> Stmt {
+    let name = it.word();
+    let mut stmt = marks::in_role(marks::instruction(name, it), role);
+    instance.guards.iter().for_each(|it| guard(&mut stmt, it.clone()));
+    stmt
+}
+
+fn guard(stmt: &mut Stmt, condition: Less) {
+    if let Stmt::Block(it) = stmt {
+        Arc::make_mut(it).guards.push(condition);
+    }
+}
+
+/// All lanes of a warp have read what they read.
+const fn warp_has_read() -> Instr {
+    Instr::Barrier(Barrier { among: Participants::Warp, proof: vec![] })
+}

@@ -1,0 +1,177 @@
+//! Kernels with one thing taken out, moved or changed.
+
+use ir::{
+    Arrival, BulkKind, Factor, Fence, Index, Instr, Major, Matrix, Mbarriers, Module, Op, Phase, SyncKind,
+    Tile, Wait, Wgmma, XorSwizzle,
+};
+
+/// A kernel that is not what it was.
+pub(super) struct Mutant {
+    /// What was done to it.
+    pub(super) name: String,
+    pub(super) module: Module,
+}
+
+/// All mutants of the kernel of a module.
+pub(super) fn mutants(module: &Module) -> Vec<Mutant> {
+    let kernel = &module.kernels[0];
+    let mut out = vec![];
+    let mut add = |name: String, f: &dyn Fn(&mut ir::Kernel)| {
+        let mut module = module.clone();
+        f(&mut module.kernels[0]);
+        out.push(Mutant { name, module });
+    };
+    for (name, it) in &kernel.mbarriers {
+        for arrivals in [it.arrivals - 1, it.arrivals + 1] {
+            let with = Mbarriers { arrivals, ..it.clone() };
+            add(format!("{name} arrivals {arrivals}"), &|it| it.mbarriers[name] = with.clone());
+        }
+        let with = Mbarriers { slots: it.slots - 1, ..it.clone() };
+        add(format!("{name} slots {}", with.slots), &|it| it.mbarriers[name] = with.clone());
+    }
+    for (name, map) in &kernel.maps {
+        for swizzle in other_modes(map.swizzle) {
+            add(format!("{name} {}", mode(swizzle)), &|it| it.maps[name].swizzle = swizzle);
+        }
+    }
+    for (what, body) in variants(&kernel.body, false) {
+        add(what, &|it| it.body.clone_from(&body));
+    }
+    out
+}
+
+fn mode(it: Option<XorSwizzle>) -> &'static str {
+    it.and_then(XorSwizzle::mode).unwrap_or("no swizzle")
+}
+
+fn other_modes(own: Option<XorSwizzle>) -> Vec<Option<XorSwizzle>> {
+    let modes = XorSwizzle::MODES.iter().map(|it| Some(it.1));
+    modes.chain([None]).filter(|it| *it != own).collect()
+}
+
+/// A list with one statement dropped, changed, or behind the next one.
+fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, Vec<Op>)> {
+    let mut out = vec![];
+    for (at, op) in ops.iter().enumerate() {
+        let replaced = |with: Vec<Op>| [&ops[..at], &with, &ops[at + 1..]].concat();
+        if let Op::Instr(it, origin) = op {
+            // Behind the last loop a slot is given back to nobody: no copy comes after it.
+            let is_last_release = !in_loop && matches!(it, Instr::Arrive(Arrival { bytes: None, .. }));
+            if it.sync().is_some() && !is_last_release {
+                out.push((format!("without `{op}`"), replaced(vec![])));
+            }
+            for with in changed(it) {
+                let with = Op::Instr(with, origin.clone());
+                out.push((format!("`{op}` as `{with}`"), replaced(vec![with])));
+            }
+        }
+        if let Some(next) = ops.get(at + 1).filter(|next| is_moved(op, next, in_loop)) {
+            let list = [&ops[..at], &[next.clone(), op.clone()], &ops[at + 2..]].concat();
+            out.push((format!("`{}` behind `{}`", first_line(op), first_line(next)), list));
+        }
+        let in_loop = in_loop || matches!(op, Op::For(_));
+        for (what, body) in variants(op.children(), in_loop) {
+            let op = op.clone().map_children(&mut |_| body.clone());
+            out.push((what, replaced(vec![op])));
+        }
+    }
+    out
+}
+
+fn first_line(op: &Op) -> String {
+    op.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// An instruction with other numbers.
+fn changed(it: &Instr) -> Vec<Instr> {
+    match it {
+        Instr::Await(phase) => {
+            let by = |n: i64| Instr::Await(Phase { phase: &phase.phase + n, ..phase.clone() });
+            vec![by(1), by(-1)]
+        }
+        Instr::Arrive(Arrival { bytes: Some(bytes), barrier, slot }) => {
+            let by = |n: i64| {
+                let bytes: Option<Index> = Some(bytes + n);
+                Instr::Arrive(Arrival { bytes, barrier: barrier.clone(), slot: slot.clone() })
+            };
+            vec![by(16), by(-16)]
+        }
+        // To wait for more than needed is slow, not wrong.
+        Instr::Wait(wait) => vec![Instr::Wait(Wait { in_flight: wait.in_flight + 1, ..wait.clone() })],
+        Instr::Wgmma(product) => {
+            let right = other_matrices(&product.right).into_iter();
+            let mut out: Vec<Wgmma> = right.map(|right| Wgmma { right, ..product.clone() }).collect();
+            if let Factor::Shared(tile) = &product.left {
+                let left = other_matrices(tile).into_iter();
+                out.extend(left.map(|it| Wgmma { left: Factor::Shared(it), ..product.clone() }));
+            }
+            out.into_iter().map(Instr::Wgmma).collect()
+        }
+        _ => vec![],
+    }
+}
+
+/// A factor that is found in another way.
+fn other_matrices(tile: &Tile) -> Vec<Tile> {
+    let matrix = tile.matrix.expect("it is flat");
+    let mut out: Vec<Matrix> =
+        other_modes(matrix.swizzle).into_iter().map(|swizzle| Matrix { swizzle, ..matrix }).collect();
+    if has_leading(&matrix, tile.extents[0]) {
+        out.push(Matrix { leading: matrix.leading + 16, ..matrix });
+        out.push(Matrix { leading: matrix.leading * 2, ..matrix });
+    }
+    out.push(Matrix { stride: matrix.stride + 16, ..matrix });
+    out.push(Matrix { stride: matrix.stride * 2, ..matrix });
+    out.into_iter().map(|it| Tile { matrix: Some(it), ..tile.clone() }).collect()
+}
+
+/// Whether the leading offset says anything: rows along k within a swizzle are found without it, and so is a single panel.
+fn has_leading(matrix: &Matrix, rows: i64) -> bool {
+    match (matrix.major, matrix.swizzle) {
+        (Major::K, swizzle) => swizzle.is_none(),
+        // Factors of two bytes only are contiguous so.
+        (Major::Mn, swizzle) => swizzle.is_none_or(|it| rows > it.block_bytes() / 2),
+    }
+}
+
+/// Whether it matters that one statement is behind another and not before it.
+fn is_moved(op: &Op, next: &Op, in_loop: bool) -> bool {
+    let orders = |op: &Op| {
+        let (mut all, mut count) = (true, 0);
+        op.each_instr(&mut |it| {
+            all &= it.sync().is_some() || it.is_remark();
+            count += 1;
+        });
+        all && count > 0 && !matches!(op, Op::Role(..))
+    };
+    if !(orders(op) || orders(next)) || matches!(op, Op::Alloc(_)) || matches!(next, Op::Alloc(_)) {
+        return false;
+    }
+    let mut is_moved = false;
+    op.each_instr(&mut |a| next.each_instr(&mut |b| is_moved |= !commutes(a, b, in_loop)));
+    is_moved
+}
+
+/// Whether two instructions may change places.
+fn commutes(a: &Instr, b: &Instr, in_loop: bool) -> bool {
+    let is_release = |it: &Instr| matches!(it, Instr::Arrive(Arrival { bytes: None, .. }));
+    let is_load = |it: &Instr| matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. }));
+    let is_expect = |it: &Instr| matches!(it, Instr::Arrive(Arrival { bytes: Some(_), .. }));
+    let is_wait = |it: &Instr| matches!(it.sync(), Some(SyncKind::Wait(_) | SyncKind::Await(_)));
+    let either = |f: &dyn Fn(&Instr, &Instr) -> bool| f(a, b) || f(b, a);
+    // A slot may be given back later, where nobody waits between; and behind the last loop to nobody.
+    (is_release(a) && !is_wait(b))
+        || (!in_loop && is_release(b))
+        // A phase does not end before the arrival that expects bytes.
+        || either(&|a, b| is_expect(a) && is_load(b))
+        // A fence for products orders those with what was done to registers before.
+        || either(&|a, b| *a == Instr::Fence(Fence::Wgmma) && !uses_registers(b))
+        // A fence between the proxies may stand anywhere on the way from one to the other.
+        || either(&|a, b| *a == Instr::Fence(Fence::Async) && matches!(b, Instr::Barrier(_)))
+        // Whoever waits for two things may wait for either first.
+        || (is_wait(a) && is_wait(b))
+}
+
+fn uses_registers(it: &Instr) -> bool {
+    matches!(it, Instr::Wgmma(_) | Instr::Store(..) | Instr::Tensor(_))
+}

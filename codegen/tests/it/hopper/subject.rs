@@ -1,0 +1,52 @@
+//! What the kernels of `tests/vgpu` compute that multiply matrices.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use ir::{Module, Name};
+
+/// A kernel and what it computes.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) module: Module,
+    pub(crate) inputs: IndexMap<Name, Vec<f64>>,
+    /// What `C` is then.
+    pub(crate) product: Vec<f64>,
+}
+
+/// The kernels with a product.
+pub(crate) fn subjects() -> Vec<Subject> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vgpu");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|it| Subject::read(it)).collect()
+}
+
+impl Subject {
+    fn read(path: &Path) -> Option<Subject> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let line = text.lines().find_map(|it| it.strip_prefix("// product: "))?;
+        let pairs = line.split_whitespace().map(|it| it.split_once('=').unwrap());
+        let words: IndexMap<&str, &str> = pairs.collect();
+        let [m, n, k] = ["m", "n", "k"].map(|it| words[it].parse::<usize>().unwrap());
+        let module = ir::text::parse_module(&text).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+        // Small numbers, which all types hold and all sums are exact of.
+        let number = |seed: usize, it: usize| (((it + seed) * 2_654_435_761) >> 7) % 7;
+        let matrix =
+            |seed: usize, len: usize| (0..len).map(|it| number(seed, it) as f64 - 3.0).collect::<Vec<_>>();
+        let (a, b) = (matrix(1, m * k), matrix(5, n * k));
+        let at = |major: &str, mn: usize, extent: usize, depth: usize| match major {
+            "k" => mn * k + depth,
+            _ => depth * extent + mn,
+        };
+        let element = |i: usize, j: usize| {
+            (0..k).map(|it| a[at(words["a"], i, m, it)] * b[at(words["b"], j, n, it)]).sum()
+        };
+        let product = (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
+        let inputs = [(Name::new("A"), a), (Name::new("B"), b)].into_iter().collect();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        Some(Subject { name, module, inputs, product })
+    }
+}

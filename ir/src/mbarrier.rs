@@ -1,0 +1,43 @@
+//! Mbarriers: objects in shared memory that count arrivals and bytes (PTX ISA, *mbarrier*).
+//!
+//! A phase of an mbarrier is over when all arrivals of it and all bytes that were expected in it have come; the next one
+//! begins then. Phases are numbered from zero. The hardware tells only whether the number of the phase under way is even
+//! (`try_wait.parity`); that it answers for the right one is proved where waits are placed, and tried on the virtual GPU.
+
+use crate::{Index, Name};
+
+/// Some mbarriers with one name, in the shared memory of a block, initialised before its threads begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mbarriers {
+    /// How many there are: one a slot of what they guard.
+    pub slots: i64,
+    /// How many arrivals a phase of each has.
+    pub arrivals: i64,
+}
+
+impl Mbarriers {
+    /// What one takes, and what it starts at a multiple of.
+    pub const BYTES: i64 = 8;
+}
+
+/// A phase of an mbarrier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Phase {
+    /// The name of the mbarriers.
+    pub barrier: Name,
+    /// Which of them.
+    pub slot: Index,
+    /// The number of the phase; that before the first, -1, is over from the start.
+    pub phase: Index,
+}
+
+/// An arrival at an mbarrier, in the phase that is under way there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The name of the mbarriers.
+    pub barrier: Name,
+    /// Which of them.
+    pub slot: Index,
+    /// How many bytes of bulk copies the phase waits for besides; none for a plain arrival.
+    pub bytes: Option<Index>,
+}

@@ -1,0 +1,128 @@
+//! What is true of roles, leaders, tensor maps, mbarriers and what the copy engine and warpgroups do.
+
+use super::{kernel::Verifier, kernel_error::KernelErrorKind as Kind};
+use crate::{
+    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, WarpRole,
+    Wgmma, intrin,
+};
+
+/// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
+const MOST_DIMS: usize = 5;
+const LONGEST_SIDE: i64 = 256;
+
+impl Verifier<'_> {
+    /// What a kernel has before its statements.
+    pub(super) fn declarations(&mut self) {
+        let kernel = self.kernel;
+        for (name, map) in &kernel.maps {
+            if !self.is_map(map) || !name.is_valid() {
+                self.report(Kind::Map { map: name.clone() });
+            }
+        }
+        for (name, it) in &kernel.mbarriers {
+            if it.slots < 1 || it.arrivals < 1 || !name.is_valid() || kernel.maps.contains_key(name) {
+                self.report(Kind::Mbarrier { barrier: name.clone() });
+            }
+        }
+        let has_axes = kernel.launch.keys().any(|it| it.is_thread());
+        for (name, role) in &kernel.roles {
+            let times = kernel.body.iter().filter(|op| matches!(op, Op::Role(it, _) if it == name)).count();
+            if has_axes || !is_role(role) || times > 1 {
+                self.report(Kind::Role { role: name.clone() });
+            }
+        }
+        let is_top =
+            |op: &Op| matches!(op, Op::Role(..) | Op::Alloc(_)) || op.instr().is_some_and(Instr::is_remark);
+        if !kernel.roles.is_empty() && !kernel.body.iter().all(is_top) {
+            self.report(Kind::BesideRoles);
+        }
+    }
+
+    fn is_map(&self, map: &TensorMap) -> bool {
+        let TensorMap { buffer, dims, strides, tile, swizzle: _ } = map;
+        let rank = dims.len();
+        let is_known = |it: &Index| !it.any_var(&|name| !self.module.dims.contains(name));
+        self.kernel.args.contains_key(buffer)
+            && (1..=MOST_DIMS).contains(&rank)
+            && [strides.len(), tile.len()] == [rank; 2]
+            && tile.iter().all(|it| (1..=LONGEST_SIDE).contains(it))
+            && strides.last().and_then(Index::as_int) == Some(1)
+            && dims.iter().chain(strides).all(is_known)
+    }
+
+    /// Whether those who have to come to an instruction together can.
+    pub(super) fn together(&mut self, it: &Instr) {
+        let alone = match it.participants() {
+            Participants::Thread => matches!(it, Instr::Bulk(_)) && !self.is_led,
+            Participants::Warp => self.is_led,
+            Participants::Warpgroup => self.lanes_differ,
+            Participants::Role => self.lanes_differ || self.kernel.roles.is_empty(),
+            // Their own rule says it of all conditions.
+            Participants::Block => false,
+        };
+        if alone {
+            self.report(Kind::Team { instr: it.word(), of: it.participants() });
+        }
+    }
+
+    /// What the instructions of the copy engine, of mbarriers and of warpgroups ask of their operands.
+    pub(super) fn asynchronous(&mut self, it: &Instr) {
+        match it {
+            Instr::Wgmma(product) => self.wgmma(it, product),
+            Instr::Bulk(copy) => self.bulk(it, copy),
+            Instr::Await(phase) => self.mbarrier(&phase.barrier),
+            Instr::Arrive(arrival) => self.mbarrier(&arrival.barrier),
+            _ => {}
+        }
+    }
+
+    pub(super) fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
+        if self.memory(&place.buffer).is_some_and(|memory| !scopes.contains(&memory.scope)) {
+            self.report(Kind::Operand { instr: it.word(), buffer: place.buffer.clone() });
+        }
+    }
+
+    fn wgmma(&mut self, instr: &Instr, it: &Wgmma) {
+        self.expect_scope(instr, &it.place, &[Scope::Local]);
+        if let Factor::Registers(it) = &it.left {
+            self.expect_scope(instr, it, &[Scope::Local]);
+        }
+        for tile in it.tiles() {
+            self.expect_scope(instr, &tile.first, &[Scope::Shared]);
+        }
+        let has_tile = matches!(it.left, Factor::Shared(_));
+        let fits = match it.intrinsic.instruction {
+            intrin::Instruction::Wgmma { left, .. } => has_tile == left.is_none(),
+            _ => false,
+        };
+        if !fits {
+            self.report(Kind::Operand { instr: instr.word(), buffer: it.place.buffer.clone() });
+        }
+    }
+
+    fn bulk(&mut self, instr: &Instr, it: &BulkCopy) {
+        self.expect_scope(instr, &it.shared.first, &[Scope::Shared]);
+        let map = self.kernel.maps.get(&it.map);
+        let fits =
+            |map: &TensorMap| map.buffer == it.global.buffer && map.dims.len() == it.global.indices.len();
+        if !map.is_some_and(fits) {
+            self.report(Kind::Map { map: it.map.clone() });
+        }
+        if let BulkKind::Load { barrier, .. } = &it.kind {
+            self.mbarrier(barrier);
+        }
+    }
+
+    fn mbarrier(&mut self, name: &Name) {
+        if !self.kernel.mbarriers.contains_key(name) {
+            self.report(Kind::Mbarrier { barrier: name.clone() });
+        }
+    }
+}
+
+/// Whether a role has whole warps, and a number of registers that can be set.
+fn is_role(role: &WarpRole) -> bool {
+    let registers = role.registers.is_none_or(|it| it % 8 == 0 && (24..=256).contains(&it));
+    let is_positive = role.axes.values().all(|it| *it > 0);
+    is_positive && role.threads() % intrin::WARP == 0 && registers
+}

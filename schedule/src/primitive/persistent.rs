@@ -1,0 +1,71 @@
+use ir::{LoopKind, Name, PERSISTENT, ThreadAxis};
+use serde::{Deserialize, Serialize};
+
+use super::{Primitive, annotate_loop};
+use crate::{Number, RoleError, ScheduleError, ScheduleState};
+
+/// Deals the iterations of a loop over blocks to a smaller grid: a persistent kernel, whose blocks live as long as there is work.
+///
+/// ```text
+/// persistent(loop: "tile", blocks: 132)
+///
+/// for tile in 0..512 @blockIdx.x { s }
+/// ->
+/// for tile in 0..512 @blockIdx.x #{persistent: 132} { s }
+/// ```
+///
+/// Block `b` runs the iterations `b`, `b + blocks`, `b + 2*blocks`, …, in this order. What a block sets up is set up once, and rings of warps with
+/// roles (`warp_specialize`) go on from one iteration to the next: the next tile is loaded while this one is stored.
+/// As many blocks as a GPU holds at once, its multiprocessors times the blocks that each holds, leave none idle; any number is right.
+///
+/// The loop is bound to `blockIdx.x`, and the only one of its kernel that is. Blocks that reduce together
+/// (`cross_block_reduction`) cannot be: their turns would come round again. Changes no result.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Persistent {
+    /// The loop.
+    #[serde(rename = "loop")]
+    pub target: Name,
+    /// How many blocks the grid has.
+    pub blocks: Number,
+}
+
+impl Primitive for Persistent {
+    fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
+        let it = state.expect_loop(&self.target)?;
+        let name = || self.target.clone();
+        if it.kind != LoopKind::Bound(ThreadAxis::BlockX) {
+            return Err(RoleError::NotBlockBound { name: name() }.into());
+        }
+        let number = self.blocks.get()?;
+        if !(1..=i64::from(i32::MAX)).contains(&number) {
+            return Err(RoleError::BlockCount { name: name(), number }.into());
+        }
+        let path = state.func.path_to_loop(&self.target);
+        let kernel = path.and_then(|it| it.first().copied()).unwrap_or(it);
+        let mut others = Vec::new();
+        ir::Stmt::Loop(std::sync::Arc::new(kernel.clone())).walk(&mut |stmt| {
+            if let ir::Stmt::Loop(other) = stmt {
+                if other.kind == it.kind && other.var != self.target {
+                    others.push(RoleError::GridShared { name: name(), other: other.var.clone() });
+                }
+                if other.attrs.cross_block.is_some() {
+                    others.push(RoleError::TurnsRepeat { name: name(), other: other.var.clone() });
+                }
+            }
+        });
+        if let Some(err) = others.into_iter().next() {
+            return Err(err.into());
+        }
+
+        annotate_loop(state, &self.target, PERSISTENT, |it| it.persistent = Some(number))
+    }
+
+    fn moves_work(&self) -> bool {
+        false
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.blocks]
+    }
+}
