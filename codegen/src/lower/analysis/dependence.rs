@@ -260,13 +260,13 @@ impl Situation<'_> {
 
     /// A touch by any thread, of any of its lanes.
     fn relation(&self, touch: &KernelAccess) -> AccessRelation {
-        let blocks = self.of.walk.blocks.iter().map(|(name, extent)| (name.clone(), extent.clone()));
+        let common = self.of.walk.common.iter().map(|(name, extent)| (name.clone(), extent.clone()));
         let threads = self.of.threads.iter().map(|(axis, count)| (axis.clone(), Index::int(*count)));
         let around = self.around.iter().filter_map(|op| match op {
             Op::For(it) => Some((it.var.clone(), it.extent.clone())),
             _ => None,
         });
-        let mut vars: Vec<_> = blocks.chain(threads).chain(around).collect();
+        let mut vars: Vec<_> = common.chain(threads).chain(around).collect();
         vars.extend(touch.vars.iter().map(|(name, extent)| (name.clone(), extent.clone())));
         let mut indices = touch.indices.clone();
         if let Some(last) = indices.last_mut().filter(|_| touch.lanes > 1) {

@@ -60,7 +60,8 @@ impl KernelAccess {
 /// What is known in a kernel.
 pub(crate) struct KernelFacts {
     pub(crate) dims: Vec<Name>,
-    pub(crate) blocks: BTreeMap<Name, Index>,
+    /// The axes in which the threads of a block do not differ: those of the grid, and those with one thread.
+    pub(crate) common: BTreeMap<Name, Index>,
     memory: BTreeMap<Name, (Scope, Storage)>,
     read_only: BTreeSet<Name>,
     /// The buffers that some wait is there for.
@@ -71,8 +72,9 @@ pub(crate) struct KernelFacts {
 
 impl KernelFacts {
     pub(crate) fn new(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> KernelFacts {
-        let blocks = kernel.launch.iter().filter(|(axis, _)| !axis.is_thread());
-        let blocks = blocks.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
+        let common =
+            kernel.launch.iter().filter(|(axis, count)| !axis.is_thread() || count.as_int() == Some(1));
+        let common = common.map(|(&axis, extent)| (axis_var(axis), extent.clone())).collect();
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
         let args = args.iter().map(|(name, it)| (name.clone(), (Scope::Global, it.storage())));
         let mut memory: BTreeMap<_, _> = args.collect();
@@ -91,7 +93,7 @@ impl KernelFacts {
             });
         }
         let threads = kernel.launch.keys().filter(|it| it.is_thread()).map(|it| axis_var(*it)).collect();
-        KernelFacts { dims: dims.to_vec(), blocks, memory, read_only, waited, threads }
+        KernelFacts { dims: dims.to_vec(), common, memory, read_only, waited, threads }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
@@ -101,14 +103,14 @@ impl KernelFacts {
 
     /// Whether a variable has one value for all threads of a block, all the time.
     pub(crate) fn is_uniform(&self, name: &Name) -> bool {
-        self.dims.contains(name) || self.blocks.contains_key(name)
+        self.dims.contains(name) || self.common.contains_key(name)
     }
 
-    /// What is known of dimensions and blocks.
+    /// What is known of dimensions and of the axes that the threads have in common.
     pub(crate) fn dims(&self) -> Bounds {
         let mut bounds = Bounds::default();
         self.dims.iter().for_each(|it| bounds.insert_dim(it));
-        for (name, extent) in &self.blocks {
+        for (name, extent) in &self.common {
             bounds.insert(name, extent);
         }
         bounds
