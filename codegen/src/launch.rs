@@ -124,6 +124,7 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
             block,
             shared_bytes: u32::try_from(shared_layout(kernel).1)
                 .expect("lowering refuses more than there is"),
+            programmatic: kernel.programmatic_launch,
             maps: kernel.maps.iter().map(|it| maps::map_spec(module, it, &size)).collect::<Result<_, _>>()?,
             buffers: kernel.args.keys().map(at).collect(),
             dims: module.dims.iter().map(|name| dims[name]).collect(),

@@ -47,6 +47,7 @@ fn launch(kernel: &str, blocks: u32, threads: u32, buffers: &[usize], dims: &[i6
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],
         shared_bytes: 0,
+        programmatic: false,
         maps: vec![],
         buffers: buffers.to_vec(),
         dims: dims.to_vec(),

@@ -115,6 +115,8 @@ pub enum Feature {
     VectorAdd,
     /// `stmatrix`: matrices of eight rows from registers to shared memory.
     Stmatrix,
+    /// `griddepcontrol`: a kernel that starts before the one ahead of it has ended, and waits for its results.
+    ProgrammaticLaunch,
     /// Clusters of blocks, and shared memory that the blocks of one reach.
     Clusters,
     /// `cp.async.bulk.tensor`: the tensor memory accelerator, TMA.

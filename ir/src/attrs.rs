@@ -15,6 +15,8 @@ use crate::{
 pub const SERPENTINE: &str = "serpentine";
 /// The key of [`LoopAttrs::blocks_per_sm`].
 pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
+/// The key of [`LoopAttrs::programmatic_launch`].
+pub const PROGRAMMATIC_LAUNCH: &str = "programmatic_launch";
 /// The key of [`LoopAttrs::persistent`].
 pub const PERSISTENT: &str = "persistent";
 /// The key of [`LoopAttrs::is_independent`].
@@ -64,6 +66,8 @@ pub struct LoopAttrs {
     pub tensorize: Option<&'static Intrinsic>,
     /// How many blocks of its kernel a multiprocessor shall be able to hold at once.
     pub blocks_per_sm: Option<i64>,
+    /// Whether its kernel starts before the one ahead of it in the stream has ended, where the GPU can do that.
+    pub programmatic_launch: bool,
     /// How many blocks of threads its iterations are dealt to.
     pub persistent: Option<i64>,
     /// Whether its iterations do not meet in global memory, as was proved when they were still blocks of a grid: `deal_iterations`
@@ -170,6 +174,7 @@ impl LoopAttrs {
         out.add(EXCHANGED, Some(&*self.exchanged).filter(|it| !it.is_empty()).map(names));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
         out.add(BLOCKS_PER_SM, self.blocks_per_sm.map(Annotation::Int));
+        out.add(PROGRAMMATIC_LAUNCH, self.programmatic_launch.then_some(Annotation::Int(1)));
         out.add(PERSISTENT, self.persistent.map(Annotation::Int));
         out.add(INDEPENDENT, self.is_independent.then_some(Annotation::Int(1)));
         let roles = Some(&self.roles).filter(|it| !it.is_empty());
@@ -203,6 +208,7 @@ impl LoopAttrs {
             EXCHANGED => self.exchanged = names_in(value)?,
             TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
             BLOCKS_PER_SM => self.blocks_per_sm = Some(number(&value)?),
+            PROGRAMMATIC_LAUNCH if value == Annotation::Int(1) => self.programmatic_launch = true,
             PERSISTENT => self.persistent = Some(number(&value)?),
             INDEPENDENT if value == Annotation::Int(1) => self.is_independent = true,
             WARP_ROLES => match value {

@@ -49,6 +49,9 @@ pub struct Kernel {
     /// How many of its blocks a multiprocessor shall be able to hold at once, if that matters: the compiler then
     /// gives each thread no more registers than that leaves it.
     pub blocks_per_sm: Option<i64>,
+    /// Whether it starts before what is ahead of it in the stream has ended, and waits for that before it touches global
+    /// memory: `griddepcontrol` and programmatic stream serialization.
+    pub programmatic_launch: bool,
     /// Whether its indices take 64 bits on a GPU and not 32: the pass `index_width` decides it.
     pub wide: bool,
     /// The tensors that the copy engine reads and writes, by name, as parameters of the kernel.
@@ -86,6 +89,7 @@ impl Kernel {
             args: IndexMap::new(),
             launch,
             blocks_per_sm: None,
+            programmatic_launch: false,
             wide: false,
             maps: IndexMap::new(),
             mbarriers: IndexMap::new(),

@@ -141,7 +141,7 @@ mod wgmma;
 pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 pub use attrs::{
     Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
-    PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
+    PROGRAMMATIC_LAUNCH, PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
 };
 pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
 pub use code::{Code, Coded};

@@ -4,7 +4,7 @@ use ir::{Arch, Index, Kernel, Name, Op, ThreadAxis, axis_var, text::LineSource};
 
 use crate::{launch::shared_alignment, shared_layout};
 
-use super::{Printer, helper::Helper, names::identifier, team::thread_axis};
+use super::{Printer, helper::Helper, names::identifier, ptx::Ptx, team::thread_axis};
 
 /// The threads of a block of a kernel, where the launch says so with constants.
 fn thread_count(kernel: &Kernel) -> Option<i64> {
@@ -46,10 +46,22 @@ impl Printer<'_> {
                 }
             }
             printer.mbarriers(kernel);
+            printer.programmatic_launch(kernel);
             printer.ops(&kernel.body);
         });
         let function = std::mem::take(&mut self.out);
         self.functions.function(function);
+    }
+
+    /// Lets the next kernel start where this one sets itself up, and waits for the one before, whose results it reads and whose reads
+    /// it may not overtake. All threads wait: each touches global memory, or comes behind one that does.
+    fn programmatic_launch(&mut self, kernel: &Kernel) {
+        if kernel.programmatic_launch {
+            for it in [Ptx::LaunchDependents, Ptx::AwaitPrerequisites] {
+                let name = self.require(Helper::Ptx(it));
+                self.line(&format!("{name}();"));
+            }
+        }
     }
 
     fn cuda_parameters(&mut self, kernel: &Kernel) -> Vec<String> {

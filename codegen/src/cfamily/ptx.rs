@@ -23,6 +23,10 @@ pub(super) enum Ptx {
     Registers { count: u32, grows: bool },
     /// A barrier of some threads of the block.
     NamedBarrier { number: i64, threads: i64 },
+    /// What lets the kernel behind this one start.
+    LaunchDependents,
+    /// A wait for the kernels ahead of this one, and for what they wrote.
+    AwaitPrerequisites,
     /// The first phase of an mbarrier.
     MbarrierInit,
     /// What makes that known to the copy engine.
@@ -62,6 +66,8 @@ impl Ptx {
             Ptx::Registers { count, grows: true } => return format!("tw_more_registers_{count}"),
             Ptx::Registers { count, grows: false } => return format!("tw_fewer_registers_{count}"),
             Ptx::NamedBarrier { number, threads } => return format!("tw_barrier_{number}_of_{threads}"),
+            Ptx::LaunchDependents => "launch_dependents",
+            Ptx::AwaitPrerequisites => "await_prerequisites",
             Ptx::MbarrierInit => "mbarrier_init",
             Ptx::MbarrierInitFence => "fence_mbarrier_init",
             Ptx::PrefetchMap => "prefetch_map",
@@ -140,6 +146,8 @@ impl Printer<'_> {
                 plain(&name, &format!("setmaxnreg.{way}.sync.aligned.u32 {count};"))
             }
             Ptx::NamedBarrier { number, threads } => plain(&name, &format!("bar.sync {number}, {threads};")),
+            Ptx::LaunchDependents => plain(&name, "griddepcontrol.launch_dependents;"),
+            Ptx::AwaitPrerequisites => plain(&name, "griddepcontrol.wait;"),
             Ptx::MbarrierInitFence => plain(&name, "fence.mbarrier_init.release.cluster;"),
             Ptx::Fence(Fence::Async) => plain(&name, "fence.proxy.async.shared::cta;"),
             Ptx::Fence(Fence::Wgmma) => plain(&name, "wgmma.fence.sync.aligned;"),

@@ -130,6 +130,7 @@ fn program(binary: &[u8], kernel: &str, buffers: Vec<usize>, dims: Vec<i64>) -> 
         grid: [1; 3],
         block: [1; 3],
         shared_bytes: 0,
+        programmatic: false,
         maps: vec![],
         buffers: used,
         dims,

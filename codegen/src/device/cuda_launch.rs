@@ -4,7 +4,10 @@
 
 use std::{ffi::c_void, ptr};
 
-use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUstream, CUtensorMap};
+use cudarc::driver::sys::{
+    self, CUdeviceptr, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUlaunchConfig, CUstream, CUtensorMap,
+};
 use ir::{Arch, ThreadAxis};
 
 use super::{DeviceError, Launch, cuda_driver::check, tensor_map};
@@ -40,12 +43,24 @@ impl<'a> Prepared<'a> {
     pub(super) fn start(&self, params: &[*mut c_void], stream: CUstream) -> Result<(), DeviceError> {
         let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, .. } = *self.launch;
         let params = params.as_ptr().cast_mut();
-        // SAFETY: the function takes these arguments, which outlive the call; the buffers exist and are large enough.
-        let result = unsafe {
-            let (function, none) = (self.function, ptr::null_mut());
-            sys::cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, none)
+        let mut early = programmatic_serialization();
+        let config = CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: shared_bytes,
+            hStream: stream,
+            attrs: ptr::from_mut(&mut early),
+            numAttrs: u32::from(self.launch.programmatic),
         };
-        match check("cuLaunchKernel", result) {
+        // SAFETY: the function takes these arguments, which outlive the call; the buffers exist and are large enough. The attributes
+        // are read during the call.
+        let result =
+            unsafe { sys::cuLaunchKernelEx(&raw const config, self.function, params, ptr::null_mut()) };
+        match check("cuLaunchKernelEx", result) {
             Err(DeviceError::Call { reason, .. }) => Err(DeviceError::Call {
                 call: format!("launching `{}` with {}", self.launch.kernel, dimensions(self.launch)),
                 reason,
@@ -53,6 +68,17 @@ impl<'a> Prepared<'a> {
             other => other,
         }
     }
+}
+
+/// That a kernel may start before what is ahead of it in the stream has ended.
+fn programmatic_serialization() -> CUlaunchAttribute {
+    let mut out = CUlaunchAttribute {
+        id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: CUlaunchAttributeValue { pad: [0; 64] },
+    };
+    out.value.programmaticStreamSerializationAllowed = 1;
+    out
 }
 
 fn dimensions(it: &Launch) -> String {
@@ -98,6 +124,7 @@ mod tests {
             grid,
             block,
             shared_bytes,
+            programmatic: false,
             maps: vec![],
             buffers: vec![],
             dims: vec![],

@@ -15,6 +15,7 @@ mod cublas_product;
 mod cuda;
 mod cuda_clock;
 mod cuda_driver;
+mod cuda_graph;
 mod cuda_launch;
 mod cuda_module;
 mod cuda_wait;
@@ -67,6 +68,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Dynamic shared memory in bytes.
     pub shared_bytes: u32,
+    /// Whether it starts before what is ahead of it in the stream has ended: the function waits for that by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub programmatic: bool,
     /// The tensor maps that the function takes first, each by value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<MapSpec>,

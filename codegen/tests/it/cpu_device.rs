@@ -21,6 +21,7 @@ fn launch(kernel: &str, buffers: &[usize], dims: &[i64]) -> Launch {
         grid: [1; 3],
         block: [1; 3],
         shared_bytes: 0,
+        programmatic: false,
         maps: vec![],
         buffers,
         dims,

@@ -172,8 +172,14 @@ const AMPERE: Features = TURING.with(&[
 ]);
 const ADA: Features = AMPERE.with(&[Feature::MmaF8]);
 /// What Hopper has and all after it.
-const CLUSTERED: Features =
-    ADA.with(&[Feature::VectorAdd, Feature::Stmatrix, Feature::Clusters, Feature::Tma, Feature::ArchCode]);
+const CLUSTERED: Features = ADA.with(&[
+    Feature::VectorAdd,
+    Feature::Stmatrix,
+    Feature::ProgrammaticLaunch,
+    Feature::Clusters,
+    Feature::Tma,
+    Feature::ArchCode,
+]);
 const HOPPER: Features = CLUSTERED.with(&[Feature::Wgmma]);
 const BLACKWELL: Features = CLUSTERED.with(&[Feature::FamilyCode, Feature::Tcgen05]);
 const BLACKWELL_GRAPHICS: Features = CLUSTERED.with(&[Feature::FamilyCode]);

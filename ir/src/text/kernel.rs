@@ -128,6 +128,7 @@ impl ModuleListing {
         let axes = kernel.launch.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
         let axes = axes.collect::<Vec<_>>().join(", ");
         let resident = kernel.blocks_per_sm.map(|it| format!(" blocks_per_sm {it}")).unwrap_or_default();
+        let early = if kernel.programmatic_launch { " programmatic_launch" } else { "" };
         let launch = if axes.is_empty() { axes } else { format!("<<<{axes}>>>") };
         let args = kernel.args.iter().map(|(name, written)| match written {
             true => format!("mut {name}"),
@@ -136,7 +137,11 @@ impl ModuleListing {
         let args = args.collect::<Vec<_>>().join(", ");
         let source = Some(LineSource::Launch(number));
         let index = if kernel.wide { " index i64" } else { "" };
-        self.line(depth, source, format_args!("kernel {}{launch}({args}){resident}{index}", kernel.name));
+        self.line(
+            depth,
+            source,
+            format_args!("kernel {}{launch}({args}){resident}{early}{index}", kernel.name),
+        );
         self.head(depth + 1, source, kernel);
         self.origin = Origin::default();
         self.ops(depth + 1, &kernel.body);

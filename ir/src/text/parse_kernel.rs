@@ -104,13 +104,15 @@ impl<'a> Parser<'a> {
         })?;
         let resident = line.eat_word("blocks_per_sm");
         let blocks_per_sm = if resident { Some(line.count::<u32>("how many blocks")?.into()) } else { None };
+        let programmatic_launch = line.eat_word("programmatic_launch");
         let wide = line.eat_word("index");
         if wide {
             line.expect_word("i64")?;
         }
         line.finish()?;
         let args = args.into_iter().collect();
-        let mut kernel = Kernel { args, blocks_per_sm, wide, ..Kernel::new(name, launch) };
+        let mut kernel =
+            Kernel { args, blocks_per_sm, programmatic_launch, wide, ..Kernel::new(name, launch) };
         self.head(&mut kernel)?;
         self.origin = Origin::default();
         kernel.body = self.body(2)?;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 use ir::{
-    Annotation, BLOCKS_PER_SM, Name,
+    Annotation, BLOCKS_PER_SM, Name, PROGRAMMATIC_LAUNCH,
     pipeline::{ASYNC, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE},
 };
 use serde::{
@@ -33,7 +33,9 @@ use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique
 /// `software_pipeline_async_stages` on loops and `double_buffer_scope` on blocks are the primitives of the same names;
 /// `software_pipeline_mechanism` on loops and `double_buffer_slots` on blocks are what their options attach;
 /// `blocks_per_sm` on a loop says how many of its kernel's blocks a multiprocessor of a GPU shall be able to hold at
-/// once, so that the compiler of the kernel spends no more registers than that leaves; `note` is a text on either that
+/// once, so that the compiler of the kernel spends no more registers than that leaves;
+/// `programmatic_launch: 1` on a loop lets its kernel start before the one ahead of it in the stream has ended, where the GPU can (from
+/// Hopper on; elsewhere it starts as always): it sets up its barriers, then waits for the results of the other; `note` is a text on either that
 /// no pass reads. A key is given once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,7 +67,7 @@ pub enum AnnotationValue {
 }
 
 const NOTE: &str = "note";
-const LOOP_KEYS: [&str; 6] = [NOTE, BLOCKS_PER_SM, STAGE, ORDER, ASYNC, MECHANISM];
+const LOOP_KEYS: [&str; 7] = [NOTE, BLOCKS_PER_SM, PROGRAMMATIC_LAUNCH, STAGE, ORDER, ASYNC, MECHANISM];
 const BLOCK_KEYS: [&str; 3] = [NOTE, DOUBLE, SLOTS];
 
 impl Primitive for Annotate {
@@ -95,6 +97,12 @@ impl Annotate {
                     annotate_loop(state, target, BLOCKS_PER_SM, |attrs| attrs.blocks_per_sm = Some(it))
                 }
                 _ => Err(self.bad_value(target, "a number from 1 to 32")),
+            },
+            PROGRAMMATIC_LAUNCH => match self.value {
+                AnnotationValue::Int(1) => annotate_loop(state, target, PROGRAMMATIC_LAUNCH, |attrs| {
+                    attrs.programmatic_launch = true
+                }),
+                _ => Err(self.bad_value(target, "1")),
             },
             STAGE => {
                 let stages = match &self.value {

@@ -124,8 +124,16 @@ fn spoiled(problem: &Problem, fault: Fault) -> Result<Program, DeviceError> {
         }
     };
     let kernel = "faulty".to_owned();
-    let launch =
-        Launch { kernel, grid, block, shared_bytes: 0, maps: vec![], buffers: vec![output], dims: vec![] };
+    let launch = Launch {
+        kernel,
+        grid,
+        block,
+        shared_bytes: 0,
+        programmatic: false,
+        maps: vec![],
+        buffers: vec![output],
+        dims: vec![],
+    };
     Ok(Program { binary, launches: vec![launch], buffers, zeroed: vec![] })
 }
 

@@ -85,6 +85,7 @@ fn entrant_report(name: &str, gflops: Option<f64>) -> EntrantReport {
         grid: [4, 4, 1],
         block: [16, 16, 1],
         shared_bytes: 8192,
+        programmatic: false,
         maps: vec![],
         buffers: vec![0, 1, 2],
         dims: vec![],

@@ -158,6 +158,7 @@ void doctor(void *const *buffers, const int64_t *dims, const tw_runtime *rt) {{
         grid: [1; 3],
         block: [1; 3],
         shared_bytes: 0,
+        programmatic: false,
         maps: vec![],
         buffers: vec![0],
         dims: vec![12],

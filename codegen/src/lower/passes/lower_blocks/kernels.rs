@@ -1,7 +1,7 @@
 //! Which statements become kernels, and how wide they are launched.
 
 use indexmap::IndexMap;
-use ir::{Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
+use ir::{Feature, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
 
 use crate::lower::{LowerError, marks};
 
@@ -73,6 +73,13 @@ pub(crate) fn blocks_per_sm(stmt: &Stmt) -> Option<i64> {
         }
     });
     most
+}
+
+/// Whether a kernel starts before what is ahead of it has ended: one of its loops asks for it, and the target can do it.
+pub(crate) fn programmatic_launch(stmt: &Stmt, target: &Target) -> bool {
+    let mut asked = false;
+    stmt.walk(&mut |stmt| asked |= matches!(stmt, Stmt::Loop(it) if it.attrs.programmatic_launch));
+    asked && matches!(target, Target::Cuda(arch) if arch.has(Feature::ProgrammaticLaunch))
 }
 
 /// The axes of a kernel in the order of declaration, each as wide as the widest loop bound to it.

@@ -77,7 +77,8 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
         let maps = to_kernel.maps.into_inner();
         let mbarriers = bulk::mbarriers(&func, &kernel.body);
         let (args, blocks_per_sm) = (used(&kernel.body, &args), kernels::blocks_per_sm(stmt));
-        kernels.push(Kernel { args, blocks_per_sm, maps, mbarriers, ..kernel });
+        let programmatic_launch = kernels::programmatic_launch(stmt, target);
+        kernels.push(Kernel { args, blocks_per_sm, programmatic_launch, maps, mbarriers, ..kernel });
     }
     Ok(Module { name: func.name, dims: func.dims, args, kernels })
 }
