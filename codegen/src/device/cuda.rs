@@ -156,9 +156,8 @@ impl CudaMachine {
         let mut names = Vec::new();
         self.add_pieces(program, buffers, &mut pieces, &mut names)?;
         let params: Vec<_> = pieces.iter_mut().map(Piece::params).collect();
-        let count = pieces.len();
-        self.timer.time(calls * count, &names.join(", "), |at| match &pieces[at % count] {
-            Piece::Kernel(launch) => launch.start(&params[at % count], self.timer.stream),
+        self.timer.time(calls, pieces.len(), &names.join(", "), |at| match &pieces[at] {
+            Piece::Kernel(launch) => launch.start(&params[at], self.timer.stream),
             Piece::Gemm(product, operands) => {
                 let cublas = self.cublas.as_ref().expect("made when the product was loaded");
                 // SAFETY: number, sizes and distinctness of the buffers were checked.

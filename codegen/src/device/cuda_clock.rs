@@ -82,7 +82,7 @@ impl Clock {
 
     /// The clock right now, in MHz; none where the counters do not move as they should.
     pub(super) fn mhz(&self, timer: &Timer) -> Result<Option<f64>, DeviceError> {
-        timer.time(1, "the clock's kernel", |_| {
+        timer.time(1, 1, "the clock's kernel", |_| {
             let mut memory = self.memory;
             let mut params: [*mut c_void; 1] = [(&raw mut memory).cast()];
             let (function, params, none) = (self.function, params.as_mut_ptr(), ptr::null_mut());

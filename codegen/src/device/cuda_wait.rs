@@ -15,10 +15,14 @@ use cudarc::driver::sys::{self, CUevent, CUresult, CUstream};
 use super::{
     DeviceError,
     cuda_driver::{check, elapsed_ms},
+    cuda_graph::Graph,
 };
 
+/// How many pieces of work make a window, or the next multiple of what a call has. Where there are several windows, each is started as
+/// one graph.
+///
 /// The driver blocks in a launch once about a thousand are waiting, which a hang would turn into waiting for ever. So with
-/// a deadline at most three of these windows are under way. The next is started when the first of them has ended: two are
+/// a deadline at most three windows are under way. The next is started when the first of them has ended: two are
 /// still to run, so the device never waits for the host.
 const WINDOW: usize = 64;
 
@@ -82,20 +86,30 @@ impl Timer {
         *self = Timer::empty();
     }
 
-    /// Starts so many pieces of work one after the other, waits, and gives the seconds between the start of the first
-    /// and the end of the last. `what` says what ran. `start` is given the number of the piece.
+    /// Starts so many calls of so many pieces of work each one after the other, waits, and gives the seconds between the start of
+    /// the first and the end of the last. `what` says what ran. `start` is given the number of the piece in its call.
     ///
     /// # Errors
     /// [`DeviceError::Hang`] after the deadline, with work still under way; else what failed, with none under way.
     pub(super) fn time(
         &self,
+        calls: usize,
         pieces: usize,
         what: &str,
         start: impl Fn(usize) -> Result<(), DeviceError>,
     ) -> Result<f64, DeviceError> {
+        let window = WINDOW.div_ceil(pieces.max(1));
+        let several = |calls| (0..calls).try_for_each(|_| (0..pieces).try_for_each(&start));
+        // What cannot be recorded is started piece by piece.
+        let graph =
+            (calls >= 2 * window).then(|| Graph::record(self.stream, || several(window)).ok()).flatten();
+        let start = |calls| match &graph {
+            Some(graph) if calls == window => graph.start(self.stream),
+            _ => several(calls),
+        };
         let limit = self.deadline.map(|seconds| Limit { begun: Instant::now(), seconds, what });
         self.record(self.begin)?;
-        let started = self.start(pieces, limit.as_ref(), start);
+        let started = self.start(calls, window, limit.as_ref(), start);
         if let Err(DeviceError::Hang { .. }) = started {
             return started.map(|()| 0.0);
         }
@@ -109,16 +123,16 @@ impl Timer {
         Ok(f64::from(elapsed_ms(self.begin, self.end)?) / 1e3)
     }
 
+    /// Starts so many calls, a window of them at a time.
     fn start(
         &self,
-        pieces: usize,
+        calls: usize,
+        window: usize,
         limit: Option<&Limit>,
         start: impl Fn(usize) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
-        let Some(limit) = limit else { return (0..pieces).try_for_each(start) };
-        for piece in 0..pieces {
-            if piece > 0 && piece % WINDOW == 0 {
-                let windows = piece / WINDOW;
+        for (windows, first) in (0..calls).step_by(window).enumerate() {
+            if let Some(limit) = limit.filter(|_| windows > 0) {
                 // The mark of two windows ago was recorded in the event that the next mark takes.
                 let mark = self.marks[windows % 2];
                 if windows > 2 {
@@ -126,7 +140,7 @@ impl Timer {
                 }
                 self.record(mark)?;
             }
-            start(piece)?;
+            start(window.min(calls - first))?;
         }
         Ok(())
     }
