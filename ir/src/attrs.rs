@@ -19,6 +19,8 @@ pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
 pub const PROGRAMMATIC_LAUNCH: &str = "programmatic_launch";
 /// The key of [`LoopAttrs::persistent`].
 pub const PERSISTENT: &str = "persistent";
+/// The key of [`LoopAttrs::ping_pong`].
+pub const PING_PONG: &str = "ping_pong";
 /// The key of [`LoopAttrs::is_independent`].
 const INDEPENDENT: &str = "independent";
 /// The key of [`LoopAttrs::roles`].
@@ -70,6 +72,8 @@ pub struct LoopAttrs {
     pub programmatic_launch: bool,
     /// How many blocks of threads its iterations are dealt to.
     pub persistent: Option<i64>,
+    /// How the warpgroups of a role share its iterations, if each of them takes some.
+    pub ping_pong: Option<PingPong>,
     /// Whether its iterations do not meet in global memory, as was proved when they were still blocks of a grid: `deal_iterations`
     /// says so.
     pub is_independent: bool,
@@ -96,6 +100,15 @@ pub struct PipelineSpec {
     pub style: Option<Style>,
     /// The blocks whose stores only the last iteration decides.
     pub benign: Option<Vec<Name>>,
+}
+
+/// Warpgroups that take the iterations of a loop in turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PingPong {
+    /// The loop inside that only one of them runs at a time, in the order of the iterations.
+    pub turns: Name,
+    /// How many warpgroups there are.
+    pub members: i64,
 }
 
 /// A number for each component.
@@ -176,6 +189,7 @@ impl LoopAttrs {
         out.add(BLOCKS_PER_SM, self.blocks_per_sm.map(Annotation::Int));
         out.add(PROGRAMMATIC_LAUNCH, self.programmatic_launch.then_some(Annotation::Int(1)));
         out.add(PERSISTENT, self.persistent.map(Annotation::Int));
+        out.add(PING_PONG, self.ping_pong.as_ref().map(PingPong::annotation));
         out.add(INDEPENDENT, self.is_independent.then_some(Annotation::Int(1)));
         let roles = Some(&self.roles).filter(|it| !it.is_empty());
         out.add(WARP_ROLES, roles.map(|it| Annotation::Map(it.clone())));
@@ -210,6 +224,7 @@ impl LoopAttrs {
             BLOCKS_PER_SM => self.blocks_per_sm = Some(number(&value)?),
             PROGRAMMATIC_LAUNCH if value == Annotation::Int(1) => self.programmatic_launch = true,
             PERSISTENT => self.persistent = Some(number(&value)?),
+            PING_PONG => self.ping_pong = Some(PingPong::parse(&value)?),
             INDEPENDENT if value == Annotation::Int(1) => self.is_independent = true,
             WARP_ROLES => match value {
                 Annotation::Map(map) => self.roles = map,
@@ -264,6 +279,27 @@ impl BlockAttrs {
         }
         Ok(())
     }
+}
+
+impl PingPong {
+    fn annotation(&self) -> Annotation {
+        Annotation::Map(IndexMap::from([(self.turns.clone(), self.members)]))
+    }
+
+    fn parse(value: &Annotation) -> Result<PingPong, String> {
+        let wanted = || "a loop inside and how many warpgroups take turns in it: 2 or 3".to_owned();
+        let Annotation::Map(map) = value else { return Err(wanted()) };
+        let mut entries = map.iter();
+        match (entries.next(), entries.next()) {
+            (Some((turns, &members)), None) if PingPong::MEMBERS.contains(&members) => {
+                Ok(PingPong { turns: turns.clone(), members })
+            }
+            _ => Err(wanted()),
+        }
+    }
+
+    /// How many warpgroups there may be: with a fourth, threads would have too few registers for what two of them gain.
+    pub const MEMBERS: std::ops::RangeInclusive<i64> = 2..=3;
 }
 
 impl Numbers {

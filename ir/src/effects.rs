@@ -1,6 +1,6 @@
 //! `Effects`: what an instruction does, in the terms in which passes ask.
 
-use crate::{Access, Arrival, Phase, Wait};
+use crate::{Access, Arrival, Phase, Turn, Wait};
 
 /// What an instruction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,6 +105,8 @@ pub enum SyncKind<'a> {
     Arrive(&'a Arrival),
     /// What the thread did comes before what it does by another proxy.
     Fence(Fence),
+    /// The warpgroup waits for its turn, or gives the next one.
+    Turn(&'a Turn),
 }
 
 /// What a fence orders, for the thread that it stands in.
@@ -116,8 +118,8 @@ pub enum Fence {
     Wgmma,
 }
 
-/// Who has to come to an instruction together.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// Who has to come to an instruction together, from few to many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Participants {
     /// Any thread comes by itself.
     Thread,

@@ -6,8 +6,7 @@
 
 use crate::{
     Access, Arrival, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index, Less,
-    Mode, Name, Participants, Phase, Proxy, Semaphore, SemaphoreKind, SyncKind, Tile, Value, Wgmma,
-    intrin::Intrinsic,
+    Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tile, Turn, Value, Wgmma, intrin::Intrinsic,
 };
 
 /// An instruction of a [`Kernel`](crate::Kernel).
@@ -44,6 +43,8 @@ pub enum Instr {
     /// The block waits for its turn among blocks that come one after the other, or ends it: a semaphore in global memory. All
     /// threads of the block wait for each other, too, as at an [`Instr::Barrier`].
     Semaphore(Semaphore),
+    /// The warpgroup waits for its turn among those of its role, or ends it.
+    Turn(Turn),
     /// Nothing: a sentence for the reader of the emitted source.
     Comment(String),
 }
@@ -126,6 +127,7 @@ impl Instr {
             | Instr::Arrive(_)
             | Instr::Fence(_)
             | Instr::Semaphore(_)
+            | Instr::Turn(_)
             | Instr::Comment(_) => Completion::AtOnce,
         }
     }
@@ -137,7 +139,8 @@ impl Instr {
             Instr::Wgmma(_)
             | Instr::Commit(Group::Wgmma)
             | Instr::Wait(Wait { group: Group::Wgmma, .. })
-            | Instr::Fence(Fence::Wgmma) => Participants::Warpgroup,
+            | Instr::Fence(Fence::Wgmma)
+            | Instr::Turn(_) => Participants::Warpgroup,
             Instr::Barrier(it) => it.among,
             Instr::Semaphore(_) => Participants::Block,
             Instr::Store(..)
@@ -162,6 +165,7 @@ impl Instr {
             Instr::Await(it) => Some(SyncKind::Await(it)),
             Instr::Arrive(it) => Some(SyncKind::Arrive(it)),
             Instr::Fence(it) => Some(SyncKind::Fence(*it)),
+            Instr::Turn(it) => Some(SyncKind::Turn(it)),
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
@@ -230,6 +234,7 @@ impl Instr {
             | Instr::Await(_)
             | Instr::Arrive(_)
             | Instr::Fence(_)
+            | Instr::Turn(_)
             | Instr::Comment(_) => {}
         }
     }
@@ -260,6 +265,7 @@ impl Instr {
             Instr::Await(it) => [&it.slot, &it.phase].into_iter().for_each(f),
             Instr::Arrive(it) => [&it.slot].into_iter().chain(&it.bytes).for_each(f),
             Instr::Semaphore(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
+            Instr::Turn(it) => [&it.turn, &it.count].into_iter().for_each(f),
             Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {}
         }
     }
@@ -289,6 +295,7 @@ impl Instr {
             | Instr::Await(_)
             | Instr::Arrive(_)
             | Instr::Fence(_)
+            | Instr::Turn(_)
             | Instr::Comment(_) => self.clone(),
         }
     }
@@ -324,6 +331,7 @@ impl Instr {
                 let counter = it.counter.map_indices(f);
                 Instr::Semaphore(Semaphore { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
             }
+            Instr::Turn(it) => Instr::Turn(Turn { turn: f(&it.turn), count: f(&it.count), ..it.clone() }),
             Instr::Await(it) => {
                 let (slot, phase) = (f(&it.slot), f(&it.phase));
                 Instr::Await(Phase { barrier: it.barrier.clone(), slot, phase })
@@ -381,10 +389,7 @@ impl Instr {
             Instr::Arrive(Arrival { bytes: Some(_), .. }) => "expect",
             Instr::Arrive(_) => "arrive",
             Instr::Fence(_) => "fence",
-            Instr::Semaphore(it) => match it.kind {
-                SemaphoreKind::Acquire => "acquire",
-                SemaphoreKind::Release => "release",
-            },
+            Instr::Semaphore(Semaphore { kind, .. }) | Instr::Turn(Turn { kind, .. }) => kind.as_str(),
             Instr::Comment(_) => "comment",
         }
     }

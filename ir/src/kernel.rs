@@ -183,10 +183,22 @@ pub struct For {
     pub kind: ForKind,
     /// Variables that go round with the iterations: the pass `ring_counters` makes them.
     pub counters: Vec<RingCounter>,
-    /// Whether its iterations do not meet in global memory.
-    pub is_independent: bool,
+    /// Whose runs of the body do not meet in global memory.
+    pub independent: Independence,
     /// What is repeated.
     pub body: Vec<Op>,
+}
+
+/// What is known of the runs of a loop's body, as was proved when each was a block of a grid.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Independence {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// Those of different iterations do not meet in global memory.
+    Iterations,
+    /// Nor do those of threads that differ on this axis, in whatever iterations.
+    Along(ThreadAxis),
 }
 
 /// A variable of a loop that stands for a slot of a ring: `(iteration + start) mod count`.
@@ -210,7 +222,7 @@ impl RingCounter {
 impl For {
     /// A loop.
     pub const fn new(var: Name, extent: Index, kind: ForKind, body: Vec<Op>) -> For {
-        For { var, extent, kind, counters: vec![], is_independent: false, body }
+        For { var, extent, kind, counters: vec![], independent: Independence::Unknown, body }
     }
 }
 

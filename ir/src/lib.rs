@@ -88,6 +88,7 @@
 //! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
 //! arrive ko_empty[ko mod 4]
 //! barrier role                                             // of a warp, warpgroup or role; else of the block
+//! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it
 //! ```
 //!
 //! A product starts `from zero` always, `from zero if` where the conditions hold, or never. What follows `by` in a box is how a matrix
@@ -133,6 +134,7 @@ mod swizzle;
 mod target;
 pub mod text;
 mod thread_axis;
+mod turn;
 mod unchanged;
 mod value;
 pub mod verify;
@@ -141,7 +143,7 @@ mod wgmma;
 pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 pub use attrs::{
     Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
-    PROGRAMMATIC_LAUNCH, PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
+    PING_PONG, PROGRAMMATIC_LAUNCH, PingPong, PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
 };
 pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
 pub use code::{Code, Coded};
@@ -152,7 +154,7 @@ pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, Scope, StorageAl
 pub use index::{Index, IndexKind};
 pub use instr::{Barrier, Instr, TensorOp, Wait};
 pub use interp::{InterpError, Site, Tensor};
-pub use kernel::{Alloc, Arg, For, ForKind, Kernel, Module, RingCounter, WarpRole, axis_var};
+pub use kernel::{Alloc, Arg, For, ForKind, Independence, Kernel, Module, RingCounter, WarpRole, axis_var};
 pub use less::Less;
 pub use mbarrier::{Arrival, Mbarriers, Phase};
 pub use mechanism::Mechanism;
@@ -166,6 +168,7 @@ pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
 pub use target::Target;
 pub use thread_axis::ThreadAxis;
+pub use turn::Turn;
 pub use unchanged::unchanged_blocks;
 pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
 pub use verify::{

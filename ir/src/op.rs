@@ -97,10 +97,10 @@ impl Op {
     pub fn head(&self) -> Op {
         match self {
             Op::For(it) => {
-                let For { var, extent, kind, counters, is_independent, body: _ } = &**it;
+                let For { var, extent, kind, counters, independent, body: _ } = &**it;
                 let (var, extent, counters) = (var.clone(), extent.clone(), counters.clone());
-                let (kind, is_independent, body) = (*kind, *is_independent, vec![]);
-                Op::For(Arc::new(For { var, extent, kind, counters, is_independent, body }))
+                let (kind, independent, body) = (*kind, *independent, vec![]);
+                Op::For(Arc::new(For { var, extent, kind, counters, independent, body }))
             }
             Op::If(conditions, _) => Op::If(conditions.clone(), vec![]),
             Op::Leader(of, _) => Op::Leader(*of, vec![]),

@@ -19,11 +19,21 @@ pub struct Semaphore {
     pub count: Index,
 }
 
-/// What a block does at a [`Semaphore`].
+/// What a block does at a [`Semaphore`], or a warpgroup at a [`Turn`](crate::Turn).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SemaphoreKind {
     /// Waits until the counter says that it is its turn.
     Acquire,
     /// Sets the counter to the next turn; after the last one to zero.
     Release,
+}
+
+impl SemaphoreKind {
+    /// The word in texts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SemaphoreKind::Acquire => "acquire",
+            SemaphoreKind::Release => "release",
+        }
+    }
 }

@@ -59,5 +59,27 @@ error_table! {
             names [name]
             at [Blame::Field("blocks")]
             help "as many as the GPU holds at once are a good choice: its multiprocessors times the blocks that each holds";
+        1713 NotPersistent { name: Name }
+            ("loop `{name}` is not persistent, so that nobody has several of its iterations to take in turn")
+            names [name]
+            help "apply `persistent` to it first";
+        1714 NoRole { name: Name }
+            ("all warps in loop `{name}` have one role, so that each of them would copy for itself")
+            names [name]
+            help "give the copies to warps of their own first, by `warp_specialize`";
+        1715 NotATurn { name: Name, around: Name }
+            ("loop `{name}` cannot be run in turn: it is not directly inside `{around}`, not pipelined, or not filled by a role for products of warpgroups")
+            names [name, around]
+            at [Blame::Field("turns")]
+            help "name the pipelined loop whose copies have a role of their own, and whose products are tensorised by `wgmma`";
+        1716 AxisTaken { name: Name, other: Name, axis: &'static str }
+            ("the warpgroups that take turns in loop `{name}` are numbered by {axis}, and loop `{other}` is bound to it")
+            names [other, name]
+            help "leave the loop serial or unroll it: each warpgroup then does all of it";
+        1717 MemberCount { name: Name, number: i64 }
+            ("{number} warpgroups cannot take the iterations of loop `{name}` in turn")
+            names [name]
+            at [Blame::Field("members")]
+            help "two can, and three where their registers suffice";
     }
 }

@@ -27,6 +27,8 @@ pub(super) enum Ptx {
     LaunchDependents,
     /// A wait for the kernels ahead of this one, and for what they wrote.
     AwaitPrerequisites,
+    /// An arrival there, without a wait for the others.
+    NamedArrival { number: i64, threads: i64 },
     /// The first phase of an mbarrier.
     MbarrierInit,
     /// What makes that known to the copy engine.
@@ -68,6 +70,7 @@ impl Ptx {
             Ptx::NamedBarrier { number, threads } => return format!("tw_barrier_{number}_of_{threads}"),
             Ptx::LaunchDependents => "launch_dependents",
             Ptx::AwaitPrerequisites => "await_prerequisites",
+            Ptx::NamedArrival { number, threads } => return format!("tw_arrival_{number}_of_{threads}"),
             Ptx::MbarrierInit => "mbarrier_init",
             Ptx::MbarrierInitFence => "fence_mbarrier_init",
             Ptx::PrefetchMap => "prefetch_map",
@@ -148,6 +151,9 @@ impl Printer<'_> {
             Ptx::NamedBarrier { number, threads } => plain(&name, &format!("bar.sync {number}, {threads};")),
             Ptx::LaunchDependents => plain(&name, "griddepcontrol.launch_dependents;"),
             Ptx::AwaitPrerequisites => plain(&name, "griddepcontrol.wait;"),
+            Ptx::NamedArrival { number, threads } => {
+                plain(&name, &format!("bar.arrive {number}, {threads};"))
+            }
             Ptx::MbarrierInitFence => plain(&name, "fence.mbarrier_init.release.cluster;"),
             Ptx::Fence(Fence::Async) => plain(&name, "fence.proxy.async.shared::cta;"),
             Ptx::Fence(Fence::Wgmma) => plain(&name, "wgmma.fence.sync.aligned;"),

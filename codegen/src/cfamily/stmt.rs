@@ -72,6 +72,7 @@ impl Printer<'_> {
             Instr::Arrive(it) => self.arrive(it),
             Instr::Fence(it) => self.fence(*it),
             Instr::Semaphore(it) => self.semaphore(it),
+            Instr::Turn(it) => self.turn(it),
             Instr::Comment(text) => self.comment(text),
         }
     }

@@ -2,8 +2,8 @@
 
 use indexmap::IndexMap;
 use ir::{
-    Arch, Completion, Group, Index, Instr, Kernel, Name, Op, Participants, ThreadAxis, axis_var,
-    intrin::WARPGROUP,
+    Arch, Completion, Group, Index, Instr, Kernel, Less, Name, Op, Participants, SemaphoreKind, ThreadAxis,
+    Turn, axis_var, intrin::WARPGROUP,
 };
 
 use super::{Dialect, Printer, helper::Helper, ptx::Ptx};
@@ -130,8 +130,17 @@ impl Team {
     }
 }
 
-/// The numbers of the named barriers of a kernel: the first of each role and kind.
-pub(super) type NamedBarriers = IndexMap<(Option<Name>, Participants), i64>;
+/// The numbers of the named barriers of a kernel: the first of each role and use.
+pub(crate) type NamedBarriers = IndexMap<(Option<Name>, Use), i64>;
+
+/// What named barriers are there for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Use {
+    /// Barriers of a team.
+    Barrier(Participants),
+    /// Turns in a loop: a barrier for each that takes them, at which the one before it arrives.
+    Turns(Name),
+}
 
 /// Which named barriers a kernel has, and how many.
 pub(crate) fn named_barriers(kernel: &Kernel) -> (NamedBarriers, i64) {
@@ -144,8 +153,12 @@ pub(crate) fn named_barriers(kernel: &Kernel) -> (NamedBarriers, i64) {
             _ => &block,
         };
         top.each_instr(&mut |it| {
-            let Instr::Barrier(it) = it else { return };
-            let (key, count) = ((team.role.clone(), it.among), team.named(it.among));
+            let (of, count) = match it {
+                Instr::Barrier(it) => (Use::Barrier(it.among), team.named(it.among)),
+                Instr::Turn(it) => (Use::Turns(it.of.clone()), it.members),
+                _ => return,
+            };
+            let key = (team.role.clone(), of);
             if count > 0 && !numbers.contains_key(&key) {
                 numbers.insert(key, taken + 1);
                 taken += count;
@@ -275,7 +288,7 @@ impl Printer<'_> {
     /// A barrier: the threads of a team wait for each other.
     pub(super) fn barrier(&mut self, among: Participants) {
         let team = self.frame.team.clone();
-        let number = self.frame.named_barriers.get(&(team.role.clone(), among)).copied();
+        let number = self.frame.named_barriers.get(&(team.role.clone(), Use::Barrier(among))).copied();
         let (Some(number), false) = (number, self.dialect.is_c()) else {
             let is_warp = among == Participants::Warp || (among == Participants::Role && number.is_none());
             self.line(match among {
@@ -298,5 +311,42 @@ impl Printer<'_> {
             let or = if at > 0 && at + 1 < teams { "else " } else { "" };
             self.line(&format!("{or}{condition}{name}();"));
         }
+    }
+
+    /// The beginning or the end of a turn: a warpgroup waits at its barrier for the one before it, which arrives there when it ends.
+    pub(super) fn turn(&mut self, it: &Turn) {
+        let key = (self.frame.team.role.clone(), Use::Turns(it.of.clone()));
+        let Some(first) = self.frame.named_barriers.get(&key).copied().filter(|_| !self.dialect.is_c())
+        else {
+            self.line("// One thread runs this: all turns are its own.");
+            return;
+        };
+        let (threads, members) = (2 * WARPGROUP, Index::int(it.members));
+        let begins = it.kind == SemaphoreKind::Acquire;
+        let condition = if begins {
+            Less::new(Index::int(0), it.turn.clone())
+        } else {
+            Less::new(it.turn.clone() + 1, it.count.clone())
+        };
+        let head = format!("if ({})", self.conditions(&[condition]));
+        let own = self.frame.bounds.simplify(&it.turn.floor_mod(&members));
+        let own = self.index(&own);
+        self.nest(&head, |printer| {
+            for at in 0..it.members {
+                let which = if begins { at } else { (at + 1) % it.members };
+                let number = first + which;
+                let name = printer.require(Helper::Ptx(if begins {
+                    Ptx::NamedBarrier { number, threads }
+                } else {
+                    Ptx::NamedArrival { number, threads }
+                }));
+                let condition = match at {
+                    0 => format!("if ({own} == 0) "),
+                    _ if at + 1 == it.members => "else ".to_owned(),
+                    _ => format!("else if ({own} == {at}) "),
+                };
+                printer.line(&format!("{condition}{name}();"));
+            }
+        });
     }
 }

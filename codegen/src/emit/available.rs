@@ -64,7 +64,7 @@ fn needs(it: &Instr) -> Option<Feature> {
             return Some(Feature::Tma);
         }
         Some(SyncKind::Fence(Fence::Wgmma)) => return Some(Feature::Wgmma),
-        Some(SyncKind::Barrier) | None => it.completion().group(),
+        Some(SyncKind::Barrier | SyncKind::Turn(_)) | None => it.completion().group(),
     };
     match (group, it) {
         (Some(Group::CpAsync), _) => Some(Feature::CpAsync),

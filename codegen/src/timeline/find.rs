@@ -174,7 +174,7 @@ impl<'a> Scan<'a, '_> {
         let sync = match sync {
             SyncKind::Commit(_) => Sync::Commit,
             SyncKind::Wait(it) => Sync::Wait { in_flight: it.in_flight, buffers: it.buffers.clone() },
-            SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Fence(_) => return,
+            SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Fence(_) | SyncKind::Turn(_) => return,
             SyncKind::Barrier => {
                 here.pending.push(Placed { sync: Sync::Barrier { at: 0, inside: false }, proof: proof(it) });
                 return;

@@ -30,6 +30,7 @@ impl<'p> Machine<'p, '_, '_> {
             }
             AsyncCode::Arrive(it) => self.arrive(site, it, mask),
             AsyncCode::Fence(it) => self.fence(*it, mask),
+            AsyncCode::Turn(it) => self.end_turn(site, it, mask),
             AsyncCode::Await(_) => unreachable!("those who come to it may have to wait"),
         }
     }

@@ -16,6 +16,7 @@ use super::{
     random::Random,
     semaphore::{self, Turns},
     shadow::{Mark, Since},
+    turn,
     wgmma::Products,
 };
 
@@ -60,6 +61,8 @@ pub(crate) struct Machine<'p, 'r, 's> {
     /// What the threads of the block know, where clocks tell the order; all below is of those kernels, too.
     pub(crate) clocks: Clocks,
     pub(crate) mbarriers: Vec<Mbarrier>,
+    /// The turns of warpgroups.
+    pub(crate) team_turns: Vec<turn::Turns>,
     /// Copies to shared memory under way.
     pub(crate) loads: Vec<Bulk<'p>>,
     /// Copies to global memory, by the thread that started them.
@@ -119,6 +122,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         agents: Agents::new(program),
         clocks: Clocks::default(),
         mbarriers: vec![],
+        team_turns: vec![],
         loads: vec![],
         stores: BTreeMap::new(),
         products: vec![],

@@ -56,6 +56,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 mod track;
+mod turn;
 mod value;
 mod wgmma;
 
@@ -66,7 +67,7 @@ use ir::{Arch, Arg, Index, Module, Name, Role, ThreadAxis};
 
 pub use counters::{Counters, Direction, Traffic};
 pub use estimate::estimate;
-pub use findings::{Access, CountedFinding, Finding, Waiting};
+pub use findings::{Access, CountedFinding, Finding, Waiting, WaitingTurn};
 use findings::{Key, Sink};
 use program::Program;
 pub use shadow::RaceKind;

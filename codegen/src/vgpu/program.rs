@@ -9,6 +9,7 @@ use super::{
     index::{IndexCode, Scope, WARP},
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
     tensor::TensorCode,
+    turn::TurnCode,
     wgmma::WgmmaCode,
 };
 use crate::launch::shared_layout;
@@ -34,6 +35,8 @@ pub(crate) struct Program {
     /// The roles, in the order of their threads; one without a name where all threads do the same.
     pub(crate) roles: Vec<RoleInfo>,
     pub(crate) mbarriers: Vec<MbarrierInfo>,
+    /// The loops that warpgroups run in turn.
+    pub(crate) turns: Vec<Name>,
     pub(crate) maps: Vec<MapCode>,
     /// The products that warpgroups come to together: the statement and the intrinsic.
     pub(crate) products: Vec<(u32, &'static str)>,
@@ -128,6 +131,7 @@ pub(crate) enum AsyncCode {
     Await(AwaitCode),
     Arrive(ArriveCode),
     Fence(Fence),
+    Turn(TurnCode),
 }
 
 /// The beginning or the end of a block's turn. All indices are the same for all threads.
@@ -265,7 +269,11 @@ impl Code {
             Code::For(it) => it.meets,
             Code::If(it) => it.meets,
             Code::Leader(it) => it.meets,
-            Code::Async(_, it) => matches!(**it, AsyncCode::Await(_)),
+            Code::Async(_, it) => match &**it {
+                AsyncCode::Await(_) => true,
+                AsyncCode::Turn(it) => it.kind == SemaphoreKind::Acquire,
+                _ => false,
+            },
             Code::Alloc(_)
             | Code::Store(..)
             | Code::Copy(..)

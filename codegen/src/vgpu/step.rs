@@ -7,18 +7,19 @@
 //!
 //! A copy to shared memory lands at once, or when nobody can go on without it; in a shuffled order at any time between.
 
-use ir::Participants;
+use ir::{Participants, SemaphoreKind};
 
 use super::{
     Finding, ThreadOrder,
     clock::Clocks,
     exec::{Machine, Mask},
-    findings::Waiting,
+    findings::{Waiting, WaitingTurn},
     index::{LaneIndices, WARP},
     mbarrier::{self, Awaited},
     program::{AsyncCode, Code, ForCode, SemaphoreCode},
     shadow::Mark,
     tell::{DEADLOCK, DIVERGENT},
+    turn::{self, AwaitedTurn},
     wgmma::Products,
 };
 
@@ -52,6 +53,7 @@ struct Round<'p> {
 /// What a warp waits for.
 enum Wait<'p> {
     Phases { site: u32, mask: Mask, all: Vec<Awaited> },
+    Turn { site: u32, mask: Mask, it: AwaitedTurn },
     Others { site: u32, of: Participants, turn: Option<&'p SemaphoreCode> },
 }
 
@@ -61,6 +63,7 @@ impl<'p> Machine<'p, '_, '_> {
         let program = self.program;
         self.clocks = Clocks::new(self.agents);
         self.mbarriers = mbarrier::initialised(program, self.agents);
+        self.team_turns = turn::begun(program, self.agents);
         let warps = program.scope.count / WARP;
         self.products = (0..warps).map(|_| Products::new(program.products.len())).collect();
         self.memory.iter_mut().for_each(|it| it.touched.fill(0));
@@ -112,6 +115,7 @@ impl<'p> Machine<'p, '_, '_> {
         match &warp.waits {
             None => !warp.is_done(),
             Some(Wait::Phases { all, .. }) => all.iter().all(|it| self.has_passed(*it)),
+            Some(Wait::Turn { it, .. }) => self.is_turn(*it),
             Some(Wait::Others { .. }) => false,
         }
     }
@@ -200,37 +204,55 @@ impl<'p> Machine<'p, '_, '_> {
     /// Nobody can go on.
     fn stuck(&mut self, all: &[Warp<'p>]) {
         self.expect_phases_over(false);
-        let mut waits: Vec<Waiting> = vec![];
+        let (mut waits, mut turns): (Vec<Waiting>, Vec<WaitingTurn>) = Default::default();
         let mut first = None;
         for warp in all {
-            let Some(Wait::Phases { site, mask, all }) = &warp.waits else { continue };
-            let Some(it) = all.iter().find(|it| !self.has_passed(**it)) else { continue };
             let (role, number) = self.warp_name(warp.base);
-            let (barrier, slot) = self.mbarrier_name(it.mbarrier);
-            let under_way = self.mbarriers[it.mbarrier].phase;
-            let [came, arrivals, got, expected] = self.progress(it.mbarrier);
+            let (site, mask) = match &warp.waits {
+                Some(Wait::Phases { site, mask, all }) => {
+                    let Some(it) = all.iter().find(|it| !self.has_passed(**it)) else { continue };
+                    let new = self.waiting(*it, role, number);
+                    match waits.iter_mut().find(|it| it.is_same(&new)) {
+                        Some(it) => it.warps.push(number),
+                        None => waits.push(new),
+                    }
+                    (*site, *mask)
+                }
+                Some(Wait::Turn { site, mask, it }) => {
+                    let new = self.waiting_turn(*it, role, number);
+                    match turns.iter_mut().find(|it| it.is_same(&new)) {
+                        Some(it) => it.warps.push(number),
+                        None => turns.push(new),
+                    }
+                    (*site, *mask)
+                }
+                Some(Wait::Others { .. }) | None => continue,
+            };
             first.get_or_insert_with(|| {
                 let thread = warp.base + mask.trailing_zeros() as usize % WARP;
-                Mark::new(warp.stamp, self.epoch, *site, u32::try_from(thread).expect("at most 1024"))
+                Mark::new(warp.stamp, self.epoch, site, u32::try_from(thread).expect("at most 1024"))
             });
-            let (warps, phase) = (vec![number], it.phase);
-            let new = Waiting { role, warps, barrier, slot, phase, under_way, came, arrivals, got, expected };
-            match waits.iter_mut().find(|it| it.is_same(&new)) {
-                Some(it) => it.warps.push(number),
-                None => waits.push(new),
-            }
         }
         match first {
             Some(mark) => {
                 let key = self.key(DEADLOCK, mark.site(), mark.site());
                 if !self.run.sink.count(key) {
                     let access = self.describe(mark);
-                    self.run.sink.keep(key, Finding::Stuck { waits, access });
+                    self.run.sink.keep(key, Finding::Stuck { waits, turns, access });
                 }
                 self.run.report.stopped = true;
             }
             None => self.never_met(all),
         }
+    }
+
+    /// What is told of a warp that waits for a phase.
+    fn waiting(&self, it: Awaited, role: Option<ir::Name>, warp: i64) -> Waiting {
+        let (barrier, slot) = self.mbarrier_name(it.mbarrier);
+        let under_way = self.mbarriers[it.mbarrier].phase;
+        let [came, arrivals, got, expected] = self.progress(it.mbarrier);
+        let (warps, phase) = (vec![warp], it.phase);
+        Waiting { role, warps, barrier, slot, phase, under_way, came, arrivals, got, expected }
     }
 
     /// Some wait at a barrier that others do not come to.
@@ -255,10 +277,14 @@ impl<'p> Machine<'p, '_, '_> {
         self.flip = self.run.flip();
         self.stamp = warp.stamp;
         std::mem::swap(&mut self.slots, &mut warp.slots);
-        if let Some(Wait::Phases { site, mask, all }) = warp.waits.take() {
-            for it in all {
-                self.pass(site, it, mask);
+        match warp.waits.take() {
+            Some(Wait::Phases { site, mask, all }) => {
+                for it in all {
+                    self.pass(site, it, mask);
+                }
             }
+            Some(Wait::Turn { mask, it, .. }) => self.begin_turn(it, mask),
+            Some(Wait::Others { .. }) | None => {}
         }
         while warp.waits.is_none() && !self.run.report.stopped && !warp.is_done() {
             self.step(warp);
@@ -306,6 +332,10 @@ impl<'p> Machine<'p, '_, '_> {
                 AsyncCode::Await(it) => {
                     let all = self.awaited(*site, it, mask);
                     warp.waits = Some(Wait::Phases { site: *site, mask, all });
+                }
+                AsyncCode::Turn(it) if it.kind == SemaphoreKind::Acquire => {
+                    let it = self.turn_of(it, mask);
+                    warp.waits = Some(Wait::Turn { site: *site, mask, it });
                 }
                 _ => self.list(std::slice::from_ref(op), mask),
             },

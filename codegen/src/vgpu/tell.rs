@@ -29,6 +29,7 @@ pub(crate) const PROXY: u8 = 26;
 pub(crate) const GROUP: u8 = 27;
 pub(crate) const OUTSTANDING: u8 = 28;
 pub(crate) const MBARRIER_BOUNDS: u8 = 29;
+pub(crate) const TURN: u8 = 30;
 
 impl Machine<'_, '_, '_> {
     pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {

@@ -40,13 +40,19 @@ pub trait Hooks {
 /// Statements by the place that they go to.
 pub type Insertions = BTreeMap<EmissionPoint, Vec<Stmt>>;
 
-/// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all.
+/// Before the instance `at` of a step, or after its last one. The step after the last of an epilogue is the end of all; the first place of a
+/// prologue, which is there even where that has no steps, is the start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "the sentence above and the field's names say it")]
 pub struct EmissionPoint {
     pub section: Section,
     pub step: usize,
     pub at: usize,
+}
+
+impl EmissionPoint {
+    /// Before everything else.
+    pub const START: EmissionPoint = EmissionPoint { section: Section::Prologue, step: 0, at: 0 };
 }
 
 /// Refuses a program with a pipeline that breaks a dependence; only those loops are judged that `wanted` wants.

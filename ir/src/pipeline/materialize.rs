@@ -46,14 +46,20 @@ impl Writer {
             let all = steps.map(|(n, step)| self.step(plan, step, insertions, (section, n), bounds, true));
             all.collect::<Vec<_>>()
         };
-        let prologue = Stmt::seq(straight(Section::Prologue, &emission.prologue));
+        let mut before = straight(Section::Prologue, &emission.prologue);
         let mut leftover = straight(Section::Epilogue, &emission.epilogue);
         let mut epilogue = leftover.split_off(emission.leftover);
         let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
-        let place =
-            PipelineStep { var: plan.var.clone(), section: end.section, step: end.step, component: None };
-        epilogue.extend(self.inserted(insertions.get(&end), &place));
+        let place = |it: EmissionPoint| {
+            let (section, step) = (it.section, it.step);
+            PipelineStep { var: plan.var.clone(), section, step, component: None }
+        };
+        epilogue.extend(self.inserted(insertions.get(&end), &place(end)));
         let epilogue = Stmt::seq(epilogue);
+        if emission.prologue.is_empty() {
+            before = self.inserted(insertions.get(&EmissionPoint::START), &place(EmissionPoint::START));
+        }
+        let prologue = Stmt::seq(before);
         let body = emission.steady.as_ref().map_or_else(
             || Stmt::Seq(vec![]),
             |steady| {

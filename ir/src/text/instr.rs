@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Arrival, Barrier, Fence, Group, Instr, Name, Participants, Phase, Semaphore, SemaphoreKind, TensorOp,
-    Wait, intrin,
+    Turn, Wait, intrin,
 };
 
 /// The instructions that begin with a word of their own.
@@ -62,11 +62,10 @@ impl Display for Instr {
                 Ok(())
             }
             Instr::Semaphore(Semaphore { kind, counter, turn, count }) => {
-                let word = match kind {
-                    SemaphoreKind::Acquire => "acquire",
-                    SemaphoreKind::Release => "release",
-                };
-                write!(f, "{word} {counter} at {turn} of {count}")
+                write!(f, "{} {counter} at {turn} of {count}", kind.as_str())
+            }
+            Instr::Turn(Turn { kind, of, turn, count, members }) => {
+                write!(f, "{} turn {of} at {turn} of {count} among {members}", kind.as_str())
             }
             Instr::Comment(text) => {
                 let lines: Vec<_> = text.lines().map(|it| format!("// {it}")).collect();
@@ -203,8 +202,19 @@ fn wait(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     Ok(Instr::Wait(Wait { group, reads_only, in_flight, buffers }))
 }
 
-/// `turns[blockIdx_x] at blockIdx_z of 4`.
+/// `turns[blockIdx_x] at blockIdx_z of 4`, or `turn ko at tile_wave of 8 among 2`.
 fn semaphore(line: &mut Cursor<'_>, kind: SemaphoreKind) -> Result<Instr, Failure> {
+    if line.is_word("turn") && matches!(line.peek_second(), Some(Token::Word(_))) {
+        line.bump();
+        let of = line.name("the name of a loop")?;
+        line.expect_word("at")?;
+        let turn = line.index()?;
+        line.expect_word("of")?;
+        let count = line.index()?;
+        line.expect_word("among")?;
+        let members = line.count::<u32>("how many take turns")?.into();
+        return Ok(Instr::Turn(Turn { kind, of, turn, count, members }));
+    }
     let counter = line.access()?;
     line.expect_word("at")?;
     let turn = line.index()?;

@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use super::expr::{All, separated};
 use crate::{
-    Alloc, Arg, ForKind, Instr, Kernel, Mbarriers, Module, Name, Op, Origin, RingCounter, ThreadAxis,
+    Alloc, Arg, ForKind, Independence, Instr, Kernel, Mbarriers, Module, Name, Op, Origin, RingCounter,
+    ThreadAxis,
 };
 
 /// A printed module.
@@ -191,7 +192,11 @@ impl ModuleListing {
                     ForKind::Vectorized => " @vectorized",
                     ForKind::Unrolled => " @unrolled",
                 };
-                let independent = if it.is_independent { " independent" } else { "" };
+                let independent = match it.independent {
+                    Independence::Unknown => String::new(),
+                    Independence::Iterations => " independent".to_owned(),
+                    Independence::Along(axis) => format!(" independent along {}", axis.as_str()),
+                };
                 let ring = |it: &RingCounter| format!("{} from {} of {}", it.var, it.start, it.count);
                 let counters: Vec<_> = it.counters.iter().map(ring).collect();
                 let with = if counters.is_empty() { "" } else { " with " };

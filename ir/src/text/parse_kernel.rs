@@ -15,8 +15,8 @@ use super::{
     parse::{dtype, layout, role, scope},
 };
 use crate::{
-    Alloc, Arg, For, ForKind, Index, Kernel, Mbarriers, Module, Name, Op, Origin, Participants, RingCounter,
-    ThreadAxis, WarpRole,
+    Alloc, Arg, For, ForKind, Independence, Index, Kernel, Mbarriers, Module, Name, Op, Origin, Participants,
+    RingCounter, ThreadAxis, WarpRole,
 };
 
 /// Parses the text form of a module. The result is well formed in the sense of the grammar only; the names in it may
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
             let found = kinds.into_iter().find(|it| line.eat_word(it.0));
             kind = found.ok_or_else(|| line.expected("`parallel`, `vectorized` or `unrolled`"))?.1;
         }
-        let is_independent = line.eat_word("independent");
+        let independent = independence(&mut line)?;
         let mut counters = Vec::new();
         if line.eat_word("with") {
             counters.push(ring_counter(&mut line)?);
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
         }
         line.finish()?;
         let body = self.body(below)?;
-        Ok(Op::For(Arc::new(For { var, extent, kind, counters, is_independent, body })))
+        Ok(Op::For(Arc::new(For { var, extent, kind, counters, independent, body })))
     }
 }
 
@@ -348,13 +348,31 @@ fn launch(line: &mut Cursor<'_>) -> Result<Option<IndexMap<ThreadAxis, Index>>, 
     Ok(Some(axes.into_iter().collect()))
 }
 
+/// Nothing, `independent` or `independent along threadIdx.y`.
+fn independence(line: &mut Cursor<'_>) -> Result<Independence, Failure> {
+    match () {
+        () if !line.eat_word("independent") => Ok(Independence::Unknown),
+        () if !line.eat_word("along") => Ok(Independence::Iterations),
+        () => {
+            let unknown = line.expected("`threadIdx.x`, `threadIdx.y` or `threadIdx.z`");
+            let axis = axis_name(line)?;
+            if axis.is_thread() { Ok(Independence::Along(axis)) } else { Err(unknown) }
+        }
+    }
+}
+
 /// `blockIdx.x: 4`.
 fn axis(line: &mut Cursor<'_>) -> Result<(ThreadAxis, Index), Failure> {
+    let axis = axis_name(line)?;
+    line.expect(":")?;
+    Ok((axis, line.index()?))
+}
+
+/// `blockIdx.x`.
+fn axis_name(line: &mut Cursor<'_>) -> Result<ThreadAxis, Failure> {
     let unknown = line.expected("a thread axis such as `blockIdx.x`");
     let word: Name = line.name("a thread axis")?;
     line.expect(".")?;
     let axis = line.name("`x`, `y` or `z`")?;
-    let axis = ThreadAxis::parse(&format!("{word}.{axis}")).ok_or(unknown)?;
-    line.expect(":")?;
-    Ok((axis, line.index()?))
+    ThreadAxis::parse(&format!("{word}.{axis}")).ok_or(unknown)
 }

@@ -32,7 +32,9 @@
 //! * There is at least one mbarrier of a name, and an arrival of it.
 //! * A box is copied by one thread, below a `leader`, between shared memory and the buffer of a map of the kernel, with a coordinate for
 //!   each dimension of that. A leader does nothing that several threads do together.
-//! * What a warpgroup does together stands under no condition and in no loop that depends on `threadIdx.x`.
+//! * What a warpgroup does together stands under no condition and in no loop that depends on `threadIdx.x`; what a role does together,
+//!   on no thread axis.
+//! * Turns are among two warpgroups of a role or more, and have the same number for all threads of one.
 //!
 //! # Instructions
 //! * The accumulator of a `wgmma` is in registers, and its right factor in shared memory.
@@ -91,6 +93,8 @@ pub(super) struct Verifier<'a> {
     /// Whether only some threads along `threadIdx.x` may, and whether one does.
     pub(super) lanes_differ: bool,
     pub(super) is_led: bool,
+    /// Whether only some threads of a role may.
+    pub(super) role_differs: bool,
     depth: usize,
     errors: Vec<KernelError>,
 }
@@ -107,6 +111,7 @@ impl<'a> Verifier<'a> {
             is_divergent: false,
             lanes_differ: false,
             is_led: false,
+            role_differs: false,
             depth: 0,
             errors: vec![],
         };
@@ -197,12 +202,13 @@ impl<'a> Verifier<'a> {
     }
 
     fn inside(&mut self, differs: Differs, body: &'a [Op]) {
-        let outside = (self.is_divergent, self.lanes_differ, self.depth);
+        let outside = (self.is_divergent, self.role_differs, self.lanes_differ, self.depth);
         self.is_divergent |= differs.threads;
+        self.role_differs |= differs.threads;
         self.lanes_differ |= differs.lanes;
         self.depth += 1;
         self.ops(body);
-        (self.is_divergent, self.lanes_differ, self.depth) = outside;
+        (self.is_divergent, self.role_differs, self.lanes_differ, self.depth) = outside;
     }
 
     /// What a role does: a top of its own, with the axes of the role.
@@ -213,7 +219,9 @@ impl<'a> Verifier<'a> {
         };
         let outside = self.vars.len();
         self.vars.extend(role.axes.keys().map(|it| (axis_var(*it), true)));
-        self.inside(Differs { threads: true, lanes: false }, body);
+        let all = std::mem::replace(&mut self.is_divergent, true);
+        self.inside(Differs { threads: false, lanes: false }, body);
+        self.is_divergent = all;
         self.vars.truncate(outside);
     }
 

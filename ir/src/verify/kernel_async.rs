@@ -2,8 +2,8 @@
 
 use super::{kernel::Verifier, kernel_error::KernelErrorKind as Kind};
 use crate::{
-    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, WarpRole,
-    Wgmma, intrin,
+    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, ThreadAxis,
+    Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
 /// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -56,7 +56,7 @@ impl Verifier<'_> {
             Participants::Thread => matches!(it, Instr::Bulk(_)) && !self.is_led,
             Participants::Warp => self.is_led,
             Participants::Warpgroup => self.lanes_differ,
-            Participants::Role => self.lanes_differ || self.kernel.roles.is_empty(),
+            Participants::Role => self.role_differs || self.kernel.roles.is_empty(),
             // Their own rule says it of all conditions.
             Participants::Block => false,
         };
@@ -72,6 +72,7 @@ impl Verifier<'_> {
             Instr::Bulk(copy) => self.bulk(it, copy),
             Instr::Await(phase) => self.mbarrier(&phase.barrier),
             Instr::Arrive(arrival) => self.mbarrier(&arrival.barrier),
+            Instr::Turn(it) => self.turn(it),
             _ => {}
         }
     }
@@ -110,6 +111,14 @@ impl Verifier<'_> {
         }
         if let BulkKind::Load { barrier, .. } = &it.kind {
             self.mbarrier(barrier);
+        }
+    }
+
+    fn turn(&mut self, it: &Turn) {
+        let lane = axis_var(ThreadAxis::ThreadX);
+        let differs = [&it.turn, &it.count].iter().any(|index| index.any_var(&|name| *name == lane));
+        if differs || it.members < 2 || self.kernel.roles.is_empty() {
+            self.report(Kind::Turn { of: it.of.clone() });
         }
     }
 

@@ -52,6 +52,8 @@ pub enum KernelErrorKind {
     Mbarrier { barrier: Name },
     #[error("`{role}` is no role of the kernel that can be, or has more than one list of statements")]
     Role { role: Name },
+    #[error("the turns of `{of}` are not among two warpgroups of a role or more, or differ within one")]
+    Turn { of: Name },
     #[error("beside what its roles do, a kernel has allocations only")]
     BesideRoles,
     #[error("a {instr} is for {}, and others come to it", team(*of))]

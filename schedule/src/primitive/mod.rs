@@ -15,6 +15,7 @@ mod fuse;
 mod pad_einsum;
 mod parallel;
 mod persistent;
+mod ping_pong;
 mod rasterize;
 mod reorder;
 mod reverse_compute_at;
@@ -48,6 +49,7 @@ pub use fuse::Fuse;
 pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use persistent::Persistent;
+pub use ping_pong::PingPong;
 pub use rasterize::Rasterize;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
@@ -113,6 +115,7 @@ pub enum Step {
     PadEinsum(PadEinsum),
     Parallel(Parallel),
     Persistent(Persistent),
+    PingPong(PingPong),
     Rasterize(Rasterize),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
@@ -151,6 +154,7 @@ impl Step {
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Persistent(it) => it,
+            Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -189,6 +193,7 @@ impl Step {
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Persistent(it) => it,
+            Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
@@ -227,6 +232,7 @@ impl Step {
             Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Persistent(_) => "persistent",
+            Step::PingPong(_) => "ping_pong",
             Step::Rasterize(_) => "rasterize",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
@@ -265,6 +271,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("persistent", include_str!("persistent.rs")),
+    ("ping_pong", include_str!("ping_pong.rs")),
     ("rasterize", include_str!("rasterize.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),

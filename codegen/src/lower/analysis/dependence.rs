@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    Index, Less, Name, Op,
+    Independence, Index, Less, Name, Op, ThreadAxis,
     access::{AccessRelation, Conflict, Disjointness, Iteration},
     arith::Bounds,
+    axis_var,
     solve::Answer,
 };
 
@@ -63,6 +64,10 @@ pub(crate) struct Dependences {
     pub(crate) walk: KernelFacts,
     /// The thread axes and how many threads they have.
     pub(crate) threads: Vec<(Name, i64)>,
+    /// Those of the axes on which threads have to differ, on one at least.
+    pub(crate) apart: Vec<Name>,
+    /// Those on which they are the same.
+    pub(crate) same: Vec<Name>,
     /// The pairs of buffers that share bytes.
     pub(crate) aliases: BTreeSet<(Name, Name)>,
     /// Where shared buffers start, in bytes.
@@ -86,17 +91,24 @@ impl Dependences {
             return None;
         }
         let alone = |axis: &Name| matches!((a.only(axis), b.only(axis)), (Some(a), Some(b)) if a == b);
-        let axes: Vec<&Name> = self.threads.iter().map(|it| &it.0).filter(|it| !alone(it)).collect();
+        let mut same: Vec<Name> = self.same.clone();
+        if self.walk.is_global(&a.buffer) {
+            same.extend(around.iter().filter_map(taken_along).map(axis_var));
+        }
+        let is_apart = |it: &&Name| self.apart.contains(it) && !same.contains(it) && !alone(it);
+        let axes: Vec<&Name> = self.threads.iter().map(|it| &it.0).filter(is_apart).collect();
         if axes.is_empty() {
             return None;
         }
         let placed = alias.then(|| self.placed(a, b));
         let reason = match &placed {
             Some(None) => Some(Reason::Unproved),
-            None => Situation { of: self, a, b, named: a, other: None, around, when }.reason(&axes),
+            None => {
+                Situation { of: self, a, b, named: a, other: None, around, when, same: &same }.reason(&axes)
+            }
             Some(Some((x, y))) => {
-                Situation { of: self, a: x, b: y, named: a, other: Some(&b.buffer), around, when }
-                    .reason(&axes)
+                let other = Some(&b.buffer);
+                Situation { of: self, a: x, b: y, named: a, other, around, when, same: &same }.reason(&axes)
             }
         };
         let (first_writes, then_writes) = (a.write, b.write);
@@ -108,7 +120,7 @@ impl Dependences {
     fn are_independent(&self, buffer: &Name, around: &[Op]) -> bool {
         let mut loops =
             around.iter().rev().filter_map(|op| if let Op::For(it) = op { Some(it) } else { None });
-        loops.next().is_some_and(|it| it.is_independent) && self.walk.is_global(buffer)
+        loops.next().is_some_and(|it| it.independent != Independence::Unknown) && self.walk.is_global(buffer)
     }
 
     /// Touches of two buffers as touches of the memory that both are in.
@@ -125,6 +137,17 @@ impl Dependences {
     }
 }
 
+/// The axis on which threads differ that run iterations of their own of a loop, which do not meet in global memory.
+fn taken_along(op: &Op) -> Option<ThreadAxis> {
+    match op {
+        Op::For(it) => match it.independent {
+            Independence::Along(axis) => Some(axis),
+            Independence::Unknown | Independence::Iterations => None,
+        },
+        _ => None,
+    }
+}
+
 /// Two touches, and when they happen.
 struct Situation<'a> {
     of: &'a Dependences,
@@ -136,6 +159,8 @@ struct Situation<'a> {
     other: Option<&'a Name>,
     around: &'a [Op],
     when: When,
+    /// The axes on which both threads are the same.
+    same: &'a [Name],
 }
 
 impl Situation<'_> {
@@ -155,7 +180,7 @@ impl Situation<'_> {
     /// Whether a variable has the same value at both touches, but for the carried one.
     fn is_common(&self, name: &Name) -> bool {
         let is_loop = |op: &Op| matches!(op, Op::For(it) if it.var == *name);
-        self.of.walk.is_uniform(name) || self.around.iter().any(is_loop)
+        self.of.walk.is_uniform(name) || self.same.contains(name) || self.around.iter().any(is_loop)
     }
 
     /// The axes on which the threads may differ, as far as a fast proof can tell.

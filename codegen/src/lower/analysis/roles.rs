@@ -1,7 +1,12 @@
 //! Roles of warps: who runs what of a kernel before it is cut into one program a role.
 
 use indexmap::IndexMap;
-use ir::{Block, Instr, Loop, LoopKind, Mechanism, Name, Stmt, ThreadAxis, intrin, pipeline::COMPUTE};
+use ir::{
+    Block, Instr, Loop, LoopKind, Mechanism, Name, PingPong, Stmt, ThreadAxis, intrin, pipeline::COMPUTE,
+};
+
+/// The axis that numbers the members of a role, warpgroups that take the iterations of a loop in turn.
+pub(crate) const MEMBER_AXIS: ThreadAxis = ThreadAxis::ThreadY;
 
 /// The role of a block: the one that it names, or the rest.
 pub(crate) fn role_of(block: &Block) -> Name {
@@ -56,6 +61,9 @@ pub(crate) fn axes(stmt: &Stmt, role: &Name, has_registers: bool) -> IndexMap<Th
     }
     stmt.walk(&mut |stmt| {
         let Stmt::Loop(it) = stmt else { return };
+        if let Some(it) = &it.attrs.ping_pong {
+            out.insert(MEMBER_AXIS, it.members);
+        }
         let LoopKind::Bound(axis) = it.kind else { return };
         let runs = it.body.blocks().into_iter().any(|it| role_of(it) == *role);
         if let (true, true, Some(extent)) = (axis.is_thread(), runs, it.extent.as_int()) {
@@ -73,10 +81,25 @@ pub(crate) fn axes(stmt: &Stmt, role: &Name, has_registers: bool) -> IndexMap<Th
     out
 }
 
-/// How many warps a role has.
-pub(crate) fn warps(stmt: &Stmt, role: &Name) -> i64 {
-    let threads: i64 = axes(stmt, role, false).values().product();
+/// How many warps of a role run one iteration of the loops in it: all, or those of one of its members.
+pub(crate) fn warps_of_one(stmt: &Stmt, role: &Name) -> i64 {
+    let axes = axes(stmt, role, false);
+    let is_one = |axis: ThreadAxis| axis != MEMBER_AXIS || ping_pong(stmt).is_none();
+    let threads: i64 = axes.iter().filter(|it| is_one(*it.0)).map(|it| it.1).product();
     (threads + intrin::WARP - 1) / intrin::WARP
+}
+
+/// The loop whose iterations the members of a role take in turn, if there is one.
+pub(crate) fn ping_pong(stmt: &Stmt) -> Option<(&Loop, &PingPong)> {
+    let mut found = None;
+    stmt.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && let Some(members) = &it.attrs.ping_pong
+        {
+            found.get_or_insert((&**it, members));
+        }
+    });
+    found
 }
 
 /// What a role runs of a statement, with the loops around it; nothing where it runs nothing. A role of one thread is under no loop

@@ -1,10 +1,13 @@
-//! Deals the iterations of persistent loops to the blocks of a grid that is as large as the machine.
+//! Deals the iterations of persistent loops to the blocks of a grid that is as large as the machine, and those of a block to warpgroups.
 
 use std::sync::Arc;
 
-use ir::{AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, Stmt, Target};
+use ir::{
+    Access, AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, Scope, Stmt, StorageAlign, Target,
+    pipeline::COMPUTE,
+};
 
-use crate::lower::LowerError;
+use crate::lower::{LowerError, analysis::roles};
 
 /// ```text
 /// for tile in 0..512 @blockIdx.x #{persistent: 132}
@@ -19,9 +22,12 @@ use crate::lower::LowerError;
 /// do not meet in global memory, as `check_races` has proved; that the waves do not either is noted on their loop, since subscripts
 /// no longer show it.
 ///
+/// Where warpgroups are to take the waves in turn, that stays noted on the loop until `lower_blocks` knows which of them run it. Here
+/// each of them gets memory of its own: shared memory that lives in an iteration has a copy a warpgroup, that of wave `w` being `w mod members`.
+///
 /// # Errors
 /// If another loop of the kernel is bound to the same axis: an iteration of it would run in another block than the iteration of the dealt
-/// loop that it may exchange data with.
+/// loop that it may exchange data with. If warpgroups are to take turns, and cannot.
 pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, LowerError> {
     if *target == Target::Cpu {
         return Ok(func);
@@ -39,7 +45,8 @@ pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, L
                 buffer.alloc_scope = Some(AllocScope::Loop(wave.clone()));
             }
         }
-        func.replace_loop(&var, |old| dealt_to(&old, &cta, &wave));
+        func.replace_loop(&var, |old| dealt_to_blocks(&old, &cta, &wave));
+        func = with_own_memory(func, &wave);
     }
     Ok(func)
 }
@@ -60,19 +67,85 @@ fn beside(func: &Func, var: &Name) -> Option<Name> {
     found
 }
 
-fn dealt_to(old: &Loop, cta: &Name, wave: &Name) -> Stmt {
+fn dealt_to_blocks(old: &Loop, cta: &Name, wave: &Name) -> Stmt {
     let blocks = old.attrs.persistent.expect("only such loops are dealt");
-    let (own, count) = (Index::var(cta), Index::int(blocks));
-    let iteration = Index::var(wave) * blocks + own.clone();
+    let ping_pong = old.attrs.ping_pong.clone();
+    let own = LoopAttrs { is_independent: true, ping_pong, ..LoopAttrs::default() };
+    let attrs = LoopAttrs { persistent: None, ping_pong: None, ..old.attrs.clone() };
+    let takers =
+        Loop { var: cta.clone(), extent: Index::int(blocks), kind: old.kind, attrs, body: Stmt::Seq(vec![]) };
+    dealt(old, takers, wave, own)
+}
+
+/// The iterations of a loop dealt out to those of another, each of which has a loop over its own.
+fn dealt(old: &Loop, takers: Loop, own: &Name, attrs: LoopAttrs) -> Stmt {
+    let count = takers.extent.as_int().expect("there are so many");
+    let taker = Index::var(&takers.var);
+    let iteration = Index::var(own) * count + taker.clone();
     let body = old.body.subst(&|name| (*name == old.var).then(|| iteration.clone()));
-    let waves = Loop {
-        var: wave.clone(),
-        extent: (&old.extent + (blocks - 1) - own).floor_div(&count),
-        kind: LoopKind::Serial,
-        attrs: LoopAttrs { is_independent: true, ..LoopAttrs::default() },
-        body,
+    let extent = (&old.extent + (count - 1) - taker).floor_div(&Index::int(count));
+    let inner = Loop { var: own.clone(), extent, kind: LoopKind::Serial, attrs, body };
+    Stmt::Loop(Arc::new(Loop { body: Stmt::Loop(Arc::new(inner)), ..takers }))
+}
+
+/// The program with a copy of shared memory for each warpgroup that takes iterations of a loop, where each iteration has its own.
+fn with_own_memory(mut func: Func, wave: &Name) -> Func {
+    let Some(shared) = func.find_loop(wave).and_then(|it| it.attrs.ping_pong.clone()) else { return func };
+    let (mut inside, mut written) = (vec![], vec![]);
+    let body = &func.find_loop(wave).expect("it has just been found").body;
+    body.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt {
+            inside.push(it.var.clone());
+        }
+    });
+    inside.push(wave.clone());
+    for block in body.blocks().into_iter().filter(|it| roles::role_of(it).as_str() == COMPUTE) {
+        written.extend(block.writes().into_iter().map(|it| it.buffer.clone()));
+    }
+    let is_own = |name: &Name| {
+        let it = &func.buffers[name];
+        let lives_inside = matches!(&it.alloc_scope, Some(AllocScope::Loop(at)) if inside.contains(at));
+        it.scope == Scope::Shared && lives_inside && written.contains(name)
     };
-    let attrs = LoopAttrs { persistent: None, ..old.attrs.clone() };
-    let body = Stmt::Loop(Arc::new(waves));
-    Stmt::Loop(Arc::new(Loop { var: cta.clone(), extent: count, kind: old.kind, attrs, body }))
+    let own: Vec<Name> = func.buffers.keys().filter(|it| is_own(it)).cloned().collect();
+    for name in &own {
+        let buffer = &mut func.buffers[name];
+        buffer.shape.insert(0, Index::int(shared.members));
+        let moved = buffer.layout.align.iter().map(|it| StorageAlign { axis: it.axis + 1, ..*it });
+        buffer.layout.align = moved.collect();
+    }
+    let which = Index::var(wave).floor_mod(&Index::int(shared.members));
+    func.body = func.body.map_accesses(&mut |it| {
+        let first = own.contains(&it.buffer).then(|| which.clone());
+        Access { indices: first.into_iter().chain(it.indices.iter().cloned()).collect(), ..it.clone() }
+    });
+    func
+}
+
+/// What the members of a role run of a statement: in a loop that they take in turn, each of them its own iterations.
+///
+/// ```text
+/// for tile_wave in 0..8 #{ping_pong: {ko: 2}, independent: 1}
+///   s(tile_wave)
+/// ->
+/// for tile_member in 0..2 @threadIdx.y
+///   for tile_wave in 0..(9 - tile_member) floordiv 2 #{ping_pong: {ko: 2}, independent: 1}
+///     s(tile_wave*2 + tile_member)
+/// ```
+pub(crate) fn to_members(func: &Func, mut stmt: Stmt) -> Stmt {
+    stmt.walk_mut(&mut |stmt| {
+        let Stmt::Loop(it) = stmt else { return true };
+        let Some(shared) = &it.attrs.ping_pong else { return true };
+        let var = Name::fresh(&format!("{}_member", it.var), |it| func.is_taken(it));
+        let takers = Loop {
+            var,
+            extent: Index::int(shared.members),
+            kind: LoopKind::Bound(roles::MEMBER_AXIS),
+            attrs: LoopAttrs::default(),
+            body: Stmt::Seq(vec![]),
+        };
+        *stmt = dealt(it, takers, &it.var, it.attrs.clone());
+        false
+    });
+    stmt
 }

@@ -11,6 +11,7 @@ use crate::vgpu::{
     bulk::{BulkCode, BulkWay, MapCode},
     mbarrier::{ArriveCode, AwaitCode},
     program::{AsyncCode, Elements},
+    turn::TurnCode,
     wgmma::{LeftCode, TileCode, WgmmaCode},
 };
 
@@ -38,6 +39,13 @@ impl Compiler<'_> {
                 AsyncCode::Arrive(ArriveCode { barrier, slot, bytes })
             }
             Instr::Fence(it) => AsyncCode::Fence(*it),
+            Instr::Turn(it) => {
+                let of = self.turns.iter().position(|known| *known == it.of).unwrap_or_else(|| {
+                    self.turns.push(it.of.clone());
+                    self.turns.len() - 1
+                });
+                AsyncCode::Turn(TurnCode { kind: it.kind, of, turn: self.index(&it.turn)? })
+            }
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)

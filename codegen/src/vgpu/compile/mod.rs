@@ -43,6 +43,8 @@ struct Compiler<'a> {
     line: usize,
     roles: Vec<RoleInfo>,
     mbarriers: Vec<MbarrierInfo>,
+    /// The loops in turns so far.
+    turns: Vec<Name>,
     /// The products so far: the statement and the intrinsic.
     products: Vec<(u32, &'static str)>,
     /// Whether there is something that only [`super::step`] runs.
@@ -73,7 +75,17 @@ impl Program {
         let maps = compiler.maps()?;
         let code = compiler.list(&kernel.body)?;
         let Compiler {
-            scope, slots, mut buffers, sites, places, roles, mbarriers, products, resumes, ..
+            scope,
+            slots,
+            mut buffers,
+            sites,
+            places,
+            roles,
+            mbarriers,
+            turns,
+            products,
+            resumes,
+            ..
         } = compiler;
         place_shared(kernel, &mut buffers);
         if sites.len() >= Mark::SITES as usize {
@@ -94,6 +106,7 @@ impl Program {
             lines,
             roles,
             mbarriers,
+            turns,
             maps,
             products,
             resumes,
@@ -137,6 +150,7 @@ impl<'a> Compiler<'a> {
             next: 0,
             line: 1,
             mbarriers: mbarriers(kernel),
+            turns: vec![],
             products: vec![],
             resumes: !kernel.roles.is_empty() || !kernel.mbarriers.is_empty(),
             roles,
@@ -269,7 +283,8 @@ impl Compiler<'_> {
             | Instr::Wait(_)
             | Instr::Await(_)
             | Instr::Arrive(_)
-            | Instr::Fence(_) => {
+            | Instr::Fence(_)
+            | Instr::Turn(_) => {
                 self.resumes = true;
                 Code::Async(site, Box::new(self.asynchronous(site, it)?))
             }

@@ -19,7 +19,7 @@ fn sites_know_their_lines() {
         extent: Index::int(4),
         kind: ForKind::Serial,
         counters: vec![],
-        is_independent: false,
+        independent: ir::Independence::Unknown,
         body: vec![Op::comment("two\nlines", Origin::default()), store.clone(), Instr::barrier().into()],
     }));
     let kernel = Kernel {

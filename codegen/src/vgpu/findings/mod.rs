@@ -61,7 +61,14 @@ pub enum Finding {
     /// An element of an output that no kernel has written at the end, the first of `count`.
     OutputUnwritten { buffer: Name, element: i64, count: i64 },
     /// All warps of a block that have not ended wait, the first of them by `access`; the run ends there.
-    Stuck { waits: Vec<Waiting>, access: Access },
+    Stuck {
+        waits: Vec<Waiting>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        turns: Vec<WaitingTurn>,
+        access: Access,
+    },
+    /// A warp that ends a turn and is in another or in none; the run ends there.
+    OutOfTurn { of: Name, turn: i64, began: Option<i64>, access: Access },
     /// A wait for a phase of an mbarrier whose parity is that of another: the one under way is neither that phase nor the next.
     PhaseAhead { barrier: Name, slot: i64, phase: i64, under_way: i64, access: Access },
     /// A phase in which all arrived, and other bytes came than were expected.
@@ -109,6 +116,23 @@ pub struct Waiting {
     pub expected: i64,
 }
 
+/// Warps of a role that wait for one turn.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingTurn {
+    /// The role, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Name>,
+    /// The numbers of the warps in it.
+    pub warps: Vec<i64>,
+    /// The loop that is run in turns.
+    pub of: Name,
+    /// The turn that they wait for.
+    pub turn: i64,
+    /// The turn under way, or to begin next.
+    pub under_way: i64,
+}
+
 ir::codes!(Finding {
     DataRace = 2401,
     MissingWait = 2402,
@@ -132,6 +156,7 @@ ir::codes!(Finding {
     MissingProxyFence = 2419,
     PartialGroup = 2420,
     Outstanding = 2421,
+    OutOfTurn = 2422,
 });
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.

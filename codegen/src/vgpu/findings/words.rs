@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Access, CountedFinding, Finding, Waiting};
+use ir::Name;
+
+use super::{Access, CountedFinding, Finding, Waiting, WaitingTurn};
 use crate::vgpu::RaceKind;
 
 impl Finding {
@@ -30,6 +32,7 @@ impl Finding {
             Finding::MissingProxyFence { .. } => "missing proxy fence",
             Finding::PartialGroup { .. } => "part of a warpgroup",
             Finding::Outstanding { .. } => "still under way",
+            Finding::OutOfTurn { .. } => "out of turn",
         }
     }
 
@@ -102,8 +105,9 @@ impl Finding {
     fn of_asynchronous(&self) -> Option<String> {
         let title = self.title();
         Some(match self {
-            Finding::Stuck { waits, .. } => {
-                let all: Vec<_> = waits.iter().map(Waiting::words).collect();
+            Finding::Stuck { waits, turns, .. } => {
+                let phases = waits.iter().map(Waiting::words);
+                let all: Vec<_> = phases.chain(turns.iter().map(WaitingTurn::words)).collect();
                 format!("{title}: {}", all.join("; "))
             }
             Finding::PhaseAhead { barrier, slot, phase, under_way, .. } => {
@@ -138,6 +142,11 @@ impl Finding {
             }
             Finding::PartialGroup { intrinsic, .. } => {
                 format!("{title}: not all four warps come to {intrinsic}, which they execute together")
+            }
+            Finding::OutOfTurn { of, turn, began, .. } => {
+                let is =
+                    began.map_or_else(|| "none is its own".to_owned(), |it| format!("its own is turn {it}"));
+                format!("{title}: turn {turn} in {of} is ended by a warp that has not begun it: {is}")
             }
             Finding::Outstanding { .. } => {
                 format!("{title}: the block ends before anybody has waited for it")
@@ -186,6 +195,7 @@ impl Finding {
                 vec![("writes it", first), ("has it touched", second)]
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
+            Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
         }
     }
 
@@ -247,6 +257,9 @@ impl Finding {
             Finding::PartialGroup { .. } => {
                 "let the conditions around it be the same for all of the warpgroup"
             }
+            Finding::OutOfTurn { .. } => {
+                "each turn is begun and ended once, by the same warpgroup and with the same number"
+            }
             Finding::Outstanding { .. } => {
                 "wait for it, for what a copy reads at least: shared memory goes with its block"
             }
@@ -264,17 +277,36 @@ impl Waiting {
     /// `compute warp 5 waits for ko_full[2] phase 3: 1 of 1 arrivals, 32768 of 49152 bytes`.
     fn words(&self) -> String {
         let Waiting { barrier, slot, phase, under_way, came, arrivals, got, expected, .. } = self;
-        let role = self.role.as_ref().map(|it| format!("{it} ")).unwrap_or_default();
-        let (first, more) = (self.warps.first().copied().unwrap_or(0), self.warps.len() - 1);
-        let who = match more {
-            0 => format!("{role}warp {first} waits"),
-            1 => format!("{role}warp {first} and another wait"),
-            _ => format!("{role}warp {first} and {more} others wait"),
-        };
+        let who = who_waits(self.role.as_ref(), &self.warps);
         let other = if under_way == phase { String::new() } else { format!(" phase {under_way} has") };
         let bytes =
             if *expected == 0 && *got == 0 { String::new() } else { format!(", {got} of {expected} bytes") };
         format!("{who} for {barrier}[{slot}] phase {phase}:{other} {came} of {arrivals} arrivals{bytes}")
+    }
+}
+
+impl WaitingTurn {
+    /// Whether it is the same that is waited for, by the same role.
+    pub(crate) fn is_same(&self, other: &WaitingTurn) -> bool {
+        (&self.role, &self.of, self.turn) == (&other.role, &other.of, other.turn)
+    }
+
+    /// `compute warp 4 and 3 others wait for turn 1 in ko, and it is turn 0`.
+    fn words(&self) -> String {
+        let WaitingTurn { of, turn, under_way, .. } = self;
+        let who = who_waits(self.role.as_ref(), &self.warps);
+        format!("{who} for turn {turn} in {of}, and it is turn {under_way}")
+    }
+}
+
+/// `compute warp 5 waits`, or several.
+fn who_waits(role: Option<&Name>, warps: &[i64]) -> String {
+    let role = role.map(|it| format!("{it} ")).unwrap_or_default();
+    let (first, more) = (warps.first().copied().unwrap_or(0), warps.len() - 1);
+    match more {
+        0 => format!("{role}warp {first} waits"),
+        1 => format!("{role}warp {first} and another wait"),
+        _ => format!("{role}warp {first} and {more} others wait"),
     }
 }
 

@@ -49,7 +49,7 @@ fn fenced(ops: Vec<Op>) -> Vec<Op> {
     for op in ops {
         if let Op::Instr(it, origin) = &op
             && it.sync() == Some(SyncKind::Barrier)
-            && matches!(it.participants(), Participants::Block | Participants::Role)
+            && it.participants() >= Participants::Warpgroup
         {
             out.push(Op::Instr(Instr::Fence(Fence::Async), origin.clone()));
         }

@@ -8,8 +8,8 @@ use std::{cell::Cell, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Arg, Barrier, Completion, For, ForKind, Group, Index, Instr, Kernel, Less, Module, Name, Op,
-    Participants, SyncKind, axis_var,
+    Arg, Completion, For, ForKind, Group, Index, Instr, Kernel, Less, Module, Name, Op, Participants,
+    SyncKind, ThreadAxis, axis_var, intrin,
 };
 
 use crate::launch::shared_layout;
@@ -37,10 +37,14 @@ use crate::lower::{
 /// In a list of statements, and around the body of a loop, there are as few barriers as can be. Barriers stand in
 /// the innermost list that holds both accesses, and never where only some threads come by: a condition on threads is
 /// moved below the loops and around the statements first.
+///
+/// A kernel without roles has barriers of its block. What roles exchange, mbarriers order; each role has barriers of its own, of as few
+/// threads as can be: dependences between threads of different warpgroups are served by barriers of the role, and then those between threads of
+/// one warpgroup that are left by barriers of that, for which no other has to wait.
 pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
         kernel.body = if kernel.roles.is_empty() {
-            with_barriers(&module.dims, &module.args, kernel)?
+            with_barriers(&module.dims, &module.args, kernel, &Team::block(kernel))?
         } else {
             by_role(&module.dims, &module.args, kernel)?
         };
@@ -49,8 +53,48 @@ pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> 
     Ok(module)
 }
 
-/// The statements of a kernel with barriers for all its threads.
-fn with_barriers(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result<Vec<Op>, LowerError> {
+/// Threads that barriers are of.
+struct Team {
+    among: Participants,
+    /// The axes on which threads differ that shall be ordered.
+    apart: Vec<Name>,
+    /// The axes on which the threads of a team are the same.
+    same: Vec<Name>,
+}
+
+impl Team {
+    /// All threads of a block.
+    fn block(kernel: &Kernel) -> Team {
+        let apart = threads(kernel).into_iter().map(|it| it.0).collect();
+        Team { among: Participants::Block, apart, same: vec![] }
+    }
+
+    /// The teams of a role with these axes, from many threads to few: all threads, and those of each warpgroup.
+    fn of_role(kernel: &Kernel) -> Vec<Team> {
+        let lanes = axis_var(ThreadAxis::ThreadX);
+        let all = threads(kernel);
+        let names = |wanted: &dyn Fn(&Name) -> bool| -> Vec<Name> {
+            all.iter().map(|it| it.0.clone()).filter(wanted).collect()
+        };
+        let is_of_groups = all.len() > 1 && all.iter().any(|it| it.0 == lanes && it.1 == intrin::WARPGROUP);
+        let (among, same) = (Participants::Role, vec![]);
+        if !is_of_groups {
+            return vec![Team { among, apart: names(&|_| true), same }];
+        }
+        let groups = names(&|it| *it != lanes);
+        let inner =
+            Team { among: Participants::Warpgroup, apart: names(&|it| *it == lanes), same: groups.clone() };
+        vec![Team { among, apart: groups, same }, inner]
+    }
+}
+
+/// The statements of a kernel with barriers for some of its threads.
+fn with_barriers(
+    dims: &[Name],
+    args: &IndexMap<Name, Arg>,
+    kernel: &Kernel,
+    team: &Team,
+) -> Result<Vec<Op>, LowerError> {
     let threads = threads(kernel);
     if threads.is_empty() {
         return Ok(kernel.body.clone());
@@ -58,8 +102,9 @@ fn with_barriers(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> 
     let walk = KernelFacts::new(dims, args, kernel);
     let completions = completions(&walk, &kernel.body);
     let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
-    let deps = Dependences { walk, threads, aliases, offsets };
-    let inserter = Inserter { deps, completions, waits: Cell::new(0) };
+    let (apart, same) = (team.apart.clone(), team.same.clone());
+    let deps = Dependences { walk, threads, apart, same, aliases, offsets };
+    let inserter = Inserter { deps, among: team.among, completions, waits: Cell::new(0) };
     Ok(inserter.list(kernel.body.clone(), &[], false)?.ops)
 }
 
@@ -73,20 +118,12 @@ fn by_role(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result
         let mut own = Kernel { body: [memory.clone(), body].concat(), ..kernel.clone() };
         let axes = &kernel.roles[&name].axes;
         own.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
-        let body = with_barriers(dims, args, &own)?.split_off(memory.len());
-        out.push(Op::Role(name, body.into_iter().map(of_role).collect()));
+        for team in Team::of_role(&own) {
+            own.body = with_barriers(dims, args, &own, &team)?;
+        }
+        out.push(Op::Role(name, own.body.split_off(memory.len())));
     }
     Ok(out)
-}
-
-/// The statement with barriers for the role in the place of those for the block.
-fn of_role(op: Op) -> Op {
-    match op {
-        Op::Instr(Instr::Barrier(it), origin) if it.among == Participants::Block => {
-            Op::Instr(Instr::Barrier(Barrier { among: Participants::Role, ..it }), origin)
-        }
-        op => op.map_children(&mut |body| body.into_iter().map(of_role).collect()),
-    }
 }
 
 /// The axes with several threads, and how many.
@@ -99,6 +136,8 @@ fn threads(kernel: &Kernel) -> Vec<(Name, i64)> {
 
 struct Inserter {
     deps: Dependences,
+    /// Who meets at the barriers that are put in.
+    among: Participants,
     /// For each wait, in program order, the copies that it may be the first to find landed.
     completions: Vec<Vec<KernelAccess>>,
     /// How many waits have been passed.
@@ -191,7 +230,7 @@ impl Inserter {
         }
         let placement = BarrierPlacement::best(&self.deps, &items, around, repeats);
         let dependence = inner.or_else(|| placement.dependence().cloned());
-        let (ops, flow) = placement.carried_out();
+        let (ops, flow) = placement.carried_out(self.among);
         Ok(List { ops, flow, dependence })
     }
 
@@ -204,7 +243,7 @@ impl Inserter {
                 let inside = [around, &[op.head()]].concat();
                 let List { ops, flow, dependence } = self.list(body.clone(), &inside, false)?;
                 let is_divergent = |it: &Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
-                if has_barrier(&ops) && conditions.iter().any(is_divergent) {
+                if self.has_barrier(&ops) && conditions.iter().any(is_divergent) {
                     return Ok(None);
                 }
                 let flow = Flow { meets: false, ..flow };
@@ -213,7 +252,7 @@ impl Inserter {
             Op::Leader(..) => {
                 let inside = [around, &[op.head()]].concat();
                 let List { ops, flow, dependence } = self.list(op.children().to_vec(), &inside, false)?;
-                if has_barrier(&ops) {
+                if self.has_barrier(&ops) {
                     return Ok(None);
                 }
                 let flow = Flow { meets: false, ..flow };
@@ -232,7 +271,7 @@ impl Inserter {
         let walk = &self.deps.walk;
         let effects = it.effects();
         match effects.sync {
-            Some(SyncKind::Barrier) => return Flow::barrier(),
+            Some(SyncKind::Barrier) if effects.participants >= self.among => return Flow::barrier(),
             // The copies have happened by now; before, nobody may count on them.
             Some(SyncKind::Wait(_)) => {
                 let number = self.waits.replace(self.waits.get() + 1);
@@ -259,7 +298,7 @@ impl Inserter {
         let inside = [around, &[Op::For(it.clone()).head()]].concat();
         let repeats = it.extent.as_int() != Some(1);
         let List { ops, flow, dependence } = self.list(it.body.clone(), &inside, repeats)?;
-        let barriers = has_barrier(&ops);
+        let barriers = self.has_barrier(&ops);
         if barriers && self.is_divergent(&it.extent) {
             let buffer = dependence.map_or_else(|| it.var.clone(), |it| it.buffer);
             return Err(LowerError::DivergentLoop { var: it.var.clone(), buffer });
@@ -275,8 +314,20 @@ impl Inserter {
         self.deps.walk.bounds(inside).interval(&it.extent).0.is_some_and(|least| least > 0)
     }
 
+    /// Whether an index differs between threads that meet.
     fn is_divergent(&self, index: &Index) -> bool {
-        index.any_var(&|name| self.deps.threads.iter().any(|it| it.0 == *name))
+        let differs = |name: &Name| self.deps.threads.iter().any(|it| it.0 == *name);
+        index.any_var(&|name| differs(name) && !self.deps.same.contains(name))
+    }
+
+    fn has_barrier(&self, ops: &[Op]) -> bool {
+        let mut found = false;
+        for op in ops {
+            op.each_instr(&mut |it| {
+                found |= it.sync() == Some(SyncKind::Barrier) && it.participants() >= self.among;
+            });
+        }
+        found
     }
 
     /// A condition around several statements as conditions around each, below loops: barriers fit in between.
@@ -303,8 +354,8 @@ impl Inserter {
                 let effects = it.effects();
                 let is_divergent = |it: &&Less| self.is_divergent(&it.lhs) || self.is_divergent(&it.rhs);
                 let conditions: Vec<_> = match effects.participants {
-                    // What only orders may be done by all.
-                    _ if effects.accesses.is_empty() => return op,
+                    // What only orders may be done by all, unless it counts.
+                    _ if effects.accesses.is_empty() && !counts(effects.sync) => return op,
                     // All threads of a block take its turn, but not all blocks need have one.
                     Participants::Block => cond.iter().filter(|it| !is_divergent(it)).cloned().collect(),
                     Participants::Thread
@@ -318,12 +369,9 @@ impl Inserter {
     }
 }
 
-fn has_barrier(ops: &[Op]) -> bool {
-    let mut found = false;
-    for op in ops {
-        op.each_instr(&mut |it| found |= it.sync() == Some(SyncKind::Barrier));
-    }
-    found
+/// Whether it matters how often something is done that only orders.
+const fn counts(it: Option<SyncKind<'_>>) -> bool {
+    matches!(it, Some(SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Turn(_)))
 }
 
 #[cfg(test)]

@@ -73,15 +73,15 @@ impl BarrierPlacement {
         self.barriers.iter().find_map(|it| it.1.first())
     }
 
-    /// The statements with the barriers between them.
-    pub(crate) fn carried_out(self) -> (Vec<Op>, Flow) {
+    /// The statements with the barriers between them, of so many threads.
+    pub(crate) fn carried_out(self, among: Participants) -> (Vec<Op>, Flow) {
         let (mut ops, mut flow) = (Vec::new(), Flow::default());
         let mut barriers = self.barriers.into_iter().peekable();
         for (at, item) in self.items.into_iter().enumerate() {
             if let Some((_, served)) = barriers.next_if(|it| it.0 == at) {
                 let proof = proof(&served, self.var.as_ref());
                 let origin = item.op.first_origin().cloned().unwrap_or_default();
-                ops.push(Op::Instr(Instr::Barrier(Barrier { among: Participants::Block, proof }), origin));
+                ops.push(Op::Instr(Instr::Barrier(Barrier { among, proof }), origin));
                 flow.then(&Flow::barrier());
             }
             flow.then(&item.flow);

@@ -8,7 +8,10 @@ use ir::{
     Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, Value, intrin,
 };
 
-use crate::lower::analysis::copy_box::{PLACE_BYTES, copy_box, parts_of};
+use crate::lower::analysis::{
+    copy_box::{PLACE_BYTES, copy_box, parts_of},
+    roles,
+};
 
 use super::{FuncToKernel, Scoped};
 
@@ -92,7 +95,7 @@ impl FuncToKernel<'_> {
 /// Who starts the copies to global memory in a kernel: the leader of each warpgroup or warp, where those have boxes of their own, else
 /// one of the block.
 pub(super) fn storing(func: &Func, stmt: &Stmt, launch: &IndexMap<ThreadAxis, Index>) -> Participants {
-    let mut own = false;
+    let mut own = roles::ping_pong(stmt).is_some();
     for block in stmt.blocks() {
         let stores = block.writes().iter().any(|it| func.buffers[&it.buffer].scope == Scope::Global);
         if block.attrs.mechanism != Some(Mechanism::Tma) || !stores {

@@ -11,9 +11,9 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use indexmap::IndexMap;
 use ir::{
-    Alloc, Arg, Arrival, Block, CrossBlock, For, ForKind, Func, Group, Index, Instr, IterKind, Kernel, Less,
-    Loop, LoopKind, Mechanism, Module, Name, Op, Origin, Participants, Role, Scope, Stmt, Storage, Target,
-    TensorMap, ThreadAxis, Value, Wait,
+    Alloc, Arg, Arrival, Block, CrossBlock, For, ForKind, Func, Group, Independence, Index, Instr, IterKind,
+    Kernel, Less, Loop, LoopKind, Mechanism, Module, Name, Op, Origin, Participants, Role, Scope, Stmt,
+    Storage, Target, TensorMap, ThreadAxis, Value, Wait,
     access::{Axes, accesses},
     arith::Bounds,
     axis_var,
@@ -236,8 +236,14 @@ impl FuncToKernel<'_> {
         inner.bounds.insert(&it.var, &extent);
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
-        let is_independent = it.attrs.is_independent;
-        Op::For(Arc::new(For { is_independent, ..For::new(it.var.clone(), extent, kind, body) }))
+        // The program of one role has only the members of that.
+        let is_shared = it.attrs.ping_pong.is_some() && at.under.contains(&roles::MEMBER_AXIS);
+        let independent = match it.attrs.is_independent {
+            false => Independence::Unknown,
+            true if is_shared => Independence::Along(roles::MEMBER_AXIS),
+            true => Independence::Iterations,
+        };
+        Op::For(Arc::new(For { independent, ..For::new(it.var.clone(), extent, kind, body) }))
     }
 
     /// A bound loop is its body, guarded where the launch is wider.

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use ir::{Index, Kernel, Name, Op, Participants, Scope, Stmt, ThreadAxis, WarpRole, intrin};
 
-use crate::lower::analysis::roles;
+use crate::lower::{analysis::roles, passes::deal_iterations};
 
 use super::FuncToKernel;
 
@@ -31,7 +31,10 @@ impl FuncToKernel<'_> {
         ordered.sort_by_key(|it| it.2.values().product::<i64>() % intrin::WARPGROUP != 0);
         for (role, registers, axes) in &ordered {
             let one_thread = roles::is_one_thread(stmt, role);
-            let Some(own) = roles::slice(stmt, role, one_thread) else { continue };
+            let Some(mut own) = roles::slice(stmt, role, one_thread) else { continue };
+            if !one_thread {
+                own = deal_iterations::to_members(self.func, own);
+            }
             self.launch.clone_from(&launch);
             self.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
             let (shared, mut body): (Vec<Op>, Vec<Op>) =

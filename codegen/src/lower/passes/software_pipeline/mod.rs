@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    AllocScope, Arrival, Fence, Func, Group, Instr, Loop, Mbarriers, Mechanism, Name, Stmt, SyncKind,
+    AllocScope, Arrival, Fence, Func, Group, Index, Instr, Loop, Mbarriers, Mechanism, Name, SemaphoreKind,
+    Stmt, SyncKind, Turn,
     pipeline::{COMPUTE, Emission, EmissionPoint, Hooks, Insertions, PipelinePlan, Section, expand},
 };
 
@@ -75,11 +76,12 @@ impl Hooks for Lowering<'_> {
         let is_taken = |it: &Name| self.func.is_taken(it) || self.mbarriers.contains_key(it);
         let kernel = kernel_of(self.func, &plan.var);
         let compute = Name::from(COMPUTE);
-        let warps = |role: Option<&Name>| roles::warps(kernel, role.unwrap_or(&compute));
+        let warps = |role: Option<&Name>| roles::warps_of_one(kernel, role.unwrap_or(&compute));
         let pace = Pace { lag: self.lag.into(), warps: &warps };
         let rings = rings::rings(self.func, plan, &pace, &is_taken);
         all.extend(rings.iter().map(|ring| rings::insertions(ring, plan, emission, around)));
         all.push(fences(plan, emission));
+        all.push(turns(plan, emission, around));
         self.mbarriers.extend(rings.iter().flat_map(rings::Ring::mbarriers));
         merged(all)
     }
@@ -108,6 +110,28 @@ fn kernel_of<'a>(func: &'a Func, var: &Name) -> &'a Stmt {
         Stmt::Seq(stmts) => stmts.iter().find(has).unwrap_or(&func.body),
         stmt => stmt,
     }
+}
+
+/// The beginning and the end of a turn, if it is in turns that warpgroups run the loop: the next one begins when the last products have been
+/// started, before they are over.
+///
+/// The rings of the loop need it, too. A wait for phase `p` of a slot asks for a parity, and so must not come while phase `p - 2` or an
+/// earlier one is the last that is over. A warpgroup alone comes to the slot once for each phase, and has waited for `p - 1` itself. Of several, the one that waits for `p` need not be the
+/// one that waited for `p - 1`: but that one had an earlier turn, and the phase was over before the turn was. Phase `p + 1` cannot be over
+/// either, since the slot is filled again only when this warpgroup has given it back.
+fn turns(plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
+    let shared = around.last().and_then(|it| Some((*it, it.attrs.ping_pong.as_ref()?)));
+    let Some((outer, members)) = shared.filter(|it| it.1.turns == plan.var) else { return Insertions::new() };
+    let one = |kind: SemaphoreKind| {
+        let (turn, count) = (Index::var(&outer.var), outer.extent.clone());
+        let it = Turn { kind, of: plan.var.clone(), turn, count, members: members.members };
+        vec![marks::instruction(kind.as_str(), Instr::Turn(it))]
+    };
+    let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+    Insertions::from([
+        (EmissionPoint::START, one(SemaphoreKind::Acquire)),
+        (end, one(SemaphoreKind::Release)),
+    ])
 }
 
 /// A fence before each run of products in a step: what the registers and slots hold by then, they are to find.
@@ -150,11 +174,12 @@ fn rank(stmt: &Stmt) -> usize {
     let Stmt::Instr(it) = &block.body else { return 0 };
     match it.sync() {
         Some(SyncKind::Commit(_)) => 0,
-        Some(SyncKind::Wait(_)) => 1,
-        Some(SyncKind::Barrier) => 2,
-        Some(SyncKind::Arrive(Arrival { bytes: None, .. })) => 3,
-        Some(SyncKind::Await(_)) => 4,
-        Some(SyncKind::Fence(_)) => 5,
-        Some(SyncKind::Arrive(_)) | None => 6,
+        Some(SyncKind::Turn(_)) => 1,
+        Some(SyncKind::Wait(_)) => 2,
+        Some(SyncKind::Barrier) => 3,
+        Some(SyncKind::Arrive(Arrival { bytes: None, .. })) => 4,
+        Some(SyncKind::Await(_)) => 5,
+        Some(SyncKind::Fence(_)) => 6,
+        Some(SyncKind::Arrive(_)) | None => 7,
     }
 }

@@ -170,7 +170,7 @@ impl Lanes {
             extent: Index::from(i64::from(self.width)),
             kind: ForKind::Serial,
             counters: vec![],
-            is_independent: false,
+            independent: ir::Independence::Unknown,
             body: vec![Op::If(vec![less.clone()], body.to_vec())],
         };
         let with = |less| same.iter().cloned().chain([less]).collect();

@@ -115,7 +115,7 @@ impl Generator<'_> {
             extent: Index::int(2),
             kind: ForKind::Serial,
             counters: vec![],
-            is_independent: false,
+            independent: ir::Independence::Unknown,
             body,
         }))]
     }
@@ -168,7 +168,14 @@ impl Generator<'_> {
         let body = self.list(depth + 1);
         self.loops.pop();
         let kind = self.random.pick(&[ForKind::Serial, ForKind::Serial, ForKind::Unrolled]);
-        Op::For(Arc::new(For { var, extent, kind, counters: vec![], is_independent: false, body }))
+        Op::For(Arc::new(For {
+            var,
+            extent,
+            kind,
+            counters: vec![],
+            independent: ir::Independence::Unknown,
+            body,
+        }))
     }
 
     /// A condition that is the same for all threads of a block.
@@ -268,7 +275,7 @@ impl Generator<'_> {
                 extent: Index::int(2),
                 kind,
                 counters: vec![],
-                is_independent: false,
+                independent: ir::Independence::Unknown,
                 body: vec![op],
             }));
         }
@@ -371,7 +378,7 @@ impl Generator<'_> {
             extent,
             kind: ForKind::Serial,
             counters: vec![],
-            is_independent: false,
+            independent: ir::Independence::Unknown,
             body,
         })));
         out.push(Op::from(Instr::Wait(Wait::copies(0, vec![Name::new(to)]))));
