@@ -63,6 +63,8 @@ pub enum LowerError {
     TurnsRepeat { var: Name, around: Name },
     #[error("loop `{var}` is persistent, and loop `{other}` of its kernel is bound to blockIdx.x, too")]
     GridShared { var: Name, other: Name },
+    #[error("warpgroups cannot take the iterations of loop `{var}` in turn: loop `{other}` {why}")]
+    NotInTurn { var: Name, other: Name, why: &'static str },
     #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
     ParallelRace { var: Name, buffer: Name },
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
@@ -130,6 +132,7 @@ ir::codes!(LowerError {
     OtherLane = 2025,
     OperandLayout = 2026,
     GridShared = 2027,
+    NotInTurn = 2028,
 } of { Fragment, Pipeline });
 
 impl LowerError {
@@ -152,7 +155,9 @@ impl LowerError {
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
             LowerError::TurnsRepeat { var, around } => vec![var, around],
-            LowerError::GridShared { var, other } => vec![other, var],
+            LowerError::GridShared { var, other } | LowerError::NotInTurn { var, other, .. } => {
+                vec![other, var]
+            }
             LowerError::ParallelRace { var, buffer } | LowerError::DivergentLoop { var, buffer } => {
                 vec![var, buffer]
             }
@@ -230,6 +235,7 @@ impl LowerError {
             LowerError::TurnsRepeat { .. } => {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }
+            LowerError::NotInTurn { .. } => "apply `ping_pong` last: what it asked for is no longer so",
             LowerError::GridShared { .. } => "let each of them have a kernel of its own",
             LowerError::ParallelRace { .. } => {
                 "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"

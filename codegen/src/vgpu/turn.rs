@@ -23,6 +23,7 @@ pub(crate) struct TurnCode {
     /// Which of the kernel's loops in turns it is.
     pub(crate) of: usize,
     pub(crate) turn: IndexCode,
+    pub(crate) count: IndexCode,
 }
 
 /// The turns in a loop.
@@ -91,11 +92,14 @@ impl Machine<'_, '_, '_> {
             self.out_of_turn(site, it, began, mask);
             return;
         }
+        let mut counts = [0; WARP];
+        self.index(&code.count, &mut counts);
+        let is_last = it.turn.saturating_add(1) >= counts[mask.trailing_zeros() as usize % WARP];
         let told = self.publish(mask);
         let turns = &mut self.team_turns[it.of];
         turns.told.join(&told);
         turns.ended += 1;
-        if turns.ended == WARPS {
+        if turns.ended == WARPS && !is_last {
             (turns.now, turns.ended) = (turns.now + 1, 0);
             turns.over = std::mem::replace(&mut turns.told, Clock::new(self.agents));
         }

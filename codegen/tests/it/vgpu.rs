@@ -55,6 +55,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         "missing wait",
         "missing wgmma fence",
         "out of bounds",
+        "out of turn",
         "output not written",
         "part of a warp",
         "part of a warpgroup",

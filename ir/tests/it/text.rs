@@ -148,7 +148,7 @@ fn lowered_programs_print_in_the_same_taste() {
         extent: index("512"),
         kind: ForKind::Unrolled,
         counters: vec![],
-        independent: Independence::Unknown,
+        independent: ir::Independence::Unknown,
         body: vec![Op::If(vec!["threadIdx_x < 1".parse().unwrap()], vec![add])],
     }));
     let launch = [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into();

@@ -64,6 +64,13 @@ impl Primitive for PingPong {
         if !it.body.blocks().into_iter().any(|it| is_producer(&it.attrs.role)) {
             return Err(RoleError::NoRole { name: name() }.into());
         }
+        if let Some((other, axis)) = numbered(it) {
+            return Err(RoleError::AxisTaken { name: name(), other, axis: axis.as_str() }.into());
+        }
+        let members = self.members.get()?;
+        if !Members::MEMBERS.contains(&members) {
+            return Err(RoleError::MemberCount { name: name(), number: members }.into());
+        }
         let turns = state.expect_loop(&self.turns)?;
         let path = state.func.path_to_loop(&self.turns).unwrap_or_default();
         let is_inside = matches!(path.as_slice(), [.., outer, _] if outer.var == self.target);
@@ -75,13 +82,6 @@ impl Primitive for PingPong {
         let is_fed = blocks.iter().any(|it| is_producer(&it.attrs.role)) && blocks.iter().any(multiplies);
         if !is_inside || !is_pipeline(turns) || !is_fed {
             return Err(RoleError::NotATurn { name: self.turns.clone(), around: name() }.into());
-        }
-        if let Some((other, axis)) = numbered(it) {
-            return Err(RoleError::AxisTaken { name: name(), other, axis: axis.as_str() }.into());
-        }
-        let members = self.members.get()?;
-        if !Members::MEMBERS.contains(&members) {
-            return Err(RoleError::MemberCount { name: name(), number: members }.into());
         }
 
         let turns = self.turns.clone();

@@ -9,9 +9,10 @@ use tilewright_schedule::{
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Persistent, Rasterize, Reorder, ReverseComputeAt, ReverseComputeInline,
-        Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split,
-        Stages, StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize, WarpSpecialize,
+        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reorder, ReverseComputeAt,
+        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder,
+        SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll,
+        Vectorize, WarpSpecialize,
     },
 };
 
@@ -96,8 +97,13 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
 
 /// A step by which iterations run at once.
 fn at_once(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
-    Some(match dice.roll(3) {
+    Some(match dice.roll(4) {
         0 => Step::Parallel(Parallel { target }),
+        2 => {
+            let persistent = func.loops().into_iter().find(|it| it.attrs.persistent.is_some());
+            let outer = persistent.map_or_else(|| target.clone(), |it| it.var.clone());
+            Step::PingPong(PingPong { target: outer, turns: target, members: 2.into() })
+        }
         1 => {
             let of_grid = |it: &&ir::Loop| it.kind == LoopKind::Bound(ThreadAxis::BlockX);
             let bound = func.loops().into_iter().find(of_grid).map(|it| it.var.clone());

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ir::{
     Access, AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, Scope, Stmt, StorageAlign, Target,
-    pipeline::COMPUTE,
+    ThreadAxis, intrin,
+    pipeline::{COMPUTE, is_pipeline},
 };
 
 use crate::lower::{LowerError, analysis::roles};
@@ -29,6 +30,7 @@ use crate::lower::{LowerError, analysis::roles};
 /// If another loop of the kernel is bound to the same axis: an iteration of it would run in another block than the iteration of the dealt
 /// loop that it may exchange data with. If warpgroups are to take turns, and cannot.
 pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, LowerError> {
+    without_idle_turns(&mut func, target);
     if *target == Target::Cpu {
         return Ok(func);
     }
@@ -38,6 +40,7 @@ pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, L
         if let Some(other) = beside(&func, &var) {
             return Err(LowerError::GridShared { var, other });
         }
+        expect_turns(&func, &var)?;
         let fresh = |stem: &str| Name::fresh(&format!("{var}_{stem}"), |it| func.is_taken(it));
         let (cta, wave) = (fresh("cta"), fresh("wave"));
         for buffer in func.buffers.values_mut() {
@@ -49,6 +52,57 @@ pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, L
         func = with_own_memory(func, &wave);
     }
     Ok(func)
+}
+
+/// Takes turns from loops whose iterations nobody has several of, and from kernels all of whose warps do the same.
+fn without_idle_turns(func: &mut Func, target: &Target) {
+    let has_roles = |it: &Loop| {
+        let path = func.path_to_loop(&it.var);
+        path.and_then(|it| it.first().copied()).is_some_and(|it| !roles::roles(&of(it)).is_empty())
+    };
+    let shared = func.loops().into_iter().filter(|it| it.attrs.ping_pong.is_some());
+    let is_idle = |it: &&Loop| *target == Target::Cpu || it.attrs.persistent.is_none() || !has_roles(it);
+    let idle: Vec<Name> = shared.filter(is_idle).map(|it| it.var.clone()).collect();
+    for var in idle {
+        func.replace_loop(&var, |mut old| {
+            old.attrs.ping_pong = None;
+            of(&old)
+        });
+    }
+}
+
+fn of(it: &Loop) -> Stmt {
+    Stmt::Loop(Arc::new(it.clone()))
+}
+
+/// Refuses a loop that warpgroups are to take in turn, where later steps of its schedule have taken away what that needs.
+fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
+    let Some(shared) = func.find_loop(var).and_then(|it| it.attrs.ping_pong.as_ref()) else { return Ok(()) };
+    let refuse =
+        |other: &Name, why| Err(LowerError::NotInTurn { var: var.clone(), other: other.clone(), why });
+    let path = func.path_to_loop(&shared.turns).unwrap_or_default();
+    let is_inside = matches!(path.as_slice(), [.., outer, it] if outer.var == *var && is_pipeline(it));
+    if !is_inside {
+        return refuse(&shared.turns, "is not pipelined directly inside");
+    }
+    let kernel = func.path_to_loop(var).and_then(|it| it.first().copied()).expect("it has been found");
+    let mut found = Ok(());
+    of(kernel).walk(&mut |stmt| {
+        let Stmt::Loop(it) = stmt else { return };
+        let bad = match it.kind {
+            LoopKind::Bound(ThreadAxis::ThreadY | ThreadAxis::ThreadZ) => {
+                "is bound to an axis that numbers them"
+            }
+            LoopKind::Bound(ThreadAxis::ThreadX) if it.extent.as_int() != Some(intrin::WARPGROUP) => {
+                "is bound to threadIdx.x, and has other iterations than a warpgroup has threads"
+            }
+            _ => return,
+        };
+        if found.is_ok() {
+            found = refuse(&it.var, bad);
+        }
+    });
+    found
 }
 
 /// Another loop of the kernel of a loop that is bound to its axis.
@@ -81,7 +135,9 @@ fn dealt_to_blocks(old: &Loop, cta: &Name, wave: &Name) -> Stmt {
 fn dealt(old: &Loop, takers: Loop, own: &Name, attrs: LoopAttrs) -> Stmt {
     let count = takers.extent.as_int().expect("there are so many");
     let taker = Index::var(&takers.var);
-    let iteration = Index::var(own) * count + taker.clone();
+    // Nobody sees any more that an only iteration is the first one.
+    let is_only = old.extent.as_int() == Some(1);
+    let iteration = if is_only { Index::int(0) } else { Index::var(own) * count + taker.clone() };
     let body = old.body.subst(&|name| (*name == old.var).then(|| iteration.clone()));
     let extent = (&old.extent + (count - 1) - taker).floor_div(&Index::int(count));
     let inner = Loop { var: own.clone(), extent, kind: LoopKind::Serial, attrs, body };

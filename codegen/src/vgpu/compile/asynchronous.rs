@@ -44,7 +44,8 @@ impl Compiler<'_> {
                     self.turns.push(it.of.clone());
                     self.turns.len() - 1
                 });
-                AsyncCode::Turn(TurnCode { kind: it.kind, of, turn: self.index(&it.turn)? })
+                let (turn, count) = (self.index(&it.turn)?, self.index(&it.count)?);
+                AsyncCode::Turn(TurnCode { kind: it.kind, of, turn, count })
             }
             Instr::Store(..)
             | Instr::AsyncCopy(..)

@@ -65,7 +65,9 @@ impl Program {
         let (grid, axes) = extents(kernel, dims)?;
         let listing = print_kernel(kernel);
         let mut compiler = Compiler::new(kernel, dims, axes, listing.op_lines())?;
-        let block = if kernel.roles.is_empty() { axes } else { [kernel.threads(), 1, 1] };
+        let threads =
+            i64::try_from(compiler.scope.count).expect("`Compiler::new` refuses more than a block has");
+        let block = if kernel.roles.is_empty() { axes } else { [threads, 1, 1] };
         for (name, written) in &kernel.args {
             let unknown = || VgpuError::UnknownBuffer { kernel: kernel.name.clone(), buffer: name.clone() };
             let at = module.args.get_index_of(name).ok_or_else(unknown)?;

@@ -1,8 +1,8 @@
 //! Kernels with one thing taken out, moved or changed.
 
 use ir::{
-    Arrival, BulkKind, Factor, Fence, Index, Instr, Major, Matrix, Mbarriers, Module, Op, Phase, SyncKind,
-    Tile, Wait, Wgmma, XorSwizzle,
+    Arrival, BulkKind, Factor, Fence, Index, Instr, Major, Matrix, Mbarriers, Module, Op, Phase,
+    SemaphoreKind, SyncKind, Tile, Turn, Wait, Wgmma, XorSwizzle,
 };
 
 /// A kernel that is not what it was.
@@ -96,6 +96,13 @@ fn changed(it: &Instr) -> Vec<Instr> {
             };
             vec![by(16), by(-16)]
         }
+        Instr::Turn(it) => {
+            let by = |n: i64| Instr::Turn(Turn { turn: &it.turn + n, ..it.clone() });
+            // Where it begins, how many there are says nothing.
+            let fewer = Instr::Turn(Turn { count: &it.count - &Index::int(1), ..it.clone() });
+            let fewer = (it.kind == SemaphoreKind::Release).then_some(fewer);
+            [by(1), by(-1)].into_iter().chain(fewer).collect()
+        }
         // To wait for more than needed is slow, not wrong.
         Instr::Wait(wait) => vec![Instr::Wait(Wait { in_flight: wait.in_flight + 1, ..wait.clone() })],
         Instr::Wgmma(product) => {
@@ -159,8 +166,13 @@ fn commutes(a: &Instr, b: &Instr, in_loop: bool) -> bool {
     let is_expect = |it: &Instr| matches!(it, Instr::Arrive(Arrival { bytes: Some(_), .. }));
     let is_wait = |it: &Instr| matches!(it.sync(), Some(SyncKind::Wait(_) | SyncKind::Await(_)));
     let either = |f: &dyn Fn(&Instr, &Instr) -> bool| f(a, b) || f(b, a);
-    // A slot may be given back later, where nobody waits between; and behind the last loop to nobody.
-    (is_release(a) && !is_wait(b))
+    let is_turn = |it: &Instr, of: SemaphoreKind| matches!(it, Instr::Turn(it) if it.kind == of);
+    let waits_for_others = |it: &Instr| matches!(it.sync(), Some(SyncKind::Await(_)));
+    // A slot may be given back later, where nobody waits for others between; and behind the last loop to nobody.
+    (is_release(a) && !waits_for_others(b))
+        // A turn may begin earlier and end later.
+        || is_turn(a, SemaphoreKind::Release)
+        || is_turn(b, SemaphoreKind::Acquire)
         || (!in_loop && is_release(b))
         // A phase does not end before the arrival that expects bytes.
         || either(&|a, b| is_expect(a) && is_load(b))
