@@ -71,7 +71,7 @@ pub fn run(plan: &Plan, options: &RunOptions, seen: &mut dyn FnMut(Progress<'_>)
     let case = case(plan, options.seed, target == Target::Cpu)?;
     let settings = Settings { threads: options.threads, ..Settings::new(options.regime, info.arch != "cpu") };
     let inputs = case.inputs();
-    let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+    let mut reference = case.reference_on(&info, &inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
     let candidate = Candidate { label: plan.path.display().to_string(), program: &built.program };
     let comparison = bench.compare(&[candidate], &settings, seen);

@@ -259,7 +259,7 @@ fn cublas_is_right_in_every_type_and_layout() {
     for ([input, accumulator, output], tolerance) in PRODUCTS {
         for (batch, b_transposed) in [(1, false), (1, true), (3, false), (3, true)] {
             let [m, n, k] = if input == DType::I8 { [67, 44, 132] } else { [67, 45, 133] };
-            let gemm = Gemm { batch, m, n, k, input, accumulator, output, b_transposed };
+            let gemm = Gemm { batch, m, n, k, input, accumulator, output, b_transposed, fast_sums: false };
             let program = match machine.load_gemm(&gemm) {
                 Ok(it) => it,
                 Err(DeviceError::Unsupported(why)) if input == DType::I8 && !b_transposed => {
@@ -287,7 +287,7 @@ fn cublas_is_right_in_every_type_and_layout() {
 
 /// Runs a product on numbers and gives the largest difference from the naive sum in f64.
 fn check_gemm(machine: &mut CudaMachine, program: ProgramId, gemm: &Gemm) -> f64 {
-    let Gemm { batch, m, n, k, input, accumulator: _, output, b_transposed } = *gemm;
+    let Gemm { batch, m, n, k, input, accumulator: _, output, b_transposed, .. } = *gemm;
     let a: Vec<f32> = (0..batch * m * k).map(number).collect();
     let b: Vec<f32> = (0..batch * k * n).map(|it| number(it * 5 + 11)).collect();
     let (da, db) = (upload(machine, &encode(input, &a)), upload(machine, &encode(input, &b)));
@@ -312,7 +312,17 @@ fn check_gemm(machine: &mut CudaMachine, program: ProgramId, gemm: &Gemm) -> f64
 /// A product in f32.
 fn square(size: usize) -> Gemm {
     let (input, accumulator, output) = (DType::F32, DType::F32, DType::F32);
-    Gemm { batch: 1, m: size, n: size, k: size, input, accumulator, output, b_transposed: false }
+    Gemm {
+        batch: 1,
+        m: size,
+        n: size,
+        k: size,
+        input,
+        accumulator,
+        output,
+        b_transposed: false,
+        fast_sums: false,
+    }
 }
 
 #[test]

@@ -58,6 +58,9 @@ pub struct Caps {
     pub f32_lanes: u32,
     /// What the tensor cores of a multiprocessor do a cycle.
     pub tensor: TensorRates,
+    /// The bits after the point that they keep of sums of products of `f8e4m3` and `f8e5m2`; `None` where as many as f32 has, where
+    /// there are no such products, or where it is not known.
+    pub f8_sum_bits: Option<u32>,
     /// How many blocks make a cluster; `None` where there are no clusters.
     pub cluster: Option<Cluster>,
     /// The instructions that only some architectures have.

@@ -87,6 +87,20 @@ impl<'a> Reference<'a> {
         Ok(Reference { func, dims, shapes, sources, exact, own: None })
     }
 
+    /// The same for a machine whose matrix units keep so many bits after the point of sums of products of eight-bit floats
+    /// ([`Caps::f8_sum_bits`](crate::Caps)); `None` changes nothing. A program may not use them, and is then allowed more than it needs.
+    #[must_use]
+    pub fn with_f8_sums(mut self, bits: Option<u32>) -> Reference<'a> {
+        let Some(bits) = bits else { return self };
+        // Cutting off at 2^-bits errs by twice as much as rounding there.
+        let unit = 0.5f64.powi(bits.cast_signed() + 1);
+        match &mut self.exact {
+            Evaluator::Plain(it) => it.cut_f8(unit),
+            Evaluator::General(it) => it.cut_f8(unit),
+        }
+        self
+    }
+
     /// Refuses a program that is not plain: [`InterpError::NotPlain`] says why.
     pub fn check(func: &Func, dims: &IndexMap<Name, i64>) -> Result<(), InterpError> {
         let shapes = shapes(func, dims)?;

@@ -23,7 +23,8 @@
 //!
 //! An expression in quotes stands where a number may: whole numbers, knobs, parts of tiles (`ti[1]`) and those
 //! parameters of the workload that are whole numbers, `+ - * / %` where `/` and `%` round down, comparisons, `&& || !`,
-//! `min(a, b)`, `max(a, b)`, `ceildiv(a, b)` and `select(c, a, b)`. Constraints are expressions, too; one holds if it is
+//! `min(a, b)`, `max(a, b)`, `ceildiv(a, b)`, `select(c, a, b)`, and `bytes(dtype)`, the size of an element of the type that the
+//! parameter `dtype` is. Constraints are expressions, too; one holds if it is
 //! not 0, and does not if it divides by zero or leaves 64 bits. They are for the tuner, which tries only what they
 //! admit; without a tuner each knob has the first of its choices, unless the user gives it another value.
 //!

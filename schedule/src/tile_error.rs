@@ -1,7 +1,9 @@
 //! Why a step that makes blocks of tiles, or pads what they work on, is refused.
 
+use std::fmt;
+
 use ir::{
-    Index, Name,
+    DType, Index, Name,
     intrin::{Extents, LaneMap, Mismatch},
 };
 
@@ -78,5 +80,26 @@ error_table! {
             names [iter, block]
             at [Blame::Field("padding")]
             help "the extent becomes a multiple of it; 1 leaves it as it is";
+
+        1316 NoMember { block: Name, family: Name, types: Types }
+            ("no `{family}_` intrinsic does what block `{block}` does in {types}")
+            names [block]
+            help "convert what it multiplies, or choose the types of the workload: `explain` lists the intrinsics";
+    }
+}
+
+/// The types of what a block writes and of what it reads beside that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Types(pub Vec<DType>);
+
+impl fmt::Display for Types {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [sum, factors @ ..] if !factors.is_empty() => {
+                let words: Vec<_> = factors.iter().map(|it| it.as_str()).collect();
+                write!(f, "{sum} of {}", words.join(" and "))
+            }
+            all => f.write_str(all.first().map_or("no type", |it| it.as_str())),
+        }
     }
 }

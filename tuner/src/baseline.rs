@@ -69,6 +69,7 @@ fn product_into(case: &Case, product: &Block, output: DType) -> Option<(Gemm, [N
         accumulator,
         output,
         b_transposed,
+        fast_sums: false,
     };
     let Gemm { batch, m, n, k, .. } = gemm;
     let whole = [(left, batch * m * k), (right, batch * k * n), (place, batch * m * n)];
@@ -112,21 +113,17 @@ fn converted(block: &Block) -> Option<(Name, Name)> {
 /// Whether a library accumulates in the same type.
 fn types_fit(input: DType, accumulator: DType, output: DType) -> bool {
     let accumulates = match input {
-        DType::F32 | DType::Bf16 | DType::Tf32 => accumulator == DType::F32,
+        DType::F32 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => accumulator == DType::F32,
         DType::F16 => matches!(accumulator, DType::F16 | DType::F32),
         DType::F64 => accumulator == DType::F64,
         DType::I8 => accumulator == DType::I32,
-        DType::Bool
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::F8e4m3
-        | DType::F8e5m2 => false,
+        DType::Bool | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => false,
     };
-    let narrow = matches!(input, DType::F16 | DType::Bf16) && output == input;
+    let narrow = match input {
+        DType::F16 | DType::Bf16 => output == input,
+        DType::F8e4m3 | DType::F8e5m2 => matches!(output, DType::F16 | DType::Bf16),
+        _ => false,
+    };
     accumulates && (output == accumulator || narrow)
 }
 

@@ -1,8 +1,9 @@
 //! A workload with its sizes: what is measured, whatever the schedule.
 
+use codegen::device::MachineInfo;
 use indexmap::IndexMap;
 use ir::{
-    DType, Func, InterpError, Name, Role, cost,
+    Arch, DType, Func, InterpError, Name, Role, cost,
     reference::{Elements, Reference},
 };
 
@@ -147,6 +148,19 @@ impl Case {
     pub fn reference<'a>(&'a self, inputs: &'a IndexMap<Name, Tensor>) -> Result<Reference<'a>, InterpError> {
         let elements: Vec<_> = inputs.values().map(|it| Elements::Bytes(&it.bytes)).collect();
         Reference::new(&self.func, &self.dims, &elements)
+    }
+
+    /// The same for runs on a machine, whose matrix units may keep less of a sum than its type has.
+    ///
+    /// # Errors
+    /// Where the program cannot be evaluated.
+    pub fn reference_on<'a>(
+        &'a self,
+        machine: &MachineInfo,
+        inputs: &'a IndexMap<Name, Tensor>,
+    ) -> Result<Reference<'a>, InterpError> {
+        let caps = Arch::parse(&machine.arch).as_ref().map(Arch::caps);
+        Ok(self.reference(inputs)?.with_f8_sums(caps.and_then(|it| it.f8_sum_bits)))
     }
 
     /// The inputs and outputs, in parameter order.

@@ -26,7 +26,7 @@ use cudarc::{
 use super::{
     DeviceError,
     cublas::{Status, StatusText, check},
-    cublas_product::Product,
+    cublas_product::{Arithmetic, Product},
     cuda_module::device_memory,
     locate::{Wanted, symbol},
 };
@@ -312,13 +312,13 @@ impl LaidOut {
     }
 }
 
-/// What to compute: the first operand is our B.
+/// What to compute: the first operand is our B. Scales of factors of eight bits are left out, and are then one.
 fn operation(api: &Api, product: &Product) -> Result<Owned, DeviceError> {
     let (compute, scale) = (product.arithmetic.compute(), product.arithmetic.scale());
     let (destroy, call) = (api.destroy_operation, "cublasLtMatmulDescCreate");
     let transposed: i32 =
         if product.b_transposed { Operation::CUBLAS_OP_T as i32 } else { Operation::CUBLAS_OP_N as i32 };
-    // SAFETY: the descriptor is valid for writes, then alive, and the attribute is a number of 32 bits.
+    // SAFETY: the descriptor is valid for writes, then alive, and the attributes are numbers of 32 and of 8 bits.
     unsafe {
         let make = |it| (api.operation)(it, compute as c_uint, scale as c_uint);
         let operation = Owned::new(api, call, destroy, make)?;
@@ -329,6 +329,16 @@ fn operation(api: &Api, product: &Product) -> Result<Owned, DeviceError> {
             size_of_val(&transposed),
         );
         api.check("cublasLtMatmulDescSetAttribute", status)?;
+        if let Arithmetic::Narrow { fast } = product.arithmetic {
+            let fast = i8::from(fast);
+            let status = (api.set_operation)(
+                operation.handle,
+                OperationAttribute::CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                (&raw const fast).cast(),
+                size_of_val(&fast),
+            );
+            api.check("cublasLtMatmulDescSetAttribute", status)?;
+        }
         Ok(operation)
     }
 }
@@ -381,6 +391,7 @@ mod tests {
                     .expect("stderr is open");
             }
         };
+        let fast_sums = true;
         for (input, accumulator, output, b_transposed, batch) in [
             (DType::F32, DType::F32, DType::F32, false, 1),
             (DType::Bf16, DType::F32, DType::F32, true, 3),
@@ -388,8 +399,9 @@ mod tests {
             (DType::F16, DType::F16, DType::F16, false, 1),
             (DType::Tf32, DType::F32, DType::F32, true, 1),
             (DType::I8, DType::I32, DType::I32, true, 2),
+            (DType::F8e4m3, DType::F32, DType::Bf16, true, 1),
         ] {
-            let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, accumulator, output, b_transposed };
+            let gemm = Gemm { batch, m: 5, n: 7, k: 11, input, accumulator, output, b_transposed, fast_sums };
             LaidOut::new(api, Product::new(&gemm).unwrap()).unwrap();
         }
     }

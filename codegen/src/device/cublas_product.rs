@@ -9,6 +9,9 @@
 //! | bf16 | f32 | bf16, f32 | `COMPUTE_32F` |
 //! | tf32 | f32 | f32 | `COMPUTE_32F_FAST_TF32` on f32, whose lowest bits are zero already, so that nothing is rounded |
 //! | i8 | i32 | i32 | `COMPUTE_32I`, by cuBLASLt alone: see [`Product::limits`] |
+//! | f8e4m3 | f32 | bf16, f16, f32 | `COMPUTE_32F` with and without `FAST_ACCUM`, scales of one, by cuBLASLt alone |
+//!
+//! Of two factors that are both f8e5m2 they have no product (cuBLAS's documentation, `cublasLtMatmul`, the table of FP8 kernels).
 
 use std::{
     ffi::{c_int, c_longlong, c_void},
@@ -42,6 +45,10 @@ pub(super) enum Arithmetic {
     Single,
     /// In f32 of factors that are TF32.
     Tensor,
+    /// In f32 of factors of eight bits, or `fast` and partly in what the matrix units have for them.
+    Narrow {
+        fast: bool,
+    },
     Double,
     Integer,
 }
@@ -62,15 +69,23 @@ impl Arithmetic {
             (DType::F16, DType::F16, DType::F16) => Some(Arithmetic::Half),
             (DType::Tf32, DType::F32, DType::F32) => Some(Arithmetic::Tensor),
             (DType::I8, DType::I32, DType::I32) => Some(Arithmetic::Integer),
+            (DType::F8e4m3, DType::F32, DType::Bf16 | DType::F16 | DType::F32) => {
+                Some(Arithmetic::Narrow { fast: it.fast_sums })
+            }
             _ => None,
         }
+    }
+
+    /// Whether cuBLASLt alone computes it, or alone says at once whether it can.
+    pub(super) const fn is_of_lt(self) -> bool {
+        matches!(self, Arithmetic::Integer | Arithmetic::Narrow { .. })
     }
 
     /// The type of computation.
     pub(super) const fn compute(self) -> Compute {
         match self {
             Arithmetic::Half => Compute::CUBLAS_COMPUTE_16F,
-            Arithmetic::Single => Compute::CUBLAS_COMPUTE_32F,
+            Arithmetic::Single | Arithmetic::Narrow { .. } => Compute::CUBLAS_COMPUTE_32F,
             Arithmetic::Tensor => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
             Arithmetic::Double => Compute::CUBLAS_COMPUTE_64F,
             Arithmetic::Integer => Compute::CUBLAS_COMPUTE_32I,
@@ -81,7 +96,7 @@ impl Arithmetic {
     pub(super) const fn scale(self) -> DataType {
         match self {
             Arithmetic::Half => DataType::CUDA_R_16F,
-            Arithmetic::Single | Arithmetic::Tensor => DataType::CUDA_R_32F,
+            Arithmetic::Single | Arithmetic::Tensor | Arithmetic::Narrow { .. } => DataType::CUDA_R_32F,
             Arithmetic::Double => DataType::CUDA_R_64F,
             Arithmetic::Integer => DataType::CUDA_R_32I,
         }
@@ -91,7 +106,9 @@ impl Arithmetic {
     pub(super) fn scales(self) -> [*const c_void; 2] {
         match self {
             Arithmetic::Half => HALF.each_ref().map(|it| ptr::from_ref(it).cast()),
-            Arithmetic::Single | Arithmetic::Tensor => SINGLE.each_ref().map(|it| ptr::from_ref(it).cast()),
+            Arithmetic::Single | Arithmetic::Tensor | Arithmetic::Narrow { .. } => {
+                SINGLE.each_ref().map(|it| ptr::from_ref(it).cast())
+            }
             Arithmetic::Double => DOUBLE.each_ref().map(|it| ptr::from_ref(it).cast()),
             Arithmetic::Integer => INTEGER.each_ref().map(|it| ptr::from_ref(it).cast()),
         }
@@ -128,19 +145,21 @@ impl Product {
         })
     }
 
-    /// Why the integer matrix units cannot compute this product; the libraries only say that they do not.
+    /// Why the matrix units for types of eight bits cannot compute this product; the libraries only say that they do not.
     ///
-    /// They want both factors by rows of k (in the libraries' words: the first transposed, the second not), in rows of
-    /// whole 4 bytes, and as many columns.
+    /// They want both factors by rows of k (in the libraries' words: the first transposed, the second not). Of integers rows are
+    /// whole 4 bytes, and so many columns; of floats both are multiples of 16 (cuBLAS's documentation, `cublasLtMatmul`).
     pub(super) fn limits(&self) -> Option<String> {
-        if self.arithmetic != Arithmetic::Integer {
-            return None;
-        }
+        let (what, unit) = match self.arithmetic {
+            Arithmetic::Integer => ("8-bit integers", 4),
+            Arithmetic::Narrow { .. } => ("8-bit floats", 16),
+            Arithmetic::Half | Arithmetic::Single | Arithmetic::Tensor | Arithmetic::Double => return None,
+        };
         let [_, n, k] = self.sizes;
         let words = if !self.b_transposed {
-            "it wants B stored n by k for 8-bit integers (layout NT)".to_owned()
-        } else if n % 4 != 0 || k % 4 != 0 {
-            format!("it wants n and k to be multiples of 4 for 8-bit integers; they are {n} and {k}")
+            format!("it wants B stored n by k for {what} (layout NT)")
+        } else if n % unit != 0 || k % unit != 0 {
+            format!("it wants n and k to be multiples of {unit} for {what}; they are {n} and {k}")
         } else {
             return None;
         };
@@ -157,14 +176,9 @@ fn data_type(dtype: DType) -> Option<DataType> {
         DType::F64 => Some(DataType::CUDA_R_64F),
         DType::I8 => Some(DataType::CUDA_R_8I),
         DType::I32 => Some(DataType::CUDA_R_32I),
-        DType::Bool
-        | DType::I16
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::F8e4m3
-        | DType::F8e5m2 => None,
+        DType::F8e4m3 => Some(DataType::CUDA_R_8F_E4M3),
+        DType::F8e5m2 => Some(DataType::CUDA_R_8F_E5M2),
+        DType::Bool | DType::I16 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => None,
     }
 }
 
@@ -173,7 +187,7 @@ mod tests {
     use super::*;
 
     fn gemm(input: DType, accumulator: DType, output: DType) -> Gemm {
-        Gemm { batch: 1, m: 6, n: 8, k: 12, input, accumulator, output, b_transposed: true }
+        Gemm { batch: 1, m: 6, n: 8, k: 12, input, accumulator, output, b_transposed: true, fast_sums: false }
     }
 
     #[test]
@@ -197,10 +211,25 @@ mod tests {
             "bf16 f32 bf16: Single",
             "bf16 f32 f32: Single",
             "tf32 f32 f32: Tensor",
+            "f8e4m3 f32 f16: Narrow { fast: false }",
+            "f8e4m3 f32 bf16: Narrow { fast: false }",
+            "f8e4m3 f32 f32: Narrow { fast: false }",
             "f32 f32 f32: Single",
             "f64 f64 f64: Double",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn floats_of_eight_bits_have_limits_and_two_ways() {
+        let all = gemm(DType::F8e4m3, DType::F32, DType::Bf16);
+        let limits = |n, k, b_transposed| Product::new(&Gemm { n, k, b_transposed, ..all }).unwrap().limits();
+        assert_eq!(limits(16, 32, true), None);
+        assert!(limits(16, 32, false).unwrap().contains("8-bit floats (layout NT)"));
+        assert!(limits(8, 32, true).unwrap().contains("multiples of 16 for 8-bit floats; they are 8 and 32"));
+        let ways = all.ways().into_iter().map(|(_, it)| Product::new(&it).unwrap().arithmetic);
+        assert!(ways.eq([true, false].map(|fast| Arithmetic::Narrow { fast })));
+        assert_eq!(gemm(DType::F16, DType::F32, DType::F16).ways().len(), 1);
     }
 
     #[test]

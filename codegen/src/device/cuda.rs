@@ -10,7 +10,7 @@ use super::{
     BufferId, DeviceError, Gemm, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
     cublas::Cublas,
     cublas_lt::{Choice, CublasLt},
-    cublas_product::{Arithmetic, Product},
+    cublas_product::Product,
     cuda_clock::Clock,
     cuda_driver::{check, describe_device, device},
     cuda_launch::Prepared,
@@ -227,8 +227,7 @@ impl Machine for CudaMachine {
     fn load_gemm(&mut self, gemm: &Gemm) -> Result<ProgramId, DeviceError> {
         self.enter()?;
         let product = Product::new(gemm)?;
-        if product.arithmetic == Arithmetic::Integer {
-            // Only cuBLASLt says at once whether it can.
+        if product.arithmetic.is_of_lt() {
             let choices = self.load_gemm_choices(gemm, 1)?;
             return Ok(*choices.first().expect("there is at least one, or an error"));
         }

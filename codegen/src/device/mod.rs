@@ -125,7 +125,7 @@ pub struct Gemm {
     pub m: usize,
     pub n: usize,
     pub k: usize,
-    /// The type of A and B: f32, f64, f16, bf16, tf32 or i8.
+    /// The type of A and B: f32, f64, f16, bf16, tf32, i8 or f8e4m3.
     pub input: ir::DType,
     /// The type that products are added up in: f32, and f64 for f64, i32 for i8; f16 may be added up in f16.
     pub accumulator: ir::DType,
@@ -133,6 +133,23 @@ pub struct Gemm {
     pub output: ir::DType,
     /// Whether B is stored as \[n,k\].
     pub b_transposed: bool,
+    /// Whether sums of products of eight-bit floats may stay in the matrix units, which have fewer bits for them than f32, instead
+    /// of being added up in f32 every now and then. It says nothing of other types.
+    pub fast_sums: bool,
+}
+
+impl Gemm {
+    /// The products that a library has to be asked for, the one that is usually faster first, each with what tells it from the others:
+    /// two of eight-bit floats, one of other types.
+    pub fn ways(&self) -> Vec<(&'static str, Gemm)> {
+        let way = |fast_sums| Gemm { fast_sums, ..*self };
+        match self.input {
+            ir::DType::F8e4m3 | ir::DType::F8e5m2 => {
+                vec![(", fast accumulation", way(true)), (", full accumulation", way(false))]
+            }
+            _ => vec![("", way(false))],
+        }
+    }
 }
 
 /// What a machine is, for records, rooflines and `doctor`.

@@ -64,6 +64,10 @@ mod tests {
             for (found, expected) in found.into_iter().zip(expected) {
                 assert!((found / expected - 1.0).abs() < 0.01, "{}: {found} is not {expected}", info.arch);
             }
+            // As fast as i8 from Ada on.
+            let bytes = [DType::F8e4m3, DType::F8e5m2, DType::I8].map(|it| info.peak_product_gflops(it));
+            let has_f8 = !["sm_80", "sm_86"].contains(&info.arch.as_str());
+            assert_eq!(bytes[..2], [bytes[2].filter(|_| has_f8); 2], "{}", info.arch);
         }
     }
 

@@ -87,7 +87,7 @@ pub enum LowerError {
     )]
     RowAlignment { block: Name, buffer: Name, intrinsic: &'static str },
     #[error("`{intrinsic}` in block `{block}` cannot take `{buffer}`: {why}")]
-    OperandLayout { block: Name, buffer: Name, intrinsic: &'static str, why: String },
+    OperandLayout { block: Name, buffer: Name, intrinsic: &'static str, why: String, help: &'static str },
     #[error("`{intrinsic}` in block `{block}` cannot fill `{buffer}`: {error}")]
     MatrixLoad { block: Name, buffer: Name, intrinsic: &'static str, error: LdmatrixError },
     #[error("a tile of `{buffer}` in block `{block}` starts at `{index}`, which is no multiple of {tile}")]
@@ -250,9 +250,7 @@ impl LowerError {
             LowerError::RowAlignment { .. } => {
                 "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
             }
-            LowerError::OperandLayout { .. } => {
-                "swizzle the buffer with the mode `auto`, and give its last dimension a multiple of 64 bytes"
-            }
+            LowerError::OperandLayout { help, .. } => help,
             LowerError::MatrixLoad { error, .. } => error.help(),
             LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",
             LowerError::OtherLane { .. } => {

@@ -160,7 +160,8 @@ fn every_choice_of_cublas_lt_is_right() {
         for (batch, b_transposed) in [(1, false), (1, true), (3, false), (3, true)] {
             // The library wants rows of whole 16 bytes for some of its algorithms, and takes any for the others.
             for [m, n, k] in [[67, 45, 133], [128, 64, 96]] {
-                let gemm = Gemm { batch, m, n, k, input, accumulator, output, b_transposed };
+                let gemm =
+                    Gemm { batch, m, n, k, input, accumulator, output, b_transposed, fast_sums: false };
                 let limited = input == DType::I8 && (!b_transposed || n % 4 > 0);
                 let choices = match machine.load_gemm_choices(&gemm, 8) {
                     Ok(it) => it,

@@ -78,6 +78,7 @@ const ONE_BY_ONE: Gemm = Gemm {
     accumulator: DType::F32,
     output: DType::F32,
     b_transposed: false,
+    fast_sums: false,
 };
 
 #[test]
@@ -146,6 +147,7 @@ fn what_does_not_fit_is_refused_in_words() {
         accumulator: DType::F32,
         output: DType::F32,
         b_transposed: false,
+        fast_sums: false,
     };
     note(machine.load_gemm(&gemm).unwrap_err());
     insta::assert_snapshot!(words);
@@ -225,6 +227,7 @@ fn the_baseline_multiplies() {
                 accumulator: DType::F32,
                 output: DType::F32,
                 b_transposed,
+                fast_sums: false,
             };
             let (da, db) = (upload(&mut machine, &a), upload(&mut machine, &b));
             let dc = upload(&mut machine, &vec![f32::NAN; batch * m * n]);

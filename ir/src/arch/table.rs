@@ -10,6 +10,9 @@
 //! - tensor cores: NVIDIA's white papers on Turing, Ampere, Jetson Orin, Ada, Hopper and Blackwell, of the fastest cards
 //!   of an architecture: of those with compute capability 8.6, 8.9 and 12.0, the ones for games add up in f32 at half
 //!   the rate;
+//! - sums of products of eight-bit floats: measured by others, for NVIDIA does not say. SageAttention2 (arXiv 2411.10958) finds
+//!   one bit of sign, 8 of exponent and 13 of mantissa on Ada and Hopper, DeepSeek-V3's report (arXiv 2412.19437, 3.5.2) about 14 bits
+//!   on Hopper;
 //! - features: the PTX ISA, the notes on targets of each instruction.
 
 use super::{Caps, Cluster, Feature, Features, TensorRates};
@@ -40,6 +43,7 @@ const SM_50: Caps = Caps {
     vector_bytes: 16,
     f32_lanes: 128,
     tensor: TensorRates::NONE,
+    f8_sum_bits: None,
     cluster: None,
     features: Features::NONE,
 };
@@ -105,7 +109,14 @@ const SM_87: Caps = Caps {
 const SM_88: Caps = Caps { sm: 88, tensor: TensorRates::NONE, ..SM_86 };
 
 /// Ada.
-const SM_89: Caps = Caps { sm: 89, blocks_per_sm: 24, tensor: ada_rates(1024), features: ADA, ..SM_86 };
+const SM_89: Caps = Caps {
+    sm: 89,
+    blocks_per_sm: 24,
+    tensor: ada_rates(1024),
+    f8_sum_bits: Some(13),
+    features: ADA,
+    ..SM_86
+};
 
 /// Hopper: H100, H200.
 const SM_90: Caps = Caps {
@@ -115,13 +126,15 @@ const SM_90: Caps = Caps {
     barriers_per_sm: Some(64),
     f32_lanes: 128,
     tensor: ada_rates(4096),
+    f8_sum_bits: Some(13),
     cluster: Some(Cluster { portable: 8, most: 16 }),
     features: HOPPER,
     ..SM_80
 };
 
 /// Blackwell: B200.
-const SM_100: Caps = Caps { sm: 100, tensor: ada_rates(8192), features: BLACKWELL, ..SM_90 };
+const SM_100: Caps =
+    Caps { sm: 100, tensor: ada_rates(8192), f8_sum_bits: None, features: BLACKWELL, ..SM_90 };
 
 /// Blackwell: B300.
 const SM_103: Caps = Caps { sm: 103, barriers_per_sm: Some(32), ..SM_100 };

@@ -42,7 +42,7 @@ fn rows() {
             "sm_{}: {} blocks, {} warps, {} threads, barriers {:?}\n  \
              shared {} a block, {} a multiprocessor, {} reserved, by {}\n  \
              registers {} a thread, {} a block, {} a multiprocessor, by {} in {} partitions\n  \
-             {} f32 lanes; f16 bf16 tf32 i8 f8: {rates}; vectors of {}; {:?}\n  {features:?}",
+             {} f32 lanes; f16 bf16 tf32 i8 f8: {rates}, f8 sums {:?}; vectors of {}; {:?}\n  {features:?}",
             it.sm,
             it.blocks_per_sm,
             it.warps_per_sm,
@@ -58,6 +58,7 @@ fn rows() {
             it.register_unit,
             it.partitions,
             it.f32_lanes,
+            it.f8_sum_bits,
             it.vector_bytes,
             it.cluster,
         )

@@ -96,6 +96,10 @@ pub(crate) trait Memory {
     fn carried(&self) -> <Self::Number as Domain>::Running;
     /// Keeps the first fault.
     fn fail(&mut self, fault: Fault);
+    /// The unit roundoff of sums of products of eight-bit floats, if they have another one than their type.
+    fn f8_unit(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl IndexCode {
@@ -204,9 +208,15 @@ impl ValueCode {
         }
     }
 
+    /// Whether it is a product of eight-bit floats, converted to another type.
+    pub(crate) fn is_f8_product(&self) -> bool {
+        let is_f8 = |it: &ValueCode| matches!(it, ValueCode::Cast(DType::F8e4m3 | DType::F8e5m2, ..));
+        matches!(self, ValueCode::Binary(BinaryOp::Mul, _, factors) if factors.iter().all(is_f8))
+    }
+
     /// The running value after a store of this value to its own place: of a sum that gets a term, the same sum.
     pub(crate) fn fold<M: Memory>(&self, env: &[i64], memory: &mut M) -> <M::Number as Domain>::Running {
-        let (op, dtype, term) = match self {
+        let (op, dtype, term_code) = match self {
             ValueCode::Binary(op, dtype, operands) if dtype.is_float() => match (op, &**operands) {
                 (BinaryOp::Add | BinaryOp::Sub, [ValueCode::Carried, term])
                 | (BinaryOp::Add, [term, ValueCode::Carried]) => (*op, *dtype, term),
@@ -214,8 +224,11 @@ impl ValueCode {
             },
             _ => return self.eval(env, memory).into(),
         };
-        let term = term.eval(env, memory);
+        let term = term_code.eval(env, memory);
         let mut sum = memory.carried();
+        if let Some(unit) = memory.f8_unit().filter(|_| term_code.is_f8_product()) {
+            sum.cut_at(unit);
+        }
         sum.add(dtype, if op == BinaryOp::Sub { term.unary(UnaryOp::Neg, dtype) } else { term });
         sum
     }

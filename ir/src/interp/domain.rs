@@ -25,6 +25,8 @@ pub(crate) trait Running: Copy + Debug + From<Self::Number> {
 
     /// The number that it is by now.
     fn total(&self) -> Self::Number;
+    /// Whatever is added is cut off by a matrix unit with this unit roundoff. Says nothing to a machine's own numbers.
+    fn cut_at(&mut self, _unit: f64) {}
     /// Adds a term of a floating-point type.
     fn add(&mut self, dtype: DType, term: Self::Number);
     /// Adds products of exact numbers: the type of the sum, and that of the products.

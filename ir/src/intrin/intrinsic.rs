@@ -71,6 +71,13 @@ pub enum Instruction {
 }
 
 impl Intrinsic {
+    /// What its name has in common with those of products of other types, if it is a product: `wgmma` of
+    /// `wgmma_m64k16_f16_f32`.
+    pub fn family(&self) -> Option<&'static str> {
+        let is_product = matches!(self.instruction, Instruction::Mma { .. } | Instruction::Wgmma { .. });
+        is_product.then(|| self.name.split_once("_m").map(|it| it.0)).flatten()
+    }
+
     /// How many lanes execute it together, along `threadIdx.x`.
     pub const fn lanes(&self) -> i64 {
         match self.instruction {

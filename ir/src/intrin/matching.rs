@@ -156,6 +156,21 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
     Err(Mismatch::Body { needed: line(pattern), found: line(store) })
 }
 
+/// The product of a family that has the types of a block: of what it writes, and of what it reads beside that.
+///
+/// # Errors
+/// Those types, in the order of the description, where there is none.
+pub fn of_types(family: &str, func: &Func, block: &Block) -> Result<&'static Intrinsic, Vec<DType>> {
+    let written = block.writes().first().map(|it| it.buffer.clone());
+    let factors = block.reads().into_iter().map(|it| &it.buffer).filter(|it| Some(*it) != written.as_ref());
+    let types: Vec<_> = written.iter().chain(factors).filter_map(|it| func.dtype_of(it)).collect();
+    let has_types = |it: &'static Intrinsic| {
+        description(it, None).buffers.values().map(|it| it.dtype).eq(types.iter().copied())
+    };
+    let mut members = ALL.iter().copied().filter(|it| it.family() == Some(family));
+    members.find(|it| has_types(it)).ok_or(types)
+}
+
 fn line(store: &Store) -> String {
     format!("{} = {}", store.place, store.value)
 }

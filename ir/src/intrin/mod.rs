@@ -19,7 +19,7 @@ mod matching;
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
 pub use intrinsic::{Instruction, Intrinsic, TENSORIZE};
 pub use lane_map::{LaneMap, WARP, WARPGROUP};
-pub use matching::{Extents, Matched, Mismatch, Operand, matched};
+pub use matching::{Extents, Matched, Mismatch, Operand, matched, of_types};
 
 use crate::DType;
 
@@ -74,6 +74,14 @@ intrinsics![
 /// The intrinsic of a name.
 pub fn find(name: &str) -> Option<&'static Intrinsic> {
     ALL.iter().copied().find(|it| it.name == name)
+}
+
+/// What the names of the products begin with that differ in types and shapes only, in alphabetical order: `mma`, `wgmma`,
+/// `wgmma_rs`.
+pub fn families() -> Vec<&'static str> {
+    let mut out: Vec<_> = ALL.iter().filter_map(|it| it.family()).collect();
+    out.dedup();
+    out
 }
 
 /// What the descriptions of all matrix loads say: a copy of a tile whose size is that of the matrices.

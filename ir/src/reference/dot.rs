@@ -9,18 +9,18 @@ use crate::{
     },
 };
 
-/// The factors of `carried + a * b`, and the types of the sum and of the product.
-pub(super) struct Dot<'p>([(&'p Source<'p>, &'p AccessCode); 2], [DType; 2]);
+/// The factors of `carried + a * b`, the types of the sum and of the product, and what a matrix unit cuts off.
+pub(super) struct Dot<'p>([(&'p Source<'p>, &'p AccessCode); 2], [DType; 2], Option<f64>);
 
 impl<'p> Dot<'p> {
     /// The sum of products that a stage's value is, if it is one of inputs whose subscripts are affine.
     pub(super) fn of(plan: &'p PlainPlan<'p>, value: &'p ValueCode) -> Option<Dot<'p>> {
         let ValueCode::Binary(BinaryOp::Add, sum_type, sum) = value else { return None };
-        let [ValueCode::Carried, ValueCode::Binary(BinaryOp::Mul, product_type, product)] = &**sum else {
-            return None;
-        };
+        let [ValueCode::Carried, term] = &**sum else { return None };
+        let ValueCode::Binary(BinaryOp::Mul, product_type, product) = term else { return None };
         let factors = [factor(plan, &product[0])?, factor(plan, &product[1])?];
-        sum_type.is_float().then_some(Dot(factors, [*sum_type, *product_type]))
+        let cut = plan.f8_unit.filter(|_| term.is_f8_product());
+        sum_type.is_float().then_some(Dot(factors, [*sum_type, *product_type], cut))
     }
 
     /// Adds the products of all `size` values of the variable in a slot, in their order.
@@ -46,6 +46,9 @@ impl<'p> Dot<'p> {
             j = j.wrapping_add_signed(b_step);
             factors
         });
+        if let Some(unit) = self.2 {
+            carried.cut_at(unit);
+        }
         carried.add_products(self.1, factors);
         Some(())
     }

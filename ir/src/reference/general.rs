@@ -38,6 +38,8 @@ pub(super) struct General<'a, N: Domain> {
     pub(super) is_short: bool,
     /// What the program left, once it has run as a whole.
     left: Option<Cells<N>>,
+    /// See [`Memory::f8_unit`].
+    f8_unit: Option<f64>,
 }
 
 /// What was written: the elements of each buffer by their offsets.
@@ -52,6 +54,7 @@ struct Machine<'p, N: Domain> {
     /// Whether its value was asked for and there is none.
     missed: Cell<bool>,
     fault: Option<Fault>,
+    f8_unit: Option<f64>,
 }
 
 /// A fault and the block that it is in.
@@ -70,7 +73,12 @@ impl<'a, N: Domain> General<'a, N> {
         let slots = resolver.slots;
         let is_short = steps(&code, &mut vec![[0, 0]; slots]) <= SHORT;
         let (shapes, sources) = (shapes.to_vec(), sources.to_vec());
-        Ok(General { func, shapes, sources, code, slots, is_short, left: None })
+        Ok(General { func, shapes, sources, code, slots, is_short, left: None, f8_unit: None })
+    }
+
+    /// Has sums of products of eight-bit floats cut off; before any element is asked for.
+    pub(super) fn cut_f8(&mut self, unit: f64) {
+        self.f8_unit = Some(unit);
     }
 
     /// The elements of a buffer at offsets; `None` where the program writes none.
@@ -96,7 +104,8 @@ impl<'a, N: Domain> General<'a, N> {
 
     fn machine(&self) -> Machine<'_, N> {
         let cells = self.shapes.iter().map(|_| HashMap::new()).collect();
-        Machine { sources: &self.sources, cells, place: (0, 0), missed: Cell::new(false), fault: None }
+        let (sources, f8_unit) = (self.sources.as_slice(), self.f8_unit);
+        Machine { sources, cells, place: (0, 0), missed: Cell::new(false), fault: None, f8_unit }
     }
 
     fn sliced(&self, buffer: usize, offsets: &[usize]) -> Result<Vec<Option<N>>, InterpError> {
@@ -207,6 +216,10 @@ impl<N: Domain> Memory for Machine<'_, N> {
         let index = access.indices(env).expect("the offset was computed of them");
         self.fail(Fault::Unwritten { buffer: access.buffer, index });
         N::exact(0.0)
+    }
+
+    fn f8_unit(&self) -> Option<f64> {
+        self.f8_unit
     }
 
     fn carried(&self) -> N::Running {

@@ -29,6 +29,8 @@ pub(super) struct PlainPlan<'a> {
     pub(super) sources: Vec<Source<'a>>,
     /// The blocks that write buffers, where one does.
     stages: Vec<Option<Stage>>,
+    /// See [`Memory::f8_unit`].
+    pub(super) f8_unit: Option<f64>,
 }
 
 /// The one block that writes a buffer.
@@ -68,8 +70,14 @@ impl<'a, N: Domain> Plain<'a, N> {
         add_stages(func, dims, shapes, &func.body, &mut Vec::new(), &mut stages, &is_input)?;
         let known = shapes.iter().map(|_| HashMap::new()).collect();
         let state = State { known, carried: N::exact(0.0).into(), fault: None };
-        let plan = PlainPlan { func, shapes: shapes.to_vec(), sources: sources.to_vec(), stages };
+        let plan =
+            PlainPlan { func, shapes: shapes.to_vec(), sources: sources.to_vec(), stages, f8_unit: None };
         Ok(Plain { plan, state })
+    }
+
+    /// Has sums of products of eight-bit floats cut off.
+    pub(super) fn cut_f8(&mut self, unit: f64) {
+        self.plan.f8_unit = Some(unit);
     }
 
     /// The element of a buffer at an offset whose subscripts these are.
@@ -291,6 +299,10 @@ impl<N: Domain> Memory for Lazy<'_, '_, N> {
     #[inline]
     fn carried(&self) -> N::Running {
         self.state.carried
+    }
+
+    fn f8_unit(&self) -> Option<f64> {
+        self.plan.f8_unit
     }
 
     #[cold]

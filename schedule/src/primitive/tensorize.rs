@@ -12,6 +12,7 @@ use crate::{
     error::Thing,
     rewrite::{simplify_loop, subst_loops},
     tile::blockized,
+    tile_error::Types,
 };
 
 /// Has a block, or the loops over a tile, done by the 32 lanes of a warp, or the 128 of a warpgroup, together.
@@ -39,6 +40,9 @@ use crate::{
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
 /// works on the elements that it has. So accumulators are filled, converted and stored, guards and all.
 ///
+/// `mma`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
+/// `bf16` and `f8e4m3`.
+///
 /// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,50 +53,63 @@ pub struct Tensorize {
     /// In its place, a block that works on tiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Name>,
-    /// The intrinsic.
+    /// The intrinsic, or what the names of products of all types begin with.
     pub intrin: Name,
 }
 
 impl Primitive for Tensorize {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let known = || intrin::ALL.iter().map(|it| Name::from(it.name)).collect();
-        let missing =
-            || ScheduleError::NoSuch { thing: Thing::Intrinsic, name: self.intrin.clone(), known: known() };
-        let intrinsic = intrin::find(self.intrin.as_str()).ok_or_else(missing)?;
-        match (&self.target, &self.block, intrinsic.instruction) {
-            (Some(target), None, Instruction::Lanes(map)) => spread(state, target, intrinsic, map),
-            (Some(target), None, _) => {
+        let named = intrin::find(self.intrin.as_str());
+        if named.is_none() && !intrin::families().contains(&self.intrin.as_str()) {
+            let all = intrin::ALL.iter().map(|it| it.name).chain(intrin::families());
+            let (thing, name, known) = (Thing::Intrinsic, self.intrin.clone(), all.map(Name::from).collect());
+            return Err(ScheduleError::NoSuch { thing, name, known });
+        }
+        match (&self.target, &self.block) {
+            (Some(target), None) => {
+                if let Some(Intrinsic { instruction: Instruction::Lanes(map), .. }) = named {
+                    return spread(state, target, named.expect("it was just seen"), map);
+                }
                 let block = blockized(state, target)?;
-                let marked = tensorized(state, block, intrinsic)?;
+                let marked = self.tensorized(state, block, named)?;
                 state.func.replace_loop(target, |_| Stmt::Block(Arc::new(marked)));
                 Ok(())
             }
-            (None, Some(name), _) => {
+            (None, Some(name)) => {
                 let block = state.expect_block(name)?.clone();
-                let marked = tensorized(state, block, intrinsic)?;
+                let marked = self.tensorized(state, block, named)?;
                 state.func.replace_block(name, |_| Stmt::Block(Arc::new(marked)));
                 Ok(())
             }
-            (Some(_), Some(_), _) | (None, None, _) => Err(TileError::TensorizeWhat.into()),
+            (Some(_), Some(_)) | (None, None) => Err(TileError::TensorizeWhat.into()),
         }
     }
 }
 
-/// The block with its annotation, if it computes what the intrinsic does.
-fn tensorized(
-    state: &ScheduleState,
-    mut block: Block,
-    intrinsic: &'static Intrinsic,
-) -> Result<Block, ScheduleError> {
-    if block.attrs.tensorize.is_some() {
-        return Err(ScheduleError::Annotated { name: block.name, key: TENSORIZE.to_owned() });
+impl Tensorize {
+    /// The block with its annotation, if it computes what the intrinsic does: the named one, or that of the family with the
+    /// types of the block.
+    fn tensorized(
+        &self,
+        state: &ScheduleState,
+        mut block: Block,
+        named: Option<&'static Intrinsic>,
+    ) -> Result<Block, ScheduleError> {
+        if block.attrs.tensorize.is_some() {
+            return Err(ScheduleError::Annotated { name: block.name, key: TENSORIZE.to_owned() });
+        }
+        let found = named.map_or_else(|| intrin::of_types(self.intrin.as_str(), &state.func, &block), Ok);
+        let intrinsic = found.map_err(|types| {
+            let (block, family) = (block.name.clone(), self.intrin.clone());
+            TileError::NoMember { block, family, types: Types(types) }
+        })?;
+        if let Err(mismatch) = intrin::matched(intrinsic, &state.func, &block) {
+            let (block, intrinsic) = (block.name, intrinsic.name);
+            return Err(TileError::Mismatch { block, intrinsic, mismatch }.into());
+        }
+        block.attrs.tensorize = Some(intrinsic);
+        Ok(block)
     }
-    if let Err(mismatch) = intrin::matched(intrinsic, &state.func, &block) {
-        let (block, intrinsic) = (block.name, intrinsic.name);
-        return Err(TileError::Mismatch { block, intrinsic, mismatch }.into());
-    }
-    block.attrs.tensorize = Some(intrinsic);
-    Ok(block)
 }
 
 /// Spreads the elements of a tile over the lanes that have them.

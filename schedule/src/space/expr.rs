@@ -22,6 +22,8 @@ pub struct Expr {
 pub struct Ref {
     /// The name.
     pub name: Name,
+    /// Whether it is the bytes of an element that are meant, of the type that the parameter is: `bytes(dtype)`.
+    pub bytes: bool,
     /// Which part of a tile, from 0.
     pub part: Option<usize>,
     /// Where it stands in the text of the expression.

@@ -6,7 +6,8 @@
 //! compare = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
 //! sum     = product { ("+" | "-") product }
 //! product = unary { ("*" | "/" | "%") unary }
-//! unary   = ("-" | "!") unary | number | name [ "[" number "]" ] | function "(" or { "," or } ")" | "(" or ")"
+//! unary   = ("-" | "!") unary | number | name [ "[" number "]" ] | "bytes" "(" name ")"
+//!         | function "(" or { "," or } ")" | "(" or ")"
 //! ```
 
 use std::ops::Range;
@@ -29,7 +30,10 @@ pub struct SyntaxError {
 /// How deep an expression may nest. Readers and evaluation recurse, and a text must not use up the stack.
 pub const MAX_EXPRESSION_DEPTH: usize = 32;
 
-const FUNCTIONS: [(&str, usize); 4] = [("min", 2), ("max", 2), ("ceildiv", 2), ("select", 3)];
+const FUNCTIONS: [(&str, usize); 5] = [("min", 2), ("max", 2), ("ceildiv", 2), ("select", 3), (BYTES, 1)];
+
+/// The function whose operand is the name of a type.
+const BYTES: &str = "bytes";
 
 /// Longer signs before their beginnings.
 const SIGNS: [&str; 20] = [
@@ -180,9 +184,9 @@ impl<'a> Parser<'a> {
                 self.at = place.end;
                 let end = self.expect("]")?.end;
                 let part = usize::try_from(part).ok();
-                Ok((Tree::Var(Ref { name: Name::new(word), part, at: at.start..end }), 1))
+                Ok((Tree::Var(Ref { name: Name::new(word), bytes: false, part, at: at.start..end }), 1))
             }
-            _ => Ok((Tree::Var(Ref { name: Name::new(word), part: None, at }), 1)),
+            _ => Ok((Tree::Var(Ref { name: Name::new(word), bytes: false, part: None, at }), 1)),
         }
     }
 
@@ -196,6 +200,9 @@ impl<'a> Parser<'a> {
             };
             return Err(error(format!("there is no function `{word}`: {hint}"), at));
         };
+        if *name == BYTES {
+            return self.bytes(at.start);
+        }
         self.expect("(")?;
         let mut operands = vec![self.level(0)?];
         while self.peek()?.0 == Token::Sign(",") {
@@ -219,6 +226,20 @@ impl<'a> Parser<'a> {
             Tree::Binary(op, Box::new([next()?, next()?]))
         };
         if given == *count { Ok((tree, deep)) } else { Err(wrong()) }
+    }
+
+    /// The operand of `bytes`, which is a name and no number.
+    fn bytes(&mut self, start: usize) -> Result<Deep, SyntaxError> {
+        self.expect("(")?;
+        let (token, at) = self.peek()?;
+        let Token::Word(word) = token else {
+            let message =
+                format!("the name of a parameter that is a type should stand here, not {}", token.word());
+            return Err(error(message, at));
+        };
+        self.at = at.end;
+        let end = self.expect(")")?.end;
+        Ok((Tree::Var(Ref { name: Name::new(word), bytes: true, part: None, at: start..end }), 1))
     }
 
     fn expect(&mut self, sign: &'static str) -> Result<Range<usize>, SyntaxError> {

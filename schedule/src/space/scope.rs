@@ -48,7 +48,7 @@ impl Scope<'_> {
     }
 
     fn check_name(&self, expr: &Expr, it: &Ref) -> Result<(), ScriptError> {
-        match self.knobs.and_then(|knobs| knobs.get(&it.name)) {
+        match self.knobs.and_then(|knobs| knobs.get(&it.name)).filter(|_| !it.bytes) {
             Some(knob) => check_part(expr, it, knob.value.parts()),
             None => self.param(expr, it).map(drop),
         }
@@ -58,6 +58,10 @@ impl Scope<'_> {
     fn param(&self, expr: &Expr, it: &Ref) -> Result<i64, ScriptError> {
         let name = it.name.as_str();
         match self.params.get(name) {
+            Some(given) if it.bytes => given.element_bytes().ok_or_else(|| {
+                let message = format!("the parameter `{name}` is {given}, which is no type");
+                ScriptError::new(ScriptProblem::NotANumber, message, expr.place_of(&it.at))
+            }),
             Some(Param::Int(value)) => check_part(expr, it, None).map(|()| *value),
             Some(other @ (Param::Float(_) | Param::Text(_))) => {
                 let message = format!("the parameter `{name}` is {other}, which is no whole number");
@@ -95,7 +99,7 @@ impl Scope<'_> {
     /// The value of an expression.
     pub(super) fn value(&self, expr: &Expr, decided: Option<&Decisions>) -> Result<i64, ScriptError> {
         let value = expr.tree().eval(&|it: &Ref| {
-            let choice = decided.and_then(|all| all.get(&it.name));
+            let choice = decided.and_then(|all| all.get(&it.name)).filter(|_| !it.bytes);
             let Some(choice) = choice else { return self.param(expr, it).map_err(Fault::Name) };
             let (found, parts) = match (choice, it.part) {
                 (Choice::Int(value), _) => (Some(*value), None),

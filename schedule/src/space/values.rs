@@ -39,7 +39,9 @@ pub(crate) fn read(text: &str, raw: &RawValue, errors: &mut Errors) -> IndexMap<
 pub(crate) fn expanded(expr: &Expr, values: &IndexMap<Name, Expr>) -> Result<Expr, ScriptError> {
     let mut nodes = 0usize;
     let mut put = |it: &Ref| -> Result<Tree<Ref>, ScriptError> {
-        let Some(value) = values.get(&it.name) else { return Ok(Tree::Var(it.clone())) };
+        let Some(value) = values.get(&it.name).filter(|_| !it.bytes) else {
+            return Ok(Tree::Var(it.clone()));
+        };
         let wrong = |problem, message| Err(ScriptError::new(problem, message, expr.place_of(&it.at)));
         if it.part.is_some() {
             return wrong(ScriptProblem::Part, format!("`{}` is a value and has no parts", it.name));

@@ -28,6 +28,16 @@ pub enum Param {
     Text(String),
 }
 
+impl Param {
+    /// The bytes of an element, where the parameter is the name of a type.
+    pub fn element_bytes(&self) -> Option<i64> {
+        match self {
+            Param::Text(it) => it.parse().ok().map(DType::bytes_i64),
+            Param::Int(_) | Param::Float(_) => None,
+        }
+    }
+}
+
 /// The largest size and the largest integer parameter.
 const MAX_SIZE: i64 = 1 << 40;
 

@@ -1,9 +1,10 @@
 //! The vendor's library at its best. For a product with elementwise stages after it that is the library's product and one
 //! kernel for each stage.
 //!
-//! The library is asked for its ways to compute the product, its own first choice, the *heuristic*, first. Each is
-//! verified and timed ten times in shuffled rounds. Another one takes the place of the heuristic only if it is more than
-//! 2 % faster, so that noise among eight of them does not pass for speed.
+//! The library is asked for its ways to compute the product, its own first choice, the *heuristic*, first; for products of
+//! eight-bit floats twice, with fast accumulation and without ([`Gemm::ways`](codegen::device::Gemm::ways)), and the name says which
+//! one won. Each is verified and timed ten times in shuffled rounds. Another one takes the place of the heuristic only if it is more
+//! than 2 % faster, so that noise among eight of them does not pass for speed.
 
 use std::time::Duration;
 
@@ -52,11 +53,8 @@ pub(super) enum Choice {
     Takes(Box<Vendor>),
 }
 
-/// Ways to compute a case with the library, its own first choice first.
-struct Ways {
-    name: String,
-    loaded: Vec<Loaded>,
-}
+/// Ways to compute a case with the library, each with its name, its own first choice first.
+type Ways = Vec<(String, Loaded)>;
 
 impl Bench<'_> {
     /// Chooses the library's best way.
@@ -75,8 +73,8 @@ impl Bench<'_> {
         };
         let calibration = calibration(settings, self.machine.info().arch != "cpu");
         let mut runners = Vec::new();
-        for loaded in ways.loaded {
-            runners.push(self.prepared(&ways.name, Ok(loaded), &calibration)?);
+        for (name, loaded) in ways {
+            runners.push(self.prepared(&name, Ok(loaded), &calibration)?);
         }
         self.rounds(&mut runners, &calibration, false, &mut |_| {});
         runners.iter().try_for_each(|it| self.unless_lost(it.measured.failure.as_ref()))?;
@@ -87,8 +85,9 @@ impl Bench<'_> {
         for (at, mut runner) in runners.into_iter().enumerate() {
             let Some(loaded) = runner.loaded.take() else { continue };
             if chosen(&times) == Some(at) {
-                let runner = self.prepared(&ways.name, Ok(loaded), settings)?;
-                let library = Library { name: ways.name.clone(), heuristic: times[0], tried };
+                let name = runner.measured.label;
+                let runner = self.prepared(&name, Ok(loaded), settings)?;
+                let library = Library { name, heuristic: times[0], tried };
                 found = Choice::Takes(Box::new(Vendor { runner, library }));
             } else {
                 if at == 0 && chosen(&times).is_none() {
@@ -104,11 +103,24 @@ impl Bench<'_> {
     /// `None` where it is neither.
     fn ways(&mut self) -> Result<Option<Ways>, DeviceError> {
         if let Some((gemm, names)) = gemm_of(self.case) {
-            let programs = self.machine.load_gemm_choices(&gemm, MAX_ALGORITHMS)?;
             let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
-            let loaded =
-                programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone())).collect();
-            return Ok(Some(Ways { name: library_name(self.machine.info()), loaded }));
+            let mut out = Ways::new();
+            let mut refused = None;
+            for (words, gemm) in gemm.ways() {
+                let programs = match self.machine.load_gemm_choices(&gemm, MAX_ALGORITHMS) {
+                    Ok(it) => it,
+                    // It may still have the others.
+                    Err(err @ DeviceError::Unsupported(_)) => {
+                        refused = Some(err);
+                        continue;
+                    }
+                    Err(err) => return Err(err),
+                };
+                let name = format!("{}{words}", library_name(self.machine.info()));
+                let loaded = programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone()));
+                out.extend(loaded.map(|it| (name.clone(), it)));
+            }
+            return if let (true, Some(err)) = (out.is_empty(), refused) { Err(err) } else { Ok(Some(out)) };
         }
         let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };
         let kernels = unfused.programs(self.machine.info())?;
@@ -128,7 +140,8 @@ impl Bench<'_> {
                 }
             }
         }
-        Ok(Some(Ways { name: unfused.name(&library_name(self.machine.info())), loaded }))
+        let name = unfused.name(&library_name(self.machine.info()));
+        Ok(Some(loaded.into_iter().map(|it| (name.clone(), it)).collect()))
     }
 
     /// Passes on an error that the machine does not outlive.

@@ -264,7 +264,12 @@ impl Rule {
     fn new(expr: &Expr, all: &IndexMap<Name, Vec<Choice>>, params: &IndexMap<String, Param>) -> Rule {
         let mut knobs = 0u64;
         let mut bind = |it: &Ref| -> Result<Tree<KnobPart>, std::convert::Infallible> {
-            Ok(match (all.get_index_of(&it.name), params.get(it.name.as_str())) {
+            let given = params.get(it.name.as_str());
+            if it.bytes {
+                let bytes = given.and_then(Param::element_bytes);
+                return Ok(Tree::Int(bytes.expect("`Script::axes` has seen that it is a type")));
+            }
+            Ok(match (all.get_index_of(&it.name), given) {
                 (Some(axis), _) => {
                     knobs |= 1 << axis;
                     Tree::Var(KnobPart { axis, part: it.part.unwrap_or(0) })

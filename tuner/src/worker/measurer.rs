@@ -70,7 +70,8 @@ impl Measurer {
         }
         let prepared = self.prepared.as_mut().ok_or_else(|| internal("there is no problem"))?;
         let (case, inputs) = (&prepared.problem.case, &prepared.inputs);
-        let mut reference = case.reference(inputs).map_err(|err| internal(&err.to_string()))?;
+        let mut reference =
+            case.reference_on(self.machine.info(), inputs).map_err(|err| internal(&err.to_string()))?;
         let mut bench = match prepared.kept.take() {
             Some(kept) => Bench::again(&mut *self.machine, case, inputs, &mut reference, kept),
             None => Bench::new(&mut *self.machine, case, inputs, &mut reference).map_err(no_bench)?,
@@ -85,7 +86,7 @@ impl Measurer {
         let Some(PreparedProblem { problem, inputs, kept: Some(kept), .. }) = self.prepared.take() else {
             return;
         };
-        if let Ok(mut reference) = problem.case.reference(&inputs) {
+        if let Ok(mut reference) = problem.case.reference_on(self.machine.info(), &inputs) {
             drop(Bench::again(&mut *self.machine, &problem.case, &inputs, &mut reference, kept));
         }
     }

@@ -22,7 +22,7 @@ fn matmul(size: i64, [dtype, acc, out]: [&str; 3], layout: &str) -> Case {
     Case::new(func, IndexMap::new(), 1).unwrap()
 }
 
-const TYPES: [[&str; 3]; 11] = [
+const TYPES: [[&str; 3]; 14] = [
     ["f32", "f32", "f32"],
     ["f64", "f64", "f64"],
     ["f16", "f32", "f16"],
@@ -33,6 +33,9 @@ const TYPES: [[&str; 3]; 11] = [
     ["bf16", "f32", "f32"],
     ["tf32", "f32", "f32"],
     ["i8", "i32", "i32"],
+    ["f8e4m3", "f32", "bf16"],
+    ["f8e4m3", "f32", "f32"],
+    ["f8e5m2", "f32", "f16"],
     ["f32", "f32", "f16"],
 ];
 
@@ -122,5 +125,58 @@ fn matrix_units_are_right_and_a_forgotten_product_is_wrong() {
             }
             assert!(out != DType::I32 || allowed == 0.0);
         }
+    }
+}
+
+/// What Hopper's matrix units compute of factors of eight bits: 32 products and the sum so far, each cut off to 13 bits after
+/// the point of the largest of them.
+fn eight_bit_unit(products: &[f64]) -> f64 {
+    let mut sum = 0.0f64;
+    for group in products.chunks(32) {
+        let most = group.iter().fold(sum.abs(), |most, it| most.max(it.abs()));
+        let last = most.log2().floor().exp2() / 8192.0;
+        let cut = |it: f64| if most > 0.0 { (it / last).trunc() * last } else { 0.0 };
+        sum = group.iter().fold(cut(sum), |sum, it| sum + cut(*it));
+    }
+    sum
+}
+
+/// On a GPU whose matrix units keep 13 bits a sum in them is right, of numbers of either sign and of one; elsewhere it is wrong, and so
+/// is one that a whole slot of products is missing from, everywhere.
+#[test]
+fn sums_of_eight_bit_floats_are_allowed_what_the_machine_does() {
+    let size = 1024;
+    for (types, positive) in [
+        (["f8e4m3", "f32", "f32"], false),
+        (["f8e4m3", "f32", "f32"], true),
+        (["f8e5m2", "f32", "f32"], false),
+        (["f8e5m2", "f32", "f32"], true),
+    ] {
+        let case = matmul(i64::try_from(size).unwrap(), types, "NN");
+        let mut inputs = case.inputs();
+        for tensor in inputs.values_mut().filter(|_| positive) {
+            tensor.bytes.iter_mut().for_each(|it| *it &= 0x7f);
+        }
+        let expected = |mut reference: ir::reference::Reference<'_>| {
+            Expected::of(&case, &mut reference).unwrap().pop().unwrap().samples
+        };
+        let here = expected(case.reference_on(&h100(), &inputs).unwrap());
+        let elsewhere = expected(case.reference(&inputs).unwrap());
+        let (a, b) = (inputs["A"].to_f64(), inputs["B"].to_f64());
+        let (mut most, mut seen) = (0.0f64, 0);
+        for ((at, near), (_, strict)) in here.iter().zip(&elsewhere).step_by(16) {
+            let [i, j] = [at / size, at % size];
+            let products: Vec<_> = (0..size).map(|k| a[i * size + k] * b[k * size + j]).collect();
+            let got = eight_bit_unit(&products);
+            let (error, allowed) = near.error(got);
+            assert!(error <= allowed, "{types:?} {positive}: {error} of {allowed}");
+            most = most.max(error / allowed);
+            let (error, strictly) = strict.error(got);
+            seen += usize::from(error > strictly);
+            let slot: f64 = products[128..256].iter().sum();
+            let (error, allowed) = near.error(near.value - slot);
+            assert!(slot.abs() < 10.0 || error > allowed, "{types:?} {positive}: {slot} may be missing");
+        }
+        assert!(most > 0.01 && seen > 40, "{types:?} {positive}: {most}, {seen}");
     }
 }

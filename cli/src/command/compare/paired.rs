@@ -178,7 +178,7 @@ fn time(
     let fits = case.expect_memory(machine.info().arch == "cpu");
     fits.map_err(|err| Diagnostic::failed(&err, err.to_string()))?;
     let inputs = case.inputs();
-    let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+    let mut reference = case.reference_on(machine.info(), &inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine, case, &inputs, &mut reference).map_err(bench_error)?;
     let how =
         Final { regime: it.how.regime, rounds: it.rounds as usize, baseline: false, threads: it.how.threads };

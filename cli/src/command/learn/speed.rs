@@ -33,7 +33,7 @@ pub(super) fn speed(exercise: &Exercise, text: &str, shell: &mut Shell<'_>) -> R
     let yours_built = made(&yours, &target)?;
     let case = case(&yours, 1, true)?;
     let inputs = case.inputs();
-    let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+    let mut reference = case.reference_on(&info, &inputs).map_err(|err| bench_error(err.into()))?;
     let mut bench = Bench::new(machine.as_mut(), &case, &inputs, &mut reference).map_err(bench_error)?;
     let settings = Settings { baseline: false, ..Settings::new(tuner::Regime::Cool, info.arch != "cpu") };
     let both = [("yours", &yours_built), ("handed out", &start)];

@@ -175,7 +175,7 @@ impl Sweep<'_> {
         info: &MachineInfo,
         shell: &mut Shell<'_>,
     ) -> Result<One, Diagnostic> {
-        let mut reference = case.reference(inputs).map_err(|err| bench_error(err.into()))?;
+        let mut reference = case.reference_on(info, inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine, case, inputs, &mut reference).map_err(bench_error)?;
         if !self.time {
             let found = bench.verify(&built.program);

@@ -137,7 +137,8 @@ impl Ablation<'_> {
         let (rows, built) = self.build_all(&full, shell);
         let case = case(self.plan, seed, *self.target == Target::Cpu)?;
         let inputs = case.inputs();
-        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+        let mut reference =
+            case.reference_on(machine.info(), &inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(bench_error)?;
         let twins = [("the whole schedule", &full), ("the same again", &full)];
         let all: Vec<_> =

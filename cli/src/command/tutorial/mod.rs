@@ -182,7 +182,7 @@ impl Tutorial {
         let case = case(&plans[0], self.measure.seed, *target == Target::Cpu)?;
         let settings = self.measure.settings(&info);
         let inputs = case.inputs();
-        let mut reference = case.reference(&inputs).map_err(|err| bench_error(err.into()))?;
+        let mut reference = case.reference_on(&info, &inputs).map_err(|err| bench_error(err.into()))?;
         let mut bench = Bench::new(machine, &case, &inputs, &mut reference).map_err(bench_error)?;
         let word = size.map_or_else(|| size_word(&plans[0].params), |it| it.word.clone());
 

@@ -1,7 +1,9 @@
 //! Which statements become kernels, and how wide they are launched.
 
 use indexmap::IndexMap;
-use ir::{Feature, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var};
+use ir::{
+    Feature, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var, intrin::Intrinsic,
+};
 
 use crate::lower::{LowerError, marks};
 
@@ -82,7 +84,8 @@ pub(crate) fn programmatic_launch(stmt: &Stmt, target: &Target) -> bool {
     asked && matches!(target, Target::Cuda(arch) if arch.has(Feature::ProgrammaticLaunch))
 }
 
-/// The axes of a kernel in the order of declaration, each as wide as the widest loop bound to it.
+/// The axes of a kernel in the order of declaration, each as wide as the widest loop bound to it. Where none is bound to
+/// `threadIdx.x`, it is as wide as tensorised blocks need it.
 pub(crate) fn launch(func: &Func, stmt: &Stmt) -> Result<IndexMap<ThreadAxis, Index>, LowerError> {
     let bounds = Bounds::of_dims(func);
     let mut launch: IndexMap<ThreadAxis, Index> = IndexMap::new();
@@ -104,6 +107,10 @@ pub(crate) fn launch(func: &Func, stmt: &Stmt) -> Result<IndexMap<ThreadAxis, In
             launch.insert(axis, widest);
         }
     });
+    let lanes = stmt.blocks().into_iter().filter_map(|it| it.attrs.tensorize).map(Intrinsic::lanes).max();
+    if let Some(lanes) = lanes {
+        launch.entry(ThreadAxis::ThreadX).or_insert_with(|| Index::int(lanes));
+    }
     launch.sort_keys();
     error.map_or(Ok(launch), Err)
 }

@@ -12,6 +12,13 @@ use crate::lower::LowerError;
 
 use super::{At, Tensors};
 
+/// What to do about a factor whose rows the hardware cannot read.
+const ROWS: &str =
+    "swizzle the buffer with the mode `auto`, and give its last dimension a multiple of 64 bytes";
+
+/// What to do about a factor whose rows run along the wrong dimension.
+const STORED: &str = "store what it copies with that dimension last: in the workload `matmul` with `layout: \"NT\"`, A m by k and B n by k";
+
 /// The rows of the pattern by which the hardware permutes chunks of 16 bytes.
 const PATTERN_ROWS: i64 = 8;
 
@@ -56,12 +63,14 @@ impl Tensors<'_> {
         block: &Block,
         at: &At,
     ) -> Result<Tile, LowerError> {
-        let refused = |why: String| LowerError::OperandLayout {
+        let refused_with = |why: String, help: &'static str| LowerError::OperandLayout {
             block: block.name.clone(),
             buffer: operand.buffer.clone(),
             intrinsic: intrinsic.name,
             why,
+            help,
         };
+        let refused = |why: String| refused_with(why, ROWS);
         let buffer = &self.func.buffers[&operand.buffer];
         let storage = Storage::of(buffer);
         let last = buffer.shape.len() - 1;
@@ -73,7 +82,11 @@ impl Tensors<'_> {
         }
         let transposes = matches!(intrinsic.instruction, Instruction::Wgmma { transposes: true, .. });
         if major == Major::Mn && !transposes {
-            return Err(refused("the dimension that is summed over has to be the last one".to_owned()));
+            let why = format!(
+                "it is of {}, and the dimension that is summed over has to be the last one but in types of two bytes",
+                buffer.dtype
+            );
+            return Err(refused_with(why, STORED));
         }
         let Some(swizzle) = storage.swizzle.filter(|it| it.mode().is_some()) else {
             return Err(refused("its rows are not swizzled by a mode of the hardware".to_owned()));

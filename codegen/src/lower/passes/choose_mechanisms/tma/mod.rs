@@ -150,7 +150,8 @@ impl<'a> Nest<'a> {
         Ok(())
     }
 
-    /// Whether the threads along `threadIdx.x` are a warp or a warpgroup.
+    /// Whether the threads along `threadIdx.x` are a warp or a warpgroup: so many as loops are bound to them, or as
+    /// tensorised blocks need where none is.
     fn has_teams(&self) -> bool {
         let mut widths = Vec::new();
         self.func.body.walk(&mut |stmt| match stmt {
@@ -159,6 +160,10 @@ impl<'a> Nest<'a> {
             }
             _ => {}
         });
+        if widths.is_empty() {
+            let tensorised = self.func.body.blocks().into_iter().filter_map(|it| it.attrs.tensorize);
+            widths.push(tensorised.map(intrin::Intrinsic::lanes).max());
+        }
         let is_team = |it: &Option<i64>| *it == Some(intrin::WARP) || *it == Some(intrin::WARPGROUP);
         widths.windows(2).all(|it| it[0] == it[1]) && widths.first().is_some_and(is_team)
     }
