@@ -5,8 +5,8 @@ use std::{
     ops::Range,
 };
 
-use codegen::timeline::{Column, Held, Part, Ring, Sync, Timeline};
-use ir::Scope;
+use codegen::timeline::{Column, Held, Part, Ring, Sync, Timeline, in_groups};
+use ir::{Fence, Group, Scope};
 
 use crate::term::wrap::WIDTH;
 
@@ -21,22 +21,34 @@ pub(super) struct Row {
 /// What a row shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RowKind {
-    /// What stands before a statement, or at the end.
+    /// The name of a role, over what it does.
+    Lane(usize),
+    /// What stands before a statement.
     Syncs(usize),
     /// The iteration of a statement.
     Statement(usize),
+    /// What stands behind the last statement of a lane.
+    Ends(usize),
     /// What a slot of a ring holds.
     Slot(usize, usize),
-    /// How many groups are under way.
-    Groups,
+    /// How many groups of a kind are under way.
+    Groups(usize),
 }
 
 impl RowKind {
     /// Whether it says what memory holds, and not what runs.
     pub(super) const fn is_memory(self) -> bool {
         match self {
-            RowKind::Syncs(_) | RowKind::Statement(_) => false,
-            RowKind::Slot(..) | RowKind::Groups => true,
+            RowKind::Lane(_) | RowKind::Syncs(_) | RowKind::Statement(_) | RowKind::Ends(_) => false,
+            RowKind::Slot(..) | RowKind::Groups(_) => true,
+        }
+    }
+
+    /// Whether its empty cells are left empty: there is nothing that could run.
+    const fn is_sparse(self) -> bool {
+        match self {
+            RowKind::Lane(_) | RowKind::Syncs(_) | RowKind::Ends(_) => true,
+            RowKind::Statement(_) | RowKind::Slot(..) | RowKind::Groups(_) => false,
         }
     }
 }
@@ -45,15 +57,19 @@ impl RowKind {
 pub(super) fn rows(it: &Timeline) -> Vec<Row> {
     let cells = |f: &dyn Fn(&Column) -> String| it.columns.iter().map(f).collect::<Vec<_>>();
     let mut out = Vec::new();
-    for rank in 0..=it.statements.len() {
-        if it.columns.iter().any(|column| !column.syncs[rank].is_empty()) {
-            let cells = cells(&|column| syncs(&column.syncs[rank]));
-            out.push(Row { kind: RowKind::Syncs(rank), label: String::new(), cells });
+    for (at, lane) in it.lanes.iter().enumerate() {
+        if let Some(role) = &lane.role {
+            let (label, cells) = (format!("{role}:"), cells(&|_| String::new()));
+            out.push(Row { kind: RowKind::Lane(at), label, cells });
         }
-        if let Some(statement) = it.statements.get(rank) {
+        for (rank, statement) in it.statements.iter().enumerate().filter(|(_, it)| it.role == lane.role) {
+            let syncs = cells(&|column| syncs(&column.syncs[rank]));
+            out.extend(unless_empty(RowKind::Syncs(rank), syncs));
             let cells = cells(&|column| column.runs[rank].map_or_else(String::new, |it| it.to_string()));
             out.push(Row { kind: RowKind::Statement(rank), label: statement.name.to_string(), cells });
         }
+        let ends = cells(&|column| syncs(&column.ends[at]));
+        out.extend(unless_empty(RowKind::Ends(at), ends));
     }
     for (at, ring) in it.rings.iter().enumerate() {
         if !is_shown(ring) {
@@ -66,11 +82,26 @@ pub(super) fn rows(it: &Timeline) -> Vec<Row> {
             out.push(Row { kind: RowKind::Slot(at, slot), label, cells });
         }
     }
-    if has(it, &|it| *it == Sync::Commit) {
-        let cells = cells(&|column| column.in_flight.to_string());
-        out.push(Row { kind: RowKind::Groups, label: "groups in flight".to_owned(), cells });
+    for at in 0..it.groups.len() {
+        let cells = cells(&|column| column.in_flight[at].to_string());
+        out.push(Row { kind: RowKind::Groups(at), label: groups_label(it, at), cells });
     }
     out
+}
+
+fn unless_empty(kind: RowKind, cells: Vec<String>) -> Option<Row> {
+    cells.iter().any(|it| !it.is_empty()).then(|| Row { kind, label: String::new(), cells })
+}
+
+/// `groups in flight`; where there are several kinds, or several roles have some, of what and of whom.
+fn groups_label(it: &Timeline, at: usize) -> String {
+    let (own, others) = (&it.groups[at], || it.groups.iter().enumerate().filter(|it| it.0 != at));
+    let role = own.role.as_ref().filter(|_| others().any(|it| it.1.kind == own.kind));
+    match role {
+        _ if it.groups.len() == 1 => "groups in flight".to_owned(),
+        None => format!("groups of {}", in_groups(own.kind)),
+        Some(role) => format!("{role}: {}", in_groups(own.kind)),
+    }
 }
 
 /// Whether what a buffer holds is told: not of registers that are filled and used in one step.
@@ -85,18 +116,66 @@ pub(super) fn held_in_slots(it: &Timeline) -> impl Iterator<Item = &Vec<Held>> {
 }
 
 pub(super) fn has(it: &Timeline, wanted: &dyn Fn(&Sync) -> bool) -> bool {
-    it.columns.iter().flat_map(|it| &it.syncs).flatten().any(wanted)
+    it.columns.iter().flat_map(|it| it.syncs.iter().chain(&it.ends)).flatten().any(wanted)
+}
+
+/// The letter for groups of a kind: of products, of stores.
+pub(super) const fn letter(group: Group) -> &'static str {
+    match group {
+        Group::CpAsync => "",
+        Group::Wgmma => "p",
+        Group::Bulk => "s",
+    }
 }
 
 /// What stands between statements, in short.
 pub(super) fn syncs(syncs: &[Sync]) -> String {
     let word = |it: &Sync| match it {
-        Sync::Commit => "c".to_owned(),
-        Sync::Wait { in_flight, .. } => format!("w{in_flight}"),
+        Sync::Commit { group } => format!("c{}", letter(*group)),
+        Sync::Wait { group, in_flight, .. } => format!("w{}{in_flight}", letter(*group)),
         Sync::Barrier { at, inside: false } => format!("b{}", at + 1),
         Sync::Barrier { at, inside: true } => format!("(b{})", at + 1),
+        Sync::Await { mbarrier, .. } => format!("a{}", mbarrier + 1),
+        Sync::Arrive { mbarrier, .. } => format!("r{}", mbarrier + 1),
+        Sync::Expect { mbarrier, .. } => format!("e{}", mbarrier + 1),
+        Sync::Fence { before: Fence::Async } => "f".to_owned(),
+        Sync::Fence { before: Fence::Wgmma } => "fp".to_owned(),
     };
     syncs.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What these words mean, as far as they are used; a barrier's word has a line of its own in drawings, and comes last.
+pub(super) fn words(it: &Timeline) -> Vec<(&'static str, String)> {
+    let mut out: Vec<(&'static str, String)> = Vec::new();
+    for (kind, closed, wait) in
+        [(Group::CpAsync, "c", "wN"), (Group::Wgmma, "cp", "wpN"), (Group::Bulk, "cs", "wsN")]
+    {
+        if has(it, &|it| matches!(it, Sync::Commit { group } if *group == kind)) {
+            out.push((closed, format!("a group of {} is closed", in_groups(kind))));
+        }
+        if has(it, &|it| matches!(it, Sync::Wait { group, .. } if *group == kind)) {
+            let what =
+                if kind == Group::CpAsync { String::new() } else { format!(" of {}", in_groups(kind)) };
+            let reads =
+                |it: &Sync| matches!(it, Sync::Wait { group, reads_only: true, .. } if *group == kind);
+            let still = if has(it, &reads) { "have still to read" } else { "are in flight" };
+            out.push((wait, format!("wait until at most N groups{what} {still}")));
+        }
+    }
+    let others: [(&'static str, &str, &dyn Fn(&Sync) -> bool); 5] = [
+        ("aN", "await a phase of mbarriers N", &|it| matches!(it, Sync::Await { .. })),
+        ("eN", "the bytes are named that a phase of mbarriers N waits for", &|it| {
+            matches!(it, Sync::Expect { .. })
+        }),
+        ("rN", "a slot is released: an arrival at mbarriers N", &|it| matches!(it, Sync::Arrive { .. })),
+        ("fp", "a fence before products", &|it| *it == Sync::Fence { before: Fence::Wgmma }),
+        ("f", "a fence between threads and the copy engine", &|it| {
+            *it == Sync::Fence { before: Fence::Async }
+        }),
+    ];
+    let used = others.into_iter().filter(|(.., wanted)| has(it, wanted));
+    out.extend(used.map(|(word, meaning, _)| (word, meaning.to_owned())));
+    out
 }
 
 fn held(held: &[Held]) -> String {
@@ -173,7 +252,7 @@ fn chunk(
             writeln!(out, "{}", "-".repeat(line("", &|at| "-".repeat(width(at))).chars().count()))?;
             slots = true;
         }
-        let empty = if matches!(row.kind, RowKind::Syncs(_)) { "" } else { "." };
+        let empty = if row.kind.is_sparse() { "" } else { "." };
         let cell = |at: usize| if row.cells[at].is_empty() { empty } else { &row.cells[at] }.to_owned();
         writeln!(out, "{}", line(&row.label, &cell))?;
     }

@@ -1,5 +1,6 @@
 //! The timeline of software pipelines as text, 80 columns wide where names allow it, and as a drawing.
 
+mod flow;
 mod grid;
 pub(crate) mod show;
 mod svg;
@@ -8,10 +9,10 @@ use std::io::{self, Write};
 
 use codegen::{
     device::Occupancy,
-    timeline::{Barrier, Base, Choice, Consequences, Moved, Part, Statement, Sync, Timeline},
+    timeline::{Barrier, Base, Choice, Consequences, Lane, Moment, Moved, Part, Sync, Timeline},
 };
 use indexmap::IndexMap;
-use ir::{Name, Scope};
+use ir::{Name, Participants, Scope};
 
 use crate::term::{table::Table, wrap::wrapped};
 use grid::{has, held_in_slots};
@@ -60,8 +61,12 @@ fn print_pipeline(out: &mut dyn Write, timeline: &Timeline) -> io::Result<()> {
         wrapped(&line, "", "", out)?;
     }
     writeln!(out)?;
-    statements(out, &timeline.statements)?;
+    statements(out, timeline)?;
     writeln!(out)?;
+    if flow::is_told(timeline) {
+        flow::print(out, timeline)?;
+        writeln!(out)?;
+    }
     buffers(out, timeline)?;
     writeln!(out)?;
     grid::print(out, timeline)?;
@@ -86,6 +91,7 @@ fn title(it: &Timeline) -> Vec<String> {
     let count = it.trips.map_or_else(|| format!("{count}{}", it.extent), |trips| trips.to_string());
     let what = if it.trips == Some(1) { "1 iteration".to_owned() } else { format!("{count} iterations") };
     let shape = match (it.trips, it.style) {
+        _ if it.lanes.len() > 1 => format!("{what}, each role at a pace of its own"),
         (_, "predicate") => {
             let all = it.trips.map_or_else(|| format!("{}+{last}", it.count), |it| (it + last).to_string());
             format!("{what} in one loop of {}, each statement under a guard", steps(&all, false))
@@ -113,24 +119,50 @@ fn title(it: &Timeline) -> Vec<String> {
             it.unroll
         )
     });
-    [kernel, shape].into_iter().chain(unroll).collect()
+    [kernel, shape].into_iter().chain(unroll).chain(roles(it)).collect()
+}
+
+/// The roles, with how far each may be ahead of those that come last.
+fn roles(it: &Timeline) -> Vec<String> {
+    let last = it.lanes.iter().max_by_key(|it| it.behind);
+    let Some(slowest) = last.and_then(|it| it.role.as_ref()) else { return vec![] };
+    let one = |lane: &Lane| {
+        let role = lane.role.as_ref()?;
+        let threads = lane.threads.map(|it| format!("{it} threads")).unwrap_or_default();
+        let registers = lane.registers.map(|it| format!(" of {it} registers")).unwrap_or_default();
+        let ahead = last.map_or(0, |it| it.behind) - lane.behind;
+        let ahead = match ahead {
+            0 => String::new(),
+            ahead => format!(", up to {} ahead of `{slowest}`", flow::iterations(ahead)),
+        };
+        let next =
+            if lane.goes_on { format!(", also into the next run of `{}`", it.var) } else { String::new() };
+        Some(format!("`{role}`: {threads}{registers}{ahead}{next}"))
+    };
+    it.lanes.iter().filter_map(one).collect()
 }
 
 fn steps(count: &str, is_one: bool) -> String {
     format!("{count} step{}", if is_one { "" } else { "s" })
 }
 
-fn statements(out: &mut dyn Write, statements: &[Statement]) -> io::Result<()> {
-    let mut table = Table::new(["statement", "stage", "order", "how", "reads", "writes"]);
+fn statements(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
+    let statements = &it.statements;
+    let has_roles = it.lanes.iter().any(|it| it.role.is_some());
+    let role = |word: String| has_roles.then_some(word).into_iter();
+    let heads = ["statement", "stage", "order", "how", "reads", "writes"].map(str::to_owned);
+    let mut table = Table::new(role("role".to_owned()).chain(heads));
     for it in statements {
-        table.row([
+        let cells = [
             it.name.to_string(),
             it.stage.to_string(),
             it.order.to_string(),
             it.mechanism.to_owned(),
             traffic(&it.reads),
             traffic(&it.writes),
-        ]);
+        ];
+        let name = it.role.as_ref().map(Name::to_string);
+        table.row(role(name.unwrap_or_default()).chain(cells));
     }
     table.print(out)?;
     if statements.iter().any(|it| !it.reads.is_empty() || !it.writes.is_empty()) {
@@ -207,30 +239,29 @@ fn moments(it: &Timeline) -> Vec<String> {
     if base(Base::End(it.count)) {
         out.push(format!("{}: the number of iterations{}", it.count, multiple("")));
     }
+    let is_next = |it: &Moment| it.base == Base::Next;
+    if it.columns.iter().flat_map(|it| &it.runs).flatten().any(is_next) {
+        out.push(format!("N': iteration N of the next run of `{}`", it.var));
+    }
     out
 }
 
 /// What the signs of the grid mean, as far as they are used.
 fn legend(it: &Timeline) -> Vec<String> {
     let mut out = moments(it);
-    let mut words = Vec::new();
-    if has(it, &|it| *it == Sync::Commit) {
-        words.push("c: a group of copies is closed");
-    }
-    if has(it, &|it| matches!(it, Sync::Wait { .. })) {
-        words.push("wN: wait until at most N groups are in flight");
-    }
+    let mut words: Vec<_> =
+        grid::words(it).into_iter().map(|(word, meaning)| format!("{word}: {meaning}")).collect();
     if has(it, &|it| matches!(it, Sync::Barrier { .. })) {
-        words.push("bN: barrier N of the list below");
+        words.push("bN: barrier N of the list below".to_owned());
     }
     if has(it, &|it| matches!(it, Sync::Barrier { inside: true, .. })) {
-        words.push("(bN): it stands inside the statement");
+        words.push("(bN): it stands inside the statement".to_owned());
     }
     if held_in_slots(it).any(|it| it.len() > 1) {
-        words.push("x,y: y takes the place of x");
+        words.push("x,y: y takes the place of x".to_owned());
     }
     if held_in_slots(it).flatten().any(|it| !it.landed) {
-        words.push("*: a copy that may still be in flight at the end of the step");
+        words.push("*: a copy that may still be in flight at the end of the step".to_owned());
     }
     out.extend((!words.is_empty()).then(|| words.join("; ")));
     out
@@ -247,7 +278,13 @@ fn barriers(it: &Timeline) -> Vec<String> {
         let part = if it.style == "predicate" { "every step".to_owned() } else { barrier.part.to_string() };
         let proof =
             if barrier.proof.is_empty() { String::new() } else { format!(": {}", barrier.proof.join(" ")) };
-        format!("({part}, {place}){proof}")
+        let among = match barrier.among {
+            Participants::Block | Participants::Thread => "",
+            Participants::Warp => ", of a warp",
+            Participants::Warpgroup => ", of a warpgroup",
+            Participants::Role => ", of the role",
+        };
+        format!("({part}, {place}{among}){proof}")
     };
     let mut out: IndexMap<String, Vec<String>> = IndexMap::new();
     for (at, barrier) in it.barriers.iter().enumerate() {

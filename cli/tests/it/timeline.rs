@@ -57,6 +57,56 @@ fn drawings_and_data() {
     assert!(!none.exists(), "there is nothing to draw");
 }
 
+/// Where a text of a drawing stands: its left and right edge, its line, and the text.
+fn texts(svg: &str) -> Vec<(f64, f64, f64, &str)> {
+    let of = |it: &str| {
+        let attribute = |name: &str| {
+            let rest = it.split_once(&format!(" {name}=\""))?.1;
+            rest.split('"').next()
+        };
+        let number = |name: &str| attribute(name).map(|it| it.parse::<f64>().unwrap());
+        // Of the font that the drawing asks for, a character is so wide.
+        let character = number("font-size").unwrap_or(13.0) * 0.602;
+        let (x, y) = (number("x").unwrap(), number("y").unwrap());
+        let is_middle = attribute("text-anchor") == Some("middle");
+        (x, y, character, is_middle)
+    };
+    let all = svg.split("<text").skip(1).filter_map(|it| it.split_once("</text>"));
+    let all = all.filter_map(|(it, _)| it.split_once('>'));
+    all.map(|(attributes, text)| {
+        let (x, y, character, is_middle) = of(attributes);
+        let plain =
+            text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "'").replace("&amp;", "&");
+        let width = character * f64::from(u32::try_from(plain.chars().count()).unwrap());
+        let left = if is_middle { x - width / 2.0 } else { x };
+        (left, left + width, y, text)
+    })
+    .collect()
+}
+
+/// No text lies over another, or beyond the edge.
+#[test]
+fn the_texts_of_a_drawing_have_room() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let rungs = ["01_tma_wgmma", "02_ring", "04_warp_specialised", "07_store"];
+    let rungs = rungs.map(|it| root.join(format!("../workloads/matmul/ladders/matmul-hopper/{it}.ron")));
+    for script in rungs.into_iter().chain([root.join("tests/scripts/pipeline_nested_cuda.ron")]) {
+        let file = folder.path().join("drawing.svg");
+        show(&script, &["--svg", file.to_str().unwrap(), "--force"]);
+        let svg = fs::read_to_string(&file).unwrap();
+        let page = svg.split("width=\"").nth(1).and_then(|it| it.split('"').next()).unwrap();
+        let (page, all): (f64, _) = (page.parse().unwrap(), texts(&svg));
+        assert!(all.len() > 40, "{}", all.len());
+        for (at, (left, right, y, text)) in all.iter().enumerate() {
+            assert!(*left >= 0.0 && *right <= page, "{}: `{text}` leaves the page", script.display());
+            let mut others = all[at + 1..].iter();
+            let over = others.find(|it| (it.2 - y).abs() < 9.0 && it.0 < *right && *left < it.1);
+            assert!(over.is_none(), "{}: `{text}` and {over:?} lie over each other", script.display());
+        }
+    }
+}
+
 /// The README's picture. `INSTA_UPDATE=always cargo test --test it timeline::` draws it again.
 #[test]
 fn the_picture_of_the_readme_is_what_is_drawn() {

@@ -29,10 +29,14 @@ pub struct PipelineReport {
 pub struct ComponentReport {
     /// What annotations call it.
     pub name: Name,
+    /// The role whose warps run it, if it names one.
+    pub role: Option<Name>,
     /// Its stage, counted from the first stage there is.
     pub stage: i64,
     /// Its place in a step.
     pub order: i64,
+    /// The stage and the place that the script gives it; others than the above where each role has a pace of its own.
+    pub declared: (i64, i64),
     /// How it moves its data.
     pub mechanism: Mechanism,
     /// Why so, in words; empty if nothing was asked for.
@@ -62,17 +66,24 @@ pub struct SlotReport {
     pub bytes: i64,
 }
 
-/// The report of a plan.
-pub(crate) fn report(plan: &PipelinePlan, func: &Func, context: &Context) -> PipelineReport {
-    let components = plan.components.iter().map(|it| {
+/// The report of a plan, whose components have these stages and places in the script.
+pub(crate) fn report(
+    plan: &PipelinePlan,
+    declared: &[(i64, i64)],
+    func: &Func,
+    context: &Context,
+) -> PipelineReport {
+    let components = plan.components.iter().enumerate().map(|(at, it)| {
         let known = context.mechanisms.get(&(plan.var.clone(), it.name.clone())).cloned();
         let unasked =
             MechanismChoice { mechanism: Mechanism::Plain, reason: String::new(), is_forced: false };
         let MechanismChoice { mechanism, reason, is_forced } = known.unwrap_or(unasked);
         ComponentReport {
             name: it.name.clone(),
+            role: plan.role(at).cloned(),
             stage: it.stage,
             order: it.order,
+            declared: declared.get(at).copied().unwrap_or((it.stage, it.order)),
             mechanism,
             reason,
             is_forced,

@@ -2,23 +2,30 @@
 //! where threads wait for copies and for each other.
 //!
 //! Time goes in steps. In step `t` a statement of stage `s` works on iteration `t - s`. The first steps are the
-//! prologue, in which later stages have nothing to do yet, the last ones the epilogue.
+//! prologue, in which later stages have nothing to do yet, the last ones the epilogue. Warps with a role have a lane of their own; those
+//! that fill slots are drawn as far ahead as slots are free.
 
 mod clock;
 mod find;
 mod moved;
 mod occupancy;
+mod pace;
+mod phases;
+mod replay;
 mod ring;
+mod sync;
 
 use std::fmt;
 
-use ir::{Kernel, Module, Name, Scope};
+use ir::{Group, Kernel, Module, Name, Scope};
 use serde::{Serialize, Serializer};
 
 use crate::lower::{Lowered, PipelineReport};
 use clock::Clock;
 use find::LoweredPipeline;
 pub use occupancy::{Choice, Compiled, Consequences, consequences, without_pipelines};
+use pace::Pace;
+pub use sync::{Barrier, Groups, Lane, SlotBarrier, Sync, in_groups};
 
 /// One pipelined loop of a lowered program.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -42,13 +49,15 @@ pub struct Timeline {
     pub unroll: i64,
     /// How often the steady loop runs, if it is known.
     pub runs: Option<i64>,
-    /// The last stage: the number of steps of the prologue and of the epilogue.
+    /// The number of steps of the prologue and of the epilogue: the last stage, or how far roles are apart.
     pub last: i64,
     /// After how many steps the slots are the same ones again.
     pub cycle: i64,
     /// The threads of a block, if the kernel says.
     pub threads: Option<i64>,
-    /// The statements in the order in which they run in a step.
+    /// Those who run its statements: each role, or all threads.
+    pub lanes: Vec<Lane>,
+    /// The statements in the order in which they run in a step, lane by lane.
     pub statements: Vec<Statement>,
     /// The buffers that each iteration fills.
     pub rings: Vec<Ring>,
@@ -56,6 +65,10 @@ pub struct Timeline {
     pub columns: Vec<Column>,
     /// The barriers of the columns, in the order of the kernel.
     pub barriers: Vec<Barrier>,
+    /// The mbarriers of the columns.
+    pub mbarriers: Vec<SlotBarrier>,
+    /// The groups of asynchronous work that the columns count.
+    pub groups: Vec<Groups>,
 }
 
 /// A statement of a pipeline.
@@ -64,9 +77,11 @@ pub struct Timeline {
 pub struct Statement {
     /// Its name.
     pub name: Name,
-    /// Its stage.
+    /// The role whose warps run it; none where all threads do the same.
+    pub role: Option<Name>,
+    /// The stage that the script gives it, counted from the first.
     pub stage: i64,
-    /// Its place in a step.
+    /// The place in a step that the script gives it.
     pub order: i64,
     /// How it moves its data.
     pub mechanism: &'static str,
@@ -76,6 +91,8 @@ pub struct Statement {
     pub reads: Vec<Moved>,
     /// What it writes there.
     pub writes: Vec<Moved>,
+    /// Which of the mbarriers count the bytes of its copies.
+    pub fills: Option<usize>,
 }
 
 /// Bytes that a block of threads moves; at most so many, where some threads have nothing to do.
@@ -143,6 +160,8 @@ pub enum Base {
     Steady,
     /// The number of iterations, under this letter, here taken to be a multiple of the cycle.
     End(char),
+    /// The first iteration of the next run of the loop, into which a role goes on while others finish this one.
+    Next,
 }
 
 /// One step.
@@ -155,47 +174,14 @@ pub struct Column {
     pub step: Moment,
     /// The iteration that each statement works on, if it runs.
     pub runs: Vec<Option<Moment>>,
-    /// What happens before each statement, and in the last place after all.
+    /// What happens before each statement.
     pub syncs: Vec<Vec<Sync>>,
+    /// What happens in each lane after its last statement.
+    pub ends: Vec<Vec<Sync>>,
     /// For each ring, for each slot: the iterations whose data it holds in this step.
     pub slots: Vec<Vec<Vec<Held>>>,
-    /// How many groups of copies a thread may have under way at the end; empty ones do not count.
-    pub in_flight: usize,
-}
-
-/// Something that orders threads or copies.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Sync {
-    /// A group of copies is closed.
-    Commit,
-    /// The thread waits for its copies.
-    Wait {
-        /// How many groups may stay under way.
-        in_flight: u32,
-        /// What it waits for.
-        buffers: Vec<Name>,
-    },
-    /// The threads wait for each other: which of the barriers.
-    Barrier {
-        /// Its position in the list of barriers.
-        at: usize,
-        /// Whether it stands inside the statement, not before it.
-        inside: bool,
-    },
-}
-
-/// A barrier.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Barrier {
-    /// The part in which it stands.
-    pub part: Part,
-    /// The statement before which it stands, or inside which; none at the end of a step.
-    pub before: Option<Name>,
-    /// What it is there for, as the kernel says.
-    pub proof: Vec<String>,
+    /// How many groups of each kind a thread may have under way at the end; empty ones do not count.
+    pub in_flight: Vec<usize>,
 }
 
 /// Data in a slot.
@@ -217,11 +203,12 @@ pub fn timelines(lowered: &Lowered) -> Vec<Timeline> {
     let module = lowered.module.clone().with_remainders();
     let mut out: Vec<Timeline> = Vec::new();
     for report in reports {
-        let clock = Clock::of(report);
-        let found = module.kernels.iter().find_map(|kernel| Some((kernel, find::find(kernel, &clock)?)));
-        if let Some((kernel, found)) = found {
-            out.push(timeline(&module, kernel, report, reports, (&clock, found)));
-        }
+        let told = module.kernels.iter().find_map(|kernel| {
+            let clock = Clock::of(report, kernel);
+            let found = find::find(kernel, &clock)?;
+            Some(timeline(&module, kernel, report, reports, (&clock, found)))
+        });
+        out.extend(told);
     }
     let mut order: Vec<_> = (0..out.len()).map(|at| (depth(&out, &out[at]), at)).collect();
     order.sort_unstable();
@@ -244,9 +231,12 @@ fn timeline(
     reports: &[PipelineReport],
     (clock, found): (&Clock, LoweredPipeline<'_>),
 ) -> Timeline {
-    let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
-    let threads = threads.map(|(_, extent)| extent.as_int()).product::<Option<i64>>();
     let around = found.around.iter().rev().find(|it| reports.iter().any(|other| other.var == **it));
+    let pace = Pace::of(clock, &found);
+    let lanes = pace.lanes(clock, kernel);
+    let counted = counted(&found);
+    let columns = ring::columns(clock, &pace, report, &found, &counted);
+    let groups = counted.iter().map(|(lane, kind)| Groups { role: clock.lanes[*lane].clone(), kind: *kind });
     Timeline {
         kernel: kernel.name.clone(),
         var: report.var.clone(),
@@ -257,20 +247,45 @@ fn timeline(
         style: report.style,
         unroll: report.unroll,
         runs: clock.runs(),
-        last: clock.last,
+        last: pace.last,
         cycle: clock.cycle,
-        threads,
-        statements: moved::statements(module, kernel, clock, &found.bodies, threads),
+        threads: threads(kernel),
+        statements: moved::statements(module, kernel, clock, &found, &lanes),
+        lanes,
         rings: report.buffers.iter().map(ring::ring).collect(),
-        columns: ring::columns(clock, report, &found),
+        columns,
         barriers: found.barriers,
+        mbarriers: found.mbarriers,
+        groups: groups.collect(),
     }
+}
+
+/// The threads of a block, if the kernel says.
+fn threads(kernel: &Kernel) -> Option<i64> {
+    let mut of_launch = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
+    of_launch.all(|(_, extent)| extent.as_int().is_some()).then(|| kernel.threads())
+}
+
+/// The groups that are closed anywhere in a pipeline: the lane of each, and its kind.
+fn counted(found: &LoweredPipeline<'_>) -> Vec<(usize, Group)> {
+    let mut out = Vec::new();
+    for ((lane, ..), step) in &found.steps {
+        for (_, sync) in phases::synced(step) {
+            if let Sync::Commit { group } = sync
+                && !out.contains(&(*lane, *group))
+            {
+                out.push((*lane, *group));
+            }
+        }
+    }
+    out
 }
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = match self.base {
             Base::Start => return write!(f, "{}", self.offset),
+            Base::Next => return write!(f, "{}'", self.offset),
             Base::Steady => 't',
             Base::End(letter) => letter,
         };
@@ -298,7 +313,8 @@ impl schemars::JsonSchema for Moment {
         schemars::json_schema!({
             "type": "string",
             "description": "An iteration or a step: a number counts from the first, `t` from any step of the steady state \
-                            that is a multiple of the cycle, another letter from the number of iterations.",
+                            that is a multiple of the cycle, another letter from the number of iterations; one with an \
+                            apostrophe is of the next run of the loop.",
         })
     }
 }

@@ -3,15 +3,16 @@
 use indexmap::IndexMap;
 use ir::{DType, Effect, Kernel, Module, Name, Op, Participants, Scope, intrin};
 
-use super::{Moved, Statement, clock::Clock};
+use super::{Lane, Moved, Statement, clock::Clock, find::LoweredPipeline};
+use crate::lower::ComponentReport;
 
 /// The statements of a pipeline, with what they move in one iteration.
 pub(super) fn statements(
     module: &Module,
     kernel: &Kernel,
     clock: &Clock,
-    bodies: &[Vec<&Op>],
-    threads: Option<i64>,
+    found: &LoweredPipeline<'_>,
+    lanes: &[Lane],
 ) -> Vec<Statement> {
     let mut memory: IndexMap<Name, (DType, Scope)> =
         module.args.iter().map(|(name, it)| (name.clone(), (it.dtype, Scope::Global))).collect();
@@ -22,11 +23,16 @@ pub(super) fn statements(
             }
         });
     }
-    let of = |(it, body): (&crate::lower::ComponentReport, &Vec<&Op>)| {
-        let mut traffic =
-            Traffic { memory: &memory, threads, reads: IndexMap::new(), writes: IndexMap::new() };
-        for op in body {
-            traffic.op(op, threads);
+    let of = |(rank, it): (usize, &ComponentReport)| {
+        let lane = &lanes[clock.lane_of[rank]];
+        let mut traffic = Traffic {
+            memory: &memory,
+            threads: lane.threads,
+            reads: IndexMap::new(),
+            writes: IndexMap::new(),
+        };
+        for (leader, op) in &found.bodies[rank] {
+            traffic.op(op, Some(1), *leader);
         }
         let moved = |(buffer, bytes)| {
             let scope = memory.get(&buffer).map_or(Scope::Global, |it: &(DType, Scope)| it.1);
@@ -34,40 +40,38 @@ pub(super) fn statements(
         };
         Statement {
             name: it.name.clone(),
-            stage: it.stage,
-            order: it.order,
+            role: lane.role.clone(),
+            stage: it.declared.0,
+            order: it.declared.1,
             mechanism: it.mechanism.as_str(),
             reason: it.reason.clone(),
             reads: traffic.reads.into_iter().map(moved).collect(),
             writes: traffic.writes.into_iter().map(moved).collect(),
+            fills: found.fills[rank],
         }
     };
-    clock.components.iter().zip(bodies).map(of).collect()
+    clock.components.iter().enumerate().map(of).collect()
 }
 
 /// Bytes by buffer; `None` where they are not known.
 struct Traffic<'a> {
     memory: &'a IndexMap<Name, (DType, Scope)>,
-    /// How many threads a block has.
+    /// How many threads come to the statements.
     threads: Option<i64>,
     reads: IndexMap<Name, Option<i64>>,
     writes: IndexMap<Name, Option<i64>>,
 }
 
 impl Traffic<'_> {
-    /// Adds a statement that runs so many times, over all threads.
-    fn op(&mut self, op: &Op, times: Option<i64>) {
+    /// Adds a statement to which each thread comes so many times, or one thread of each such team.
+    fn op(&mut self, op: &Op, times: Option<i64>, leader: Participants) {
         match op {
             Op::For(it) => {
                 let times = times.zip(it.extent.as_int()).and_then(|(a, b)| a.checked_mul(b));
-                it.body.iter().for_each(|op| self.op(op, times));
+                it.body.iter().for_each(|op| self.op(op, times, leader));
             }
-            Op::If(_, body) | Op::Role(_, body) => body.iter().for_each(|op| self.op(op, times)),
-            // One thread does it for all.
-            Op::Leader(..) => {
-                let once = times.zip(self.threads).map(|(times, threads)| times / threads.max(1));
-                op.children().iter().for_each(|op| self.op(op, once));
-            }
+            Op::If(_, body) | Op::Role(_, body) => body.iter().for_each(|op| self.op(op, times, leader)),
+            Op::Leader(of, body) => body.iter().for_each(|op| self.op(op, times, *of)),
             Op::Instr(it, _) if it.sync().is_none() => {
                 it.each_effect(&mut |Effect { access, extents, mode, .. }| {
                     let to = if mode.writes() { &mut self.writes } else { &mut self.reads };
@@ -75,12 +79,23 @@ impl Traffic<'_> {
                     let is_box = !extents.is_empty();
                     let elements = if is_box { extents.iter().product() } else { access.lanes.into() };
                     let together = is_box && it.participants() == Participants::Warpgroup;
-                    let times = if together { times.map(|it| it / intrin::WARPGROUP) } else { times };
+                    let team = if together { Participants::Warpgroup } else { leader };
+                    let times = times.zip(teams(self.threads, team)).and_then(|(a, b)| a.checked_mul(b));
                     add(to, self.memory, &access.buffer, elements, times);
                 });
             }
             Op::Alloc(_) | Op::Instr(..) => {}
         }
+    }
+}
+
+/// How many such teams so many threads are.
+fn teams(threads: Option<i64>, team: Participants) -> Option<i64> {
+    match team {
+        Participants::Thread => threads,
+        Participants::Warp => threads.map(|it| it / intrin::WARP),
+        Participants::Warpgroup => threads.map(|it| it / intrin::WARPGROUP),
+        Participants::Role | Participants::Block => Some(1),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ir::{Arch, Func, Kernel, Name, Op, Scope, Stmt};
 use serde::Serialize;
 
-use super::Timeline;
+use super::{Timeline, threads};
 use crate::{
     device::{Limit, Occupancy, Resources, occupancy},
     launch::shared_layout,
@@ -72,9 +72,7 @@ pub fn consequences(
 fn choice(kernel: &Kernel, slots: i64, compiled: Option<&Resources>, arch: &Arch) -> Choice {
     let shared_bytes = shared_layout(kernel).1;
     let alone = Resources { registers: 1, ..Resources::default() };
-    let threads = kernel.launch.iter().filter(|(axis, _)| axis.is_thread());
-    let threads = threads.map(|(_, extent)| extent.as_int()).product::<Option<i64>>();
-    let full = threads.and_then(|it| u32::try_from(it).ok()).zip(u32::try_from(shared_bytes).ok());
+    let full = threads(kernel).and_then(|it| u32::try_from(it).ok()).zip(u32::try_from(shared_bytes).ok());
     let occupancy =
         full.and_then(|(threads, dynamic)| occupancy(compiled.unwrap_or(&alone), threads, dynamic, arch));
     Choice { slots, registers: compiled.map(|it| it.registers), shared_bytes, occupancy }

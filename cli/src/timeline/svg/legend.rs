@@ -7,7 +7,7 @@ use super::{
     pen::{AMBER, CHAR, Face, LINE, MARGIN, Pen, RED, pill_width},
 };
 use crate::{
-    timeline::grid::{has, held_in_slots},
+    timeline::grid::{has, held_in_slots, words},
     timeline::moments,
 };
 
@@ -21,25 +21,21 @@ enum Sign {
 
 /// Draws the signs side by side, in as many lines as they need.
 pub(super) fn draw(pen: &mut Pen, it: &Timeline) {
-    let mut all = vec![(Sign::Cell("3", true), "iteration 3")];
-    if held_in_slots(it).any(|it| it.len() > 1) {
-        all.push((Sign::Pair, "two in a slot: the right one takes the place of the left"));
+    let mut all = vec![(Sign::Cell("3", true), "iteration 3".to_owned())];
+    let mut add = |is_used: bool, sign: Sign, words: &str| {
+        all.extend(is_used.then(|| (sign, words.to_owned())));
+    };
+    let is_pair = held_in_slots(it).any(|it| it.len() > 1);
+    add(is_pair, Sign::Pair, "two in a slot: the right one takes the place of the left");
+    let is_flying = held_in_slots(it).flatten().any(|it| !it.landed);
+    add(is_flying, Sign::Cell("3", false), "its copy may still be in flight at the end of the step");
+    for (word, meaning) in words(it) {
+        add(true, Sign::Pill(word), &meaning);
     }
-    if held_in_slots(it).flatten().any(|it| !it.landed) {
-        all.push((Sign::Cell("3", false), "its copy may still be in flight at the end of the step"));
-    }
-    if has(it, &|it| *it == Sync::Commit) {
-        all.push((Sign::Pill("c"), "a group of copies is closed"));
-    }
-    if has(it, &|it| matches!(it, Sync::Wait { .. })) {
-        all.push((Sign::Pill("wN"), "wait until at most N groups are in flight"));
-    }
-    if has(it, &|it| matches!(it, Sync::Barrier { .. })) {
-        all.push((Sign::Barrier("bN"), "barrier N of the list below"));
-    }
-    if has(it, &|it| matches!(it, Sync::Barrier { inside: true, .. })) {
-        all.push((Sign::Barrier("(bN)"), "it stands inside the statement"));
-    }
+    let is_barrier = has(it, &|it| matches!(it, Sync::Barrier { .. }));
+    add(is_barrier, Sign::Barrier("bN"), "barrier N of the list below");
+    let is_inside = has(it, &|it| matches!(it, Sync::Barrier { inside: true, .. }));
+    add(is_inside, Sign::Barrier("(bN)"), "it stands inside the statement");
     let mut x = MARGIN;
     for (sign, words) in all {
         let width = sign.width() + words.chars().count() * CHAR;
@@ -48,7 +44,7 @@ pub(super) fn draw(pen: &mut Pen, it: &Timeline) {
             x = MARGIN;
         }
         sign.draw(pen, x);
-        pen.text(x + sign.width(), pen.y + LINE - 5, words, Face::Grey);
+        pen.text(x + sign.width(), pen.y + LINE - 5, &words, Face::Grey);
         x += width + 3 * CHAR;
     }
     pen.y += LINE + 4;

@@ -8,7 +8,7 @@ mod pen;
 use codegen::timeline::{Moment, Part, Statement, Sync, Timeline};
 
 use super::{
-    Story, barriers, bytes,
+    Story, barriers, bytes, flow,
     grid::{self, Row, RowKind, rows},
     title, traffic,
 };
@@ -77,7 +77,10 @@ impl<'a> Picture<'a> {
             .rings
             .iter()
             .map(|it| it.buffer.as_str().len() * CHAR + (ring_words(it).chars().count() + 2) * SMALL);
-        let label = statements.chain(rings).max().unwrap_or(0).max("groups in flight".len() * CHAR);
+        let plain = rows.iter().filter(|it| !matches!(it.kind, RowKind::Slot(..)));
+        let plain = plain.map(|it| it.label.chars().count() * CHAR);
+        let label =
+            statements.chain(rings).chain(plain).max().unwrap_or(0).max("groups in flight".len() * CHAR);
         let left = MARGIN + label + 2 * CHAR;
         let widths = widths(it, &rows);
         let edges = widths.into_iter().scan(left, |x, width| {
@@ -118,7 +121,7 @@ impl<'a> Picture<'a> {
         let notes = self.it.rings.iter().filter_map(|it| it.note.clone());
         let reasons = self.it.statements.iter().filter(|it| !it.reason.is_empty());
         let reasons = reasons.map(|it| format!("{}: {}. {}", it.name, it.mechanism, it.reason));
-        for line in notes.chain(reasons).chain(barriers(self.it)) {
+        for line in notes.chain(reasons).chain(flow::sentences(self.it)).chain(barriers(self.it)) {
             pen.y += 3;
             pen.sentence(&line, Face::Plain);
         }
@@ -126,9 +129,9 @@ impl<'a> Picture<'a> {
 
     fn height(row: &Row) -> usize {
         match row.kind {
-            RowKind::Syncs(_) => SYNC,
+            RowKind::Lane(_) | RowKind::Syncs(_) | RowKind::Ends(_) => SYNC,
             RowKind::Statement(_) => STATEMENT,
-            RowKind::Slot(..) | RowKind::Groups => SLOT,
+            RowKind::Slot(..) | RowKind::Groups(_) => SLOT,
         }
     }
 
@@ -155,18 +158,25 @@ impl<'a> Picture<'a> {
         let height = Self::height(row);
         let middle = pen.y + height / 2;
         match row.kind {
-            RowKind::Syncs(_) => {}
+            RowKind::Syncs(_) | RowKind::Ends(_) => {}
+            RowKind::Lane(_) => {
+                let right = self.edges[self.edges.len() - 1];
+                pen.rule(MARGIN, right, pen.y + SYNC - 3, "#c3c9d0", 1);
+                pen.text(MARGIN, pen.y + SYNC - 8, &row.label, Face::Grey);
+            }
             RowKind::Statement(rank) => {
                 let statement = &self.it.statements[rank];
                 pen.text(MARGIN, pen.y + 16, statement.name.as_str(), Face::Bold);
                 pen.text(MARGIN, pen.y + 31, &details(statement), Face::Small);
             }
             RowKind::Slot(ring, slot) => self.slot_label(pen, ring, slot),
-            RowKind::Groups => pen.text(MARGIN, middle + 5, &row.label, Face::Plain),
+            RowKind::Groups(_) => pen.text(MARGIN, middle + 5, &row.label, Face::Plain),
         }
         for (at, column) in self.it.columns.iter().enumerate() {
             match row.kind {
+                RowKind::Lane(_) => {}
                 RowKind::Syncs(rank) => self.syncs(pen, at, &column.syncs[rank]),
+                RowKind::Ends(lane) => self.syncs(pen, at, &column.ends[lane]),
                 RowKind::Statement(rank) => {
                     if let Some(iteration) = column.runs[rank] {
                         self.cell(pen, (at, height), (0, 1), iteration, true);
@@ -178,8 +188,8 @@ impl<'a> Picture<'a> {
                         self.cell(pen, (at, height), (n, held.len()), it.iteration, it.landed);
                     }
                 }
-                RowKind::Groups => {
-                    let face = if column.in_flight == 0 { Face::MiddleGrey } else { Face::Middle };
+                RowKind::Groups(group) => {
+                    let face = if column.in_flight[group] == 0 { Face::MiddleGrey } else { Face::Middle };
                     pen.text(self.middle(at), middle + 5, &row.cells[at], face);
                 }
             }
@@ -238,14 +248,15 @@ impl<'a> Picture<'a> {
 /// The widths of the steps: the same in one part, and so that its name has room.
 fn widths(it: &Timeline, rows: &[Row]) -> Vec<usize> {
     let cell = |row: &Row, at: usize| match row.kind {
-        RowKind::Syncs(_) if row.cells[at].is_empty() => 0,
-        RowKind::Syncs(_) => pill_width(&row.cells[at]) + 28,
+        RowKind::Lane(_) => 0,
+        RowKind::Syncs(_) | RowKind::Ends(_) if row.cells[at].is_empty() => 0,
+        RowKind::Syncs(_) | RowKind::Ends(_) => pill_width(&row.cells[at]) + 28,
         RowKind::Slot(ring, slot) => {
             let words = it.columns[at].slots[ring][slot].iter().map(|it| it.iteration.to_string().len());
             let count = it.columns[at].slots[ring][slot].len();
             count * (words.max().unwrap_or(0) + 1) * CHAR + 12
         }
-        RowKind::Statement(_) | RowKind::Groups => row.cells[at].chars().count() * CHAR + 28,
+        RowKind::Statement(_) | RowKind::Groups(_) => row.cells[at].chars().count() * CHAR + 28,
     };
     let width = |at: usize| {
         let widest = rows.iter().map(|row| cell(row, at)).max().unwrap_or(0);

@@ -87,7 +87,7 @@ fn pack(allocs: &[&Alloc], conflict: &dyn Fn(usize, usize) -> bool) -> Vec<(usiz
 /// buffers.
 pub(crate) fn repacked(old: &Kernel, mut new: Kernel) -> Kernel {
     let aliases = aliases(old);
-    if aliases.is_empty() {
+    if allocs_mut(&mut new).all(|it| it.offset.is_none()) {
         return new;
     }
     let allocs = new.body.iter().filter_map(|op| if let Op::Alloc(it) = op { Some(it) } else { None });

@@ -39,7 +39,16 @@ pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Fu
     let written = writes.map(|it| it.buffer.clone()).collect();
     let alloc_scopes = func.buffers.iter().map(|(name, it)| (name.clone(), it.alloc_scope.clone())).collect();
     let mbarriers = IndexMap::new();
-    let mut hooks = Lowering { func, written, context, alloc_scopes, mbarriers, lag: 0, reports: Vec::new() };
+    let mut hooks = Lowering {
+        func,
+        written,
+        context,
+        alloc_scopes,
+        mbarriers,
+        lag: 0,
+        stages: vec![],
+        reports: Vec::new(),
+    };
     let mut out = expand(func, &mut hooks)?;
     let Lowering { alloc_scopes, mbarriers, reports, .. } = hooks;
     out.mbarriers = mbarriers;
@@ -61,6 +70,8 @@ struct Lowering<'a> {
     mbarriers: IndexMap<Name, Mbarriers>,
     /// How many groups of products may be in flight when a slot is given back, in the loop with roles that is at hand.
     lag: u32,
+    /// The stage and the place in a step that the script gives each component of that loop.
+    stages: Vec<(i64, i64)>,
     reports: Vec<PipelineReport>,
 }
 
@@ -88,10 +99,12 @@ impl Hooks for Lowering<'_> {
 
     fn declared(&mut self, plan: &PipelinePlan, emission: &Emission) {
         self.lag = ledger::lag(self.func, plan, emission, &self.written);
+        self.stages = plan.components.iter().map(|it| (it.stage, it.order)).collect();
     }
 
     fn expanded(&mut self, plan: &PipelinePlan, alloc_scope: Option<&Name>) {
-        self.reports.push(report(plan, self.func, self.context));
+        let declared = std::mem::take(&mut self.stages);
+        self.reports.push(report(plan, &declared, self.func, self.context));
         let alloc_scope = alloc_scope.map_or(AllocScope::Program, |var| AllocScope::Loop(var.clone()));
         for buffer in plan.slots.keys() {
             self.alloc_scopes.insert(buffer.clone(), Some(alloc_scope.clone()));
