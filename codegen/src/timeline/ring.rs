@@ -58,7 +58,7 @@ pub(super) fn columns(
     places.push(closing(clock, pace, report));
     let mut out: Vec<_> = places.into_iter().map(column).collect();
     // The last one is there for what closes the loop, if anything does.
-    if out.last().is_some_and(|it| it.ends.iter().all(Vec::is_empty)) {
+    if out.last().is_some_and(|it| it.syncs.iter().chain(&it.ends).all(Vec::is_empty)) {
         out.pop();
     }
     out
@@ -78,12 +78,7 @@ impl DrawnStep {
         let (earlier, book) = (replay.until(self.step - 1), replay.until(self.step));
         let held = |it| held(replay, it, self.step, (&earlier, &book), &moment);
         let syncs = |rank: usize| replay.done(clock.lane_of[rank], self.step, rank).cloned().collect();
-        let end = |lane| {
-            let count = clock.components.len();
-            let is_over = clock.ranks_of(lane).all(|rank| replay.fill(rank, self.step).is_none());
-            let from = if is_over && !clock.is_predicated { 0 } else { count };
-            (from..=count).flat_map(|rank| replay.done(lane, self.step, rank)).cloned().collect()
-        };
+        let end = |lane| replay.done(lane, self.step, clock.components.len()).cloned().collect();
         Column {
             part: self.part,
             step: Moment { base: self.base, offset: self.step - self.origin },

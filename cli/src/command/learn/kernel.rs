@@ -1,6 +1,6 @@
 //! Measures of lowered kernels: what stands in their source.
 
-use ir::{Instr, Module, Op, Role, Scope};
+use ir::{BulkCopy, BulkKind, Group, Instr, Module, Op, Role, Scope};
 
 /// Calls `f` with each statement of all kernels, outer before inner.
 fn each<'a>(module: &'a Module, f: &mut dyn FnMut(&'a Op)) {
@@ -28,11 +28,35 @@ pub(super) fn instructions(module: &Module, of: &str) -> usize {
     count(module, &|op| matches!(op, Op::Instr(Instr::Tensor(it), _) if it.intrinsic.name.starts_with(of)))
 }
 
-/// The most groups of copies that any wait leaves under way.
-pub(super) fn in_flight(module: &Module) -> usize {
+/// Copies of boxes to shared memory.
+pub(super) fn boxes(module: &Module) -> usize {
+    let is_load = |it: &BulkCopy| matches!(it.kind, BulkKind::Load { .. });
+    count(module, &|op| matches!(op, Op::Instr(Instr::Bulk(it), _) if is_load(it)))
+}
+
+/// Products of warpgroups.
+pub(super) fn products(module: &Module) -> usize {
+    count(module, &|op| matches!(op, Op::Instr(Instr::Wgmma(_), _)))
+}
+
+/// The most roles of any kernel.
+pub(super) fn roles(module: &Module) -> usize {
+    module.kernels.iter().map(|it| it.roles.len()).max().unwrap_or(0)
+}
+
+/// The most registers that any role gives a thread, if one says how many.
+pub(super) fn registers(module: &Module) -> Option<f64> {
+    let roles = module.kernels.iter().flat_map(|it| it.roles.values());
+    roles.filter_map(|it| it.registers).max().map(f64::from)
+}
+
+/// The most groups of a kind that any wait leaves under way.
+pub(super) fn in_flight(module: &Module, kind: Group) -> usize {
     let mut most = 0;
     each(module, &mut |op| {
-        if let Op::Instr(Instr::Wait(it), _) = op {
+        if let Op::Instr(Instr::Wait(it), _) = op
+            && it.group == kind
+        {
             most = most.max(it.in_flight as usize);
         }
     });
@@ -63,6 +87,9 @@ pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
 /// The most threads of a block, or blocks of a grid, of any kernel.
 pub(super) fn launched(module: &Module, threads: bool) -> Option<f64> {
     let of = |it: &ir::Kernel| -> Option<f64> {
+        if threads && !it.roles.is_empty() {
+            return Some(it.threads() as f64);
+        }
         let axes = it.launch.iter().filter(|(axis, _)| axis.is_thread() == threads);
         axes.map(|(_, extent)| extent.as_int().map(|it| it as f64)).product()
     };

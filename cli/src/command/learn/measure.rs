@@ -5,7 +5,7 @@
 //! which `split` made the loops. Blocks and buffers have the names of the workload.
 
 use codegen::vgpu::{Counters, Direction, Traffic};
-use ir::{Func, IterKind, LoopKind, Module, Name, Numbers, Role, Scope};
+use ir::{Func, Group, IterKind, LoopKind, Module, Name, Numbers, Role, Scope};
 use serde::Deserialize;
 
 use super::{kernel, nest};
@@ -42,8 +42,18 @@ pub(super) enum Metric {
     Stages,
     /// Groups of asynchronous copies that may be under way at a wait.
     InFlight,
+    /// Groups of products of warpgroups that may be under way at a wait.
+    ProductsInFlight,
     /// Asynchronous copies in the source.
     AsyncCopies,
+    /// Boxes in the source that the copy engine brings.
+    Boxes,
+    /// Products of warpgroups in the source.
+    Products,
+    /// Roles that the warps of a block have.
+    Roles,
+    /// Registers of a thread, of the role that gives its threads the most.
+    Registers,
     /// Tensor instructions in the source whose names start so.
     Instructions { of: String },
     /// Bytes of shared memory of a block.
@@ -102,8 +112,13 @@ impl Metric {
             Metric::Threads => kernel::launched(&prepared.module, true),
             Metric::Blocks => kernel::launched(&prepared.module, false),
             Metric::Stages => count(stages(&prepared.func)),
-            Metric::InFlight => count(kernel::in_flight(&prepared.module)),
+            Metric::InFlight => count(kernel::in_flight(&prepared.module, Group::CpAsync)),
+            Metric::ProductsInFlight => count(kernel::in_flight(&prepared.module, Group::Wgmma)),
             Metric::AsyncCopies => count(kernel::async_copies(&prepared.module)),
+            Metric::Boxes => count(kernel::boxes(&prepared.module)),
+            Metric::Products => count(kernel::products(&prepared.module)),
+            Metric::Roles => count(kernel::roles(&prepared.module)),
+            Metric::Registers => kernel::registers(&prepared.module),
             Metric::Instructions { of } => count(kernel::instructions(&prepared.module, of)),
             Metric::SharedBytes => Some(kernel::temporary(&prepared.module, Scope::Shared)),
             Metric::Requests => prepared.sum(&|_| true, &|it| it.requests),
@@ -141,7 +156,12 @@ impl Metric {
             Metric::Blocks => "blocks in the grid".to_owned(),
             Metric::Stages => "stages of the pipeline".to_owned(),
             Metric::InFlight => "groups of copies under way at a wait".to_owned(),
+            Metric::ProductsInFlight => "groups of products under way at a wait".to_owned(),
             Metric::AsyncCopies => "asynchronous copies in the source".to_owned(),
+            Metric::Boxes => "boxes in the source that the copy engine brings".to_owned(),
+            Metric::Products => "products of warpgroups in the source".to_owned(),
+            Metric::Roles => "roles of the warps of a block".to_owned(),
+            Metric::Registers => "registers of a thread that multiplies".to_owned(),
             Metric::Instructions { of } => format!("instructions `{of}…` in the source"),
             Metric::SharedBytes => "bytes of shared memory for a block".to_owned(),
             Metric::Requests => "requests to memory".to_owned(),

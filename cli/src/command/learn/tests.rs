@@ -28,6 +28,7 @@ fn each_exercise_is_open_and_each_solution_solves_it() {
     let all = exercises();
     assert!(all.iter().filter(|it| it.name.starts_with("cpu/")).count() >= 8);
     assert!(all.iter().filter(|it| it.name.starts_with("cuda/")).count() >= 10);
+    assert!(all.iter().filter(|it| it.name.starts_with("hopper/")).count() >= 4);
     for exercise in &all {
         assert!(!solved(exercise, &exercise.start), "{} is solved as it is handed out", exercise.name);
         assert!(solved(exercise, &exercise.solution), "{} is not solved by its solution", exercise.name);
@@ -91,6 +92,9 @@ fn other_right_answers_are_right() {
         ),
         ("banks", "offset: 4", "offset: 12"),
         ("ring", "\"C\": 3", "\"C\": 4"),
+        ("in_flight", "slots: 4", "slots: 5"),
+        ("roles", "\"load\": 40, \"compute\": 232", "\"load\": 24, \"compute\": 240"),
+        ("persistent", "group: 1", "group: 4"),
     ] {
         let exercise = find(&all, name).unwrap();
         wrong.extend((!solved(exercise, &instead(exercise, from, to))).then(|| format!("{name}: {to}")));
@@ -121,11 +125,49 @@ fn what_misses_the_point_is_not() {
         ("wide", "vectorize(loop: \"B_shared_v\"),", ""),
         ("ring", "\"C\": 3", "\"C\": 2"),
         ("swizzle", "swizzle(buffer: \"A_pad\"),", ""),
+        // One of two buffers; a group at the cost of a copy that is late; a slot that is filled as early as before.
+        ("in_flight", "slots: 4", "slots: 3"),
+        ("in_flight", "\"C_acc\": 3", "\"C_acc\": 2"),
+        ("in_flight", "\"C_acc\": 3", "\"C_acc\": 4"),
+        ("roles", "registers: {\"load\": 40, \"compute\": 232},", ""),
+        ("roles", "\"A_pad\", \"B_pad\"]", "\"A_pad\"]"),
+        ("persistent", "blocks: 132", "blocks: 264"),
     ] {
         let exercise = find(&all, name).unwrap();
         wrong.extend(solved(exercise, &instead(exercise, from, to)).then(|| format!("{name}: {to}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_is_refused_is_told_why() {
+    let all = exercises();
+    for (name, from, to, why) in [
+        (
+            "hardware_swizzle",
+            "swizzle(buffer: \"A_pad\"),",
+            "",
+            "`A_pad`: its rows are not swizzled by a mode",
+        ),
+        (
+            "hardware_swizzle",
+            "swizzle(buffer: \"B_pad\"),",
+            "",
+            "`B_pad`: its rows are not swizzled by a mode",
+        ),
+        ("roles", "\"load\": 40", "\"load\": 20", "cannot have 20 registers"),
+        ("roles", "loop: \"by\",\n            roles", "loop: \"ko\", roles", "`wg` stands around it"),
+        ("roles", "\"B_pad\"]}", "\"B_pad\", \"C_acc\"]}", "does not copy asynchronously"),
+        ("persistent", "loop: \"tile\", blocks", "loop: \"wg\", blocks", "blockIdx"),
+    ] {
+        let exercise = find(&all, name).unwrap();
+        let mut out = vec![];
+        let mut shell = Shell::new(&mut out, &Globals::default());
+        let text = instead(exercise, from, to);
+        let refused = check(exercise, Path::new("x.ron"), &text, &mut shell).refused;
+        let told = refused.map(|it| it.message().to_owned()).unwrap_or_default();
+        assert!(told.contains(why), "{name}: {to}: `{told}`");
+    }
 }
 
 #[test]
