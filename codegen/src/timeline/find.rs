@@ -242,7 +242,8 @@ impl<'a> Scan<'a, '_> {
             SyncKind::Await(it) => self.phases.awaited(it, step, rank),
             SyncKind::Arrive(it) => self.phases.arrived(it, step, lane, rank),
             SyncKind::Fence(before) => Some(Sync::Fence { before }),
-            SyncKind::Barrier => None,
+            // A turn is around the loop that is told of.
+            SyncKind::Barrier | SyncKind::Turn(_) => None,
         };
         let Some(sync) = found else { return };
         let pending = std::mem::take(&mut here.pending);
