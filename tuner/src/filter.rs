@@ -125,7 +125,7 @@ fn check_launch(launch: &Launch, arch: &Arch) -> Result<(), Rejection> {
 }
 
 /// An array that is larger than all the registers that a thread can have is in memory for the whole or in part,
-/// whatever the compiler does with it.
+/// whatever the compiler does with it. A role may say how many its threads have.
 fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Rejection> {
     let threads = threads_of(launch);
     // Registers are given to whole warps, and the compiler keeps what `blocks_per_sm` asks for.
@@ -133,27 +133,34 @@ fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Re
         * kernel.blocks_per_sm.map_or(1, i64::unsigned_abs).max(1);
     let registers =
         (u64::from(caps.registers_per_sm) / resident.max(1)).min(caps.registers_per_thread.into());
-    let limit = 4 * i64::try_from(registers).expect("at most 255");
-    let mut largest: Option<(i64, &Name)> = None;
     for op in &kernel.body {
-        op.walk(&mut |op| {
-            if let Op::Alloc(it) = op
-                && it.scope == Scope::Local
-            {
-                let bytes = it.elements().saturating_mul(it.dtype.bytes_i64());
-                if largest.is_none_or(|(most, _)| bytes > most) {
-                    largest = Some((bytes, &it.name));
-                }
-            }
-        });
-    }
-    match largest {
-        Some((bytes, array)) if bytes > limit => {
+        let of_role = match op {
+            Op::Role(name, _) => kernel.roles.get(name).and_then(|it| it.registers),
+            _ => None,
+        };
+        let limit = 4 * i64::try_from(of_role.map_or(registers, u64::from)).expect("at most 255");
+        if let Some((bytes, array)) = largest_private(op).filter(|it| it.0 > limit) {
             let (kernel, array) = (launch.kernel.clone(), array.clone());
-            Err(Rejection::Private { kernel, array, bytes, threads, limit })
+            return Err(Rejection::Private { kernel, array, bytes, threads, limit });
         }
-        Some(_) | None => Ok(()),
     }
+    Ok(())
+}
+
+/// The largest private array in a statement, and its bytes.
+fn largest_private(op: &Op) -> Option<(i64, &Name)> {
+    let mut largest: Option<(i64, &Name)> = None;
+    op.walk(&mut |op| {
+        if let Op::Alloc(it) = op
+            && it.scope == Scope::Local
+        {
+            let bytes = it.elements().saturating_mul(it.dtype.bytes_i64());
+            if largest.is_none_or(|(most, _)| bytes > most) {
+                largest = Some((bytes, &it.name));
+            }
+        }
+    });
+    largest
 }
 
 fn check_occupancy(launch: &Launch, needs: &Resources, arch: &Arch) -> Result<(), Rejection> {
