@@ -68,16 +68,16 @@ error_table! {
             names [name]
             help "give the copies to warps of their own first, by `warp_specialize`";
         1715 NotATurn { name: Name, around: Name }
-            ("loop `{name}` cannot be run in turn: it is not directly inside `{around}`, not pipelined, or not filled by a role for products of warpgroups")
+            ("loop `{name}` cannot be run in turn: it is not directly inside `{around}`, not pipelined, or no role copies for others in it")
             names [name, around]
             at [Blame::Field("turns")]
-            help "name the pipelined loop whose copies have a role of their own, and whose products are tensorised by `wgmma`";
+            help "name the pipelined loop whose copies have a role of their own";
         1716 AxisTaken { name: Name, other: Name, axis: &'static str }
             ("the warpgroups that take turns in loop `{name}` are numbered by {axis}, and loop `{other}` is bound to it")
             names [other, name]
             help "leave the loop serial or unroll it: each warpgroup then does all of it";
         1717 MemberCount { name: Name, number: i64 }
-            ("{number} warpgroups cannot take the iterations of loop `{name}` in turn")
+            ("the number of warpgroups that take the iterations of loop `{name}` in turn cannot be {number}")
             names [name]
             at [Blame::Field("members")]
             help "two can, and three where their registers suffice";

@@ -3,8 +3,8 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use tilewright_ir::{
-    Access, Alloc, Arg, DType, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Origin,
-    PipelineStep, Role, Scope, ThreadAxis, Value, text, verify,
+    Access, Alloc, Arg, DType, For, ForKind, Independence, Index, Instr, Kernel, Less, Module, Name, Op,
+    Origin, PipelineStep, Role, Scope, ThreadAxis, Value, text, verify,
 };
 
 const MATMUL: &str = r#"
@@ -148,7 +148,7 @@ fn lowered_programs_print_in_the_same_taste() {
         extent: index("512"),
         kind: ForKind::Unrolled,
         counters: vec![],
-        independent: ir::Independence::Unknown,
+        independent: Independence::Unknown,
         body: vec![Op::If(vec!["threadIdx_x < 1".parse().unwrap()], vec![add])],
     }));
     let launch = [(ThreadAxis::BlockX, index("n")), (ThreadAxis::ThreadX, index("128"))].into();

@@ -1,5 +1,5 @@
 use ir::{
-    Loop, LoopKind, Name, PING_PONG, PingPong as Members, Stmt, Target, ThreadAxis, intrin,
+    Loop, LoopKind, Name, PING_PONG, PingPong as Members, Stmt, Target, ThreadAxis,
     pipeline::{COMPUTE, is_pipeline},
 };
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ use crate::{Number, RoleError, ScheduleError, ScheduleState};
 /// `turns` is run by one warpgroup at a time, in the order of the iterations: its products have the tensor cores for themselves. What stands beside it
 /// overlaps with the turns of the others. Roles that only copy go on through all iterations.
 ///
-/// The loop is persistent, and warps have roles in it (`warp_specialize`). `turns` is a pipelined loop directly inside, which a role fills for
-/// products of warpgroups (`tensorize` with `wgmma_…`). `threadIdx.y` and `threadIdx.z` are bound by nobody: they number the warpgroups. `members` is 2, unless it is
-/// said to be 3. Changes no result.
+/// The loop is persistent, and warps have roles in it (`warp_specialize`). `turns` is a pipelined loop directly inside, whose copies a role makes. Nothing is bound to
+/// `threadIdx.y` and `threadIdx.z`, which number the warpgroups, and what is bound to `threadIdx.x` has their 128 threads, as products by `wgmma_…` have. `members` is 2, unless it
+/// is said to be 3. Changes no result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingPong {
@@ -74,12 +74,8 @@ impl Primitive for PingPong {
         let turns = state.expect_loop(&self.turns)?;
         let path = state.func.path_to_loop(&self.turns).unwrap_or_default();
         let is_inside = matches!(path.as_slice(), [.., outer, _] if outer.var == self.target);
-        let multiplies = |it: &&ir::Block| {
-            let lanes = it.attrs.tensorize.map(intrin::Intrinsic::lanes);
-            !is_producer(&it.attrs.role) && lanes == Some(intrin::WARPGROUP)
-        };
-        let blocks = turns.body.blocks();
-        let is_fed = blocks.iter().any(|it| is_producer(&it.attrs.role)) && blocks.iter().any(multiplies);
+        let roles = || turns.body.blocks().into_iter().map(|it| is_producer(&it.attrs.role));
+        let is_fed = roles().any(|it| it) && !roles().all(|it| it);
         if !is_inside || !is_pipeline(turns) || !is_fed {
             return Err(RoleError::NotATurn { name: self.turns.clone(), around: name() }.into());
         }

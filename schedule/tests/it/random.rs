@@ -17,7 +17,7 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "matmul",
     "matmul_relu",
     "matmul_ragged",
@@ -28,6 +28,7 @@ const PROGRAMS: [&str; 10] = [
     "copies",
     "producers",
     "ring",
+    "waves",
 ];
 
 #[test]

@@ -102,7 +102,12 @@ fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
             found = refuse(&it.var, bad);
         }
     });
-    found
+    found?;
+    let threads = roles::axes(&of(kernel), &Name::from(COMPUTE), false);
+    match threads.get(&ThreadAxis::ThreadX) {
+        Some(&intrin::WARPGROUP) => Ok(()),
+        _ => refuse(&shared.turns, "is not run by the 128 threads of one"),
+    }
 }
 
 /// Another loop of the kernel of a loop that is bound to its axis.

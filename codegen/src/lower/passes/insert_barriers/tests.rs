@@ -7,7 +7,11 @@ mod random;
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use ir::{Arch, Instr, Module, Name, Op, Origin, Target};
+use ir::{
+    Arch, Index, Instr, Module, Name, Op, Origin, Participants, Scope, Target, ThreadAxis, WarpRole,
+    axis_var,
+    intrin::{WARP, WARPGROUP},
+};
 
 use self::random::Random;
 use super::{super::flatten, insert_barriers};
@@ -44,6 +48,52 @@ fn barriers_are_enough_and_needed() {
     assert!(tally.exchange * 2 > KERNELS && tally.barriers > KERNELS, "{tally:?}");
     assert_eq!(tally.unproved, 0, "{tally:?}");
     assert!(tally.needed * 100 >= tally.barriers * 98, "{tally:?}");
+}
+
+/// The same kernels for two warpgroups of a role: dependences between them are served by barriers of the role, those within one by its own.
+#[test]
+fn barriers_of_warpgroups_are_enough() {
+    let mut random = Random(7);
+    let (mut kernels, mut of_role, mut of_groups) = (0, 0, 0);
+    for _ in 0..KERNELS {
+        let Some(made) = in_role(generate::kernel(&mut random)) else { continue };
+        let Ok(after) = insert_barriers(made) else { continue };
+        kernels += 1;
+        for op in &after.kernels[0].body {
+            op.each_instr(&mut |it| {
+                if let Instr::Barrier(it) = it {
+                    of_role += usize::from(it.among == Participants::Role);
+                    of_groups += usize::from(it.among == Participants::Warpgroup);
+                }
+            });
+        }
+        if let Some(found) = finding(&flat(after.clone())) {
+            panic!("{found}\n{after}");
+        }
+    }
+    println!("{kernels} kernels, {of_role} barriers of the role, {of_groups} of warpgroups");
+    assert!(kernels > 50 && of_role > 50 && of_groups > 50, "{kernels} {of_role} {of_groups}");
+}
+
+/// A kernel of four times two threads with a warp in the place of each, all of one role; none for other numbers of threads.
+fn in_role(mut module: Module) -> Option<Module> {
+    let kernel = &mut module.kernels[0];
+    let is_fit = |axis, count| kernel.launch.get(&axis).and_then(Index::as_int) == Some(count);
+    if !is_fit(ThreadAxis::ThreadX, 4) || !is_fit(ThreadAxis::ThreadY, 2) {
+        return None;
+    }
+    kernel.launch.retain(|axis, _| !axis.is_thread());
+    let axes = IndexMap::from([(ThreadAxis::ThreadX, WARPGROUP), (ThreadAxis::ThreadY, 2)]);
+    let role = Name::new("all");
+    kernel.roles.insert(role.clone(), WarpRole { axes, registers: None });
+    let lanes = axis_var(ThreadAxis::ThreadX);
+    let warp = |name: &Name| (*name == lanes).then(|| Index::var(&lanes).floor_div(&Index::int(WARP)));
+    let is_shared = |op: &Op| matches!(op, Op::Alloc(it) if it.scope == Scope::Shared);
+    let (memory, body): (Vec<Op>, Vec<Op>) =
+        std::mem::take(&mut kernel.body).into_iter().partition(is_shared);
+    let body = body.iter().map(|op| op.subst(&warp)).collect();
+    kernel.body = [memory, vec![Op::Role(role, body)]].concat();
+    Some(module)
 }
 
 #[test]
