@@ -224,18 +224,12 @@ impl LowerError {
             }
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
-            LowerError::Exchange { axis, .. } if axis.is_thread() => "set the scope of the buffer to shared",
-            LowerError::Exchange { scope: "global", .. } => {
-                "compute the producer in a nest of its own, or set the scope of a temporary to shared: each block then has its own"
-            }
-            LowerError::Exchange { .. } => {
-                "compute the producer at the same blockIdx loop, or in its own nest"
-            }
+            LowerError::Exchange { axis, scope, .. } => exchange_help(*axis, scope),
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
             LowerError::TurnsRepeat { .. } => {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }
-            LowerError::NotInTurn { .. } => "apply `ping_pong` last: what it asked for is no longer so",
+            LowerError::NotInTurn { .. } => "apply `ping_pong` last, and to products by `wgmma`",
             LowerError::GridShared { .. } => "let each of them have a kernel of its own",
             LowerError::ParallelRace { .. } => {
                 "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"
@@ -259,6 +253,17 @@ impl LowerError {
             LowerError::Pipeline(err) => return err.help(),
         };
         Some(help.to_owned())
+    }
+}
+
+/// What to try instead of data that threads or blocks cannot exchange.
+fn exchange_help(axis: ThreadAxis, scope: &str) -> &'static str {
+    match scope {
+        _ if axis.is_thread() => "set the scope of the buffer to shared",
+        "global" => {
+            "compute the producer in a nest of its own, or set the scope of a temporary to shared: each block then has its own"
+        }
+        _ => "compute the producer at the same blockIdx loop, or in its own nest",
     }
 }
 

@@ -88,13 +88,10 @@ pub(super) struct Verifier<'a> {
     /// Variables in scope, and whether they differ between the threads of a block.
     vars: Vec<(Name, bool)>,
     allocs: Vec<&'a Alloc>,
-    /// Whether only some threads of a block may come here.
-    is_divergent: bool,
-    /// Whether only some threads along `threadIdx.x` may, and whether one does.
-    pub(super) lanes_differ: bool,
+    /// Of whom only some may come here.
+    pub(super) only_some: Differs,
+    /// Whether one thread does.
     pub(super) is_led: bool,
-    /// Whether only some threads of a role may.
-    pub(super) role_differs: bool,
     depth: usize,
     errors: Vec<KernelError>,
 }
@@ -108,10 +105,8 @@ impl<'a> Verifier<'a> {
             kernel,
             vars: dims.chain(axes).collect(),
             allocs: vec![],
-            is_divergent: false,
-            lanes_differ: false,
+            only_some: Differs::default(),
             is_led: false,
-            role_differs: false,
             depth: 0,
             errors: vec![],
         };
@@ -193,7 +188,7 @@ impl<'a> Verifier<'a> {
             }
             Op::Leader(_, body) => {
                 let outside = std::mem::replace(&mut self.is_led, true);
-                self.inside(Differs { threads: true, lanes: true }, body);
+                self.inside(Differs { threads: true, of_role: true, lanes: true }, body);
                 self.is_led = outside;
             }
             Op::Role(name, body) => self.role(name, body),
@@ -202,13 +197,16 @@ impl<'a> Verifier<'a> {
     }
 
     fn inside(&mut self, differs: Differs, body: &'a [Op]) {
-        let outside = (self.is_divergent, self.role_differs, self.lanes_differ, self.depth);
-        self.is_divergent |= differs.threads;
-        self.role_differs |= differs.threads;
-        self.lanes_differ |= differs.lanes;
+        let outside = (self.only_some, self.depth);
+        let Differs { threads, of_role, lanes } = outside.0;
+        self.only_some = Differs {
+            threads: threads || differs.threads,
+            of_role: of_role || differs.of_role,
+            lanes: lanes || differs.lanes,
+        };
         self.depth += 1;
         self.ops(body);
-        (self.is_divergent, self.role_differs, self.lanes_differ, self.depth) = outside;
+        (self.only_some, self.depth) = outside;
     }
 
     /// What a role does: a top of its own, with the axes of the role.
@@ -219,9 +217,7 @@ impl<'a> Verifier<'a> {
         };
         let outside = self.vars.len();
         self.vars.extend(role.axes.keys().map(|it| (axis_var(*it), true)));
-        let all = std::mem::replace(&mut self.is_divergent, true);
-        self.inside(Differs { threads: false, lanes: false }, body);
-        self.is_divergent = all;
+        self.inside(Differs { threads: true, ..Differs::default() }, body);
         self.vars.truncate(outside);
     }
 
@@ -229,7 +225,7 @@ impl<'a> Verifier<'a> {
     fn differs(&self, all: &[&Index]) -> Differs {
         let any = |of: &dyn Fn(&Name) -> bool| all.iter().any(|it| it.any_var(of));
         let threads = any(&|it| self.vars.iter().any(|(name, differs)| name == it && *differs));
-        Differs { threads, lanes: any(&|it| *it == axis_var(ThreadAxis::ThreadX)) }
+        Differs { threads, of_role: threads, lanes: any(&|it| *it == axis_var(ThreadAxis::ThreadX)) }
     }
 
     fn fresh(&mut self, name: &Name) {
@@ -282,7 +278,7 @@ impl<'a> Verifier<'a> {
 
     fn instr(&mut self, it: &'a Instr) {
         let effects = it.effects();
-        if effects.participants == Participants::Block && self.is_divergent {
+        if effects.participants == Participants::Block && self.only_some.threads {
             self.report(Kind::Divergent { instr: it.word() });
         }
         let at = Name::new(it.word());
@@ -302,29 +298,6 @@ impl<'a> Verifier<'a> {
             self.assignment(place, value);
         }
         self.special(it);
-    }
-
-    /// What instructions of a kind ask of their operands.
-    fn special(&mut self, it: &Instr) {
-        match it {
-            Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
-            Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
-            Instr::Tensor(tensor) => {
-                let stores =
-                    matches!(tensor.intrinsic.instruction, crate::intrin::Instruction::Stmatrix { .. });
-                let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
-                self.expect_scope(it, &tensor.place, places);
-                let operands = tensor.operands.iter();
-                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
-            }
-            Instr::Semaphore(turn) => {
-                let counter = self.module.args.get(&turn.counter.buffer);
-                if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
-                    self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
-                }
-            }
-            it => self.asynchronous(it),
-        }
     }
 
     fn access(&mut self, instr: &Instr, effect: &Effect<'_>) {
@@ -369,12 +342,14 @@ impl<'a> Verifier<'a> {
 }
 
 /// Between whom something differs.
-#[derive(Clone, Copy)]
-struct Differs {
+#[derive(Clone, Copy, Default)]
+pub(super) struct Differs {
     /// Threads of a block.
     threads: bool,
+    /// Threads of a role.
+    pub(super) of_role: bool,
     /// Threads along `threadIdx.x`.
-    lanes: bool,
+    pub(super) lanes: bool,
 }
 
 /// What is known of a buffer.

@@ -2,8 +2,8 @@
 
 use super::{kernel::Verifier, kernel_error::KernelErrorKind as Kind};
 use crate::{
-    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, ThreadAxis,
-    Turn, WarpRole, Wgmma, axis_var, intrin,
+    Access, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap,
+    ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
 /// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -55,8 +55,8 @@ impl Verifier<'_> {
         let alone = match it.participants() {
             Participants::Thread => matches!(it, Instr::Bulk(_)) && !self.is_led,
             Participants::Warp => self.is_led,
-            Participants::Warpgroup => self.lanes_differ,
-            Participants::Role => self.role_differs || self.kernel.roles.is_empty(),
+            Participants::Warpgroup => self.only_some.lanes,
+            Participants::Role => self.only_some.of_role || self.kernel.roles.is_empty(),
             // Their own rule says it of all conditions.
             Participants::Block => false,
         };
@@ -65,8 +65,30 @@ impl Verifier<'_> {
         }
     }
 
+    /// What instructions of a kind ask of their operands.
+    pub(super) fn special(&mut self, it: &Instr) {
+        match it {
+            Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
+            Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
+            Instr::Tensor(tensor) => {
+                let stores = matches!(tensor.intrinsic.instruction, intrin::Instruction::Stmatrix { .. });
+                let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
+                self.expect_scope(it, &tensor.place, places);
+                let operands = tensor.operands.iter();
+                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
+            }
+            Instr::Semaphore(turn) => {
+                let counter = self.module.args.get(&turn.counter.buffer);
+                if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
+                    self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
+                }
+            }
+            it => self.asynchronous(it),
+        }
+    }
+
     /// What the instructions of the copy engine, of mbarriers and of warpgroups ask of their operands.
-    pub(super) fn asynchronous(&mut self, it: &Instr) {
+    fn asynchronous(&mut self, it: &Instr) {
         match it {
             Instr::Wgmma(product) => self.wgmma(it, product),
             Instr::Bulk(copy) => self.bulk(it, copy),
@@ -77,7 +99,7 @@ impl Verifier<'_> {
         }
     }
 
-    pub(super) fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
+    fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
         if self.memory(&place.buffer).is_some_and(|memory| !scopes.contains(&memory.scope)) {
             self.report(Kind::Operand { instr: it.word(), buffer: place.buffer.clone() });
         }

@@ -1,14 +1,14 @@
 //! From a kernel to a [`Program`]: names become slots and numbers of buffers, dimensions numbers.
 
 mod asynchronous;
+mod tensor;
 mod threads;
 
 use std::collections::HashMap;
 
 use ir::{
     Access, DType, Group, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Participants, RingCounter,
-    Scope as Space, Semaphore, TensorOp, ThreadAxis, Value, axis_var, intrin::Instruction, number,
-    text::print_kernel,
+    Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
 };
 
 use self::threads::{extents, mbarriers, roles, threads_of};
@@ -21,7 +21,6 @@ use super::{
         Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
     },
     shadow::Mark,
-    tensor::TensorCode,
 };
 
 /// Resolves the names of a kernel.
@@ -357,29 +356,6 @@ impl Compiler<'_> {
         }
         let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };
         Ok(Elements { buffer, index, lanes: access.lanes, align, counted })
-    }
-
-    /// An intrinsic at work.
-    fn tensor(&mut self, TensorOp { intrinsic, operands, .. }: &TensorOp) -> Result<TensorCode, VgpuError> {
-        let wanted = match intrinsic.instruction {
-            Instruction::Mma { .. } => 3,
-            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => 1,
-            Instruction::Wgmma { .. } | Instruction::Lanes(_) => 0,
-        };
-        let kernel = &self.kernel.name;
-        let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: intrinsic.name };
-        if operands.len() != wanted || wanted == 0 {
-            return Err(error());
-        }
-        let align = align::of_operand(intrinsic.instruction);
-        let operand = |it| Ok(Elements { align, ..self.place(it, false)? });
-        let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
-        let dtype = self.buffers[operands[0].buffer].dtype;
-        // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.
-        if !intrinsic.types.is_empty() && !intrinsic.types.contains(&dtype) {
-            return Err(VgpuError::Tensor { kernel: self.kernel.name.clone(), intrinsic: intrinsic.name });
-        }
-        Ok(TensorCode::new(intrinsic, operands, dtype))
     }
 
     fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {

@@ -201,6 +201,11 @@ impl Finding {
 
     /// What to do about it.
     pub fn help(&self) -> &'static str {
+        self.help_of_asynchronous().unwrap_or_else(|| self.help_of_threads())
+    }
+
+    /// The same of what threads do themselves.
+    fn help_of_threads(&self) -> &'static str {
         match self {
             Finding::DataRace { race: RaceKind::SourceInFlight, .. } => {
                 "wait for the copy before its source is written"
@@ -232,6 +237,12 @@ impl Finding {
                 "each block has to end its turn, and the turns have to run from zero without a gap"
             }
             Finding::OutputUnwritten { .. } => "each element of an output has to be written by some thread",
+            _ => "",
+        }
+    }
+    /// The same of mbarriers, and of those who work for threads.
+    const fn help_of_asynchronous(&self) -> Option<&'static str> {
+        Some(match self {
             Finding::Stuck { .. } => {
                 "each phase needs all its arrivals and bytes, from those who do not wait for a later one"
             }
@@ -263,7 +274,8 @@ impl Finding {
             Finding::Outstanding { .. } => {
                 "wait for it, for what a copy reads at least: shared memory goes with its block"
             }
-        }
+            _ => return None,
+        })
     }
 }
 
