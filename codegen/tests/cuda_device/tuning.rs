@@ -13,7 +13,9 @@ use tilewright_codegen::device::{
     BufferId, CudaMachine, DeviceError, Gemm, Machine, Program, ProgramId, nvrtc,
 };
 
-use super::{PRODUCTS, SOURCE, arch, check_gemm, download_f32, launch, machine, square, upload, upload_f32};
+use super::{
+    PRODUCTS, SOURCE, arch, check_gemm, decode, download_f32, launch, machine, square, upload, upload_f32,
+};
 
 /// Saxpy over so many elements, loaded, with its two buffers.
 fn saxpy(machine: &mut CudaMachine, count: usize) -> (ProgramId, [BufferId; 2]) {
@@ -194,6 +196,50 @@ fn every_choice_of_cublas_lt_is_right() {
     assert_eq!(versions.iter().filter(|it| it.0 == "cuBLASLt").count(), 1);
     let refused = Gemm { input: DType::I32, output: DType::I32, ..square(64) };
     assert!(matches!(machine.load_gemm_choices(&refused, 8), Err(DeviceError::Unsupported(_))));
+}
+
+#[test]
+fn cublas_lt_adds_up_eight_bit_floats_in_two_ways() {
+    let Some(mut machine) = machine("cublas_lt_adds_up_eight_bit_floats_in_two_ways") else { return };
+    let (input, output) = (DType::F8e4m3, DType::F32);
+    let (m, n, k) = (80, 48, 96);
+    let gemm = Gemm { m, n, k, input, output, b_transposed: true, ..square(0) };
+    // Sums of whole numbers below 2^13, which either way has exactly.
+    let number = |it: usize| (it * 7 % 9) as f64 - 4.0;
+    let tensor = |salt: usize, len: usize| {
+        let mut bytes = vec![];
+        (0..len).for_each(|it| ir::number::encode(input, number(it + it / 11 + salt), &mut bytes));
+        bytes
+    };
+    let (a, b) = (tensor(0, m * k), tensor(5, n * k));
+    let of = |bytes: &[u8], at: usize| ir::number::decode(input, &bytes[at..=at]);
+    for (words, gemm) in gemm.ways() {
+        let choices = match machine.load_gemm_choices(&gemm, 8) {
+            Ok(it) => it,
+            Err(err) => return say!("skipped: cuBLASLt{words}: {err}"),
+        };
+        say!("cuBLASLt{words}: {} choices", choices.len());
+        let (da, db) = (upload(&mut machine, &a), upload(&mut machine, &b));
+        for program in choices {
+            let mut raw = vec![0xff; m * n * 4];
+            let dc = upload(&mut machine, &raw);
+            machine.run(program, &[da, db, dc], 1).unwrap();
+            machine.download(dc, &mut raw).unwrap();
+            machine.free(dc);
+            for (at, got) in decode(output, &raw).into_iter().enumerate() {
+                let (i, j) = (at / n, at % n);
+                let exact: f64 = (0..k).map(|p| of(&a, i * k + p) * of(&b, j * k + p)).sum();
+                assert!((got - exact).abs() < 1e-9, "{words}: {got} at {i}, {j} instead of {exact}");
+            }
+        }
+        [da, db].into_iter().for_each(|it| machine.free(it));
+    }
+    for refused in [Gemm { b_transposed: false, ..gemm }, Gemm { input: DType::F8e5m2, ..gemm }] {
+        match machine.load_gemm_choices(&refused, 8) {
+            Err(DeviceError::Unsupported(why)) => say!("refused: {why}"),
+            other => panic!("{refused:?}: {other:?}"),
+        }
+    }
 }
 
 #[test]

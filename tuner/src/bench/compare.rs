@@ -95,20 +95,7 @@ impl Bench<'_> {
     fn load_baselines(&mut self) -> Result<Vec<(String, Loaded)>, DeviceError> {
         let library = library(self.machine.info());
         if let Some((gemm, names)) = gemm_of(self.case) {
-            let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
-            let (mut out, mut refused) = (vec![], None);
-            for (words, gemm) in gemm.ways() {
-                match self.machine.load_gemm(&gemm) {
-                    Ok(program) => {
-                        let loaded = Loaded::library(self.case, program, buffers.clone());
-                        out.push((format!("{library}{words}"), loaded));
-                    }
-                    // It may still have the others.
-                    Err(err @ DeviceError::Unsupported(_)) => refused = Some(err),
-                    Err(err) => return Err(err),
-                }
-            }
-            return if let (true, Some(err)) = (out.is_empty(), refused) { Err(err) } else { Ok(out) };
+            return self.ways_of(&gemm, &names, library, |machine, gemm| Ok(vec![machine.load_gemm(gemm)?]));
         }
         let mut all: Vec<(String, Loaded)> = vec![];
         for grouping in [Grouping::Separate, Grouping::Together] {

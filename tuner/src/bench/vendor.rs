@@ -2,13 +2,14 @@
 //! kernel for each stage.
 //!
 //! The library is asked for its ways to compute the product, its own first choice, the *heuristic*, first; for products of
-//! eight-bit floats twice, with fast accumulation and without ([`Gemm::ways`](codegen::device::Gemm::ways)), and the name says which
+//! eight-bit floats twice, with fast accumulation and without ([`Gemm::ways`]), and the name says which
 //! one won. Each is verified and timed ten times in shuffled rounds. Another one takes the place of the heuristic only if it is more
 //! than 2 % faster, so that noise among eight of them does not pass for speed.
 
 use std::time::Duration;
 
-use codegen::device::{DeviceError, MachineInfo};
+use codegen::device::{DeviceError, Gemm, Machine, MachineInfo, ProgramId};
+use ir::Name;
 
 use super::{Bench, Loaded, compare::Runner, error_of, fault::is_sticky, finals::error_of_runner};
 use crate::{
@@ -54,7 +55,7 @@ pub(super) enum Choice {
 }
 
 /// Ways to compute a case with the library, each with its name, its own first choice first.
-type Ways = Vec<(String, Loaded)>;
+pub(super) type Ways = Vec<(String, Loaded)>;
 
 impl Bench<'_> {
     /// Chooses the library's best way.
@@ -103,24 +104,10 @@ impl Bench<'_> {
     /// `None` where it is neither.
     fn ways(&mut self) -> Result<Option<Ways>, DeviceError> {
         if let Some((gemm, names)) = gemm_of(self.case) {
-            let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
-            let mut out = Ways::new();
-            let mut refused = None;
-            for (words, gemm) in gemm.ways() {
-                let programs = match self.machine.load_gemm_choices(&gemm, MAX_ALGORITHMS) {
-                    Ok(it) => it,
-                    // It may still have the others.
-                    Err(err @ DeviceError::Unsupported(_)) => {
-                        refused = Some(err);
-                        continue;
-                    }
-                    Err(err) => return Err(err),
-                };
-                let name = format!("{}{words}", library_name(self.machine.info()));
-                let loaded = programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone()));
-                out.extend(loaded.map(|it| (name.clone(), it)));
-            }
-            return if let (true, Some(err)) = (out.is_empty(), refused) { Err(err) } else { Ok(Some(out)) };
+            let name = library_name(self.machine.info());
+            let load =
+                |machine: &mut dyn Machine, gemm: &Gemm| machine.load_gemm_choices(gemm, MAX_ALGORITHMS);
+            return self.ways_of(&gemm, &names, &name, load).map(Some);
         }
         let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };
         let kernels = unfused.programs(self.machine.info())?;
@@ -142,6 +129,37 @@ impl Bench<'_> {
         }
         let name = unfused.name(&library_name(self.machine.info()));
         Ok(Some(loaded.into_iter().map(|it| (name.clone(), it)).collect()))
+    }
+
+    /// What is loaded of each product that a library has to be asked for ([`Gemm::ways`]), each with its name. One that it does not
+    /// have is left out, unless it has none.
+    pub(super) fn ways_of(
+        &mut self,
+        gemm: &Gemm,
+        names: &[Name; 3],
+        library: &str,
+        load: impl Fn(&mut dyn Machine, &Gemm) -> Result<Vec<ProgramId>, DeviceError>,
+    ) -> Result<Ways, DeviceError> {
+        let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
+        let (mut out, mut refused) = (Ways::new(), None);
+        for (words, gemm) in gemm.ways() {
+            match load(self.machine, &gemm) {
+                Ok(programs) => {
+                    let loaded =
+                        programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone()));
+                    out.extend(loaded.map(|it| (format!("{library}{words}"), it)));
+                }
+                Err(err @ DeviceError::Unsupported(_)) => refused = Some(err),
+                Err(err) => {
+                    out.into_iter().for_each(|(_, it)| self.release(it));
+                    return Err(err);
+                }
+            }
+        }
+        match refused {
+            Some(err) if out.is_empty() => Err(err),
+            Some(_) | None => Ok(out),
+        }
     }
 
     /// Passes on an error that the machine does not outlive.

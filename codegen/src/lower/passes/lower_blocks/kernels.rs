@@ -108,7 +108,8 @@ pub(crate) fn launch(func: &Func, stmt: &Stmt) -> Result<IndexMap<ThreadAxis, In
         }
     });
     let lanes = stmt.blocks().into_iter().filter_map(|it| it.attrs.tensorize).map(Intrinsic::lanes).max();
-    if let Some(lanes) = lanes {
+    // A kernel that binds nothing is of a CPU.
+    if let (Some(lanes), false) = (lanes, launch.is_empty()) {
         launch.entry(ThreadAxis::ThreadX).or_insert_with(|| Index::int(lanes));
     }
     launch.sort_keys();
