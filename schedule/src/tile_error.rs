@@ -82,9 +82,9 @@ error_table! {
             help "the extent becomes a multiple of it; 1 leaves it as it is";
 
         1316 NoMember { block: Name, family: Name, types: Types }
-            ("no `{family}_` intrinsic does what block `{block}` does in {types}")
+            ("no `{family}` intrinsic has the types of block `{block}`, {types}")
             names [block]
-            help "convert what it multiplies, or choose the types of the workload: `explain` lists the intrinsics";
+            help "convert what it multiplies, or choose other types for the workload: `tilewright explain` lists the intrinsics";
     }
 }
 
@@ -94,12 +94,8 @@ pub struct Types(pub Vec<DType>);
 
 impl fmt::Display for Types {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [sum, factors @ ..] if !factors.is_empty() => {
-                let words: Vec<_> = factors.iter().map(|it| it.as_str()).collect();
-                write!(f, "{sum} of {}", words.join(" and "))
-            }
-            all => f.write_str(all.first().map_or("no type", |it| it.as_str())),
-        }
+        let [sum, factors @ ..] = self.0.as_slice() else { return f.write_str("none") };
+        let words: Vec<_> = factors.iter().map(|it| it.as_str()).collect();
+        write!(f, "{sum} += {}", words.join(" * "))
     }
 }

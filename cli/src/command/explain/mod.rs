@@ -117,12 +117,14 @@ struct IntrinsicEntry {
 
 impl Report for All {
     fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let mut table = Table::new(["primitive", "what it does"]);
-        for it in &self.primitives {
-            table.row([it.primitive, &it.summary]);
+        if !self.primitives.is_empty() {
+            let mut table = Table::new(["primitive", "what it does"]);
+            for it in &self.primitives {
+                table.row([it.primitive, &it.summary]);
+            }
+            table.print_sentences(shell.out)?;
+            writeln!(shell.out)?;
         }
-        table.print_sentences(shell.out)?;
-        writeln!(shell.out)?;
         let mut table = Table::new(["intrinsic", "what it does"]);
         for it in &self.intrinsics {
             table.row([it.intrinsic, it.summary]);
@@ -139,8 +141,13 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if let Some(found) = intrin::find(name) {
         return shell.report(&intrinsic::Manual::of(found));
     }
+    if intrin::families().contains(&name) {
+        let members = intrin::ALL.iter().filter(|it| it.family() == Some(name));
+        return shell.report(&All { ok: True, primitives: vec![], intrinsics: members.map(entry).collect() });
+    }
     let Some(text) = primitive::explain(name) else {
         let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
+        let known = known.chain(intrin::families());
         let known = known.chain(code::headings().map(|it| it.0));
         let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
         let all =
@@ -152,6 +159,10 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     shell.report(&PrimitiveManual { ok: True, primitive: name, text })
 }
 
+fn entry(it: &&'static intrin::Intrinsic) -> IntrinsicEntry {
+    IntrinsicEntry { intrinsic: it.name, summary: it.about }
+}
+
 fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     // The first paragraph of a manual says in a sentence what the primitive does.
     let summary = |name: &str| {
@@ -161,6 +172,6 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     };
     let primitives = primitive::names().chain(["choose"]);
     let primitives = primitives.map(|it| PrimitiveEntry { primitive: it, summary: summary(it) });
-    let intrinsics = intrin::ALL.iter().map(|it| IntrinsicEntry { intrinsic: it.name, summary: it.about });
+    let intrinsics = intrin::ALL.iter().map(entry);
     shell.report(&All { ok: True, primitives: primitives.collect(), intrinsics: intrinsics.collect() })
 }
