@@ -2,7 +2,8 @@
 
 use indexmap::IndexMap;
 use ir::{
-    Feature, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var, intrin::Intrinsic,
+    Feature, Func, Index, LoopKind, Name, Stmt, Target, ThreadAxis, arith::Bounds, axis_var,
+    intrin::Intrinsic,
 };
 
 use crate::lower::{LowerError, marks};
