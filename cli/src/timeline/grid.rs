@@ -120,7 +120,7 @@ pub(super) fn has(it: &Timeline, wanted: &dyn Fn(&Sync) -> bool) -> bool {
 }
 
 /// The letter for groups of a kind: of products, of stores.
-pub(super) const fn letter(group: Group) -> &'static str {
+const fn letter(group: Group) -> &'static str {
     match group {
         Group::CpAsync => "",
         Group::Wgmma => "p",
@@ -144,7 +144,10 @@ pub(super) fn syncs(syncs: &[Sync]) -> String {
     syncs.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What these words mean, as far as they are used; a barrier's word has a line of its own in drawings, and comes last.
+/// A word, what it means, and what it is used for.
+type Word<'a> = (&'static str, &'a str, &'a dyn Fn(&Sync) -> bool);
+
+/// What these words mean, as far as they are used, but for those of barriers, which drawings have other signs for.
 pub(super) fn words(it: &Timeline) -> Vec<(&'static str, String)> {
     let mut out: Vec<(&'static str, String)> = Vec::new();
     for (kind, closed, wait) in
@@ -162,7 +165,7 @@ pub(super) fn words(it: &Timeline) -> Vec<(&'static str, String)> {
             out.push((wait, format!("wait until at most N groups{what} {still}")));
         }
     }
-    let others: [(&'static str, &str, &dyn Fn(&Sync) -> bool); 5] = [
+    let others: [Word<'_>; 5] = [
         ("aN", "await a phase of mbarriers N", &|it| matches!(it, Sync::Await { .. })),
         ("eN", "the bytes are named that a phase of mbarriers N waits for", &|it| {
             matches!(it, Sync::Expect { .. })

@@ -133,12 +133,12 @@ impl Clock {
         }
     }
 
-    /// The step that stands somewhere in the kernel, in this run of the steady loop, for a number of iterations.
-    pub(super) fn step_at(&self, section: Section, number: i64, run: i64, trips: i64) -> i64 {
+    /// The step that stands somewhere in the kernel, in the first run of the steady loop, for a number of iterations.
+    pub(super) fn step_at(&self, section: Section, number: i64, trips: i64) -> i64 {
         match section {
             Section::Prologue => number,
-            Section::Steady if self.is_predicated => run * self.unroll + number,
-            Section::Steady => self.last + run * self.unroll + number,
+            Section::Steady if self.is_predicated => number,
+            Section::Steady => self.last + number,
             Section::Epilogue => self.end(trips) + number,
         }
     }

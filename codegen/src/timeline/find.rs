@@ -196,7 +196,7 @@ impl<'a> Scan<'a, '_> {
                 (Belongs::Component(step), _) => self.component(step, (leader, op), here),
                 // What several statements have in common as a condition stands around all of them.
                 (Belongs::Several, Op::If(_, body) | Op::Leader(_, body)) => {
-                    self.steps_of(body, within, here)
+                    self.steps_of(body, within, here);
                 }
                 (Belongs::Several | Belongs::Nowhere, _) => {
                     self.finish(here);

@@ -61,7 +61,7 @@ impl<'b> Phases<'b> {
     /// The iteration of a statement in a step of the first run of the loop.
     fn iteration(&self, step: &PipelineStep, rank: usize) -> Option<i64> {
         let number = i64::try_from(step.step).ok()?;
-        let step = self.clock.step_at(step.section, number, 0, self.clock.pretended());
+        let step = self.clock.step_at(step.section, number, self.clock.pretended());
         Some(step - self.clock.components.get(rank)?.stage)
     }
 

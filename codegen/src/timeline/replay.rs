@@ -17,11 +17,17 @@ const BEFORE: i64 = 64;
 /// A statement, by its rank, and an iteration of it.
 type Work = (usize, i64);
 
+/// The groups of a kind that a thread of a lane may have under way, oldest first; the last is still open.
+struct Queue {
+    lane: usize,
+    kind: Group,
+    groups: Vec<Vec<Work>>,
+}
+
 /// What is under way after a step.
 #[derive(Default)]
 pub(super) struct Book {
-    /// By lane and kind, the groups that a thread may have under way, oldest first; the last is still open.
-    groups: Vec<((usize, Group), Vec<Vec<Work>>)>,
+    queues: Vec<Queue>,
     /// The phases of mbarriers that were waited for, by position, with the fill that each of them is about.
     awaited: BTreeSet<(usize, i64)>,
 }
@@ -112,13 +118,12 @@ impl Replay<'_> {
 
 impl Book {
     fn groups(&mut self, lane: usize, kind: Group) -> &mut Vec<Vec<Work>> {
-        let key = (lane, kind);
-        let known = self.groups.iter().position(|it| it.0 == key);
+        let known = self.queues.iter().position(|it| it.lane == lane && it.kind == kind);
         let at = known.unwrap_or_else(|| {
-            self.groups.push((key, vec![vec![]]));
-            self.groups.len() - 1
+            self.queues.push(Queue { lane, kind, groups: vec![vec![]] });
+            self.queues.len() - 1
         });
-        &mut self.groups[at].1
+        &mut self.queues[at].groups
     }
 
     fn wait(&mut self, lane: usize, kind: Group, in_flight: usize) {
@@ -130,13 +135,14 @@ impl Book {
 
     /// How many groups of a kind a thread of a lane has under way; empty ones do not count.
     pub(super) fn count(&self, lane: usize, kind: Group) -> usize {
-        let groups = self.groups.iter().filter(|it| it.0 == (lane, kind)).flat_map(|it| &it.1);
+        let groups =
+            self.queues.iter().filter(|it| it.lane == lane && it.kind == kind).flat_map(|it| &it.groups);
         groups.filter(|it| !it.is_empty()).count()
     }
 
     /// The work of statements that is under way.
     pub(super) fn under_way(&self) -> impl Iterator<Item = Work> {
-        self.groups.iter().flat_map(|it| &it.1).flatten().copied()
+        self.queues.iter().flat_map(|it| &it.groups).flatten().copied()
     }
 
     /// Whether the phase of an mbarrier that is about a fill was waited for.

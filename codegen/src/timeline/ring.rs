@@ -58,7 +58,9 @@ pub(super) fn columns(
     places.push(closing(clock, pace, report));
     let mut out: Vec<_> = places.into_iter().map(column).collect();
     // The last one is there for what closes the loop, if anything does.
-    if out.last().is_some_and(|it| it.syncs.iter().chain(&it.ends).all(Vec::is_empty)) {
+    let closes =
+        |it: &Column| it.ends.iter().zip(&pace.goes_on).any(|(end, goes_on)| !goes_on && !end.is_empty());
+    if out.last().is_some_and(|it| !closes(it)) {
         out.pop();
     }
     out
@@ -151,17 +153,17 @@ fn held(
     let all = || 0..clock.components.len();
     let writes = |rank: &usize| clock.components[*rank].writes.contains(&it.buffer);
     let reads = |rank: &usize| clock.components[*rank].reads.contains(&it.buffer);
-    let writers: Vec<_> = all().filter(writes).collect();
-    let first = writers.iter().map(|rank| pace.time(clock, *rank)).min().unwrap_or(0);
+    let fillers: Vec<_> = all().filter(writes).collect();
+    let first = fillers.iter().map(|rank| pace.time(clock, *rank)).min().unwrap_or(0);
     let last = all().filter(|it| reads(it) || writes(it)).map(|rank| pace.time(clock, rank)).max();
     let fill_of = |iteration: i64| {
-        writers.iter().any(|rank| replay.fill(*rank, iteration + pace.time(clock, *rank)).is_some())
+        fillers.iter().any(|rank| replay.fill(*rank, iteration + pace.time(clock, *rank)).is_some())
     };
     let used = (step - last.unwrap_or(first)..=step - first).filter(|it| fill_of(*it));
     let read: BTreeSet<i64> = earlier.under_way().filter(|(rank, _)| reads(rank)).map(|it| it.1).collect();
     let landed = |iteration: i64| {
         let is_copied = book.under_way().any(|(rank, at)| at == iteration && writes(&rank));
-        let counted = writers.iter().filter_map(|rank| found.fills[*rank]);
+        let counted = fillers.iter().filter_map(|rank| found.fills[*rank]);
         !is_copied && counted.into_iter().all(|it| book.is_awaited(it, iteration))
     };
     let slots = it.slots.max(1);
