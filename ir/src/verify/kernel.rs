@@ -86,13 +86,13 @@ pub(super) struct Verifier<'a> {
     pub(super) module: &'a Module,
     pub(super) kernel: &'a Kernel,
     /// Variables in scope, and whether they differ between the threads of a block.
-    vars: Vec<(Name, bool)>,
+    pub(super) vars: Vec<(Name, bool)>,
     allocs: Vec<&'a Alloc>,
     /// Of whom only some may come here.
     pub(super) only_some: Differs,
     /// Whether one thread does.
     pub(super) is_led: bool,
-    depth: usize,
+    pub(super) depth: usize,
     errors: Vec<KernelError>,
 }
 
@@ -196,7 +196,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn inside(&mut self, differs: Differs, body: &'a [Op]) {
+    pub(super) fn inside(&mut self, differs: Differs, body: &'a [Op]) {
         let outside = (self.only_some, self.depth);
         let Differs { threads, of_role, lanes } = outside.0;
         self.only_some = Differs {
@@ -207,18 +207,6 @@ impl<'a> Verifier<'a> {
         self.depth += 1;
         self.ops(body);
         (self.only_some, self.depth) = outside;
-    }
-
-    /// What a role does: a top of its own, with the axes of the role.
-    fn role(&mut self, name: &Name, body: &'a [Op]) {
-        let Some(role) = self.kernel.roles.get(name).filter(|_| self.depth == 0) else {
-            self.report(Kind::Role { role: name.clone() });
-            return;
-        };
-        let outside = self.vars.len();
-        self.vars.extend(role.axes.keys().map(|it| (axis_var(*it), true)));
-        self.inside(Differs { threads: true, ..Differs::default() }, body);
-        self.vars.truncate(outside);
     }
 
     /// Between whom indices may differ.
@@ -300,6 +288,29 @@ impl<'a> Verifier<'a> {
         self.special(it);
     }
 
+    /// What instructions of a kind ask of their operands.
+    fn special(&mut self, it: &Instr) {
+        match it {
+            Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
+            Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
+            Instr::Tensor(tensor) => {
+                let stores =
+                    matches!(tensor.intrinsic.instruction, crate::intrin::Instruction::Stmatrix { .. });
+                let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
+                self.expect_scope(it, &tensor.place, places);
+                let operands = tensor.operands.iter();
+                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
+            }
+            Instr::Semaphore(turn) => {
+                let counter = self.module.args.get(&turn.counter.buffer);
+                if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
+                    self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
+                }
+            }
+            it => self.asynchronous(it),
+        }
+    }
+
     fn access(&mut self, instr: &Instr, effect: &Effect<'_>) {
         let Effect { access: it, mode, .. } = *effect;
         let buffer = || it.buffer.clone();
@@ -345,7 +356,7 @@ impl<'a> Verifier<'a> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Differs {
     /// Threads of a block.
-    threads: bool,
+    pub(super) threads: bool,
     /// Threads of a role.
     pub(super) of_role: bool,
     /// Threads along `threadIdx.x`.

@@ -1,16 +1,31 @@
 //! What is true of roles, leaders, tensor maps, mbarriers and what the copy engine and warpgroups do.
 
-use super::{kernel::Verifier, kernel_error::KernelErrorKind as Kind};
+use super::{
+    kernel::{Differs, Verifier},
+    kernel_error::KernelErrorKind as Kind,
+};
 use crate::{
-    Access, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap,
-    ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
+    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, ThreadAxis,
+    Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
 /// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
 const MOST_DIMS: usize = 5;
 const LONGEST_SIDE: i64 = 256;
 
-impl Verifier<'_> {
+impl<'a> Verifier<'a> {
+    /// What a role does: a top of its own, with the axes of the role.
+    pub(super) fn role(&mut self, name: &Name, body: &'a [Op]) {
+        let Some(role) = self.kernel.roles.get(name).filter(|_| self.depth == 0) else {
+            self.report(Kind::Role { role: name.clone() });
+            return;
+        };
+        let outside = self.vars.len();
+        self.vars.extend(role.axes.keys().map(|it| (axis_var(*it), true)));
+        self.inside(Differs { threads: true, ..Differs::default() }, body);
+        self.vars.truncate(outside);
+    }
+
     /// What a kernel has before its statements.
     pub(super) fn declarations(&mut self) {
         let kernel = self.kernel;
@@ -65,30 +80,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// What instructions of a kind ask of their operands.
-    pub(super) fn special(&mut self, it: &Instr) {
-        match it {
-            Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
-            Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
-            Instr::Tensor(tensor) => {
-                let stores = matches!(tensor.intrinsic.instruction, intrin::Instruction::Stmatrix { .. });
-                let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
-                self.expect_scope(it, &tensor.place, places);
-                let operands = tensor.operands.iter();
-                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
-            }
-            Instr::Semaphore(turn) => {
-                let counter = self.module.args.get(&turn.counter.buffer);
-                if !counter.is_some_and(|it| it.zeroed && it.dtype == DType::I32) {
-                    self.report(Kind::Operand { instr: it.word(), buffer: turn.counter.buffer.clone() });
-                }
-            }
-            it => self.asynchronous(it),
-        }
-    }
-
     /// What the instructions of the copy engine, of mbarriers and of warpgroups ask of their operands.
-    fn asynchronous(&mut self, it: &Instr) {
+    pub(super) fn asynchronous(&mut self, it: &Instr) {
         match it {
             Instr::Wgmma(product) => self.wgmma(it, product),
             Instr::Bulk(copy) => self.bulk(it, copy),
@@ -99,7 +92,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
+    pub(super) fn expect_scope(&mut self, it: &Instr, place: &Access, scopes: &[Scope]) {
         if self.memory(&place.buffer).is_some_and(|memory| !scopes.contains(&memory.scope)) {
             self.report(Kind::Operand { instr: it.word(), buffer: place.buffer.clone() });
         }

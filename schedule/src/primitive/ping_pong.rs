@@ -72,8 +72,8 @@ impl Primitive for PingPong {
             return Err(RoleError::MemberCount { name: name(), number: members }.into());
         }
         let turns = state.expect_loop(&self.turns)?;
-        let path = state.func.path_to_loop(&self.turns).unwrap_or_default();
-        let is_inside = matches!(path.as_slice(), [.., outer, _] if outer.var == self.target);
+        let path = state.func.path_to_loop(&self.turns);
+        let is_inside = path.is_some_and(|it| matches!(*it, [.., outer, _] if outer.var == self.target));
         let roles = || turns.body.blocks().into_iter().map(|it| is_producer(&it.attrs.role));
         let is_fed = roles().any(|it| it) && !roles().all(|it| it);
         if !is_inside || !is_pipeline(turns) || !is_fed {

@@ -80,8 +80,9 @@ fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
     let Some(shared) = func.find_loop(var).and_then(|it| it.attrs.ping_pong.as_ref()) else { return Ok(()) };
     let refuse =
         |other: &Name, why| Err(LowerError::NotInTurn { var: var.clone(), other: other.clone(), why });
-    let path = func.path_to_loop(&shared.turns).unwrap_or_default();
-    let is_inside = matches!(path.as_slice(), [.., outer, it] if outer.var == *var && is_pipeline(it));
+    let path = func.path_to_loop(&shared.turns);
+    let is_inside =
+        path.is_some_and(|it| matches!(*it, [.., outer, it] if outer.var == *var && is_pipeline(it)));
     if !is_inside {
         return refuse(&shared.turns, "is not pipelined directly inside");
     }
