@@ -63,7 +63,8 @@ pub(super) fn list(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
             Diagnostic::failed(&err, &err.message).at(&first.path, &first.text, err.span.clone())
         })?;
         let target = script.target.as_ref().map_or("cpu".to_owned(), |it| it.value.to_string());
-        let about = format!("{}: from {} to {last}", words(&script), titles[0]);
+        let way = if titles.len() == 1 { last.clone() } else { format!("from {} to {last}", titles[0]) };
+        let about = format!("{}: {way}", words(&script));
         let (ladder, workload) = (shipped.name, shipped.workload);
         let line = ShippedLadder { ladder, workload, target, rungs: titles, about };
         shell.line(&line)?;
