@@ -151,7 +151,9 @@ impl Bench<'_> {
                 }
                 Err(err @ DeviceError::Unsupported(_)) => refused = Some(err),
                 Err(err) => {
-                    out.into_iter().for_each(|(_, it)| self.release(it));
+                    for (_, it) in out {
+                        self.release(it);
+                    }
                     return Err(err);
                 }
             }

@@ -142,7 +142,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         return shell.report(&intrinsic::Manual::of(found));
     }
     if intrin::families().contains(&name) {
-        let members = intrin::ALL.iter().filter(|it| it.family() == Some(name));
+        let members = intrin::ALL.iter().copied().filter(|it| it.family() == Some(name));
         return shell.report(&All { ok: True, primitives: vec![], intrinsics: members.map(entry).collect() });
     }
     let Some(text) = primitive::explain(name) else {
@@ -159,7 +159,7 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     shell.report(&PrimitiveManual { ok: True, primitive: name, text })
 }
 
-fn entry(it: &&'static intrin::Intrinsic) -> IntrinsicEntry {
+fn entry(it: &'static intrin::Intrinsic) -> IntrinsicEntry {
     IntrinsicEntry { intrinsic: it.name, summary: it.about }
 }
 
@@ -172,6 +172,6 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     };
     let primitives = primitive::names().chain(["choose"]);
     let primitives = primitives.map(|it| PrimitiveEntry { primitive: it, summary: summary(it) });
-    let intrinsics = intrin::ALL.iter().map(entry);
+    let intrinsics = intrin::ALL.iter().copied().map(entry);
     shell.report(&All { ok: True, primitives: primitives.collect(), intrinsics: intrinsics.collect() })
 }
