@@ -232,7 +232,9 @@ fn cublas_lt_adds_up_eight_bit_floats_in_two_ways() {
                 assert!((got - exact).abs() < 1e-9, "{words}: {got} at {i}, {j} instead of {exact}");
             }
         }
-        [da, db].into_iter().for_each(|it| machine.free(it));
+        for it in [da, db] {
+            machine.free(it);
+        }
     }
     for refused in [Gemm { b_transposed: false, ..gemm }, Gemm { input: DType::F8e5m2, ..gemm }] {
         match machine.load_gemm_choices(&refused, 8) {

@@ -155,7 +155,9 @@ fn sums_of_eight_bit_floats_are_allowed_what_the_machine_does() {
         let case = matmul(i64::try_from(size).unwrap(), types, "NN");
         let mut inputs = case.inputs();
         for tensor in inputs.values_mut().filter(|_| positive) {
-            tensor.bytes.iter_mut().for_each(|it| *it &= 0x7f);
+            for it in &mut tensor.bytes {
+                *it &= 0x7f;
+            }
         }
         let expected = |mut reference: ir::reference::Reference<'_>| {
             Expected::of(&case, &mut reference).unwrap().pop().unwrap().samples

@@ -40,7 +40,7 @@ fn whole_rows(rung: &Shipped, params: Vec<(String, Param)>) -> Vec<(String, Para
         Param::Int(it) if has_roles && name != "m" => (name, Param::Int((it + unit - 1) / unit * unit)),
         _ => (name, it),
     };
-    params.clone().into_iter().map(whole).collect()
+    params.into_iter().map(whole).collect()
 }
 
 fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {

@@ -49,6 +49,7 @@ pub(crate) fn program(case: &Case, does: Does, seconds: f64) -> Program {
         block: [1; 3],
         shared_bytes: 0,
         maps: vec![],
+        programmatic: false,
         buffers: vec![0, 1, 2],
         dims: vec![m, n, case.dims["k"]],
     };

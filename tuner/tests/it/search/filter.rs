@@ -70,6 +70,7 @@ fn launch(threads: u32, shared_bytes: u32) -> Vec<Launch> {
         block,
         shared_bytes,
         maps: vec![],
+        programmatic: false,
         buffers: vec![],
         dims: vec![],
     }]
