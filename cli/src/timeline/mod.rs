@@ -137,7 +137,12 @@ fn roles(it: &Timeline) -> Vec<String> {
         };
         let next =
             if lane.goes_on { format!(", also into the next run of `{}`", it.var) } else { String::new() };
-        Some(format!("`{role}`: {threads}{registers}{ahead}{next}"))
+        let turns = if lane.turns == 1 {
+            String::new()
+        } else {
+            format!(", each of {} warpgroups in turn", lane.turns)
+        };
+        Some(format!("`{role}`: {threads}{registers}{turns}{ahead}{next}"))
     };
     it.lanes.iter().filter_map(one).collect()
 }

@@ -27,7 +27,7 @@ pub(super) fn statements(
         let lane = &lanes[clock.lane_of[rank]];
         let mut traffic = Traffic {
             memory: &memory,
-            threads: lane.threads,
+            threads: lane.threads.map(|it| it / lane.turns),
             reads: IndexMap::new(),
             writes: IndexMap::new(),
         };
@@ -56,7 +56,7 @@ pub(super) fn statements(
 /// Bytes by buffer; `None` where they are not known.
 struct Traffic<'a> {
     memory: &'a IndexMap<Name, (DType, Scope)>,
-    /// How many threads come to the statements.
+    /// How many threads come to the statements of an iteration.
     threads: Option<i64>,
     reads: IndexMap<Name, Option<i64>>,
     writes: IndexMap<Name, Option<i64>>,

@@ -1,6 +1,6 @@
 //! How far roles are apart: each waits for nothing but mbarriers, so that one may run ahead as far as slots are free.
 
-use ir::Kernel;
+use ir::{Kernel, Op, SyncKind};
 
 use super::{Lane, Sync, clock::Clock, find::LoweredPipeline, phases::synced};
 
@@ -69,6 +69,7 @@ impl Pace {
             Lane {
                 role: role.clone(),
                 threads: warps.map_or_else(|| super::threads(kernel), |it| Some(it.threads())),
+                turns: turns(kernel, role.as_ref()),
                 registers: warps.and_then(|it| it.registers),
                 behind: self.behind[at],
                 goes_on: self.goes_on[at],
@@ -76,6 +77,21 @@ impl Pace {
         };
         clock.lanes.iter().enumerate().map(lane).collect()
     }
+}
+
+/// How many warpgroups of a role take turns.
+fn turns(kernel: &Kernel, role: Option<&ir::Name>) -> i64 {
+    let mut out = 1;
+    for op in &kernel.body {
+        if matches!((op, role), (Op::Role(name, _), Some(role)) if name == role) {
+            op.each_instr(&mut |it| {
+                if let Some(SyncKind::Turn(it)) = it.sync() {
+                    out = it.members;
+                }
+            });
+        }
+    }
+    out
 }
 
 /// The slots that lanes fill for each other, by what tells that they are free: who waits for that writes, who arrives has read.

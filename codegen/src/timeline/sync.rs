@@ -13,6 +13,8 @@ pub struct Lane {
     pub role: Option<Name>,
     /// How many threads they are, if the kernel says.
     pub threads: Option<i64>,
+    /// How many warpgroups take whole runs of the loop in turn; 1 where all threads work on the same one.
+    pub turns: i64,
     /// How many registers each of them gets, if the script says.
     pub registers: Option<u32>,
     /// How many steps later than the first lane it begins: so far others run ahead of it at most.

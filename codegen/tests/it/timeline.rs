@@ -119,6 +119,7 @@ fn roles_and_rings() {
         "role_two_producers",
         "tma_ring_nested",
         "tma_ring_symbolic",
+        "role_ping_pong",
     ] {
         insta::assert_snapshot!(name, told(name));
     }
@@ -145,7 +146,8 @@ fn told(name: &str) -> String {
             writeln!(text, "{mbarrier:?}").unwrap();
         }
         text += &columns(it);
-        assert!(it.columns.iter().any(|it| it.part == Part::Steady));
+        let is_short = it.trips.is_some_and(|trips| trips <= it.last);
+        assert!(is_short || it.columns.iter().any(|it| it.part == Part::Steady));
     }
     let all: Vec<&Timeline> = all.iter().collect();
     let plain = plain.as_ref().ok().map(|it| (&it.kernels[0], None));
