@@ -21,11 +21,11 @@ impl Graph {
         stream: CUstream,
         start: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<Graph, DeviceError> {
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        let scope = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         let (mut graph, mut out): (CUgraph, CUgraphExec) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the stream is alive, and the handles are valid for writes. What is begun is ended, whatever is started between.
         unsafe {
-            check("cuStreamBeginCapture", sys::cuStreamBeginCapture_v2(stream, mode))?;
+            check("cuStreamBeginCapture", sys::cuStreamBeginCapture_v2(stream, scope))?;
             let started = start();
             let ended = check("cuStreamEndCapture", sys::cuStreamEndCapture(stream, &raw mut graph));
             let made = started.and(ended).and_then(|()| {

@@ -100,7 +100,7 @@ impl Annotate {
             },
             PROGRAMMATIC_LAUNCH => match self.value {
                 AnnotationValue::Int(1) => annotate_loop(state, target, PROGRAMMATIC_LAUNCH, |attrs| {
-                    attrs.programmatic_launch = true
+                    attrs.programmatic_launch = true;
                 }),
                 _ => Err(self.bad_value(target, "1")),
             },
