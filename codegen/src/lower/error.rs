@@ -42,6 +42,11 @@ pub enum LowerError {
     SwizzleChunk { buffer: Name, bytes: i64, chunk: i64 },
     #[error("kernel `{kernel}` has {threads} threads in a block, and a block has at most {limit}")]
     TooManyThreads { kernel: Name, threads: i64, limit: i64 },
+    #[error(
+        "the roles of kernel `{kernel}` ask for {asked} registers a block ({}), and its blocks start with {limit}",
+        shares(roles)
+    )]
+    TooManyRegisters { kernel: Name, asked: i64, limit: i64, roles: Vec<(Name, i64, u32)> },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
     AxisTooLong { kernel: Name, axis: ThreadAxis, extent: i64, limit: i64 },
     #[error(
@@ -133,6 +138,7 @@ ir::codes!(LowerError {
     OperandLayout = 2026,
     GridShared = 2027,
     NotInTurn = 2028,
+    TooManyRegisters = 2029,
 } of { Fragment, Pipeline });
 
 impl LowerError {
@@ -150,6 +156,7 @@ impl LowerError {
             | LowerError::SwizzleRows { buffer, .. }
             | LowerError::SwizzleChunk { buffer, .. } => vec![buffer],
             LowerError::TooManyThreads { .. }
+            | LowerError::TooManyRegisters { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
@@ -215,6 +222,9 @@ impl LowerError {
             LowerError::SwizzleRows { .. } => {
                 "swizzle it with the mode `auto`, or make its rows longer with storage_align"
             }
+            LowerError::TooManyRegisters { .. } => {
+                "give the roles fewer `registers`: what one takes more of, the others have to leave"
+            }
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
             LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {
                 "split the loop, and bind a part of it to blockIdx.y"
@@ -273,6 +283,12 @@ fn unit_of(axis: ThreadAxis) -> &'static str {
 
 fn units_of(axis: ThreadAxis) -> &'static str {
     if axis.is_thread() { "threads" } else { "blocks" }
+}
+
+/// What each role takes.
+fn shares(roles: &[(Name, i64, u32)]) -> String {
+    let each = roles.iter().map(|(name, threads, registers)| format!("`{name}` {threads} x {registers}"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn largest_first(buffers: &[(Name, i64)]) -> String {

@@ -29,6 +29,7 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
             });
         }
         check_lanes(kernel)?;
+        check_registers(kernel, arch)?;
         let (bytes, limit) = (shared_layout(kernel).1, i64::from(arch.caps().max_shared_per_block));
         if bytes > limit {
             let kernel_name = kernel.name.clone();
@@ -41,6 +42,23 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
         }
     }
     Ok(module)
+}
+
+/// What roles take and leave is the registers that a block starts with: `setmaxnreg.inc` waits for ever for more.
+///
+/// The compiler gives each thread of such a kernel as many as the threads that a multiprocessor is to hold can all have, in steps of 8
+/// (PTX ISA, `setmaxnreg`: the register pool of a CTA).
+fn check_registers(kernel: &Kernel, arch: &Arch) -> Result<(), LowerError> {
+    let shares = kernel.roles.iter().map(|(name, it)| Some((name.clone(), it.threads(), it.registers?)));
+    let Some(roles) = shares.collect::<Option<Vec<_>>>().filter(|it| !it.is_empty()) else { return Ok(()) };
+    let threads = kernel.threads();
+    let resident = threads.saturating_mul(kernel.blocks_per_sm.unwrap_or(1).max(1));
+    let limit = i64::from(arch.caps().registers_per_sm) / resident.max(1) / 8 * 8 * threads;
+    let asked = roles.iter().map(|(_, threads, registers)| threads * i64::from(*registers)).sum();
+    if asked > limit {
+        return Err(LowerError::TooManyRegisters { kernel: kernel.name.clone(), asked, limit, roles });
+    }
+    Ok(())
 }
 
 /// What a warp or a warpgroup does together needs a whole one along `threadIdx.x`.
