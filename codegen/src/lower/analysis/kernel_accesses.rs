@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Arg, Effect, Index, Kernel, Less, Name, Op, Participants, Scope, Storage, SyncKind, ThreadAxis,
-    arith::Bounds, axis_var,
+    Access, Arg, DType, Effect, Index, Kernel, Layout, Less, Name, Op, Participants, Role, Scope, Storage,
+    SyncKind, ThreadAxis, arith::Bounds, axis_var,
 };
 
 /// Limits that conditions put on axes.
@@ -68,6 +68,7 @@ pub(crate) struct KernelFacts {
     waited: BTreeSet<Name>,
     /// The variables of the axes that threads of a block differ in.
     threads: Vec<Name>,
+    mbarriers: BTreeSet<Name>,
 }
 
 impl KernelFacts {
@@ -78,6 +79,10 @@ impl KernelFacts {
         let read_only = kernel.args.iter().filter(|it| !it.1).map(|it| it.0.clone()).collect();
         let args = args.iter().map(|(name, it)| (name.clone(), (Scope::Global, it.storage())));
         let mut memory: BTreeMap<_, _> = args.collect();
+        memory.extend(kernel.mbarriers.iter().map(|(name, it)| {
+            let shape = [Index::int(it.slots)];
+            (name.clone(), (Scope::Shared, Storage::new(DType::I64, &shape, &Layout::default(), Role::Temp)))
+        }));
         let mut waited = BTreeSet::new();
         for op in &kernel.body {
             op.walk(&mut |op| match op {
@@ -93,7 +98,8 @@ impl KernelFacts {
             });
         }
         let threads = kernel.launch.keys().filter(|it| it.is_thread()).map(|it| axis_var(*it)).collect();
-        KernelFacts { dims: dims.to_vec(), common, memory, read_only, waited, threads }
+        let mbarriers = kernel.mbarriers.keys().cloned().collect();
+        KernelFacts { dims: dims.to_vec(), common, memory, read_only, waited, threads, mbarriers }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
@@ -161,6 +167,21 @@ impl KernelFacts {
             }
         }
         let mut out: Vec<KernelAccess> = Vec::new();
+        // An mbarrier is memory, too: who waits reads it, and who lets its next phase expect bytes writes it.
+        let mbarrier = match it.sync() {
+            Some(SyncKind::Await(it)) => Some((&it.barrier, &it.slot, false)),
+            Some(SyncKind::Arrive(it)) if it.bytes.is_some() => Some((&it.barrier, &it.slot, true)),
+            _ => None,
+        };
+        out.extend(mbarrier.map(|(name, slot, write)| KernelAccess {
+            buffer: name.clone(),
+            indices: vec![slot.clone()],
+            lanes: 1,
+            write,
+            vars: vars.clone(),
+            conditions: conditions.clone(),
+            limits: limits.clone(),
+        }));
         it.each_effect(&mut |Effect { access, extents, mode, .. }| {
             if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
                 let (mut vars, mut indices) = (vars.clone(), access.indices.clone());
@@ -197,6 +218,11 @@ impl KernelFacts {
     /// Whether a buffer is in global memory.
     pub(crate) fn is_global(&self, buffer: &Name) -> bool {
         self.memory.get(buffer).is_none_or(|it| it.0 == Scope::Global)
+    }
+
+    /// Whether a name is one of mbarriers, and not of data.
+    pub(crate) fn is_mbarrier(&self, name: &Name) -> bool {
+        self.mbarriers.contains(name)
     }
 
     /// The scope of a buffer that the kernel touches.

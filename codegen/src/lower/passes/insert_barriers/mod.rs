@@ -281,6 +281,10 @@ impl Inserter {
             Some(_) | None => {}
         }
         let before = walk.touches(op, around);
+        // Whoever waits for a phase finds what it expects; so only the phase before has to be over for all.
+        if matches!(effects.sync, Some(SyncKind::Arrive(_))) {
+            return Flow { before, ..Flow::default() };
+        }
         let is_waited = effects.accesses.iter().any(|it| walk.is_waited_for(&it.access.buffer));
         let is_over = |it: &&KernelAccess| match effects.completion {
             Completion::AtOnce => true,

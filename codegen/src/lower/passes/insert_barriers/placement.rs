@@ -5,7 +5,10 @@ use std::{cell::RefCell, collections::BTreeMap};
 use ir::{Barrier, Group, Instr, Name, Op, Participants, SyncKind, Wait};
 
 use crate::lower::{
-    analysis::dependence::{Dependence, Dependences, Reason, When},
+    analysis::{
+        dependence::{Dependence, Dependences, Reason, When},
+        kernel_accesses::KernelAccess,
+    },
     passes::insert_barriers::{
         Flow, Item,
         interval_hitting::{CircularInterval, fewest},
@@ -114,7 +117,11 @@ impl Placer<'_> {
         let only = |interval: &CircularInterval, gap: usize| {
             chosen.iter().all(|&it| interval.contains(it, gaps) == (it == gap))
         };
-        let serves = |gap| needs.iter().filter(|it| only(&it.0, gap)).map(|it| it.1.clone()).collect();
+        let serves = |gap| {
+            let all = || needs.iter().filter(|it| only(&it.0, gap)).map(|it| it.1.clone());
+            let data: Vec<_> = all().filter(|it| !self.deps.walk.is_mbarrier(&it.buffer)).collect();
+            if data.is_empty() { all().collect() } else { data }
+        };
         chosen.iter().map(|&gap| (gap, serves(gap))).collect()
     }
 
@@ -182,8 +189,12 @@ impl Placer<'_> {
         if let Some(known) = self.known.borrow().get(&key) {
             return known.as_deref().cloned();
         }
-        let mut pairs = after.iter().flat_map(|a| before.iter().map(move |b| (a, b)));
-        let found = pairs.find_map(|(a, b)| self.deps.between(a, b, self.around, when));
+        let pairs = || after.iter().flat_map(|a| before.iter().map(move |b| (a, b)));
+        let is_data = |it: &(&KernelAccess, &KernelAccess)| !self.deps.walk.is_mbarrier(&it.0.buffer);
+        let between = |(a, b): (&KernelAccess, &KernelAccess)| self.deps.between(a, b, self.around, when);
+        // Data says more to readers than the mbarrier by which it comes.
+        let found = pairs().filter(is_data).find_map(between);
+        let found = found.or_else(|| pairs().filter(|it| !is_data(it)).find_map(between));
         self.known.borrow_mut().insert(key, found.clone().map(Box::new));
         found
     }
