@@ -14,6 +14,7 @@
 //! | `TW10xx` to `TW15xx` | a step: names and loops, blocks, layouts, tiles, reductions across blocks, pipelines |
 //! | `TW20xx` to `TW22xx` | lowering, printing, launching |
 //! | `TW23xx`, `TW24xx` | the virtual GPU: what it cannot run, what it finds |
+//! | `TW25xx` | the proofs about mbarriers, groups and fences of a kernel |
 //! | `TW30xx`, `TW31xx` | devices and compilers, measuring and verifying |
 //! | `TW40xx` to `TW43xx` | logs, tuning, replaying, exporting |
 //! | `TW50xx` | the command line |

@@ -6,7 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError, vgpu::VgpuError};
+use codegen::{
+    LaunchError,
+    device::DeviceError,
+    emit::EmitError,
+    lower::{LowerError, Pass, State},
+    vgpu::VgpuError,
+};
 use ir::{Arch, Func, Name, Stmt, Target, ThreadAxis, VerifyErrorKind};
 use schedule::{BlockError, PipelineError, ScheduleError};
 use tuner::{
@@ -99,6 +105,34 @@ fn by_programs() -> Vec<Diagnostic> {
         Diagnostic::emit(&func(COPY), &missing),
         refuse_maps(&ir::text::parse_module(MAPS).unwrap()).unwrap_err(),
     ]
+}
+
+/// What the proofs about phases say of kernels that no pass makes: those of the tests of that pass.
+fn by_kernels() -> Vec<Diagnostic> {
+    let names = [
+        "bytes",
+        "arrivals",
+        "out_of_step",
+        "ahead",
+        "unfinished",
+        "stuck",
+        "given_back",
+        "in_flight",
+        "unfenced",
+        "exchange",
+        "uncounted",
+        "outstanding",
+    ];
+    let pass = Pass::find("check_phases").unwrap();
+    let target = Target::Cuda(Arch { sm: 90, suffix: Some('a') });
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/tests/passes");
+    let refused = |name: &&str| {
+        let text = fs::read_to_string(folder.join(format!("check_phases_{name}.tw"))).unwrap();
+        let module = ir::text::parse_module(text.split_once('\n').unwrap().1).unwrap();
+        let err = pass.run(State::Module(module), &target).unwrap_err();
+        Diagnostic::lower(&func(COPY), &err)
+    };
+    names.iter().map(refused).collect()
 }
 
 /// What comes of sizes and inputs that do not fit.
@@ -216,7 +250,8 @@ fn pages() -> impl Iterator<Item = (String, String)> {
 
 #[test]
 fn pages_that_nobody_plays_print_what_is_told() {
-    let told: Vec<Diagnostic> = [by_programs(), by_values(), by_machines()].into_iter().flatten().collect();
+    let told: Vec<Diagnostic> =
+        [by_programs(), by_kernels(), by_values(), by_machines()].into_iter().flatten().collect();
     let pages: Vec<_> = pages().collect();
     let wrong = told.iter().filter_map(|it| {
         let (code, text) = (it.code().to_string(), it.render(false, super::WIDTH));

@@ -17,6 +17,7 @@ mod imports;
 mod learn;
 mod log;
 mod mutation;
+mod phases;
 mod pipeline;
 mod refusals;
 mod report;

@@ -6,6 +6,11 @@ use ir::{
     pipeline::PipelineError,
 };
 
+use super::passes::check_phases::error::PhaseError;
+
+/// What helps where a loop is too long, or as long as nobody knows, for an axis of threads.
+const SPLIT: &str = "split the loop by a constant and bind the inner part";
+
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
@@ -107,6 +112,8 @@ pub enum LowerError {
     OtherLane { block: Name, buffer: Name, owner: Index, in_lanes: bool },
     #[error("{0}")]
     Pipeline(#[from] PipelineError),
+    #[error("{0}")]
+    Phase(#[from] PhaseError),
 }
 
 ir::codes!(LowerError {
@@ -139,7 +146,7 @@ ir::codes!(LowerError {
     GridShared = 2027,
     NotInTurn = 2028,
     TooManyRegisters = 2029,
-} of { Fragment, Pipeline });
+} of { Fragment, Pipeline, Phase });
 
 impl LowerError {
     /// The names in the program that the message is about; the first is the culprit.
@@ -177,6 +184,7 @@ impl LowerError {
             | LowerError::TileAlignment { block, buffer, .. }
             | LowerError::OtherLane { block, buffer, .. } => vec![block, buffer],
             LowerError::Pipeline(err) => err.names(),
+            LowerError::Phase(err) => err.names(),
         }
     }
 
@@ -211,7 +219,7 @@ impl LowerError {
             LowerError::Unbound { .. } => "split a loop and bind its parts to blockIdx.x and threadIdx.x",
             LowerError::BoundOnCpu { .. } => "use `parallel` on the cpu, or lower for the target `cuda`",
             LowerError::AxisTwice { .. } => "bind the inner loop to another axis",
-            LowerError::ThreadExtent { .. } => "split the loop by a constant and bind the inner part",
+            LowerError::ThreadExtent { .. } => SPLIT,
             LowerError::GridExtent { .. } => "bind a loop whose extent depends on dimensions only",
             LowerError::ReservedName { .. } => "give it another name",
             LowerError::SpansKernels { .. } => {
@@ -229,9 +237,7 @@ impl LowerError {
             LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {
                 "split the loop, and bind a part of it to blockIdx.y"
             }
-            LowerError::AxisTooLong { axis, .. } if axis.is_thread() => {
-                "split the loop by a constant and bind the inner part"
-            }
+            LowerError::AxisTooLong { axis, .. } if axis.is_thread() => SPLIT,
             LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
             LowerError::Exchange { axis, scope, .. } => exchange_help(*axis, scope),
@@ -261,6 +267,7 @@ impl LowerError {
                 "tensorize its loops over a tile with `lanes_m16n8`, or whichever `lanes_` intrinsic has the fragment's map"
             }
             LowerError::Pipeline(err) => return err.help(),
+            LowerError::Phase(err) => return Some(err.help().to_owned()),
         };
         Some(help.to_owned())
     }

@@ -20,6 +20,7 @@ pub use context::Lowered;
 pub(crate) use context::{Context, MechanismChoice};
 pub use error::LowerError;
 pub use marks::without_findings;
+pub use passes::check_phases::error::{Outside, PhaseError};
 pub(crate) use passes::merge_shared::repacked;
 pub use passes::vectorize::vector_bytes;
 pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
@@ -115,6 +116,11 @@ pub const PASSES: &[Pass] = &[
         name: "insert_barriers",
         doc: "Puts barriers where threads of a block exchange data through shared or global memory.",
         run: Run::Module(|module, _| passes::insert_barriers::insert_barriers(module)),
+    },
+    Pass {
+        name: "check_phases",
+        doc: "Refuses kernels whose mbarriers, groups in flight and fences are not proved to order what they are there for.",
+        run: Run::Module(|module, _| passes::check_phases::check_phases(module)),
     },
     Pass {
         name: "flatten",

@@ -11,4 +11,4 @@ mod orders;
 #[path = "../../../../schedule/tests/it/propose.rs"]
 mod propose;
 mod random;
-mod scripts;
+pub(crate) mod scripts;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Arg, DType, Effect, Index, Kernel, Layout, Less, Name, Op, Participants, Role, Scope, Storage,
-    SyncKind, ThreadAxis, arith::Bounds, axis_var,
+    Access, Arg, DType, Effect, Index, Instr, Kernel, Layout, Less, Name, Op, Participants, Role, Scope,
+    Storage, SyncKind, ThreadAxis, arith::Bounds, axis_var,
 };
 
 /// Limits that conditions put on axes.
@@ -167,21 +167,19 @@ impl KernelFacts {
             }
         }
         let mut out: Vec<KernelAccess> = Vec::new();
-        // An mbarrier is memory, too: who waits reads it, and who lets its next phase expect bytes writes it.
-        let mbarrier = match it.sync() {
-            Some(SyncKind::Await(it)) => Some((&it.barrier, &it.slot, false)),
-            Some(SyncKind::Arrive(it)) if it.bytes.is_some() => Some((&it.barrier, &it.slot, true)),
-            _ => None,
-        };
-        out.extend(mbarrier.map(|(name, slot, write)| KernelAccess {
-            buffer: name.clone(),
-            indices: vec![slot.clone()],
-            lanes: 1,
+        let everywhere = |buffer: &Name, indices, lanes, write, vars| KernelAccess {
+            buffer: buffer.clone(),
+            indices,
+            lanes,
             write,
-            vars: vars.clone(),
+            vars,
             conditions: conditions.clone(),
             limits: limits.clone(),
-        }));
+        };
+        out.extend(
+            mbarrier(it)
+                .map(|(name, slot, write)| everywhere(name, vec![slot.clone()], 1, write, vars.clone())),
+        );
         it.each_effect(&mut |Effect { access, extents, mode, .. }| {
             if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
                 let (mut vars, mut indices) = (vars.clone(), access.indices.clone());
@@ -192,15 +190,7 @@ impl KernelFacts {
                     *index = index.clone() + Index::var(&var);
                     vars.insert(var, Index::int(*extent));
                 }
-                let touch = KernelAccess {
-                    buffer: access.buffer.clone(),
-                    indices,
-                    lanes: access.lanes,
-                    write: mode.writes(),
-                    vars,
-                    conditions: conditions.clone(),
-                    limits: limits.clone(),
-                };
+                let touch = everywhere(&access.buffer, indices, access.lanes, mode.writes(), vars);
                 if !out.contains(&touch) {
                     out.push(touch);
                 }
@@ -228,5 +218,15 @@ impl KernelFacts {
     /// The scope of a buffer that the kernel touches.
     fn scope_of(&self, access: &Access) -> Scope {
         self.memory.get(&access.buffer).map_or(Scope::Global, |it| it.0)
+    }
+}
+
+/// The mbarrier that an instruction touches, as memory, and whether it writes it: who waits reads it, and who lets its next phase
+/// expect bytes writes it.
+fn mbarrier(it: &Instr) -> Option<(&Name, &Index, bool)> {
+    match it.sync() {
+        Some(SyncKind::Await(it)) => Some((&it.barrier, &it.slot, false)),
+        Some(SyncKind::Arrive(it)) if it.bytes.is_some() => Some((&it.barrier, &it.slot, true)),
+        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The passes, a file or a folder each; [`PASSES`](super::PASSES) is their order.
 
 pub(crate) mod check_limits;
+pub(crate) mod check_phases;
 pub(crate) mod check_races;
 pub(crate) mod choose_mechanisms;
 pub(crate) mod collapse_unit_loops;

@@ -9,6 +9,8 @@ use ir::{
 pub(super) struct Mutant {
     /// What was done to it.
     pub(super) name: String,
+    /// Whether the hardware finds elements elsewhere; else something comes in another order, another number, or not at all.
+    pub(super) is_layout: bool,
     pub(super) module: Module,
 }
 
@@ -16,26 +18,26 @@ pub(super) struct Mutant {
 pub(super) fn mutants(module: &Module) -> Vec<Mutant> {
     let kernel = &module.kernels[0];
     let mut out = vec![];
-    let mut add = |name: String, f: &dyn Fn(&mut ir::Kernel)| {
+    let mut add = |name: String, is_layout: bool, f: &dyn Fn(&mut ir::Kernel)| {
         let mut module = module.clone();
         f(&mut module.kernels[0]);
-        out.push(Mutant { name, module });
+        out.push(Mutant { name, is_layout, module });
     };
     for (name, it) in &kernel.mbarriers {
         for arrivals in [it.arrivals - 1, it.arrivals + 1] {
             let with = Mbarriers { arrivals, ..it.clone() };
-            add(format!("{name} arrivals {arrivals}"), &|it| it.mbarriers[name] = with.clone());
+            add(format!("{name} arrivals {arrivals}"), false, &|it| it.mbarriers[name] = with.clone());
         }
         let with = Mbarriers { slots: it.slots - 1, ..it.clone() };
-        add(format!("{name} slots {}", with.slots), &|it| it.mbarriers[name] = with.clone());
+        add(format!("{name} slots {}", with.slots), false, &|it| it.mbarriers[name] = with.clone());
     }
     for (name, map) in &kernel.maps {
         for swizzle in other_modes(map.swizzle) {
-            add(format!("{name} {}", mode(swizzle)), &|it| it.maps[name].swizzle = swizzle);
+            add(format!("{name} {}", mode(swizzle)), true, &|it| it.maps[name].swizzle = swizzle);
         }
     }
-    for (what, body) in variants(&kernel.body, false) {
-        add(what, &|it| it.body.clone_from(&body));
+    for (what, is_layout, body) in variants(&kernel.body, false) {
+        add(what, is_layout, &|it| it.body.clone_from(&body));
     }
     out
 }
@@ -50,7 +52,7 @@ fn other_modes(own: Option<XorSwizzle>) -> Vec<Option<XorSwizzle>> {
 }
 
 /// A list with one statement dropped, changed, or behind the next one.
-fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, Vec<Op>)> {
+fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
     let mut out = vec![];
     for (at, op) in ops.iter().enumerate() {
         let replaced = |with: Vec<Op>| [&ops[..at], &with, &ops[at + 1..]].concat();
@@ -58,21 +60,22 @@ fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, Vec<Op>)> {
             // Behind the last loop a slot is given back to nobody: no copy comes after it.
             let is_last_release = !in_loop && matches!(it, Instr::Arrive(Arrival { bytes: None, .. }));
             if it.sync().is_some() && !is_last_release {
-                out.push((format!("without `{op}`"), replaced(vec![])));
+                out.push((format!("without `{op}`"), false, replaced(vec![])));
             }
+            let is_layout = matches!(it, Instr::Wgmma(_));
             for with in changed(it) {
                 let with = Op::Instr(with, origin.clone());
-                out.push((format!("`{op}` as `{with}`"), replaced(vec![with])));
+                out.push((format!("`{op}` as `{with}`"), is_layout, replaced(vec![with])));
             }
         }
         if let Some(next) = ops.get(at + 1).filter(|next| is_moved(op, next, in_loop)) {
             let list = [&ops[..at], &[next.clone(), op.clone()], &ops[at + 2..]].concat();
-            out.push((format!("`{}` behind `{}`", first_line(op), first_line(next)), list));
+            out.push((format!("`{}` behind `{}`", first_line(op), first_line(next)), false, list));
         }
         let in_loop = in_loop || matches!(op, Op::For(_));
-        for (what, body) in variants(op.children(), in_loop) {
+        for (what, is_layout, body) in variants(op.children(), in_loop) {
             let op = op.clone().map_children(&mut |_| body.clone());
-            out.push((what, replaced(vec![op])));
+            out.push((what, is_layout, replaced(vec![op])));
         }
     }
     out

@@ -1,0 +1,156 @@
+//! Looks back from where a slot is given back, or filled again, for touches of it that may not be over.
+
+use ir::{Completion, Group, Index, Instr, Less, Name, Participants, SyncKind};
+
+use super::{
+    program::covers,
+    walk::{Search, View},
+    windows::{ByNode, Ring},
+};
+
+/// Which numbers statements are about.
+#[derive(Clone, Default)]
+pub(super) struct Numbers {
+    /// Those of the slots that are touched.
+    pub(super) touches: ByNode<Vec<Index>>,
+    /// Those of the phases that are waited for.
+    pub(super) awaits: ByNode<Index>,
+}
+
+/// The search for what may not be over of numbers up to a limit.
+pub(super) struct GivenBack<'s, 'a> {
+    ring: &'s Ring<'s, 'a>,
+    numbers: Numbers,
+    limit: Index,
+    /// Who of those who touch is spoken for; none where each speaks for itself.
+    leader: Option<Participants>,
+    /// Whether it is for other threads, so that what one of them has waited for is nothing to the others.
+    for_others: bool,
+    /// Whether hardware goes on reading what it is told to.
+    is_late: bool,
+    /// The buffer that is touched.
+    pub(super) found: Option<Name>,
+}
+
+/// How far back a search is.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Whether all those who touch have met since.
+    met: bool,
+    /// How many groups of products may be in flight where they were waited for last, less those that were closed since; none
+    /// where none were waited for. Below zero they are over.
+    left: Option<i64>,
+}
+
+impl<'s, 'a> GivenBack<'s, 'a> {
+    /// From an arrival that gives slots back up to a number.
+    pub(super) fn arrived(ring: &'s Ring<'s, 'a>, node: usize, numbers: Numbers, limit: Index) -> Self {
+        let leader = ring.survey.programs[ring.reader].leader(node);
+        GivenBack::new(ring, numbers, limit, leader, false)
+    }
+
+    /// From a box that comes to the slot of a number, in the program that touches it.
+    pub(super) fn refilled(ring: &'s Ring<'s, 'a>, node: usize, numbers: Numbers, limit: Index) -> Self {
+        let leader = ring.survey.programs[ring.reader].leader(node);
+        GivenBack::new(ring, numbers, limit, leader, true)
+    }
+
+    fn new(
+        ring: &'s Ring<'s, 'a>,
+        mut numbers: Numbers,
+        limit: Index,
+        leader: Option<Participants>,
+        for_others: bool,
+    ) -> Self {
+        let program = &ring.survey.programs[ring.reader];
+        // What the same thread has waited for, nobody else has to have seen.
+        numbers.awaits.retain(|node, _| leader.is_none() || program.leader(*node) != leader);
+        let late = |node: &usize| program.op(*node).instr().is_some_and(is_late);
+        let is_late = numbers.touches.keys().any(late);
+        GivenBack { ring, numbers, limit, leader, for_others, is_late, found: None }
+    }
+
+    pub(super) fn state(&self) -> Way {
+        Way { met: self.leader.is_none(), left: self.nothing_waited() }
+    }
+
+    fn nothing_waited(&self) -> Option<i64> {
+        (!self.is_late).then_some(-1)
+    }
+
+    /// Whether a number is surely beyond the limit.
+    fn is_beyond(&self, number: &Index, view: &View) -> bool {
+        let less = Less::new(view.at_start(&self.limit), view.shown(number));
+        view.bounds.prove(&less) == Some(true)
+    }
+
+    /// Whether those who touch meet at an instruction.
+    fn meets(&self, it: &Instr) -> bool {
+        match it.sync() {
+            Some(SyncKind::Barrier) => self.leader.is_none_or(|of| covers(it.participants(), of)),
+            // The warp has, and who leads it goes on with it.
+            Some(SyncKind::Wait(it)) => it.group == Group::Wgmma && self.leader == Some(Participants::Warp),
+            _ => false,
+        }
+    }
+}
+
+impl Search for GivenBack<'_, '_> {
+    type State = Way;
+
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Way) {
+        if let Some(numbers) = self.numbers.touches.get(&node) {
+            let is_over = state.met && (!is_late(it) || state.left.is_some_and(|it| it < 0));
+            if !is_over && !numbers.iter().all(|it| self.is_beyond(it, view)) {
+                self.found.get_or_insert_with(|| first_buffer(self.ring, it));
+            }
+        }
+        if let Some(number) = self.numbers.awaits.get(&node)
+            && !state.met
+            && !self.is_beyond(number, view)
+        {
+            self.found.get_or_insert_with(|| self.ring.full.name.clone());
+        }
+        if self.ring.survey.programs[self.ring.reader].leader(node).is_some() {
+            return;
+        }
+        match it.sync() {
+            Some(SyncKind::Wait(it)) if it.group == Group::Wgmma => {
+                let now = i64::from(it.in_flight);
+                state.left = Some(state.left.map_or(now, |it| it.min(now)));
+            }
+            Some(SyncKind::Commit(Group::Wgmma)) => state.left = state.left.map(|it| (it - 1).max(-1)),
+            _ => {}
+        }
+        if !state.met && self.meets(it) {
+            state.met = true;
+            // Others may not have waited yet for what this thread has.
+            if self.for_others {
+                state.left = self.nothing_waited();
+            }
+        }
+    }
+
+    fn done(&self, state: &Way) -> bool {
+        self.found.is_some() || state.met && state.left.is_some_and(|it| it < 0)
+    }
+
+    fn lost(&mut self) {
+        self.found.get_or_insert_with(|| self.ring.full.name.clone());
+    }
+}
+
+/// Whether an instruction goes on reading when the thread does.
+fn is_late(it: &Instr) -> bool {
+    it.completion() == Completion::WithGroup(Group::Wgmma)
+}
+
+fn first_buffer(ring: &Ring<'_, '_>, it: &Instr) -> Name {
+    let mut out = None;
+    it.each_effect(&mut |effect| {
+        if ring.buffers.contains(&&effect.access.buffer) {
+            out.get_or_insert(effect.access.buffer.clone());
+        }
+    });
+    out.unwrap_or_else(|| ring.full.name.clone())
+}

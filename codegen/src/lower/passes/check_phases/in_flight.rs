@@ -1,0 +1,171 @@
+//! What hardware still uses, nobody else touches: registers of products, and shared memory that is on its way out.
+
+use std::collections::BTreeSet;
+
+use ir::{
+    Access, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Scope, SyncKind, ThreadAxis,
+    access::Disjointness, axis_var,
+};
+
+use super::{
+    error::PhaseError,
+    program::{Program, covers},
+    survey::Survey,
+    walk::{Search, View, Walk},
+};
+
+const PRODUCT: &str = "a product in flight";
+const STORE: &str = "a copy to global memory in flight";
+
+/// Checks touches of what products and copies in flight use, and that nothing is in flight at the end.
+pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
+    for program in &survey.programs {
+        let used = |group: Group| -> BTreeSet<&Name> {
+            let mut out = BTreeSet::new();
+            for (_, it) in program.instrs().filter(|it| it.1.completion() == Completion::WithGroup(group)) {
+                it.each_effect(&mut |effect| {
+                    out.insert(&effect.access.buffer);
+                });
+            }
+            out
+        };
+        for (group, what) in [(Group::Wgmma, PRODUCT), (Group::Bulk, STORE)] {
+            let used = used(group);
+            if used.is_empty() {
+                continue;
+            }
+            // Of products, registers; what they read of shared memory comes by phases. Of copies, that which they read.
+            let scope = if group == Group::Wgmma { Scope::Local } else { Scope::Shared };
+            let is_used =
+                |name: &Name| used.contains(name) && survey.alloc(name).is_some_and(|it| it.scope == scope);
+            for (node, it) in program.instrs() {
+                let is_own = it.completion() == Completion::WithGroup(group);
+                let mut refused = None;
+                it.each_effect(&mut |effect| {
+                    let reads_only = group == Group::Bulk && effect.mode == Mode::Read;
+                    if refused.is_none() && is_used(&effect.access.buffer) && !reads_only && !is_own {
+                        refused = touched(program, node, effect.access, group, what);
+                    }
+                });
+                refused.map_or(Ok(()), Err)?;
+            }
+            let mut search = InFlight { program, group, access: None, found: None };
+            Walk::new(program, &mut search).before_end(Since { met: true, left: None });
+            if let Some(buffer) = search.found {
+                return Err(PhaseError::Outstanding { buffer, what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why a touch is refused, if it is.
+fn touched(
+    program: &Program<'_>,
+    node: usize,
+    access: &Access,
+    group: Group,
+    what: &'static str,
+) -> Option<PhaseError> {
+    let mut search = InFlight { program, group, access: Some(access), found: None };
+    // A product uses registers of the thread itself; a copy is waited for by its leader, for all others behind a barrier.
+    let met = group == Group::Wgmma;
+    Walk::new(program, &mut search).before(node, &program.bounds(node), Since { met, left: None });
+    search.found.map(|buffer| PhaseError::InFlight { buffer, what })
+}
+
+/// The search for what may be in flight.
+struct InFlight<'s, 'a> {
+    program: &'s Program<'a>,
+    group: Group,
+    /// What is touched; all there is at the end.
+    access: Option<&'s Access>,
+    found: Option<Name>,
+}
+
+/// What has been done since.
+#[derive(Clone, PartialEq, Eq)]
+struct Since {
+    /// Whether those who touch have met the one who waits.
+    met: bool,
+    /// How many groups may be in flight; none if nobody has waited, below zero if there are none.
+    left: Option<i64>,
+}
+
+impl InFlight<'_, '_> {
+    /// Where an instruction uses what is touched.
+    fn meets(&self, it: &Instr, view: &View) -> Option<Name> {
+        let mut out = None;
+        it.each_effect(&mut |effect| {
+            let used = effect.access;
+            let meets =
+                self.access.is_none_or(|own| own.buffer == used.buffer && !are_apart(own, used, view));
+            let is_meant = self.access.is_some() || self.group == Group::Wgmma || effect.mode == Mode::Read;
+            if meets && is_meant {
+                out.get_or_insert(used.buffer.clone());
+            }
+        });
+        out
+    }
+}
+
+impl Search for InFlight<'_, '_> {
+    type State = Since;
+
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Since) {
+        let is_over = state.met && state.left.is_some_and(|it| it < 0);
+        let is_load = matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. }));
+        if it.completion() == Completion::WithGroup(self.group) && !is_over && !is_load {
+            let meets = self.meets(it, view);
+            self.found = self.found.take().or(meets);
+        }
+        match it.sync() {
+            Some(SyncKind::Wait(it)) if it.group == self.group && state.met => {
+                let now = i64::from(it.in_flight);
+                state.left = Some(state.left.map_or(now, |it| it.min(now)));
+            }
+            Some(SyncKind::Commit(group)) if group == self.group => {
+                state.left = state.left.map(|it| (it - 1).max(-1));
+            }
+            Some(SyncKind::Barrier) if self.is_wide(it) && self.program.leader(node).is_none() => {
+                state.met = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn done(&self, state: &Since) -> bool {
+        self.found.is_some() || state.met && state.left.is_some_and(|it| it < 0)
+    }
+
+    fn lost(&mut self) {
+        let unknown = || Name::new("?");
+        self.found =
+            self.found.take().or_else(|| Some(self.access.map_or_else(unknown, |it| it.buffer.clone())));
+    }
+}
+
+impl InFlight<'_, '_> {
+    /// Whether the leaders of copies meet those whom they lead at a barrier.
+    fn is_wide(&self, it: &Instr) -> bool {
+        let of_group = |it: &Instr| it.completion() == Completion::WithGroup(self.group);
+        let own = self.program.instrs().filter(|it| of_group(it.1));
+        let mut leaders = own.filter_map(|(node, _)| self.program.leader(node));
+        leaders.all(|leader| covers(it.participants(), leader))
+    }
+}
+
+/// Whether two accesses are to different elements, as a subscript of theirs says that is the same for all threads.
+pub(super) fn are_apart(own: &Access, used: &Access, view: &View) -> bool {
+    let is_thread = |name: &Name| ThreadAxis::ALL.iter().any(|it| axis_var(*it) == *name);
+    // The last subscript stands for several elements.
+    let slots = own.indices.iter().zip(&used.indices).rev().skip(1);
+    slots.filter(|(a, b)| !a.any_var(&is_thread) && !b.any_var(&is_thread)).any(|(a, b)| {
+        let (a, b) = (view.at_start(a), view.shown(b));
+        // As remainders they are compared as they stand, before what is known of them makes something else of one.
+        let [one, other] = [&a, &b].map(std::slice::from_ref);
+        let pair = Disjointness { a: one, b: other, bounds: &view.bounds, is_common: &|_| true };
+        let less = |a: &Index, b: &Index| view.bounds.prove(&Less::new(a.clone(), b.clone())) == Some(true);
+        pair.disjoint() || less(&a, &b) || less(&b, &a)
+    })
+}

@@ -1,0 +1,245 @@
+//! What the programs of a kernel do at each of its mbarriers, by numbers that are counted.
+//!
+//! The arrivals of a program at the mbarriers of a name are numbered in the order in which it makes them; number `n` has to be at slot
+//! `n mod V`, and counts for phase `n floordiv V` of it then. Waits have numbers of their own: number `w` has to be for the phase of
+//! arrival `w`, or, where it is for a slot that is free at first, for that of arrival `w - V`.
+
+use ir::{
+    Access, Alloc, Arrival, BulkCopy, BulkKind, Index, Instr, Kernel, Mbarriers, Name, Op, Participants,
+    Phase, SyncKind, arith::Bounds,
+};
+
+use super::{
+    error::PhaseError,
+    program::{Comers, Program},
+};
+
+/// A kernel with what is known of its mbarriers.
+pub(super) struct Survey<'a> {
+    pub(super) programs: Vec<Program<'a>>,
+    /// For each of the mbarriers, what each program does there.
+    pub(super) barriers: Vec<Barrier<'a>>,
+    allocs: Vec<&'a Alloc>,
+}
+
+/// The mbarriers of a name.
+pub(super) struct Barrier<'a> {
+    pub(super) name: &'a Name,
+    pub(super) slots: i64,
+    /// By program.
+    pub(super) uses: Vec<Use>,
+}
+
+/// What a program does at the mbarriers of a name.
+#[derive(Default)]
+pub(super) struct Use {
+    /// The arrivals, and how many were before.
+    pub(super) arrivals: Vec<Event>,
+    /// How many arrivals each of them is.
+    pub(super) times: i64,
+    /// Who arrives, or asks for boxes.
+    pub(super) arriving: Option<Who>,
+    /// The waits, and how many were before.
+    pub(super) awaits: Vec<Event>,
+    /// Who waits.
+    pub(super) waiting: Option<Who>,
+    /// The number of the phase that a wait is for, less its own: 0 or minus the number of slots.
+    pub(super) offset: i64,
+    /// The boxes that count for it, and how many arrivals were before.
+    pub(super) loads: Vec<Event>,
+}
+
+/// Who does something: the threads that come to it, and which of them do it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Who {
+    pub(super) comers: Comers,
+    pub(super) leader: Option<Participants>,
+    /// How many of them do it.
+    pub(super) times: i64,
+}
+
+impl Who {
+    /// Those who come to a statement; `None` where that cannot be said.
+    pub(super) fn at(program: &Program<'_>, node: usize) -> Option<Who> {
+        let comers = program.comers(node)?;
+        Some(Who { times: program.times(node, &comers), leader: program.leader(node), comers })
+    }
+
+    fn includes(&self, other: &Who) -> bool {
+        self.comers == Comers::All || self.comers == other.comers
+    }
+
+    /// Whether what they have waited for, all those others have.
+    pub(super) fn wait_for(&self, other: &Who) -> bool {
+        self.includes(other) && (self.leader.is_none() || self.leader == other.leader)
+    }
+
+    /// Whether one of them arrives for each of those others, if it stands behind what these do together.
+    pub(super) fn speak_for(&self, other: &Who) -> bool {
+        self.includes(other)
+            && (self.leader == other.leader
+                || matches!(self.leader, None | Some(Participants::Warp)) && other.leader.is_none())
+    }
+}
+
+/// Something that is done at an mbarrier.
+pub(super) struct Event {
+    pub(super) node: usize,
+    pub(super) number: Index,
+    pub(super) bounds: Bounds,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn new(kernel: &'a Kernel, known: &Bounds) -> Result<Survey<'a>, PhaseError> {
+        let programs = Program::all(kernel, known);
+        let one = |(name, it): (&'a Name, &Mbarriers)| {
+            let uses = programs.iter().map(|program| Use::new(program, name, it.slots));
+            let uses = uses.collect::<Result<Vec<_>, _>>()?;
+            let come = uses.iter().map(|it| it.times).sum();
+            let arrivals = it.arrivals;
+            if come != arrivals {
+                return Err(PhaseError::Arrivals { barrier: name.clone(), arrivals, come });
+            }
+            Ok(Barrier { name, slots: it.slots, uses })
+        };
+        let barriers = kernel.mbarriers.iter().map(one).collect::<Result<_, _>>()?;
+        let mut allocs = vec![];
+        for op in &kernel.body {
+            op.walk(&mut |op| {
+                if let Op::Alloc(it) = op {
+                    allocs.push(it);
+                }
+            });
+        }
+        Ok(Survey { programs, barriers, allocs })
+    }
+
+    /// The memory of a name.
+    pub(super) fn alloc(&self, name: &Name) -> Option<&'a Alloc> {
+        self.allocs.iter().find(|it| it.name == *name).copied()
+    }
+
+    /// How many bytes a box has.
+    pub(super) fn bytes(&self, it: &BulkCopy) -> i64 {
+        let element = self.alloc(&it.shared.first.buffer).map_or(0, |it| it.dtype.bytes_i64());
+        it.shared.extents.iter().product::<i64>() * element
+    }
+
+    /// Which of so many slots of a buffer a box of an access is in: the first subscript, or what stands for it in a flat one.
+    pub(super) fn slot(
+        &self,
+        access: &Access,
+        extents: &[i64],
+        slots: i64,
+        bounds: &Bounds,
+    ) -> Option<Index> {
+        if slots == 1 {
+            return Some(Index::int(0));
+        }
+        let alloc = self.alloc(&access.buffer)?;
+        match &*access.indices {
+            [flat] => Some(bounds.simplify(&flat.floor_div(&Index::int((alloc.elements() / slots).max(1))))),
+            [slot, ..] => {
+                let is_one = extents.first().is_none_or(|it| *it == 1);
+                (is_one && alloc.shape.first() == Some(&slots)).then(|| slot.clone())
+            }
+            [] => None,
+        }
+    }
+}
+
+impl Use {
+    fn new(program: &Program<'_>, barrier: &Name, slots: i64) -> Result<Use, PhaseError> {
+        let arrives = |it: &Instr| i64::from(arrival(it, barrier).is_some());
+        let waits = |it: &Instr| i64::from(phase(it, barrier).is_some());
+        let mut out = Use::default();
+        for (node, it) in program.instrs() {
+            let uncounted = || PhaseError::Uncounted { barrier: barrier.clone(), instr: it.word() };
+            let event = |weight: &dyn Fn(&Instr) -> i64| {
+                let bounds = program.bounds(node);
+                let number = program.before(node, weight, &bounds).ok_or_else(uncounted)?;
+                Ok(Event { node, number, bounds })
+            };
+            // All sites of a kind are for the same threads, so that one count is that of each of them.
+            let alike = |known: &mut Option<Who>| {
+                let own = Who::at(program, node).ok_or_else(uncounted)?;
+                let known = known.get_or_insert_with(|| own.clone());
+                if *known == own { Ok(own.times) } else { Err(uncounted()) }
+            };
+            if let Some(arrival) = arrival(it, barrier) {
+                let event = event(&arrives)?;
+                event.in_step(barrier, "arrival", &arrival.slot, None, slots, 0)?;
+                let times = alike(&mut out.arriving)?;
+                out.times = times;
+                out.arrivals.push(event);
+            } else if let Some(phase) = phase(it, barrier) {
+                let event = event(&waits)?;
+                if out.awaits.is_empty() && event.is_in_step(&phase.slot, Some(&phase.phase), slots, -slots) {
+                    out.offset = -slots;
+                }
+                event.in_step(barrier, "wait", &phase.slot, Some(&phase.phase), slots, out.offset)?;
+                alike(&mut out.waiting)?;
+                out.awaits.push(event);
+            } else if let Some((_, slot)) = load(it, barrier) {
+                let event = event(&arrives)?;
+                event.in_step(barrier, "copy", slot, None, slots, -1)?;
+                alike(&mut out.arriving)?;
+                out.loads.push(event);
+            }
+        }
+        Ok(out)
+    }
+}
+
+impl Event {
+    /// Whether it is for the slot, and the phase, of its number and so much more.
+    fn is_in_step(&self, slot: &Index, phase: Option<&Index>, slots: i64, more: i64) -> bool {
+        let (number, slots) = (&self.number + more, Index::int(slots));
+        self.bounds.equal(slot, &number.floor_mod(&slots))
+            && phase.is_none_or(|it| self.bounds.equal(it, &number.floor_div(&slots)))
+    }
+
+    fn in_step(
+        &self,
+        barrier: &Name,
+        what: &'static str,
+        slot: &Index,
+        phase: Option<&Index>,
+        slots: i64,
+        more: i64,
+    ) -> Result<(), PhaseError> {
+        if self.is_in_step(slot, phase, slots, more) {
+            return Ok(());
+        }
+        let number = self.bounds.simplify(&(&self.number + more));
+        let (barrier, slot, phase) = (barrier.clone(), slot.clone(), phase.cloned());
+        Err(PhaseError::OutOfStep { barrier, what, number, slot, phase, slots })
+    }
+}
+
+/// The arrival at the mbarriers of a name that an instruction is.
+pub(super) fn arrival<'i>(it: &'i Instr, barrier: &Name) -> Option<&'i Arrival> {
+    match it.sync() {
+        Some(SyncKind::Arrive(it)) if it.barrier == *barrier => Some(it),
+        _ => None,
+    }
+}
+
+/// The wait at them that it is.
+pub(super) fn phase<'i>(it: &'i Instr, barrier: &Name) -> Option<&'i Phase> {
+    match it.sync() {
+        Some(SyncKind::Await(it)) if it.barrier == *barrier => Some(it),
+        _ => None,
+    }
+}
+
+/// The copy of a box that counts for them.
+pub(super) fn load<'i>(it: &'i Instr, barrier: &Name) -> Option<(&'i BulkCopy, &'i Index)> {
+    match it {
+        Instr::Bulk(copy) => match &copy.kind {
+            BulkKind::Load { barrier: own, slot } if own == barrier => Some((copy, slot)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
