@@ -6,7 +6,7 @@ use codegen::{
     LaunchError,
     device::DeviceError,
     emit::EmitError,
-    lower::LowerError,
+    lower::{LowerError, PhaseError},
     vgpu::{Finding, VgpuError},
 };
 use ir::{
@@ -43,6 +43,7 @@ pub fn codes() -> BTreeSet<Code> {
         RoleError::CODES,
         PipelineError::CODES,
         LowerError::CODES,
+        PhaseError::CODES,
         EmitError::CODES,
         LaunchError::CODES,
         VgpuError::CODES,

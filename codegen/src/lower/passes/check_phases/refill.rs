@@ -4,7 +4,7 @@ use ir::{Access, BulkCopy, Index, Instr, arith::Bounds};
 
 use super::{
     error::{Outside, PhaseError},
-    survey::{Survey, load},
+    survey::{Survey, equal, load, settled},
     walk::{Search, View, Walk},
     windows::{ByNode, Ring},
 };
@@ -79,7 +79,7 @@ impl Search for Source<'_, '_> {
         }
         state.found = true;
         let behind = (view.at_start(self.awaited) + -1) - view.shown(&self.numbers[&node]);
-        match view.bounds.simplify(&behind).as_int() {
+        match view.bounds.simplify(&settled(&view.bounds, &behind)).as_int() {
             Some(it) => self.out.push(it),
             None => self.lost = true,
         }
@@ -117,11 +117,11 @@ impl Place<'_, '_> {
         if first.indices.len() == copy.shared.extents.len() {
             let mut all = first.indices.iter().zip(&copy.shared.extents).zip(&access.indices);
             return all
-                .all(|((a, extent), b)| *extent != 1 || bounds.equal(&view.shown(a), &view.at_start(b)));
+                .all(|((a, extent), b)| *extent != 1 || equal(bounds, &view.shown(a), &view.at_start(b)));
         }
         let shown = first.map_indices(&mut |it| view.shown(it));
         let own = access.map_indices(&mut |it| view.at_start(it));
         let slots = [&shown, &own].map(|it| self.survey.slot(it, &[], self.slots, bounds));
-        matches!(slots, [Some(a), Some(b)] if bounds.equal(&a, &b))
+        matches!(slots, [Some(a), Some(b)] if equal(bounds, &a, &b))
     }
 }

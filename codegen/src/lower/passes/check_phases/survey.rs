@@ -195,8 +195,8 @@ impl Event {
     /// Whether it is for the slot, and the phase, of its number and so much more.
     fn is_in_step(&self, slot: &Index, phase: Option<&Index>, slots: i64, more: i64) -> bool {
         let (number, slots) = (&self.number + more, Index::int(slots));
-        self.bounds.equal(slot, &number.floor_mod(&slots))
-            && phase.is_none_or(|it| self.bounds.equal(it, &number.floor_div(&slots)))
+        equal(&self.bounds, slot, &number.floor_mod(&slots))
+            && phase.is_none_or(|it| equal(&self.bounds, it, &number.floor_div(&slots)))
     }
 
     fn in_step(
@@ -215,6 +215,19 @@ impl Event {
         let (barrier, slot, phase) = (barrier.clone(), slot.clone(), phase.cloned());
         Err(PhaseError::OutOfStep { barrier, what, number, slot, phase, slots })
     }
+}
+
+/// Whether two are equal, variables with one value standing for it.
+pub(super) fn equal(bounds: &Bounds, a: &Index, b: &Index) -> bool {
+    bounds.equal(a, b) || bounds.equal(&settled(bounds, a), &settled(bounds, b))
+}
+
+/// An index with their values in the place of variables that have but one.
+pub(super) fn settled(bounds: &Bounds, index: &Index) -> Index {
+    index.subst(&|name| match bounds.interval(&Index::var(name)) {
+        (Some(least), Some(most)) if least == most => Some(Index::int(least)),
+        _ => None,
+    })
 }
 
 /// The arrival at the mbarriers of a name that an instruction is.

@@ -213,7 +213,10 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
         let extent = view.shown(extent);
         if !self.program.orders(node) {
             let any = self.any_below(&extent, var, view);
-            return self.list(body, &any, state);
+            let after = self.list(body, &any, state.clone());
+            // It may be empty.
+            let runs = view.bounds.prove(&Less::new(Index::int(0), extent)) == Some(true);
+            return if runs { after } else { state };
         }
         let (mut sure, mut running) = (state.clone(), state);
         for times in 0..MOST {

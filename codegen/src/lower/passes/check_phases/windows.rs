@@ -12,11 +12,14 @@ use super::{
     error::{Outside, PhaseError},
     exchange::touching,
     given_back::{GivenBack, Numbers},
-    program::Comers,
+    program::{Comers, Program},
     refill::source,
-    survey::{Barrier, Event, Survey, Who, arrival, load, phase},
+    survey::{Barrier, Event, Survey, Who, arrival, equal, load, phase},
     walk::Walk,
 };
+
+/// By statement.
+pub(super) type ByNode<T> = BTreeMap<usize, T>;
 
 /// A ring: slots that a program fills, and one that touches them.
 pub(super) struct Ring<'s, 'a> {
@@ -31,28 +34,14 @@ pub(super) struct Ring<'s, 'a> {
 pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
     for full in &survey.barriers {
         let fillers = full.uses.iter().enumerate().filter(|it| !it.1.loads.is_empty());
-        for (filler, uses) in fillers {
-            let mut buffers: Vec<&Name> = vec![];
-            for event in &uses.loads {
-                let copy = survey.programs[filler].op(event.node).instr().and_then(|it| load(it, full.name));
-                buffers.extend(copy.map(|it| &it.0.shared.first.buffer));
-            }
+        for (filler, _) in fillers {
+            let mut buffers = filled(survey, full);
             buffers.sort();
             buffers.dedup();
-            let brings = |it: &Barrier<'_>, buffer: &Name| {
-                it.name != full.name
-                    && it.uses.iter().zip(&survey.programs).any(|(uses, program)| {
-                        let copies = uses.loads.iter().filter_map(|event| program.op(event.node).instr());
-                        copies
-                            .filter_map(|copy| load(copy, it.name))
-                            .any(|it| it.0.shared.first.buffer == *buffer)
-                    })
-            };
-            // By which of two its boxes came, nobody could tell.
-            if let Some(buffer) =
-                buffers.iter().find(|name| survey.barriers.iter().any(|it| brings(it, name)))
-            {
-                let (buffer, barrier, why) = ((*buffer).clone(), full.name.clone(), Outside::NotAwaited);
+            // By which of two mbarriers its boxes came, nobody could tell.
+            let other = survey.barriers.iter().filter(|it| it.name != full.name);
+            if let Some(buffer) = other.flat_map(|it| filled(survey, it)).find(|it| buffers.contains(it)) {
+                let (buffer, barrier, why) = (buffer.clone(), full.name.clone(), Outside::NotAwaited);
                 return Err(PhaseError::Window { buffer, barrier, why });
             }
             for reader in 0..survey.programs.len() {
@@ -62,6 +51,12 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
         }
     }
     Ok(())
+}
+
+/// The buffers whose boxes count for some mbarriers.
+fn filled<'a>(survey: &Survey<'a>, full: &Barrier<'_>) -> Vec<&'a Name> {
+    let instrs = survey.programs.iter().flat_map(Program::instrs);
+    instrs.filter_map(|(_, it)| Some(&load(it, full.name)?.0.shared.first.buffer)).collect()
 }
 
 impl Ring<'_, '_> {
@@ -88,7 +83,7 @@ impl Ring<'_, '_> {
         let uses = &self.full.uses[self.filler];
         let begun = uses.arrivals.iter().map(|it| (it, 0)).chain(uses.loads.iter().map(|it| (it, -1)));
         for (event, more) in begun {
-            let limit = bounds_of(event, more - self.full.slots);
+            let limit = number_of(event, more - self.full.slots);
             let search = GivenBack::refilled(self, event.node, numbers.clone(), limit);
             self.search(event, search, Outside::FilledAgain)?;
         }
@@ -225,7 +220,7 @@ impl Ring<'_, '_> {
             }
         }
         for event in &empty.uses[self.reader].arrivals {
-            let search = GivenBack::arrived(self, event.node, numbers.clone(), bounds_of(event, 0));
+            let search = GivenBack::arrived(self, event.node, numbers.clone(), number_of(event, 0));
             self.search(event, search, Outside::NotOver)?;
         }
         Ok(())
@@ -255,13 +250,10 @@ impl Ring<'_, '_> {
 
 /// Whether a slot is that of a number.
 fn is_of(slot: &Index, number: &Index, slots: i64, bounds: &Bounds) -> bool {
-    bounds.equal(slot, &number.floor_mod(&Index::int(slots)))
+    equal(bounds, slot, &number.floor_mod(&Index::int(slots)))
 }
 
 /// The number of an arrival, and so much more.
-fn bounds_of(event: &Event, more: i64) -> Index {
+fn number_of(event: &Event, more: i64) -> Index {
     event.bounds.simplify(&(&event.number + more))
 }
-
-/// By statement.
-pub(super) type ByNode<T> = BTreeMap<usize, T>;
