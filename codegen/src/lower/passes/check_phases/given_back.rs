@@ -3,7 +3,6 @@
 use ir::{Completion, Group, Index, Instr, Less, Name, Participants, SyncKind};
 
 use super::{
-    program::covers,
     walk::{Search, View},
     windows::{ByNode, Ring},
 };
@@ -87,7 +86,7 @@ impl<'s, 'a> GivenBack<'s, 'a> {
     /// Whether those who touch meet at an instruction.
     fn meets(&self, it: &Instr) -> bool {
         match it.sync() {
-            Some(SyncKind::Barrier) => self.leader.is_none_or(|of| covers(it.participants(), of)),
+            Some(SyncKind::Barrier) => self.leader.is_none_or(|of| it.participants() >= of),
             // The warp has, and who leads it goes on with it.
             Some(SyncKind::Wait(it)) => it.group == Group::Wgmma && self.leader == Some(Participants::Warp),
             _ => false,

@@ -9,7 +9,7 @@ use ir::{
 
 use super::{
     error::PhaseError,
-    program::{Program, covers},
+    program::Program,
     survey::Survey,
     walk::{Search, View, Walk},
 };
@@ -151,7 +151,7 @@ impl InFlight<'_, '_> {
         let of_group = |it: &Instr| it.completion() == Completion::WithGroup(self.group);
         let own = self.program.instrs().filter(|it| of_group(it.1));
         let mut leaders = own.filter_map(|(node, _)| self.program.leader(node));
-        leaders.all(|leader| covers(it.participants(), leader))
+        leaders.all(|leader| it.participants() >= leader)
     }
 }
 

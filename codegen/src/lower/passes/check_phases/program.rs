@@ -214,9 +214,3 @@ impl<'a> Program<'a> {
         self.role.cloned()
     }
 }
-
-/// Whether all those whom a leader of one kind stands for are among those of another.
-pub(super) fn covers(all: Participants, some: Participants) -> bool {
-    let rank = |of| Participants::TEAMS.iter().position(|it| *it == of);
-    rank(all) >= rank(some)
-}

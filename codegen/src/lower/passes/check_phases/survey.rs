@@ -17,7 +17,7 @@ use super::{
 /// A kernel with what is known of its mbarriers.
 pub(super) struct Survey<'a> {
     pub(super) programs: Vec<Program<'a>>,
-    /// For each of the mbarriers, what each program does there.
+    /// For each of the mbarriers, what each program does there; of a kernel with turns, whose fills are not numbered one by one, none.
     pub(super) barriers: Vec<Barrier<'a>>,
     allocs: Vec<&'a Alloc>,
 }
@@ -102,7 +102,8 @@ impl<'a> Survey<'a> {
             }
             Ok(Barrier { name, slots: it.slots, uses })
         };
-        let barriers = kernel.mbarriers.iter().map(one).collect::<Result<_, _>>()?;
+        let numbered = kernel.mbarriers.iter().filter(|_| !programs.iter().any(has_turns));
+        let barriers = numbered.map(one).collect::<Result<_, _>>()?;
         let mut allocs = vec![];
         for op in &kernel.body {
             op.walk(&mut |op| {
@@ -146,6 +147,11 @@ impl<'a> Survey<'a> {
             [] => None,
         }
     }
+}
+
+/// Whether warpgroups take turns: each of them skips the numbers of the others then.
+fn has_turns(program: &Program<'_>) -> bool {
+    program.instrs().any(|(_, it)| matches!(it.sync(), Some(SyncKind::Turn(_))))
 }
 
 impl Use {
