@@ -67,7 +67,7 @@ fn rungs_are_proved() {
             }
         }
     }
-    insta::assert_snapshot!(format!("{count} of {}", ladder.rungs.len() * 4 * 7), @"148 of 196");
+    insta::assert_snapshot!(format!("{count} of {}", ladder.rungs.len() * 4 * 7), @"165 of 224");
 }
 
 #[test]
