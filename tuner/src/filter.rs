@@ -138,7 +138,7 @@ fn check_private(kernel: &Kernel, launch: &Launch, caps: &Caps) -> Result<(), Re
             Op::Role(name, _) => kernel.roles.get(name).and_then(|it| it.registers),
             _ => None,
         };
-        let limit = 4 * i64::try_from(of_role.map_or(registers, u64::from)).expect("at most 255");
+        let limit = 4 * i64::try_from(of_role.map_or(registers, u64::from)).expect("at most 256");
         if let Some((bytes, array)) = largest_private(op).filter(|it| it.0 > limit) {
             let (kernel, array) = (launch.kernel.clone(), array.clone());
             return Err(Rejection::Private { kernel, array, bytes, threads, limit });

@@ -6,11 +6,11 @@
 
 #![expect(unsafe_code, reason = "the library is called")]
 
+mod api;
+
 use std::{
-    ffi::{c_int, c_uint, c_void},
-    ptr,
+    ffi::{c_int, c_uint},
     rc::Rc,
-    sync::OnceLock,
 };
 
 use cudarc::{
@@ -25,141 +25,17 @@ use cudarc::{
 
 use super::{
     DeviceError,
-    cublas::{Status, StatusText, check},
+    cublas::Status,
     cublas_product::{Arithmetic, Product},
     cuda_module::device_memory,
-    locate::{Wanted, symbol},
 };
-
-const CUBLAS_LT: Wanted = Wanted {
-    what: "cuBLASLt (libcublasLt)",
-    help: "`pip install nvidia-cublas` in an active virtual environment, or install a CUDA toolkit, or let \
-           TILEWRIGHT_CUBLAS_DIR name the folder of libcublasLt.so",
-    env: "TILEWRIGHT_CUBLAS_DIR",
-    file: "libcublasLt.so",
-    needs: &[],
-    wheels: &["nvidia/cu13/lib", "nvidia/cublas/lib", "torch/lib"],
-    sonames: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
-};
+use api::{Algorithm, Api, Heuristic, Owned, api};
 
 /// The memory that an algorithm may work in, as cuBLAS itself takes on Hopper.
 const WORKSPACE: usize = 32 << 20;
 
 /// `CUBLAS_STATUS_NOT_SUPPORTED`.
 const NOT_SUPPORTED: Status = 15;
-
-type Handle = *mut c_void;
-
-/// An algorithm, opaque but free to copy.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Algorithm([u64; 8]);
-
-/// What the heuristic says of an algorithm: `cublasLtMatmulHeuristicResult_t`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Heuristic {
-    algorithm: Algorithm,
-    workspace: usize,
-    state: Status,
-    waves: f32,
-    reserved: [c_int; 4],
-}
-
-#[rustfmt::skip]
-type HeuristicFn = unsafe extern "C" fn(
-    Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Heuristic, *mut c_int,
-) -> Status;
-
-#[rustfmt::skip]
-type MatmulFn = unsafe extern "C" fn(
-    Handle, Handle, *const c_void, CUdeviceptr, Handle, CUdeviceptr, Handle, *const c_void,
-    CUdeviceptr, Handle, CUdeviceptr, Handle, *const Algorithm, CUdeviceptr, usize, CUstream,
-) -> Status;
-
-type DestroyFn = unsafe extern "C" fn(Handle) -> Status;
-
-struct Api {
-    status: StatusText,
-    version: unsafe extern "C" fn() -> usize,
-    create: unsafe extern "C" fn(*mut Handle) -> Status,
-    destroy: DestroyFn,
-    operation: unsafe extern "C" fn(*mut Handle, c_uint, c_uint) -> Status,
-    set_operation: unsafe extern "C" fn(Handle, OperationAttribute, *const c_void, usize) -> Status,
-    destroy_operation: DestroyFn,
-    layout: unsafe extern "C" fn(*mut Handle, c_uint, u64, u64, i64) -> Status,
-    set_layout: unsafe extern "C" fn(Handle, LayoutAttribute, *const c_void, usize) -> Status,
-    destroy_layout: DestroyFn,
-    preference: unsafe extern "C" fn(*mut Handle) -> Status,
-    set_preference: unsafe extern "C" fn(Handle, PreferenceAttribute, *const c_void, usize) -> Status,
-    destroy_preference: DestroyFn,
-    heuristic: HeuristicFn,
-    matmul: MatmulFn,
-}
-
-fn api() -> Result<&'static Api, DeviceError> {
-    static FOUND: OnceLock<Result<Api, DeviceError>> = OnceLock::new();
-    FOUND.get_or_init(load).as_ref().map_err(Clone::clone)
-}
-
-fn load() -> Result<Api, DeviceError> {
-    let (_, lib) = CUBLAS_LT.load()?;
-    // SAFETY: the fields have the types of `cublasLt.h`; enumerations are unsigned there, device pointers are pointers,
-    // and so are descriptors.
-    unsafe {
-        Ok(Api {
-            status: symbol(lib, c"cublasLtGetStatusString")?,
-            version: symbol(lib, c"cublasLtGetVersion")?,
-            create: symbol(lib, c"cublasLtCreate")?,
-            destroy: symbol(lib, c"cublasLtDestroy")?,
-            operation: symbol(lib, c"cublasLtMatmulDescCreate")?,
-            set_operation: symbol(lib, c"cublasLtMatmulDescSetAttribute")?,
-            destroy_operation: symbol(lib, c"cublasLtMatmulDescDestroy")?,
-            layout: symbol(lib, c"cublasLtMatrixLayoutCreate")?,
-            set_layout: symbol(lib, c"cublasLtMatrixLayoutSetAttribute")?,
-            destroy_layout: symbol(lib, c"cublasLtMatrixLayoutDestroy")?,
-            preference: symbol(lib, c"cublasLtMatmulPreferenceCreate")?,
-            set_preference: symbol(lib, c"cublasLtMatmulPreferenceSetAttribute")?,
-            destroy_preference: symbol(lib, c"cublasLtMatmulPreferenceDestroy")?,
-            heuristic: symbol(lib, c"cublasLtMatmulAlgoGetHeuristic")?,
-            matmul: symbol(lib, c"cublasLtMatmul")?,
-        })
-    }
-}
-
-impl Api {
-    fn check(&self, call: &str, status: Status) -> Result<(), DeviceError> {
-        // SAFETY: it is the library's own.
-        unsafe { check(self.status, call, status) }
-    }
-}
-
-/// A handle or descriptor with what destroys it.
-struct Owned {
-    handle: Handle,
-    destroy: DestroyFn,
-}
-
-impl Owned {
-    /// Takes over what a call makes.
-    fn new(
-        api: &Api,
-        call: &str,
-        destroy: DestroyFn,
-        make: impl FnOnce(*mut Handle) -> Status,
-    ) -> Result<Owned, DeviceError> {
-        let mut handle = ptr::null_mut();
-        api.check(call, make(&raw mut handle))?;
-        Ok(Owned { handle, destroy })
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: the handle is alive and is not used afterwards.
-        unsafe { (self.destroy)(self.handle) };
-    }
-}
 
 /// The library in a context, with its workspace.
 pub(super) struct CublasLt {

@@ -281,9 +281,14 @@ impl<'a> Scan<'a, '_> {
 
     /// Whether the pipeline itself put this in, to wait or to tell.
     fn waits(&self, op: &Op) -> bool {
-        let Op::Instr(it, origin) = op else { return false };
-        let is_told = it.sync().is_some_and(|it| it != SyncKind::Barrier);
-        is_told && origin.steps().last().is_some_and(|it| it.var == self.clock.var)
+        match op {
+            Op::Instr(it, origin) => {
+                let is_told = it.sync().is_some_and(|it| it != SyncKind::Barrier);
+                is_told && origin.steps().last().is_some_and(|it| it.var == self.clock.var)
+            }
+            Op::Leader(_, body) => body.iter().any(|it| self.waits(it)),
+            Op::Alloc(_) | Op::For(_) | Op::If(..) | Op::Role(..) => false,
+        }
     }
 
     fn belongs(&self, op: &'a Op) -> Belongs<'a> {

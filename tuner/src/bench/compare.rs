@@ -8,7 +8,7 @@
 
 use std::thread;
 
-use codegen::device::{DeviceError, Program};
+use codegen::device::{DeviceError, MachineInfo, Program};
 
 use super::{Bench, Loaded, fault::is_sticky};
 use crate::{
@@ -95,7 +95,8 @@ impl Bench<'_> {
     fn load_baselines(&mut self) -> Result<Vec<(String, Loaded)>, DeviceError> {
         let library = library(self.machine.info());
         if let Some((gemm, names)) = gemm_of(self.case) {
-            return self.ways_of(&gemm, &names, library, |machine, gemm| Ok(vec![machine.load_gemm(gemm)?]));
+            let name = |_: &MachineInfo| library.to_owned();
+            return self.ways_of(&gemm, &names, name, |machine, gemm| Ok(vec![machine.load_gemm(gemm)?]));
         }
         let mut all: Vec<(String, Loaded)> = vec![];
         for grouping in [Grouping::Separate, Grouping::Together] {

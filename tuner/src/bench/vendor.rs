@@ -104,10 +104,9 @@ impl Bench<'_> {
     /// `None` where it is neither.
     fn ways(&mut self) -> Result<Option<Ways>, DeviceError> {
         if let Some((gemm, names)) = gemm_of(self.case) {
-            let name = library_name(self.machine.info());
             let load =
                 |machine: &mut dyn Machine, gemm: &Gemm| machine.load_gemm_choices(gemm, MAX_ALGORITHMS);
-            return self.ways_of(&gemm, &names, &name, load).map(Some);
+            return self.ways_of(&gemm, &names, library_name, load).map(Some);
         }
         let Some(unfused) = Unfused::of(self.case, Grouping::Separate) else { return Ok(None) };
         let kernels = unfused.programs(self.machine.info())?;
@@ -137,7 +136,7 @@ impl Bench<'_> {
         &mut self,
         gemm: &Gemm,
         names: &[Name; 3],
-        library: &str,
+        library: impl Fn(&MachineInfo) -> String,
         load: impl Fn(&mut dyn Machine, &Gemm) -> Result<Vec<ProgramId>, DeviceError>,
     ) -> Result<Ways, DeviceError> {
         let buffers: Vec<_> = names.iter().filter_map(|it| self.kept.buffers.get(it).copied()).collect();
@@ -145,6 +144,8 @@ impl Bench<'_> {
         for (words, gemm) in gemm.ways() {
             match load(self.machine, &gemm) {
                 Ok(programs) => {
+                    // The machine knows its version once it is loaded.
+                    let library = library(self.machine.info());
                     let loaded =
                         programs.into_iter().map(|it| Loaded::library(self.case, it, buffers.clone()));
                     out.extend(loaded.map(|it| (format!("{library}{words}"), it)));

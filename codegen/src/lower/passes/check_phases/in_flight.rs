@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Access, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Scope, SyncKind, ThreadAxis,
-    access::Disjointness, axis_var,
+    Access, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Participants, Scope, SyncKind,
+    ThreadAxis, access::Disjointness, axis_var,
 };
 
 use super::{
@@ -34,7 +34,7 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
             if used.is_empty() {
                 continue;
             }
-            // Of products, registers; what they read of shared memory comes by phases. Of copies, that which they read.
+            // Of products, registers; what boxes fill for them goes by phases. Of copies, that which they read.
             let scope = if group == Group::Wgmma { Scope::Local } else { Scope::Shared };
             let is_used =
                 |name: &Name| used.contains(name) && survey.alloc(name).is_some_and(|it| it.scope == scope);
@@ -120,7 +120,7 @@ impl Search for InFlight<'_, '_> {
             self.found = self.found.take().or(meets);
         }
         match it.sync() {
-            Some(SyncKind::Wait(it)) if it.group == self.group && state.met => {
+            Some(SyncKind::Wait(it)) if it.group == self.group && state.met && self.is_of_those(node) => {
                 let now = i64::from(it.in_flight);
                 state.left = Some(state.left.map_or(now, |it| it.min(now)));
             }
@@ -146,12 +146,20 @@ impl Search for InFlight<'_, '_> {
 }
 
 impl InFlight<'_, '_> {
+    /// Who starts what is in flight: one of so many, or each thread.
+    fn leaders(&self) -> impl Iterator<Item = Option<Participants>> {
+        let of_group = |it: &Instr| it.completion() == Completion::WithGroup(self.group);
+        self.program.instrs().filter(move |it| of_group(it.1)).map(|(node, _)| self.program.leader(node))
+    }
+
     /// Whether the leaders of copies meet those whom they lead at a barrier.
     fn is_wide(&self, it: &Instr) -> bool {
-        let of_group = |it: &Instr| it.completion() == Completion::WithGroup(self.group);
-        let own = self.program.instrs().filter(|it| of_group(it.1));
-        let mut leaders = own.filter_map(|(node, _)| self.program.leader(node));
-        leaders.all(|leader| it.participants() >= leader)
+        self.leaders().flatten().all(|leader| it.participants() >= leader)
+    }
+
+    /// Whether those come to a wait whose groups it is for: a thread waits for its own alone.
+    fn is_of_those(&self, wait: usize) -> bool {
+        self.leaders().all(|leader| leader == self.program.leader(wait))
     }
 }
 
