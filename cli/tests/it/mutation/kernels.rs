@@ -122,7 +122,7 @@ fn choices(name: &str, script: &Script, cases: &[Case]) -> Vec<Subject> {
     params.extend(cases[0].params.iter().map(|(name, it)| (name.clone(), it.clone())));
     let func = workload.instantiate(&params).unwrap();
     let dims: Vec<_> = cases.iter().map(|it| it.dims.clone()).collect();
-    each_choice(name, script, &func, &dims).collect()
+    each_choice(name, script, &workload.complete(&params).unwrap(), &func, &dims).collect()
 }
 
 /// The program that a script is about at these sizes, and its kernels.
@@ -151,16 +151,16 @@ fn of_program(path: &Path) -> Vec<Subject> {
     let func = ir::text::parse(&program).unwrap();
     let one = |n: i64| func.dims.iter().map(|it| (it.clone(), n)).collect();
     let dims: Vec<_> = (1..=9).map(one).collect();
-    each_choice(&stem(path), &script, &func, &dims).collect()
+    each_choice(&stem(path), &script, &script.params.value, &func, &dims).collect()
 }
 
 fn each_choice<'a>(
     name: &'a str,
     script: &'a Script,
+    params: &'a IndexMap<String, Param>,
     func: &'a Func,
     dims: &'a [IndexMap<Name, i64>],
 ) -> impl Iterator<Item = Subject> + 'a {
-    let params = &script.params.value;
     let axes = script.axes(params).unwrap();
     let choices: Vec<Decisions> = match axes.first() {
         Some((name, all)) => {
