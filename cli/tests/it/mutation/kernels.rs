@@ -53,7 +53,15 @@ pub(crate) fn all() -> Vec<Subject> {
             let pipelined = rung.text.contains("software_pipeline_stage");
             if pipelined && script.target.as_ref().is_some_and(|it| it.value != ScriptTarget::Cpu) {
                 // So deep that slots are filled again: what gives them back too early is only noticed then.
-                let depth = if rung.text.contains("wgmma") { 336 } else { 80 };
+                // A slot of the products of warpgroups has 128 bytes of a row.
+                let narrow = script.params.value.get("dtype") == Some(&Param::Text("i8".to_owned()));
+                let depth = if !rung.text.contains("wgmma") {
+                    80
+                } else if narrow {
+                    672
+                } else {
+                    336
+                };
                 let size = [("m", 128), ("n", 128), ("k", depth)];
                 let params = size.map(|(name, it)| (name.to_owned(), Param::Int(it))).into_iter().collect();
                 let name = format!("{} {}", ladder.name, rung.name);
