@@ -66,15 +66,11 @@ impl Printer<'_> {
         self.line(&format!("{name}({sum}, {left}, {right}, {adds});"));
     }
 
-    /// The descriptor of a matrix. Without a swizzle PTX has its two distances the other way round where K is not contiguous.
+    /// The descriptor of a matrix.
     fn matrix(&mut self, tile: &Tile) -> String {
         let name = self.require(Helper::Ptx(Ptx::Matrix));
         let at = self.address(&tile.first);
-        let Some(Matrix { major, leading, stride, swizzle }) = tile.matrix else { return at };
-        let (leading, stride) = match (major, swizzle) {
-            (Major::Mn, None) => (stride, leading),
-            _ => (leading, stride),
-        };
+        let Some(Matrix { leading, stride, swizzle, .. }) = tile.matrix else { return at };
         format!("{name}({at}, {leading}, {stride}, {})", mode(swizzle))
     }
 
