@@ -139,8 +139,9 @@ impl Tensors<'_> {
             intrin::FragmentError::Changed { block, intrinsic, mismatch }
         })?;
         let body = match intrinsic.instruction {
-            Instruction::Ldmatrix { .. } => self.matrix_load(intrinsic, &found, block, &inner)?,
-            Instruction::Stmatrix { .. } => self.matrix_store(intrinsic, &found, block, &inner)?,
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => {
+                self.matrix_copy(intrinsic, &found, block, &inner)?
+            }
             Instruction::Wgmma { .. } => self.wgmma(intrinsic, &found, block, &inner)?,
             Instruction::Mma { .. } | Instruction::Lanes(_) => self.mma(intrinsic, &found, block, &inner)?,
         };
@@ -159,7 +160,8 @@ impl Tensors<'_> {
         Ok(instruction(TensorOp { intrinsic, place: operands[0].clone(), operands }))
     }
 
-    fn matrix_load(
+    /// A copy between a fragment and shared memory. Either way its lanes hold the one and address rows of the other.
+    fn matrix_copy(
         &self,
         intrinsic: &'static Intrinsic,
         found: &Matched,
@@ -167,74 +169,64 @@ impl Tensors<'_> {
         at: &At,
     ) -> Result<Stmt, LowerError> {
         let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
-        let place = self.registers(to, block, at)?;
-        let rows = self.matrix_rows(intrinsic, to, from, block, at)?;
-        Ok(instruction(TensorOp { intrinsic, place, operands: vec![rows] }))
+        let is_store = matches!(intrinsic.instruction, Instruction::Stmatrix { .. });
+        let (held, addressed) = if is_store { (from, to) } else { (to, from) };
+        let registers = self.registers(held, block, at)?;
+        let rows = self.matrix_rows(intrinsic, held, addressed, block, at)?;
+        let (place, operand) = if is_store { (rows, registers) } else { (registers, rows) };
+        Ok(instruction(TensorOp { intrinsic, place, operands: vec![operand] }))
     }
 
-    fn matrix_store(
-        &self,
-        intrinsic: &'static Intrinsic,
-        found: &Matched,
-        block: &Block,
-        at: &At,
-    ) -> Result<Stmt, LowerError> {
-        let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
-        let registers = self.registers(from, block, at)?;
-        let place = self.matrix_rows(intrinsic, from, to, block, at)?;
-        Ok(instruction(TensorOp { intrinsic, place, operands: vec![registers] }))
-    }
-
-    /// The row of shared memory that each lane addresses for a copy between that and a fragment.
+    /// The row of shared memory that each lane addresses for a copy between that and the fragment that they hold.
     fn matrix_rows(
         &self,
         intrinsic: &'static Intrinsic,
-        to: &Operand,
-        from: &Operand,
+        held: &Operand,
+        addressed: &Operand,
         block: &Block,
         at: &At,
     ) -> Result<Access, LowerError> {
-        let fragment = &self.fragments[&to.buffer];
-        let source = &self.func.buffers[&from.buffer];
-        let bytes = source.dtype.bytes_i64();
+        let fragment = &self.fragments[&held.buffer];
+        let memory = &self.func.buffers[&addressed.buffer];
+        let bytes = memory.dtype.bytes_i64();
         let refused = |error| LowerError::MatrixLoad {
             block: block.name.clone(),
-            buffer: to.buffer.clone(),
+            buffer: held.buffer.clone(),
             intrinsic: intrinsic.name,
             error,
         };
         // The operand's dimension that is rows of the map, and the one that is its columns.
-        let rank_of = |dim: usize| to.dims.iter().position(|it| *it == dim);
+        let rank_of = |dim: usize| held.dims.iter().position(|it| *it == dim);
         let [Some(rows), Some(columns)] = fragment.dims.map(rank_of) else {
-            let (found, needed, map) = ([to.dims[0], to.dims[1]], fragment.dims, fragment.map);
+            let (found, needed, map) = ([held.dims[0], held.dims[1]], fragment.dims, fragment.map);
             return Err(refused(intrin::LdmatrixError::Dims { found, needed, map }));
         };
-        let last = source.shape.len() - 1;
+        let last = memory.shape.len() - 1;
         let width = 16 / bytes;
         let misaligned = || LowerError::RowAlignment {
             block: block.name.clone(),
-            buffer: from.buffer.clone(),
+            buffer: addressed.buffer.clone(),
             intrinsic: intrinsic.name,
         };
         let contiguous =
-            [rows, columns].iter().position(|it| from.dims[*it] == last).ok_or_else(misaligned)?;
+            [rows, columns].iter().position(|it| addressed.dims[*it] == last).ok_or_else(misaligned)?;
         let inner = usize::from(fragment.inner == fragment.dims[1]);
-        let size = [to.tile[rows], to.tile[columns]];
-        let loaded = intrin::rows(intrinsic, fragment.map, size, contiguous, inner, bytes);
-        let loaded = loaded.map_err(refused)?;
-        let mut indices: Vec<Index> = from.base.iter().map(|it| at.resolve(it)).collect();
-        let pitches = Storage::of(source).strides;
+        let size = [held.tile[rows], held.tile[columns]];
+        let copied = intrin::rows(intrinsic, fragment.map, size, contiguous, inner, bytes);
+        let copied = copied.map_err(refused)?;
+        let mut indices: Vec<Index> = addressed.base.iter().map(|it| at.resolve(it)).collect();
+        let pitches = Storage::of(memory).strides;
         let whole = |dim: usize| dim == last || at.bounds.divides(width, &pitches[dim]);
         if !(0..=last).all(whole) || !at.bounds.divides(width, &indices[last]) {
             return Err(misaligned());
         }
-        for (at_map, start) in [rows, columns].into_iter().zip(&loaded.start) {
+        for (at_map, start) in [rows, columns].into_iter().zip(&copied.start) {
             let start = start.subst(&|_| Some(lane()));
-            let dim = from.dims[at_map];
+            let dim = addressed.dims[at_map];
             indices[dim] = at.bounds.simplify(&(indices[dim].clone() + start));
         }
         let lanes = u32::try_from(width).expect("a row of a matrix is 16 bytes");
-        Ok(Access { buffer: from.buffer.clone(), indices, lanes })
+        Ok(Access { buffer: addressed.buffer.clone(), indices, lanes })
     }
 
     /// The registers of a lane that a tile of a fragment is in.
