@@ -1,5 +1,5 @@
 use ir::{
-    Loop, LoopKind, Name, PING_PONG, PingPong as Members, Stmt, Target, ThreadAxis,
+    Loop, LoopKind, Name, PING_PONG, Stmt, Target, ThreadAxis,
     pipeline::{COMPUTE, is_pipeline},
 };
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Primitive for PingPong {
             return Err(RoleError::AxisTaken { name: name(), other, axis: axis.as_str() }.into());
         }
         let members = self.members.get()?;
-        if !Members::MEMBERS.contains(&members) {
+        if !ir::PingPong::MEMBERS.contains(&members) {
             return Err(RoleError::MemberCount { name: name(), number: members }.into());
         }
         let turns = state.expect_loop(&self.turns)?;
@@ -81,7 +81,7 @@ impl Primitive for PingPong {
         }
 
         let turns = self.turns.clone();
-        annotate_loop(state, &self.target, PING_PONG, |it| it.ping_pong = Some(Members { turns, members }))
+        annotate_loop(state, &self.target, PING_PONG, |it| it.ping_pong = Some(ir::PingPong { turns, members }))
     }
 
     fn moves_work(&self) -> bool {

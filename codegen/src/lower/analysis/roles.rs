@@ -94,9 +94,9 @@ pub(crate) fn ping_pong(stmt: &Stmt) -> Option<(&Loop, &PingPong)> {
     let mut found = None;
     stmt.walk(&mut |stmt| {
         if let Stmt::Loop(it) = stmt
-            && let Some(members) = &it.attrs.ping_pong
+            && let Some(ping_pong) = &it.attrs.ping_pong
         {
-            found.get_or_insert((&**it, members));
+            found.get_or_insert((&**it, ping_pong));
         }
     });
     found

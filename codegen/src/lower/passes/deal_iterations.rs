@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, Scope, Stmt, StorageAlign, Target,
-    ThreadAxis, intrin,
+    Access, AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, PingPong, Scope, Stmt, StorageAlign,
+    Target, ThreadAxis, intrin,
     pipeline::{COMPUTE, is_pipeline},
 };
 
@@ -60,9 +60,9 @@ fn without_idle_turns(func: &mut Func, target: &Target) {
         let path = func.path_to_loop(&it.var);
         path.and_then(|it| it.first().copied()).is_some_and(|it| !roles::roles(&of(it)).is_empty())
     };
-    let shared = func.loops().into_iter().filter(|it| it.attrs.ping_pong.is_some());
+    let in_turn = func.loops().into_iter().filter(|it| it.attrs.ping_pong.is_some());
     let is_idle = |it: &&Loop| *target == Target::Cpu || it.attrs.persistent.is_none() || !has_roles(it);
-    let idle: Vec<Name> = shared.filter(is_idle).map(|it| it.var.clone()).collect();
+    let idle: Vec<Name> = in_turn.filter(is_idle).map(|it| it.var.clone()).collect();
     for var in idle {
         func.replace_loop(&var, |mut old| {
             old.attrs.ping_pong = None;
@@ -77,14 +77,15 @@ fn of(it: &Loop) -> Stmt {
 
 /// Refuses a loop that warpgroups are to take in turn, where later steps of its schedule have taken away what that needs.
 fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
-    let Some(shared) = func.find_loop(var).and_then(|it| it.attrs.ping_pong.as_ref()) else { return Ok(()) };
+    let ping_pong = func.find_loop(var).and_then(|it| it.attrs.ping_pong.as_ref());
+    let Some(PingPong { turns, .. }) = ping_pong else { return Ok(()) };
     let refuse =
         |other: &Name, why| Err(LowerError::NotInTurn { var: var.clone(), other: other.clone(), why });
-    let path = func.path_to_loop(&shared.turns);
+    let path = func.path_to_loop(turns);
     let is_inside =
         path.is_some_and(|it| matches!(*it, [.., outer, it] if outer.var == *var && is_pipeline(it)));
     if !is_inside {
-        return refuse(&shared.turns, "is not pipelined directly inside");
+        return refuse(turns, "is not pipelined directly inside");
     }
     let kernel = func.path_to_loop(var).and_then(|it| it.first().copied()).expect("it has been found");
     let mut found = Ok(());
@@ -107,7 +108,7 @@ fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
     let threads = roles::axes(&of(kernel), &Name::from(COMPUTE), false);
     match threads.get(&ThreadAxis::ThreadX) {
         Some(&intrin::WARPGROUP) => Ok(()),
-        _ => refuse(&shared.turns, "is not run by the 128 threads of one"),
+        _ => refuse(turns, "is not run by the 128 threads of one"),
     }
 }
 
@@ -152,7 +153,8 @@ fn dealt(old: &Loop, takers: Loop, own: &Name, attrs: LoopAttrs) -> Stmt {
 
 /// The program with a copy of shared memory for each warpgroup that takes iterations of a loop, where each iteration has its own.
 fn with_own_memory(mut func: Func, wave: &Name) -> Func {
-    let Some(shared) = func.find_loop(wave).and_then(|it| it.attrs.ping_pong.clone()) else { return func };
+    let ping_pong = func.find_loop(wave).and_then(|it| it.attrs.ping_pong.as_ref());
+    let Some(members) = ping_pong.map(|it| it.members) else { return func };
     let (mut inside, mut written) = (vec![], vec![]);
     let body = &func.find_loop(wave).expect("it has just been found").body;
     body.walk(&mut |stmt| {
@@ -172,11 +174,11 @@ fn with_own_memory(mut func: Func, wave: &Name) -> Func {
     let own: Vec<Name> = func.buffers.keys().filter(|it| is_own(it)).cloned().collect();
     for name in &own {
         let buffer = &mut func.buffers[name];
-        buffer.shape.insert(0, Index::int(shared.members));
+        buffer.shape.insert(0, Index::int(members));
         let moved = buffer.layout.align.iter().map(|it| StorageAlign { axis: it.axis + 1, ..*it });
         buffer.layout.align = moved.collect();
     }
-    let which = Index::var(wave).floor_mod(&Index::int(shared.members));
+    let which = Index::var(wave).floor_mod(&Index::int(members));
     func.body = func.body.map_accesses(&mut |it| {
         let first = own.contains(&it.buffer).then(|| which.clone());
         Access { indices: first.into_iter().chain(it.indices.iter().cloned()).collect(), ..it.clone() }
@@ -197,11 +199,11 @@ fn with_own_memory(mut func: Func, wave: &Name) -> Func {
 pub(crate) fn to_members(func: &Func, mut stmt: Stmt) -> Stmt {
     stmt.walk_mut(&mut |stmt| {
         let Stmt::Loop(it) = stmt else { return true };
-        let Some(shared) = &it.attrs.ping_pong else { return true };
+        let Some(ping_pong) = &it.attrs.ping_pong else { return true };
         let var = Name::fresh(&format!("{}_member", it.var), |it| func.is_taken(it));
         let takers = Loop {
             var,
-            extent: Index::int(shared.members),
+            extent: Index::int(ping_pong.members),
             kind: LoopKind::Bound(roles::MEMBER_AXIS),
             attrs: LoopAttrs::default(),
             body: Stmt::Seq(vec![]),

@@ -237,10 +237,10 @@ impl FuncToKernel<'_> {
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
         // The program of one role has only the members of that.
-        let is_shared = it.attrs.ping_pong.is_some() && at.under.contains(&roles::MEMBER_AXIS);
+        let is_in_turn = it.attrs.ping_pong.is_some() && at.under.contains(&roles::MEMBER_AXIS);
         let independent = match it.attrs.is_independent {
             false => Independence::Unknown,
-            true if is_shared => Independence::Along(roles::MEMBER_AXIS),
+            true if is_in_turn => Independence::Along(roles::MEMBER_AXIS),
             true => Independence::Iterations,
         };
         Op::For(Arc::new(For { independent, ..For::new(it.var.clone(), extent, kind, body) }))

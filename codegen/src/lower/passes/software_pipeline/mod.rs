@@ -133,11 +133,13 @@ fn kernel_of<'a>(func: &'a Func, var: &Name) -> &'a Stmt {
 /// one that waited for `p - 1`: but that one had an earlier turn, and the phase was over before the turn was. Phase `p + 1` cannot be over
 /// either, since the slot is filled again only when this warpgroup has given it back.
 fn turns(plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
-    let shared = around.last().and_then(|it| Some((*it, it.attrs.ping_pong.as_ref()?)));
-    let Some((outer, members)) = shared.filter(|it| it.1.turns == plan.var) else { return Insertions::new() };
+    let in_turn = around.last().and_then(|it| Some((*it, it.attrs.ping_pong.as_ref()?)));
+    let Some((outer, ping_pong)) = in_turn.filter(|it| it.1.turns == plan.var) else {
+        return Insertions::new();
+    };
     let one = |kind: SemaphoreKind| {
         let (turn, count) = (Index::var(&outer.var), outer.extent.clone());
-        let it = Turn { kind, of: plan.var.clone(), turn, count, members: members.members };
+        let it = Turn { kind, of: plan.var.clone(), turn, count, members: ping_pong.members };
         vec![marks::instruction(kind.as_str(), Instr::Turn(it))]
     };
     let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
