@@ -122,6 +122,7 @@ fn by_kernels() -> Vec<Diagnostic> {
         "exchange",
         "uncounted",
         "outstanding",
+        "too_far",
     ];
     let pass = Pass::find("check_phases").unwrap();
     let target = Target::Cuda(Arch { sm: 90, suffix: Some('a') });

@@ -42,6 +42,10 @@ pub enum PhaseError {
     Exchange { buffer: Name, first: Name, second: Name },
     #[error("it is not known how often `{instr}` is done at `{barrier}`")]
     Uncounted { barrier: Name, instr: &'static str },
+    #[error(
+        "it is not proved when `{buffer}` may be touched: that takes looking back over more than {most} {what}"
+    )]
+    TooFar { buffer: Name, most: i64, what: &'static str },
 }
 
 /// In which way a touch of a slot is outside the phase that it belongs to.
@@ -77,13 +81,21 @@ ir::codes!(PhaseError {
     Unfenced = 2509,
     Exchange = 2510,
     Uncounted = 2511,
+    TooFar = 2513,
 });
 
 impl PhaseError {
     /// What to do about it.
-    #[expect(clippy::unused_self, reason = "all of them are said by one who made no mistake")]
     pub(crate) const fn help(&self) -> &'static str {
-        "the passes that place waits, arrivals and fences have a bug: please report it with the script"
+        match self {
+            PhaseError::TooFar { .. } => {
+                "nothing is known to be wrong, but the proof has a limit: give the buffer fewer slots"
+            }
+            // Whoever wrote the script has made no mistake.
+            _ => {
+                "the passes that place waits, arrivals and fences have a bug: please report it with the script"
+            }
+        }
     }
 
     /// The names in the program that the message is about; the first is the culprit.
@@ -99,7 +111,8 @@ impl PhaseError {
             PhaseError::Window { buffer, barrier, .. } => vec![buffer, barrier],
             PhaseError::InFlight { buffer, .. }
             | PhaseError::Outstanding { buffer, .. }
-            | PhaseError::Unfenced { buffer, .. } => vec![buffer],
+            | PhaseError::Unfenced { buffer, .. }
+            | PhaseError::TooFar { buffer, .. } => vec![buffer],
             PhaseError::Exchange { buffer, first, second } => vec![buffer, first, second],
         }
     }

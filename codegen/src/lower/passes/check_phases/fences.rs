@@ -19,7 +19,7 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
         for (node, it) in program.instrs() {
             if let Instr::Wgmma(product) = it {
                 let mut search = Registers { product, is_missing: false };
-                Walk::new(program, &mut search).before(node, &program.bounds(node), false);
+                let walked = Walk::new(program, &mut search).before(node, &program.bounds(node), false);
                 if search.is_missing {
                     let buffer = product.place.buffer.clone();
                     return Err(PhaseError::Unfenced {
@@ -28,6 +28,7 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
                         what: "a product that uses it",
                     });
                 }
+                walked.map_err(|it| it.about(&product.place.buffer))?;
             }
         }
         shared(survey, program)?;
@@ -56,7 +57,8 @@ fn shared(survey: &Survey<'_>, program: &Program<'_>) -> Result<(), PhaseError> 
         });
         for access in read {
             let mut search = Written { program, access, is_missing: false };
-            Walk::new(program, &mut search).before(node, &program.bounds(node), Passed::Nothing);
+            let walked =
+                Walk::new(program, &mut search).before(node, &program.bounds(node), ProxyOrder::None);
             if search.is_missing {
                 let buffer = access.buffer.clone();
                 return Err(PhaseError::Unfenced {
@@ -65,6 +67,7 @@ fn shared(survey: &Survey<'_>, program: &Program<'_>) -> Result<(), PhaseError> 
                     what: "what hardware does there",
                 });
             }
+            walked.map_err(|it| it.about(&access.buffer))?;
         }
     }
     Ok(())
@@ -111,10 +114,6 @@ impl Search for Registers<'_> {
     fn start(&mut self) {
         self.is_missing = true;
     }
-
-    fn lost(&mut self) {
-        self.is_missing = true;
-    }
 }
 
 /// The search for a barrier, then for a fence, before what threads write.
@@ -124,18 +123,21 @@ struct Written<'s, 'a> {
     is_missing: bool,
 }
 
-/// What has been passed.
+/// What orders a place before the access of hardware that a walk began at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Passed {
-    Nothing,
+enum ProxyOrder {
+    /// Nothing yet.
+    None,
+    /// A barrier: it brings all threads together, and says nothing to another proxy.
     Barrier,
-    Fence,
+    /// A fence of each thread, and a barrier behind it: what is before them has been seen to.
+    FenceAndBarrier,
 }
 
 impl Search for Written<'_, '_> {
-    type State = Passed;
+    type State = ProxyOrder;
 
-    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Passed) {
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut ProxyOrder) {
         it.each_effect(&mut |effect| {
             let is_write = effect.mode != Mode::Read && effect.proxy == Proxy::Generic;
             let is_same = effect.access.buffer == self.access.buffer;
@@ -143,17 +145,15 @@ impl Search for Written<'_, '_> {
         });
         let by_all = self.program.leader(node).is_none();
         match (it.sync(), *state) {
-            (Some(SyncKind::Barrier), Passed::Nothing) => *state = Passed::Barrier,
-            (Some(SyncKind::Fence(Fence::Async)), Passed::Barrier) if by_all => *state = Passed::Fence,
+            (Some(SyncKind::Barrier), ProxyOrder::None) => *state = ProxyOrder::Barrier,
+            (Some(SyncKind::Fence(Fence::Async)), ProxyOrder::Barrier) if by_all => {
+                *state = ProxyOrder::FenceAndBarrier;
+            }
             _ => {}
         }
     }
 
-    fn done(&self, state: &Passed) -> bool {
-        *state == Passed::Fence || self.is_missing
-    }
-
-    fn lost(&mut self) {
-        self.is_missing = true;
+    fn done(&self, state: &ProxyOrder) -> bool {
+        *state == ProxyOrder::FenceAndBarrier || self.is_missing
     }
 }

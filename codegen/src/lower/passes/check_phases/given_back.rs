@@ -3,6 +3,7 @@
 use ir::{Completion, Group, Index, Instr, Less, Name, Participants, SyncKind};
 
 use super::{
+    groups::GroupsLeft,
     walk::{Search, View},
     windows::{ByNode, Ring},
 };
@@ -29,16 +30,6 @@ pub(super) struct GivenBack<'s, 'a> {
     is_late: bool,
     /// The buffer that is touched.
     pub(super) found: Option<Name>,
-}
-
-/// How far back a search is.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Way {
-    /// Whether all those who touch have met since.
-    met: bool,
-    /// How many groups of products may be in flight where they were waited for last, less those that were closed since; none
-    /// where none were waited for. Below zero they are over.
-    left: Option<i64>,
 }
 
 impl<'s, 'a> GivenBack<'s, 'a> {
@@ -69,12 +60,13 @@ impl<'s, 'a> GivenBack<'s, 'a> {
         GivenBack { ring, numbers, limit, leader, for_others, is_late, found: None }
     }
 
-    pub(super) fn state(&self) -> Way {
-        Way { met: self.leader.is_none(), left: self.nothing_waited() }
+    /// What a search begins with.
+    pub(super) fn state(&self) -> GroupsLeft {
+        self.nothing_waited(self.leader.is_none())
     }
 
-    fn nothing_waited(&self) -> Option<i64> {
-        (!self.is_late).then_some(-1)
+    fn nothing_waited(&self, met: bool) -> GroupsLeft {
+        if self.is_late { GroupsLeft::unknown(met) } else { GroupsLeft::none(met) }
     }
 
     /// Whether a number is surely beyond the limit.
@@ -95,11 +87,11 @@ impl<'s, 'a> GivenBack<'s, 'a> {
 }
 
 impl Search for GivenBack<'_, '_> {
-    type State = Way;
+    type State = GroupsLeft;
 
-    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Way) {
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut GroupsLeft) {
         if let Some(numbers) = self.numbers.touches.get(&node) {
-            let is_over = state.met && (!is_late(it) || state.left.is_some_and(|it| it < 0));
+            let is_over = if is_late(it) { state.are_over() } else { state.met };
             if !is_over && !numbers.iter().all(|it| self.is_beyond(it, view)) {
                 self.found.get_or_insert_with(|| first_buffer(self.ring, it));
             }
@@ -114,28 +106,21 @@ impl Search for GivenBack<'_, '_> {
             return;
         }
         match it.sync() {
-            Some(SyncKind::Wait(it)) if it.group == Group::Wgmma => {
-                let now = i64::from(it.in_flight);
-                state.left = Some(state.left.map_or(now, |it| it.min(now)));
-            }
-            Some(SyncKind::Commit(Group::Wgmma)) => state.left = state.left.map(|it| (it - 1).max(-1)),
+            Some(SyncKind::Wait(it)) if it.group == Group::Wgmma => state.wait(it.in_flight),
+            Some(SyncKind::Commit(Group::Wgmma)) => state.commit(),
             _ => {}
         }
         if !state.met && self.meets(it) {
             state.met = true;
             // Others may not have waited yet for what this thread has.
             if self.for_others {
-                state.left = self.nothing_waited();
+                *state = self.nothing_waited(true);
             }
         }
     }
 
-    fn done(&self, state: &Way) -> bool {
-        self.found.is_some() || state.met && state.left.is_some_and(|it| it < 0)
-    }
-
-    fn lost(&mut self) {
-        self.found.get_or_insert_with(|| self.ring.full.name.clone());
+    fn done(&self, state: &GroupsLeft) -> bool {
+        self.found.is_some() || state.are_over()
     }
 }
 

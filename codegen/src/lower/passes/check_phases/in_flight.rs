@@ -9,6 +9,7 @@ use ir::{
 
 use super::{
     error::PhaseError,
+    groups::GroupsLeft,
     program::Program,
     survey::Survey,
     walk::{Search, View, Walk},
@@ -50,10 +51,12 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
                 refused.map_or(Ok(()), Err)?;
             }
             let mut search = InFlight { program, group, access: None, found: None };
-            Walk::new(program, &mut search).before_end(Since { met: true, left: None });
+            let walked = Walk::new(program, &mut search).before_end(GroupsLeft::unknown(true));
             if let Some(buffer) = search.found {
                 return Err(PhaseError::Outstanding { buffer, what });
             }
+            let any = used.first().expect("something is used");
+            walked.map_err(|it| it.about(any))?;
         }
     }
     Ok(())
@@ -70,8 +73,10 @@ fn touched(
     let mut search = InFlight { program, group, access: Some(access), found: None };
     // A product uses registers of the thread itself; a copy is waited for by its leader, for all others behind a barrier.
     let met = group == Group::Wgmma;
-    Walk::new(program, &mut search).before(node, &program.bounds(node), Since { met, left: None });
-    search.found.map(|buffer| PhaseError::InFlight { buffer, what })
+    let walked =
+        Walk::new(program, &mut search).before(node, &program.bounds(node), GroupsLeft::unknown(met));
+    let found = search.found.map(|buffer| PhaseError::InFlight { buffer, what });
+    found.or_else(|| Some(walked.err()?.about(&access.buffer)))
 }
 
 /// The search for what may be in flight.
@@ -81,15 +86,6 @@ struct InFlight<'s, 'a> {
     /// What is touched; all there is at the end.
     access: Option<&'s Access>,
     found: Option<Name>,
-}
-
-/// What has been done since.
-#[derive(Clone, PartialEq, Eq)]
-struct Since {
-    /// Whether those who touch have met the one who waits.
-    met: bool,
-    /// How many groups may be in flight; none if nobody has waited, below zero if there are none.
-    left: Option<i64>,
 }
 
 impl InFlight<'_, '_> {
@@ -110,23 +106,19 @@ impl InFlight<'_, '_> {
 }
 
 impl Search for InFlight<'_, '_> {
-    type State = Since;
+    type State = GroupsLeft;
 
-    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Since) {
-        let is_over = state.met && state.left.is_some_and(|it| it < 0);
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut GroupsLeft) {
         let is_load = matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. }));
-        if it.completion() == Completion::WithGroup(self.group) && !is_over && !is_load {
+        if it.completion() == Completion::WithGroup(self.group) && !state.are_over() && !is_load {
             let meets = self.meets(it, view);
             self.found = self.found.take().or(meets);
         }
         match it.sync() {
             Some(SyncKind::Wait(it)) if it.group == self.group && state.met && self.is_of_those(node) => {
-                let now = i64::from(it.in_flight);
-                state.left = Some(state.left.map_or(now, |it| it.min(now)));
+                state.wait(it.in_flight);
             }
-            Some(SyncKind::Commit(group)) if group == self.group => {
-                state.left = state.left.map(|it| (it - 1).max(-1));
-            }
+            Some(SyncKind::Commit(group)) if group == self.group => state.commit(),
             Some(SyncKind::Barrier) if self.is_wide(it) && self.program.leader(node).is_none() => {
                 state.met = true;
             }
@@ -134,14 +126,8 @@ impl Search for InFlight<'_, '_> {
         }
     }
 
-    fn done(&self, state: &Since) -> bool {
-        self.found.is_some() || state.met && state.left.is_some_and(|it| it < 0)
-    }
-
-    fn lost(&mut self) {
-        let unknown = || Name::new("?");
-        self.found =
-            self.found.take().or_else(|| Some(self.access.map_or_else(unknown, |it| it.buffer.clone())));
+    fn done(&self, state: &GroupsLeft) -> bool {
+        self.found.is_some() || state.are_over()
     }
 }
 

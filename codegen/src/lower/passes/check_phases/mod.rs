@@ -6,6 +6,7 @@ pub(crate) mod error;
 mod exchange;
 mod fences;
 mod given_back;
+mod groups;
 mod in_flight;
 mod order;
 mod program;
@@ -15,7 +16,7 @@ mod walk;
 mod windows;
 mod witness;
 
-use ir::{Instr, Kernel, Module};
+use ir::{Arch, Instr, Kernel, Module};
 
 use self::{error::PhaseError, survey::Survey};
 use crate::lower::LowerError;
@@ -32,7 +33,8 @@ pub(crate) fn check_phases(module: Module) -> Result<Module, LowerError> {
 }
 
 fn check(module: &Module, kernel: &Kernel) -> Result<(), PhaseError> {
-    if !is_asynchronous(kernel) {
+    // A block with more threads is never launched: `check_limits` refuses it.
+    if !is_asynchronous(kernel) || kernel.threads() > Arch::MAX_THREADS.into() {
         return Ok(());
     }
     let mut known = ir::arith::Bounds::default();

@@ -63,7 +63,7 @@ fn is_seen(survey: &Survey<'_>, barrier: &Barrier<'_>, waiting: usize) -> Result
     // Whoever waits has arrived: the same thread, or a lane of the same warp behind what the whole warp did.
     let stands_for = |of: &Use| {
         let both = of.arriving.as_ref().zip(own.waiting.as_ref());
-        both.is_some_and(|(arriving, waiting)| arriving.speak_for(waiting))
+        both.is_some_and(|(arriving, waiting)| arriving.arrives_on_behalf_of(waiting))
     };
     for (filler, uses) in barrier.uses.iter().enumerate().filter(|it| !it.1.arrivals.is_empty()) {
         let arrives = |it: &Instr| i64::from(arrival(it, barrier.name).is_some());
@@ -108,7 +108,7 @@ fn lead(
     let waits = |it: &Instr| i64::from(phase(it, of.name).is_some());
     let (uses, awaited) = (&at.uses[program], &of.uses[program]);
     let both = awaited.waiting.as_ref().zip(uses.arriving.as_ref());
-    if !both.is_some_and(|(waiting, arriving)| waiting.wait_for(arriving)) {
+    if !both.is_some_and(|(waiting, arriving)| waiting.waits_on_behalf_of(arriving)) {
         return Ok(None);
     }
     let mut least = None::<i64>;

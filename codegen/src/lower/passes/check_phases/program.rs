@@ -24,13 +24,13 @@ struct Node<'a> {
     orders: bool,
 }
 
-/// The threads that come to a statement.
+/// The threads of a role that a statement is active for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Comers {
-    /// All of the role.
+pub(super) enum ActiveThreads {
+    /// All of them.
     All,
     /// Those of these numbers, where a condition tells threads apart.
-    Some(Vec<i64>),
+    Only(Vec<i64>),
 }
 
 impl<'a> Program<'a> {
@@ -155,15 +155,15 @@ impl<'a> Program<'a> {
         leaders.last()
     }
 
-    /// Who comes to a statement, leaders aside. `None` where that depends on more than the number of a thread.
-    pub(super) fn comers(&self, node: usize) -> Option<Comers> {
+    /// For which threads a statement is active, leaders aside. `None` where that depends on more than the number of a thread.
+    pub(super) fn active_threads(&self, node: usize) -> Option<ActiveThreads> {
         let all = self.around(node).filter_map(|it| match self.op(it) {
             Op::If(conditions, _) => Some(conditions),
             _ => None,
         });
         let conditions: Vec<_> = all.flatten().filter(|it| self.tells_threads(it)).collect();
         if conditions.is_empty() {
-            return Some(Comers::All);
+            return Some(ActiveThreads::All);
         }
         let mut out = vec![];
         for thread in 0..self.threads() {
@@ -172,14 +172,14 @@ impl<'a> Program<'a> {
             let holds: Option<Vec<bool>> = conditions.iter().map(holds).collect();
             out.extend(holds?.iter().all(|it| *it).then_some(thread));
         }
-        Some(Comers::Some(out))
+        Some(ActiveThreads::Only(out))
     }
 
-    /// How often an instruction is done where so many threads come to it: once by each leader.
-    pub(super) fn times(&self, node: usize, comers: &Comers) -> i64 {
-        let teams = |size: i64| match comers {
-            Comers::All => (self.threads() + size - 1) / size,
-            Comers::Some(threads) => {
+    /// How often an instruction is done where it is active for these threads: once by each leader.
+    pub(super) fn times(&self, node: usize, active: &ActiveThreads) -> i64 {
+        let teams = |size: i64| match active {
+            ActiveThreads::All => (self.threads() + size - 1) / size,
+            ActiveThreads::Only(threads) => {
                 let mut teams: Vec<_> = threads.iter().map(|it| it / size).collect();
                 teams.dedup();
                 i64::try_from(teams.len()).expect("a block has few threads")

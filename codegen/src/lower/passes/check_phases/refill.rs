@@ -1,11 +1,13 @@
 //! Finds the box that a touch sees where the same threads fill the slots: the last one for the place before it.
 
-use ir::{Access, BulkCopy, Index, Instr, arith::Bounds};
+use std::collections::BTreeSet;
+
+use ir::{Access, BulkCopy, Index, Instr, Op, arith::Bounds};
 
 use super::{
     error::{Outside, PhaseError},
     survey::{Survey, equal, load, settled},
-    walk::{Search, View, Walk},
+    walk::{Search, TooFar, View, Walk},
     windows::{ByNode, Ring},
 };
 
@@ -25,15 +27,20 @@ pub(super) fn source(
     let awaited = ring.awaited(node, it, bounds)?;
     let uses = &ring.full.uses[ring.filler];
     let numbers: ByNode<Index> = uses.loads.iter().map(|it| (it.node, &it.number + -1)).collect();
-    let program = &ring.survey.programs[ring.reader];
+    let program = &ring.survey.programs[ring.filler];
+    let around = uses.loads.iter().flat_map(|it| program.around(it.node)).collect();
     let mut out = vec![];
     for access in touched {
-        let mut search =
-            Source { ring, access, awaited: &awaited, numbers: &numbers, out: vec![], lost: false };
-        Walk::new(program, &mut search).before(node, bounds, Passed { steps: 0, found: false });
-        if search.lost || search.out.is_empty() {
+        let slot = slot(ring, access, bounds);
+        let (awaited, numbers, around) = (&awaited, &numbers, &around);
+        let mut search = Source { ring, access, slot, awaited, numbers, around, out: vec![], lost: false };
+        let walked =
+            Walk::new(program, &mut search).before(node, bounds, Progress { iterations: 0, found: false });
+        // Without an answer so far there may be none, or one that is farther back.
+        if search.lost || walked.is_ok() && search.out.is_empty() {
             return Err(ring.outside(it, Outside::NotAwaited));
         }
+        walked.map_err(|it| it.about(&access.buffer))?;
         out.extend(search.out);
     }
     out.sort_unstable();
@@ -41,38 +48,58 @@ pub(super) fn source(
     Ok(out)
 }
 
+/// What says in which slot an access is.
+fn slot(ring: &Ring<'_, '_>, access: &Access, bounds: &Bounds) -> Vec<Index> {
+    if let [_] = &*access.indices {
+        return ring.survey.slot(access, &[], ring.full.slots, bounds).into_iter().collect();
+    }
+    let program = &ring.survey.programs[ring.filler];
+    let loads = ring.full.uses[ring.filler].loads.iter();
+    let boxes: Vec<_> = loads
+        .filter_map(|it| Some(load(program.op(it.node).instr()?, ring.full.name)?.0))
+        .filter(|it| it.shared.first.buffer == access.buffer)
+        .collect();
+    let is_compared = |dim: usize| boxes.iter().any(|it| it.shared.extents.get(dim) == Some(&1));
+    let dims = access.indices.iter().enumerate().filter(|(dim, _)| is_compared(*dim));
+    dims.map(|(_, it)| it.clone()).collect()
+}
+
 struct Source<'s, 'a> {
     ring: &'s Ring<'s, 'a>,
     access: &'s Access,
+    /// What says which slot that is in.
+    slot: Vec<Index>,
     /// How many phases have been waited for.
     awaited: &'s Index,
     /// Those of the boxes.
     numbers: &'s ByNode<Index>,
+    /// What stands around them.
+    around: &'s BTreeSet<usize>,
     out: Vec<i64>,
     lost: bool,
 }
 
-/// What a walk has passed.
+/// How far a walk has come.
 #[derive(Clone, PartialEq, Eq)]
-struct Passed {
-    /// How many boxes for the buffer, and iterations of loops.
-    steps: i64,
-    /// Whether one of them is for the place.
+struct Progress {
+    /// How many iterations it has gone back through, of whatever loops.
+    iterations: i64,
+    /// Whether a box for the place has come.
     found: bool,
 }
 
-/// So many are looked at, more than there are slots and parts.
-const MOST: i64 = 64;
+/// So many iterations are gone back through in all, at most. Walks that never find the same twice would have no other end where loops are
+/// inside each other.
+const MOST_IN_ALL: i64 = 256;
 
 impl Search for Source<'_, '_> {
-    type State = Passed;
+    type State = Progress;
 
-    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Passed) {
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Progress) {
         let Some((copy, _)) = load(it, self.ring.full.name) else { return };
         if copy.shared.first.buffer != self.access.buffer {
             return;
         }
-        state.steps += 1;
         let place = Place { survey: self.ring.survey, slots: self.ring.full.slots };
         if !place.is_of(copy, self.access, view) {
             return;
@@ -85,7 +112,7 @@ impl Search for Source<'_, '_> {
         }
     }
 
-    fn done(&self, state: &Passed) -> bool {
+    fn done(&self, state: &Progress) -> bool {
         self.lost || state.found
     }
 
@@ -93,13 +120,19 @@ impl Search for Source<'_, '_> {
         self.lost = true;
     }
 
-    fn iteration(&mut self, state: &mut Passed) {
-        state.steps += 1;
-        self.lost |= state.steps > MOST;
+    fn is_beside(&self, node: usize) -> bool {
+        let Op::For(it) = self.ring.survey.programs[self.ring.filler].op(node) else { return false };
+        let mut asked = self.slot.iter().chain([self.awaited]);
+        !self.around.contains(&node) && !asked.any(|index| index.any_var(&|name| *name == it.var))
     }
 
-    fn lost(&mut self) {
-        self.lost = true;
+    fn iteration(&mut self, state: &mut Progress) {
+        state.iterations += 1;
+    }
+
+    fn too_far(&self, state: &Progress) -> Option<TooFar> {
+        (state.iterations > MOST_IN_ALL)
+            .then_some(TooFar { most: MOST_IN_ALL, what: "iterations of all loops" })
     }
 }
 

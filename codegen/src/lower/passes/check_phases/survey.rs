@@ -11,7 +11,7 @@ use ir::{
 
 use super::{
     error::PhaseError,
-    program::{Comers, Program},
+    program::{ActiveThreads, Program},
 };
 
 /// A kernel with what is known of its mbarriers.
@@ -52,30 +52,31 @@ pub(super) struct Use {
 /// Who does something: the threads that come to it, and which of them do it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Who {
-    pub(super) comers: Comers,
+    pub(super) active: ActiveThreads,
+    /// Of which threads one does it for all; none where each does it.
     pub(super) leader: Option<Participants>,
     /// How many of them do it.
     pub(super) times: i64,
 }
 
 impl Who {
-    /// Those who come to a statement; `None` where that cannot be said.
+    /// Those who do a statement; `None` where that cannot be said.
     pub(super) fn at(program: &Program<'_>, node: usize) -> Option<Who> {
-        let comers = program.comers(node)?;
-        Some(Who { times: program.times(node, &comers), leader: program.leader(node), comers })
+        let active = program.active_threads(node)?;
+        Some(Who { times: program.times(node, &active), leader: program.leader(node), active })
     }
 
     fn includes(&self, other: &Who) -> bool {
-        self.comers == Comers::All || self.comers == other.comers
+        self.active == ActiveThreads::All || self.active == other.active
     }
 
-    /// Whether what they have waited for, all those others have.
-    pub(super) fn wait_for(&self, other: &Who) -> bool {
+    /// Whether what they have waited for, each of those others has.
+    pub(super) fn waits_on_behalf_of(&self, other: &Who) -> bool {
         self.includes(other) && (self.leader.is_none() || self.leader == other.leader)
     }
 
     /// Whether one of them arrives for each of those others, if it stands behind what these do together.
-    pub(super) fn speak_for(&self, other: &Who) -> bool {
+    pub(super) fn arrives_on_behalf_of(&self, other: &Who) -> bool {
         self.includes(other)
             && (self.leader == other.leader
                 || matches!(self.leader, None | Some(Participants::Warp)) && other.leader.is_none())

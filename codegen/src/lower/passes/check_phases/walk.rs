@@ -7,10 +7,26 @@
 
 use ir::{Index, Instr, Less, Name, Op, arith::Bounds};
 
-use super::program::Program;
+use super::{error::PhaseError, program::Program};
 
-/// So many iterations of a loop are gone through, at most; who needs more is not answered.
-const MOST: i64 = 40;
+/// So many iterations of a loop are gone back through, at most; who needs more is not answered.
+const MOST_ITERATIONS: i64 = 40;
+
+/// That a walk would have to go farther back than walks do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooFar {
+    /// How many there may be.
+    pub(super) most: i64,
+    /// Of what.
+    pub(super) what: &'static str,
+}
+
+impl TooFar {
+    /// So nothing is known of what the walk was about.
+    pub(super) fn about(self, buffer: &Name) -> PhaseError {
+        PhaseError::TooFar { buffer: buffer.clone(), most: self.most, what: self.what }
+    }
+}
 
 /// Where a walk is: what loop variables stand for there, in terms of those at its start, and what is known.
 #[derive(Clone)]
@@ -59,13 +75,22 @@ pub(super) trait Search {
     /// The program begins: nothing is before it.
     fn start(&mut self) {}
 
+    /// Whether nothing in a loop is of interest, nor in which iteration of it the walk began: its iterations need not be told apart.
+    fn is_beside(&self, node: usize) -> bool {
+        let _ = node;
+        false
+    }
+
     /// It goes on in the iteration before.
     fn iteration(&mut self, state: &mut Self::State) {
         let _ = state;
     }
 
-    /// There is no end to what would have to be looked at.
-    fn lost(&mut self);
+    /// Whether it has a limit of its own, and has come to that.
+    fn too_far(&self, state: &Self::State) -> Option<TooFar> {
+        let _ = state;
+        None
+    }
 }
 
 /// A walk through a program.
@@ -74,34 +99,59 @@ pub(super) struct Walk<'w, 'a, S: Search> {
     search: &'w mut S,
     /// How many names have been made for iterations of which nothing is known.
     fresh: usize,
+    /// Why it ended before it was done.
+    too_far: Option<TooFar>,
 }
 
 impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
     pub(super) fn new(program: &'w Program<'a>, search: &'w mut S) -> Walk<'w, 'a, S> {
-        Walk { program, search, fresh: 0 }
+        Walk { program, search, fresh: 0, too_far: None }
     }
 
     /// Shows what may have been done before a statement.
-    pub(super) fn before(mut self, node: usize, bounds: &Bounds, state: S::State) {
+    ///
+    /// # Errors
+    /// If that is too much to be shown all of it.
+    pub(super) fn before(mut self, node: usize, bounds: &Bounds, state: S::State) -> Result<(), TooFar> {
         let view = View { values: vec![], fixed: vec![], bounds: bounds.clone() };
         self.back(node, 0, &view, state);
+        self.too_far.map_or(Ok(()), Err)
     }
 
     /// Shows all that may have been done when the program ends.
-    pub(super) fn before_end(mut self, state: S::State) {
+    ///
+    /// # Errors
+    /// If that is too much to be shown all of it.
+    pub(super) fn before_end(mut self, state: S::State) -> Result<(), TooFar> {
         let view = View { values: vec![], fixed: vec![], bounds: self.program.known().clone() };
         let roots = self.program.children(None).to_vec();
         let state = self.list(&roots, &view, state);
-        if !self.search.done(&state) {
+        if !self.is_over(&state) {
             self.search.start();
         }
+        self.too_far.map_or(Ok(()), Err)
+    }
+
+    /// Whether nothing more is to be shown.
+    fn is_over(&self, state: &S::State) -> bool {
+        self.too_far.is_some() || self.search.done(state)
+    }
+
+    /// Goes on in the iteration before.
+    fn iteration(&mut self, state: &mut S::State) {
+        self.search.iteration(state);
+        self.too_far = self.too_far.or_else(|| self.search.too_far(state));
+    }
+
+    fn give_up(&mut self) {
+        self.too_far.get_or_insert(TooFar { most: MOST_ITERATIONS, what: "iterations of a loop" });
     }
 
     /// Goes back from a statement, whose innermost loop around was gone back through so many iterations.
     fn back(&mut self, node: usize, times: i64, view: &View, state: S::State) {
         let program = self.program;
         let state = self.list(program.earlier(node), view, state);
-        if self.search.done(&state) {
+        if self.is_over(&state) {
             return;
         }
         let Some(parent) = program.parent(node) else {
@@ -112,6 +162,10 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
             self.back(parent, times, view, state);
             return;
         };
+        if self.search.is_beside(parent) {
+            self.back(parent, 0, view, state);
+            return;
+        }
         let var = view.shown(&Index::var(&it.var));
         if !program.orders(parent) {
             let any = self.any_below(&var, &it.var, view);
@@ -131,8 +185,8 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
         if view.bounds.prove(&Less::new(var.clone(), Index::int(1))) == Some(true) {
             return;
         }
-        if times >= MOST {
-            self.search.lost();
+        if times >= MOST_ITERATIONS {
+            self.give_up();
             return;
         }
         let mut later = view.clone();
@@ -140,8 +194,8 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
         later.set(&it.var, &var + -1);
         let body = program.children(Some(parent));
         let mut next = self.list(body, &later, state.clone());
-        self.search.iteration(&mut next);
-        if self.search.done(&next) {
+        self.iteration(&mut next);
+        if self.is_over(&next) {
             return;
         }
         if next != state {
@@ -168,7 +222,7 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
     /// Goes back through a list.
     fn list(&mut self, nodes: &[usize], view: &View, mut state: S::State) -> S::State {
         for node in nodes.iter().rev() {
-            if self.search.done(&state) {
+            if self.is_over(&state) {
                 break;
             }
             state = self.statement(*node, view, state);
@@ -209,6 +263,9 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
         view: &View,
         state: S::State,
     ) -> S::State {
+        if self.search.is_beside(node) {
+            return state;
+        }
         let body = self.program.children(Some(node));
         let extent = view.shown(extent);
         if !self.program.orders(node) {
@@ -219,7 +276,7 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
             return if runs { after } else { state };
         }
         let (mut sure, mut running) = (state.clone(), state);
-        for times in 0..MOST {
+        for times in 0..MOST_ITERATIONS {
             // Whether there are more iterations than those.
             let left = &extent - &Index::int(times);
             let there_is = view.bounds.prove(&Less::new(Index::int(0), left.clone()));
@@ -230,7 +287,7 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
             inside.bounds.assume(&Less::new(Index::int(0), left.clone()));
             inside.set(var, &left + -1);
             let mut next = self.list(body, &inside, running.clone());
-            self.search.iteration(&mut next);
+            self.iteration(&mut next);
             if next == running {
                 let any = self.any_below(&left, var, &inside);
                 self.list(body, &any, next);
@@ -240,11 +297,11 @@ impl<'w, 'a, S: Search> Walk<'w, 'a, S> {
             if there_is == Some(true) {
                 sure = running.clone();
             }
-            if self.search.done(&running) {
+            if self.is_over(&running) {
                 return sure;
             }
         }
-        self.search.lost();
+        self.give_up();
         sure
     }
 }

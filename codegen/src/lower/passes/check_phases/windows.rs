@@ -12,7 +12,7 @@ use super::{
     error::{Outside, PhaseError},
     exchange::touching,
     given_back::{GivenBack, Numbers},
-    program::{Comers, Program},
+    program::{ActiveThreads, Program},
     refill::source,
     survey::{Barrier, Event, Survey, Who, arrival, equal, load, phase},
     walk::Walk,
@@ -164,7 +164,7 @@ impl Ring<'_, '_> {
         let waiting = &self.full.uses[self.reader].waiting;
         let own = Who::at(program, node);
         // Nobody has waited, or not all those who touch.
-        if waiting.as_ref().is_some_and(|it| !own.as_ref().is_some_and(|own| it.wait_for(own))) {
+        if waiting.as_ref().is_some_and(|it| !own.as_ref().is_some_and(|own| it.waits_on_behalf_of(own))) {
             return Err(self.outside(it, Outside::NotAwaited));
         }
         let uncounted = || PhaseError::Uncounted { barrier: name.clone(), instr: "await" };
@@ -181,7 +181,7 @@ impl Ring<'_, '_> {
         let waiting = &empty.uses[self.filler];
         let program = &self.survey.programs[self.filler];
         let both = waiting.waiting.as_ref().zip(self.full.uses[self.filler].arriving.as_ref());
-        if !both.is_some_and(|(waiting, copying)| waiting.wait_for(copying)) {
+        if !both.is_some_and(|(waiting, copying)| waiting.waits_on_behalf_of(copying)) {
             return Ok(false);
         }
         let waits = |it: &Instr| i64::from(phase(it, empty.name).is_some());
@@ -211,7 +211,7 @@ impl Ring<'_, '_> {
             };
             let both = empty.uses[self.reader].arriving.as_ref().zip(Who::at(program, *node));
             let is_told = both.is_some_and(|(arriving, touching)| {
-                arriving.comers == Comers::All || arriving.comers == touching.comers
+                arriving.active == ActiveThreads::All || arriving.active == touching.active
             });
             if !is_told || !own.iter().all(is_kept) {
                 let it = program.op(*node).instr();
@@ -229,10 +229,10 @@ impl Ring<'_, '_> {
     fn search(&self, event: &Event, mut search: GivenBack<'_, '_>, why: Outside) -> Result<(), PhaseError> {
         let program = &self.survey.programs[self.reader];
         let state = search.state();
-        Walk::new(program, &mut search).before(event.node, &event.bounds, state);
+        let walked = Walk::new(program, &mut search).before(event.node, &event.bounds, state);
         match search.found {
             Some(buffer) => Err(PhaseError::Window { buffer, barrier: self.full.name.clone(), why }),
-            None => Ok(()),
+            None => walked.map_err(|it| it.about(self.buffers.first().expect("boxes fill something"))),
         }
     }
 
