@@ -67,8 +67,8 @@ error_table! {
             ("all warps in loop `{name}` have one role, so that each of them would copy for itself")
             names [name]
             help "give the copies to warps of their own first, by `warp_specialize`";
-        1715 NotATurn { name: Name, around: Name }
-            ("loop `{name}` cannot be run in turn: it is not directly inside `{around}`, not pipelined, or no role copies for others in it")
+        1715 NotATurn { name: Name, around: Name, why: &'static str }
+            ("loop `{name}` cannot be run in turn in loop `{around}`: {why}")
             names [name, around]
             at [Blame::Field("turns")]
             help "name the pipelined loop whose copies have a role of their own";

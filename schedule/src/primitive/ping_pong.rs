@@ -76,12 +76,19 @@ impl Primitive for PingPong {
         let is_inside = path.is_some_and(|it| matches!(*it, [.., outer, _] if outer.var == self.target));
         let roles = || turns.body.blocks().into_iter().map(|it| is_producer(&it.attrs.role));
         let is_fed = roles().any(|it| it) && !roles().all(|it| it);
-        if !is_inside || !is_pipeline(turns) || !is_fed {
-            return Err(RoleError::NotATurn { name: self.turns.clone(), around: name() }.into());
+        let needed = [
+            (is_inside, "it is not directly inside that one"),
+            (is_pipeline(turns), "it is not pipelined"),
+            (is_fed, "no role copies for others in it"),
+        ];
+        if let Some((_, why)) = needed.into_iter().find(|it| !it.0) {
+            return Err(RoleError::NotATurn { name: self.turns.clone(), around: name(), why }.into());
         }
 
         let turns = self.turns.clone();
-        annotate_loop(state, &self.target, PING_PONG, |it| it.ping_pong = Some(ir::PingPong { turns, members }))
+        annotate_loop(state, &self.target, PING_PONG, |it| {
+            it.ping_pong = Some(ir::PingPong { turns, members });
+        })
     }
 
     fn moves_work(&self) -> bool {
