@@ -75,9 +75,9 @@ pub struct WarpRole {
 }
 
 impl WarpRole {
-    /// How many threads it has.
+    /// How many threads it has, or as many as can be counted.
     pub fn threads(&self) -> i64 {
-        self.axes.values().product()
+        self.axes.values().copied().fold(1, i64::saturating_mul)
     }
 }
 
@@ -98,11 +98,13 @@ impl Kernel {
         }
     }
 
-    /// How many threads a block has.
+    /// How many threads a block has, or as many as can be counted.
     pub fn threads(&self) -> i64 {
+        if !self.roles.is_empty() {
+            return self.roles.values().map(WarpRole::threads).fold(0, i64::saturating_add);
+        }
         let axes = self.launch.iter().filter(|(axis, _)| axis.is_thread());
-        let of_launch = axes.filter_map(|(_, extent)| extent.as_int()).fold(1i64, i64::saturating_mul);
-        if self.roles.is_empty() { of_launch } else { self.roles.values().map(WarpRole::threads).sum() }
+        axes.filter_map(|(_, extent)| extent.as_int()).fold(1, i64::saturating_mul)
     }
 }
 

@@ -156,6 +156,8 @@ pub enum VgpuError {
         Arch::MAX_THREADS
     )]
     TooManyThreads { kernel: Name, threads: i64 },
+    #[error("kernel `{kernel}` gives the role `{role}` {threads} threads, which are no whole warps")]
+    PartOfAWarp { kernel: Name, role: Name, threads: usize },
     #[error("kernel `{kernel}` would have {blocks} blocks, which would take days")]
     TooManyBlocks { kernel: Name, blocks: i64 },
     #[error("kernel `{kernel}` has more statements than can be told apart")]
@@ -190,6 +192,7 @@ ir::codes!(VgpuError {
     NotFlat = 2304,
     Tensor = 2304,
     Lanes = 2304,
+    PartOfAWarp = 2304,
     OwnTurns = 2305,
     TensorMap = 2306,
 });

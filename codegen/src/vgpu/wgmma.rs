@@ -187,7 +187,8 @@ impl<'p> Machine<'p, '_, '_> {
                 let byte = start.wrapping_add(tile.offset(each, [number(mn), number(k)]));
                 let byte = tile.matrix.swizzle.map_or(byte, |it| it.byte(byte));
                 let Some(it) = self.at_byte(tile.buffer, byte) else {
-                    self.out_of_bounds(site, tile.buffer, (byte - buffer.start).div_euclid(each), 0);
+                    let element = byte.wrapping_sub(buffer.start).div_euclid(each);
+                    self.out_of_bounds(site, tile.buffer, element, 0);
                     return None;
                 };
                 out.push(it);

@@ -30,6 +30,19 @@ fn programs() {
     });
 }
 
+/// Each file of `tests/vgpu_refused` is a kernel that cannot be run at all.
+#[test]
+fn kernels_that_cannot_be_run() {
+    insta::glob!("../vgpu_refused", "*.tw", |path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let module = ir::text::parse_module(&text).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+        let dims = dims(&text);
+        let refused =
+            vgpu::run(&module, &dims, &mut inputs(&module, &dims), &Settings::default()).unwrap_err();
+        insta::assert_snapshot!(refused);
+    });
+}
+
 #[test]
 fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vgpu");
@@ -70,14 +83,18 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), all);
 }
 
-/// Inputs are 1, 2, 3 and so on.
 fn run(module: &Module, dims: &IndexMap<Name, i64>, settings: &Settings) -> Report {
+    vgpu::run(module, dims, &mut inputs(module, dims), settings).unwrap()
+}
+
+/// Inputs are 1, 2, 3 and so on.
+fn inputs(module: &Module, dims: &IndexMap<Name, i64>) -> IndexMap<Name, Vec<f64>> {
     let mut memory = IndexMap::new();
     for (name, arg) in module.args.iter().filter(|(_, it)| it.role == Role::Input) {
         let len = arg.elements().eval(&|it| dims.get(it).copied()).unwrap();
         memory.insert(name.clone(), (1..=len).map(|it| it as f64).collect());
     }
-    vgpu::run(module, dims, &mut memory, settings).unwrap()
+    memory
 }
 
 fn dims(text: &str) -> IndexMap<Name, i64> {

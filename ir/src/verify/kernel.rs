@@ -27,7 +27,7 @@
 //!
 //! # Roles, leaders and the copy engine
 //! * A kernel with roles has no thread axes of its own, and its top is made of allocations and of what each role does, once. A role
-//!   has whole warps.
+//!   has whole warps, and no more threads than a block may have.
 //! * A tensor map is over an argument, with as many strides and sides of its box as dimensions, at most five; sides are from 1 to 256.
 //! * There is at least one mbarrier of a name, and an arrival of it.
 //! * A box is copied by one thread, below a `leader`, between shared memory and the buffer of a map of the kernel, with a coordinate for

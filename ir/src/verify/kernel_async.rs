@@ -5,8 +5,8 @@ use super::{
     kernel_error::KernelErrorKind as Kind,
 };
 use crate::{
-    Access, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap, ThreadAxis,
-    Turn, WarpRole, Wgmma, axis_var, intrin,
+    Access, Arch, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap,
+    ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
 /// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -144,9 +144,10 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Whether a role has whole warps, and a number of registers that can be set.
+/// Whether a role has whole warps, no more than a block may have, and a number of registers that can be set.
 fn is_role(role: &WarpRole) -> bool {
     let registers = role.registers.is_none_or(|it| it % 8 == 0 && (24..=256).contains(&it));
     let is_positive = role.axes.values().all(|it| *it > 0);
-    is_positive && role.threads() % intrin::WARP == 0 && registers
+    let threads = role.threads();
+    is_positive && threads % intrin::WARP == 0 && threads <= Arch::MAX_THREADS.into() && registers
 }

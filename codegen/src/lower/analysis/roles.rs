@@ -85,8 +85,8 @@ pub(crate) fn axes(stmt: &Stmt, role: &Name, has_registers: bool) -> IndexMap<Th
 pub(crate) fn warps_of_one(stmt: &Stmt, role: &Name) -> i64 {
     let axes = axes(stmt, role, false);
     let is_one = |axis: ThreadAxis| axis != MEMBER_AXIS || ping_pong(stmt).is_none();
-    let threads: i64 = axes.iter().filter(|it| is_one(*it.0)).map(|it| it.1).product();
-    (threads + intrin::WARP - 1) / intrin::WARP
+    let threads = axes.iter().filter(|it| is_one(*it.0)).fold(1, |out: i64, it| out.saturating_mul(*it.1));
+    threads.saturating_add(intrin::WARP - 1) / intrin::WARP
 }
 
 /// The loop whose iterations the members of a role take in turn, if there is one.

@@ -11,7 +11,7 @@ use ir::{
     Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
 };
 
-use self::threads::{extents, mbarriers, roles, threads_of};
+use self::threads::{expect_warps, extents, mbarriers, roles, threads_of};
 use super::{
     MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
@@ -123,12 +123,13 @@ impl<'a> Compiler<'a> {
         axes: [i64; 3],
         op_lines: Vec<usize>,
     ) -> Result<Compiler<'a>, VgpuError> {
-        let roles = roles(kernel, axes);
+        let roles = roles(kernel, axes)?;
         let threads = roles.last().map_or(0, |it| it.threads.end);
         if threads > Mark::THREADS as usize {
             let threads = i64::try_from(threads).expect("counts are cut off before");
             return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
         }
+        expect_warps(kernel, &roles)?;
         let count = threads.next_multiple_of(WARP);
         let mut scope = Scope { dims: dims.clone(), count, ..Scope::default() };
         for (n, axis) in (0..).zip(ThreadAxis::ALL).filter(|it| !it.1.is_thread()) {

@@ -2,31 +2,48 @@
 
 use std::collections::HashMap;
 
-use ir::{Kernel, Name, ThreadAxis, axis_var};
+use ir::{Index, Kernel, Name, ThreadAxis, axis_var};
 
-use crate::vgpu::{VgpuError, mbarrier::MbarrierInfo, program::RoleInfo};
+use crate::vgpu::{VgpuError, index::WARP, mbarrier::MbarrierInfo, program::RoleInfo};
 
 /// Where counts of threads are cut off, far behind what any block has: they stay numbers of both types.
 const MOST_THREADS: usize = 1 << 40;
 
 /// The roles of a kernel whose launch has so many threads on each axis.
-pub(super) fn roles(kernel: &Kernel, axes: [i64; 3]) -> Vec<RoleInfo> {
+pub(super) fn roles(kernel: &Kernel, axes: [i64; 3]) -> Result<Vec<RoleInfo>, VgpuError> {
     let size = |axes: [i64; 3]| {
         let threads = axes.iter().fold(1, |a: i64, b| a.saturating_mul(*b));
         usize::try_from(threads.max(0)).expect("it is not negative")
     };
     if kernel.roles.is_empty() {
-        return vec![RoleInfo { name: None, threads: 0..size(axes).min(MOST_THREADS), axes }];
+        return Ok(vec![RoleInfo { name: None, threads: 0..size(axes).min(MOST_THREADS), axes }]);
     }
     let mut first: usize = 0;
     let one = |(name, role): (&Name, &ir::WarpRole)| {
-        let extent = |axis| role.axes.get(&axis).copied().unwrap_or(1).max(1);
+        if let Some((&axis, &extent)) = role.axes.iter().find(|it| *it.1 < 1) {
+            let (kernel, extent) = (kernel.name.clone(), Index::int(extent));
+            return Err(VgpuError::Launch { kernel, axis, extent });
+        }
+        let extent = |axis| role.axes.get(&axis).copied().unwrap_or(1);
         let axes = [ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ].map(extent);
         let threads = first..first.saturating_add(size(axes)).min(MOST_THREADS);
         first = threads.end;
-        RoleInfo { name: Some(name.clone()), threads, axes }
+        Ok(RoleInfo { name: Some(name.clone()), threads, axes })
     };
     kernel.roles.iter().map(one).collect()
+}
+
+/// Refuses roles that share a warp.
+pub(super) fn expect_warps(kernel: &Kernel, roles: &[RoleInfo]) -> Result<(), VgpuError> {
+    for RoleInfo { name, threads, .. } in roles {
+        if let Some(role) = name.clone()
+            && !threads.len().is_multiple_of(WARP)
+        {
+            let (kernel, threads) = (kernel.name.clone(), threads.len());
+            return Err(VgpuError::PartOfAWarp { kernel, role, threads });
+        }
+    }
+    Ok(())
 }
 
 /// The place of each of `count` threads on the axes of a role; of others zero.

@@ -23,20 +23,21 @@ impl FuncToKernel<'_> {
         let launch = of_blocks(&self.launch);
         let (mut memory, mut bodies) = (Vec::new(), Vec::new());
         let mut warp_roles = IndexMap::new();
-        let with_axes = |(role, registers): (&Name, &Option<u32>)| {
-            (role.clone(), *registers, roles::axes(stmt, role, registers.is_some()))
+        let warps = |(role, registers): (&Name, &Option<u32>)| {
+            let axes = roles::axes(stmt, role, registers.is_some());
+            (role.clone(), WarpRole { axes, registers: *registers })
         };
-        let mut ordered: Vec<_> = declared.iter().map(with_axes).collect();
+        let mut ordered: Vec<_> = declared.iter().map(warps).collect();
         // A warpgroup starts at a warp whose number is a multiple of four: first come roles of whole ones.
-        ordered.sort_by_key(|it| it.2.values().product::<i64>() % intrin::WARPGROUP != 0);
-        for (role, registers, axes) in &ordered {
+        ordered.sort_by_key(|it| it.1.threads() % intrin::WARPGROUP != 0);
+        for (role, warps) in &ordered {
             let one_thread = roles::is_one_thread(stmt, role);
             let Some(mut own) = roles::slice(stmt, role, one_thread) else { continue };
             if !one_thread {
                 own = deal_iterations::to_members(self.func, own);
             }
             self.launch.clone_from(&launch);
-            self.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
+            self.launch.extend(warps.axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
             let (shared, mut body): (Vec<Op>, Vec<Op>) =
                 self.body(&own, one_thread).into_iter().partition(is_shared);
             if one_thread {
@@ -44,7 +45,7 @@ impl FuncToKernel<'_> {
             }
             memory.extend(shared.into_iter().filter(|it| !memory.contains(it)).collect::<Vec<_>>());
             bodies.push(Op::Role(role.clone(), body));
-            warp_roles.insert(role.clone(), WarpRole { axes: axes.clone(), registers: *registers });
+            warp_roles.insert(role.clone(), warps.clone());
         }
         memory.extend(bodies);
         Kernel { roles: warp_roles, body: memory, ..Kernel::new(name, launch) }
