@@ -7,6 +7,8 @@ use crate::device::{Launch, Program};
 
 mod maps;
 
+pub use maps::{DISTANCE_RULE, SIZE_RULE, SymbolicMap, tensor_maps};
+
 /// Why a module cannot be launched for given sizes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the message of each variant says what its fields are")]
@@ -101,31 +103,33 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
     });
     let buffers = buffers.collect::<Result<_, _>>()?;
     let launches = module.kernels.iter().map(|kernel| {
-        let mut grid = [1; 3];
-        let mut block = [1; 3];
-        for (&axis, extent) in &kernel.launch {
+        let fitting = |axis: ThreadAxis, extent: Index| {
             let limit = Arch::axis_limit(axis);
-            let value = size(extent);
+            let value = size(&extent);
             let fits = value.filter(|it| (1..=limit).contains(it)).and_then(|it| u32::try_from(it).ok());
-            let error = || {
-                let (kernel, extent) = (kernel.name.clone(), extent.clone());
-                LaunchError::AxisTooLong { kernel, axis, extent, value, limit }
-            };
-            let (dims, at) = place(axis, &mut grid, &mut block);
-            dims[at] = fits.ok_or_else(error)?;
-        }
-        if !kernel.roles.is_empty() {
-            block = [u32::try_from(kernel.threads()).expect("lowering refuses more than there are"), 1, 1];
-        }
+            let kernel = kernel.name.clone();
+            fits.ok_or(LaunchError::AxisTooLong { kernel, axis, extent, value, limit })
+        };
+        let [[gx, gy, gz], [bx, by, bz]] = [kernel.grid(), kernel.block()];
+        let there = |it: &SymbolicMap| size(&module.args[it.buffer].elements());
+        let maps = tensor_maps(module, kernel)?;
         let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
         Ok(Launch {
             kernel: crate::emit::symbol(&kernel.name).into_owned(),
-            grid,
-            block,
+            grid: [
+                fitting(ThreadAxis::BlockX, gx)?,
+                fitting(ThreadAxis::BlockY, gy)?,
+                fitting(ThreadAxis::BlockZ, gz)?,
+            ],
+            block: [
+                fitting(ThreadAxis::ThreadX, bx)?,
+                fitting(ThreadAxis::ThreadY, by)?,
+                fitting(ThreadAxis::ThreadZ, bz)?,
+            ],
             shared_bytes: u32::try_from(shared_layout(kernel).1)
                 .expect("lowering refuses more than there is"),
             programmatic: kernel.programmatic_launch,
-            maps: kernel.maps.iter().map(|it| maps::map_spec(module, it, &size)).collect::<Result<_, _>>()?,
+            maps: maps.iter().map(|it| it.at(there(it), &size)).collect::<Result<_, _>>()?,
             buffers: kernel.args.keys().map(at).collect(),
             dims: module.dims.iter().map(|name| dims[name]).collect(),
         })
@@ -208,15 +212,4 @@ pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
 pub(crate) fn shared_bytes(it: &Alloc) -> i64 {
     let bytes = it.elements() * it.dtype.bytes_i64();
     (bytes + 15) / 16 * 16
-}
-
-fn place<'a>(axis: ThreadAxis, grid: &'a mut [u32; 3], block: &'a mut [u32; 3]) -> (&'a mut [u32; 3], usize) {
-    match axis {
-        ThreadAxis::BlockX => (grid, 0),
-        ThreadAxis::BlockY => (grid, 1),
-        ThreadAxis::BlockZ => (grid, 2),
-        ThreadAxis::ThreadX => (block, 0),
-        ThreadAxis::ThreadY => (block, 1),
-        ThreadAxis::ThreadZ => (block, 2),
-    }
 }

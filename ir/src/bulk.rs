@@ -54,6 +54,17 @@ pub struct TensorMap {
     pub swizzle: Option<XorSwizzle>,
 }
 
+impl TensorMap {
+    /// The most dimensions (this and what follows: CUDA driver API, `cuTensorMapEncodeTiled`).
+    pub const MOST_DIMS: usize = 5;
+    /// What the address of the tensor, the distances between neighbours and the rows of a box are multiples of, in bytes.
+    pub const UNIT: i64 = 16;
+    /// The largest size in a dimension.
+    pub const LARGEST: i64 = 1 << 32;
+    /// What distances between neighbours are below, in bytes.
+    pub const FARTHEST: i64 = 1 << 40;
+}
+
 /// A copy of a box between global and shared memory, which one thread issues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BulkCopy {

@@ -98,6 +98,23 @@ impl Kernel {
         }
     }
 
+    /// How many blocks the launch has on x, y and z.
+    pub fn grid(&self) -> [Index; 3] {
+        [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(|it| self.extent(it))
+    }
+
+    /// How many threads a block has on x, y and z: those of roles are all on x.
+    pub fn block(&self) -> [Index; 3] {
+        if !self.roles.is_empty() {
+            return [self.threads(), 1, 1].map(Index::int);
+        }
+        [ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ].map(|it| self.extent(it))
+    }
+
+    fn extent(&self, axis: ThreadAxis) -> Index {
+        self.launch.get(&axis).cloned().unwrap_or_else(|| Index::int(1))
+    }
+
     /// How many threads a block has, or as many as can be counted.
     pub fn threads(&self) -> i64 {
         if !self.roles.is_empty() {

@@ -33,6 +33,7 @@ pub use cpu_pool::MOST_THREADS;
 pub use cuda::CudaMachine;
 pub use gemm::Gemm;
 pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
+pub use tensor_map::{DriverWord, MapWords};
 
 use serde::{Deserialize, Serialize};
 

@@ -9,15 +9,59 @@ use cudarc::driver::sys::{
     CUtensorMapFloatOOBfill_enum as Outside, CUtensorMapInterleave_enum as Interleave,
     CUtensorMapL2promotion_enum as Promotion, CUtensorMapSwizzle_enum as Swizzle,
 };
-use ir::DType;
+use ir::{DType, TensorMap};
 
 use super::{DeviceError, MapSpec, cuda_driver::check};
 
 /// The call that encodes one.
 const ENCODE: &CStr = c"cuTensorMapEncodeTiled";
 
-/// The most dimensions.
-const MOST_DIMS: usize = 5;
+/// What all maps have in common: elements are neighbours where they seem to be, whole lines are fetched into the second cache, and what lies outside is zero.
+const INTERLEAVE: Interleave = Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE;
+const PROMOTION: Promotion = Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+const OUTSIDE: Outside = Outside::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+
+/// A constant of the driver's interface, for sources that others compile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DriverWord {
+    /// Its name in `cuda.h`.
+    pub name: String,
+    /// Its number there.
+    pub number: u32,
+}
+
+/// The constants that a tensor map is encoded with, beside its sizes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MapWords {
+    /// The type of the elements.
+    pub data_type: DriverWord,
+    /// How elements are interleaved.
+    pub interleave: DriverWord,
+    /// How boxes are permuted in shared memory.
+    pub swizzle: DriverWord,
+    /// How much is fetched into the second cache at once.
+    pub promotion: DriverWord,
+    /// What is read outside of the tensor.
+    pub fill: DriverWord,
+}
+
+impl MapWords {
+    /// Those of maps of elements of a type, with a swizzle of rows of so many bytes, or without one for zero. `None` where the copy engine has
+    /// no such swizzle.
+    pub fn of(dtype: DType, swizzle: u32) -> Option<MapWords> {
+        fn word(name: &impl std::fmt::Debug, number: u32) -> DriverWord {
+            DriverWord { name: format!("{name:?}"), number }
+        }
+        let (data_type, swizzle) = (data_type(dtype), mode(swizzle)?);
+        Some(MapWords {
+            data_type: word(&data_type, data_type as u32),
+            interleave: word(&INTERLEAVE, INTERLEAVE as u32),
+            swizzle: word(&swizzle, swizzle as u32),
+            promotion: word(&PROMOTION, PROMOTION as u32),
+            fill: word(&OUTSIDE, OUTSIDE as u32),
+        })
+    }
+}
 
 /// A tensor map of a buffer that starts at an address, for the kernel to copy it: the driver that the context is of must be there.
 ///
@@ -28,7 +72,7 @@ pub(super) fn encode(spec: &MapSpec, start: CUdeviceptr) -> Result<CUtensorMap, 
     let rank = dims.len();
     let refuse =
         |why: &str| DeviceError::Unsupported(format!("tensor map `{name}` of buffer {buffer} {why}"));
-    if !(1..=MOST_DIMS).contains(&rank) || [strides.len(), tile.len()] != [rank; 2] {
+    if !(1..=TensorMap::MOST_DIMS).contains(&rank) || [strides.len(), tile.len()] != [rank; 2] {
         return Err(refuse("has other numbers of sizes, distances and sides than 1 to 5"));
     }
     let swizzle = mode(*swizzle).ok_or_else(|| refuse("has a swizzle that there is not"))?;
@@ -37,7 +81,7 @@ pub(super) fn encode(spec: &MapSpec, start: CUdeviceptr) -> Result<CUtensorMap, 
     let reversed = |it: &[u64]| it.iter().rev().copied().collect::<Vec<_>>();
     let (dims, distances) = (reversed(dims), reversed(&strides[..rank - 1]));
     let sides: Vec<u32> = tile.iter().rev().copied().collect();
-    let steps = [1u32; MOST_DIMS];
+    let steps = [1u32; TensorMap::MOST_DIMS];
     let mut out = CUtensorMap { opaque: [0; 16] };
     // SAFETY: the map is valid for writes and aligned; each array has as many elements as the rank, or one fewer, asks for; the address is
     // only written down.
@@ -51,10 +95,10 @@ pub(super) fn encode(spec: &MapSpec, start: CUdeviceptr) -> Result<CUtensorMap, 
             distances.as_ptr(),
             sides.as_ptr(),
             steps.as_ptr(),
-            Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            INTERLEAVE,
             swizzle,
-            Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-            Outside::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            PROMOTION,
+            OUTSIDE,
         )
     };
     let call = || {

@@ -6,7 +6,7 @@ pub(super) use rewrite::rewrite;
 
 use ir::{
     Access, Block, DType, Feature, Func, Index, Less, Loop, LoopKind, Name, Scope, Stmt, Storage, Swizzle,
-    Target, ThreadAxis, Value, arith::Bounds, intrin,
+    Target, TensorMap, ThreadAxis, Value, arith::Bounds, intrin,
 };
 
 use rewrite::{bounds_of, widest};
@@ -22,10 +22,9 @@ use crate::lower::{
     },
 };
 
-/// The most dimensions of a tensor map, and what rows and strides are multiples of in bytes (CUDA driver API,
-/// `cuTensorMapEncodeTiled`).
-const MOST_DIMS: usize = 5;
-const UNIT: i64 = 16;
+/// The most dimensions of a tensor map, and what rows and strides are multiples of in bytes.
+const MOST_DIMS: usize = TensorMap::MOST_DIMS;
+const UNIT: i64 = TensorMap::UNIT;
 
 /// Whether a component of a pipeline is one box, copied unchanged between global and shared memory, that the copy engine can move.
 pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
