@@ -83,8 +83,6 @@ pub enum UsageError {
     BundleNotRun,
     /// A bundle is to have a name that cannot name functions and files.
     BundleName,
-    /// A kernel takes tensor maps, which the launchers of a bundle do not encode.
-    BundleMaps,
 }
 
 ir::codes!(UsageError {
@@ -128,5 +126,5 @@ ir::codes!(UsageError {
     BundleWrong = 5051,
     BundleNotRun = 5052,
     BundleName = 5053,
-    BundleMaps = 5054,
+    // 5054 refused bundles of kernels with tensor maps, and means nothing else.
 });

@@ -26,7 +26,6 @@ use super::Diagnostic;
 use crate::{
     build::lower,
     command::doctor::unfit,
-    export::refuse_maps,
     guard::{self, Activity},
     plan::Plan,
     usage_error::UsageError,
@@ -51,13 +50,6 @@ const COPY: &str = "func copy
   for i in 0..64
     block B(vi: 64 = i)
       B[vi] = A[vi]
-";
-
-const MAPS: &str = "module matmul
-  in A: bf16[4096]
-
-  kernel matmul<<<threadIdx.x: 128>>>(A)
-    tensor_map A_map = A[64, 64] box 64 x 64 swizzle 128B
 ";
 
 const TWICE: &str = "func add
@@ -103,7 +95,6 @@ fn by_programs() -> Vec<Diagnostic> {
         Diagnostic::lower(&reserved, &LowerError::ReservedName { name: name("threadIdx_x") }),
         Diagnostic::emit(&func(COPY), &unknown),
         Diagnostic::emit(&func(COPY), &missing),
-        refuse_maps(&ir::text::parse_module(MAPS).unwrap()).unwrap_err(),
     ]
 }
 

@@ -13,6 +13,9 @@ const MAX_INPUTS: usize = 3;
 
 /// The files of the crate, or why there is none.
 pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Result<[(&'static str, String); 2], String> {
+    if !spec.maps.is_empty() {
+        return Err("its kernels take tensor maps, and the op encodes none".to_owned());
+    }
     let (outputs, inputs): (Vec<_>, Vec<_>) =
         spec.params().iter().enumerate().partition(|it| it.1.role == Role::Output);
     let [(at, output)] = outputs[..] else {

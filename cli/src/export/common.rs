@@ -111,8 +111,8 @@ pub(super) fn signature_words(spec: &Spec<'_>) -> String {
 }
 
 /// Files whose names are the same in all bundles.
-pub(super) fn named<const N: usize>(
-    files: [(&'static str, String); N],
+pub(super) fn named(
+    files: impl IntoIterator<Item = (&'static str, String)>,
 ) -> impl Iterator<Item = (String, String)> {
     files.into_iter().map(|(name, text)| (name.to_owned(), text))
 }

@@ -9,7 +9,7 @@ use super::{
     common::{self, TOOL, signature_words},
     expr::{Lang, fill},
     manifest::Compiled,
-    rust,
+    maps, rust,
     spec::{Buffer, Launch, Spec},
     texts,
 };
@@ -44,7 +44,12 @@ pub(super) fn files(spec: &Spec<'_>, arch: &Arch, source_only: bool) -> Result<F
     }
     out.extend(common::named(rust::files(spec, arch)));
     match candle::files(spec, arch) {
-        Ok(files) => out.extend(common::named(files)),
+        Ok(files) => {
+            out.extend(common::named(files));
+            if spec.is_early() {
+                left_out.push("the op for candle launches plainly: no kernel starts before what is ahead of it has ended".into());
+            }
+        }
         Err(why) => left_out.push(format!("there is no op for candle: {why}")),
     }
     let made = compile(spec, arch)?;
@@ -78,6 +83,7 @@ fn names(spec: &Spec<'_>, arch: &Arch) -> Vec<(&'static str, String)> {
         ("SIGNATURE_DOC", signature_words(spec)),
         ("OPTIONS", OPTIONS.to_owned()),
         ("ARCH", arch.to_string()),
+        ("MAP_CODE", maps::c_code(spec)),
     ]
 }
 
@@ -93,11 +99,13 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
         format!("    {{{}}},\n", all.join(", "))
     };
     let start = |(n, it): (usize, &Launch)| {
+        let maps = it.maps.iter().map(|it| format!("&maps[{it}]"));
         let buffers = it.buffers.iter().map(|it| format!("&all[{it}].start"));
         let dims = (0..spec.subject.module.dims.len()).map(|it| format!("&dims[{it}]"));
-        let arguments: Vec<_> = buffers.chain(dims).collect();
+        let arguments: Vec<_> = maps.chain(buffers).chain(dims).collect();
+        let start = if it.programmatic { "start_early" } else { "start" };
         format!(
-            "  if (code == {upper}_OK) {{\n    void *arguments[] = {{{}}};\n    code = start(kernel->functions[{n}], \
+            "  if (code == {upper}_OK) {{\n    void *arguments[] = {{{}}};\n    code = {start}(kernel->functions[{n}], \
              sizes[{n}], shared_bytes[{n}], stream, arguments);\n  }}\n",
             arguments.join(", "),
             upper = spec.name.to_uppercase(),
@@ -127,7 +135,33 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
         ("SIZES", spec.launches.iter().map(sizes).collect()),
         ("LAUNCHES", spec.launches.iter().enumerate().map(start).collect()),
     ]);
+    holes.extend(more_calls(spec));
+    holes.extend(maps::c_holes(spec));
     fill(include_str!("templates/launcher.c"), &holes)
+}
+
+/// How kernels are started, and what of the driver not every bundle needs: an older driver may lack it.
+fn more_calls(spec: &Spec<'_>) -> [(&'static str, String); 3] {
+    let is_early = |it: &&Launch| it.programmatic;
+    let (early, plain): (Vec<_>, Vec<_>) = spec.launches.iter().partition(is_early);
+    let encode = "  int (*encode)(void *map, unsigned type, unsigned rank, void *start, const uint64_t *dims, const uint64_t *distances,\n                \
+                  const uint32_t *box, const uint32_t *steps, unsigned interleave, unsigned swizzle, unsigned promotion,\n                \
+                  unsigned fill);\n";
+    let launch = "  int (*launch_early)(const void *configuration, handle function, void **arguments, void **extra);\n";
+    let wanted = [
+        (!spec.maps.is_empty(), encode, ", \"cuTensorMapEncodeTiled\""),
+        (!early.is_empty(), launch, ", \"cuLaunchKernelEx\""),
+    ];
+    let wanted: Vec<_> = wanted.into_iter().filter(|it| it.0).collect();
+    let starts = [
+        (!plain.is_empty(), include_str!("templates/start.c")),
+        (!early.is_empty(), include_str!("templates/start_early.c")),
+    ];
+    [
+        ("MORE_FUNCTIONS", wanted.iter().map(|it| it.1).collect()),
+        ("MORE_NAMES", wanted.iter().map(|it| it.2).collect()),
+        ("STARTS", starts.into_iter().filter(|it| it.0).map(|it| it.1).collect()),
+    ]
 }
 
 fn main(spec: &Spec<'_>, arch: &Arch) -> String {

@@ -8,6 +8,7 @@ use tuner::{BlockError, build::target_word};
 use super::{
     common::TOOL,
     expr::words,
+    maps,
     spec::{Buffer, Launch, Spec},
     write::SCHEMA,
 };
@@ -84,9 +85,10 @@ fn workspace(spec: &Spec<'_>, it: &Buffer) -> Value {
 
 fn launch(spec: &Spec<'_>, it: &Launch) -> Value {
     let sizes = |all: &[Index]| all.iter().map(|it| size(spec, it)).collect::<Vec<_>>();
+    let maps = it.maps.iter().map(|it| json!(spec.maps[*it].name));
     let names = it.buffers.iter().map(|it| json!(spec.buffers[*it].name));
     let dims = spec.dims().map(|it| json!(it.0));
-    let arguments: Vec<_> = names.chain(dims).collect();
+    let arguments: Vec<_> = maps.chain(names).chain(dims).collect();
     match spec.subject.target {
         Target::Cpu => json!({"entry": it.symbol, "arguments": arguments}),
         Target::Cuda(_) => json!({
@@ -95,6 +97,8 @@ fn launch(spec: &Spec<'_>, it: &Launch) -> Value {
             "grid": sizes(&it.grid),
             "block": sizes(&it.block),
             "shared_bytes_dynamic": it.shared_bytes,
+            "programmatic": it.programmatic,
+            "tensor_maps": maps::manifest(spec, it, &|it| size(spec, it)),
         }),
     }
 }
@@ -115,7 +119,8 @@ fn constraints(spec: &Spec<'_>) -> Vec<String> {
     let grids = spec.launches.iter().flat_map(|it| it.grid.iter().zip(limits));
     let grids = grids.filter(|it| it.0.as_int().is_none());
     let grids = grids.map(|(it, most)| format!("{} <= {most}", words(it)));
-    dims.chain(lengths).chain(aligned).chain([apart]).chain(grids).chain(device).collect()
+    let maps = maps::constraints(spec);
+    dims.chain(lengths).chain(aligned).chain(maps).chain([apart]).chain(grids).chain(device).collect()
 }
 
 fn numerics(spec: &Spec<'_>) -> Value {

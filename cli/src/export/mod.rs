@@ -10,6 +10,7 @@ mod cpu;
 mod cuda;
 mod expr;
 mod manifest;
+mod maps;
 mod name;
 mod numpy;
 mod readme;
@@ -23,9 +24,9 @@ pub(crate) mod write;
 
 use std::path::Path;
 
-use ir::{Module, Target};
+use ir::Target;
 
-use crate::{diagnostic::Diagnostic, plan::Plan, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, plan::Plan};
 use manifest::{Compiled, manifest};
 use spec::Spec;
 use subject::Subject;
@@ -73,8 +74,7 @@ pub(crate) fn files(subject: &Subject, source_only: bool) -> Result<Files, Diagn
         Diagnostic::failed(&err, format!("there is no reference to compare with: {err}"))
     };
     ir::reference::Reference::check(&subject.plain, &subject.dims).map_err(unsound)?;
-    refuse_maps(&subject.module)?;
-    let spec = Spec::of(subject);
+    let spec = Spec::of(subject).map_err(|err| Diagnostic::launch(&subject.plain, &err))?;
     let Files { mut all, compiled, left_out } = match &subject.target {
         Target::Cpu => {
             Files { all: texts(cpu::files(&spec)), compiled: Compiled::default(), left_out: vec![] }
@@ -87,19 +87,6 @@ pub(crate) fn files(subject: &Subject, source_only: bool) -> Result<Files, Diagn
     all.push((write::MANIFEST.to_owned(), manifest.into_bytes()));
     all.sort();
     Ok(Files { all, compiled, left_out })
-}
-
-/// Refuses kernels that take tensor maps: the launchers of a bundle pass addresses and sizes, and encode no map.
-pub(crate) fn refuse_maps(module: &Module) -> Result<(), Diagnostic> {
-    let Some((kernel, map)) = module.kernels.iter().find_map(|it| Some((it, it.maps.keys().next()?))) else {
-        return Ok(());
-    };
-    let title = format!(
-        "kernel `{}` takes the tensor map `{map}`, and the launchers of a bundle encode none",
-        kernel.name
-    );
-    let help = "choose `cp_async` for its copies (software_pipeline_async_stages), or run it with tilewright";
-    Err(Diagnostic::usage(UsageError::BundleMaps, title).help(help.to_owned()))
 }
 
 fn texts(files: Vec<(impl Into<String>, String)>) -> Vec<(String, Vec<u8>)> {

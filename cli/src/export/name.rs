@@ -5,8 +5,8 @@ use ir::Name;
 use crate::{diagnostic::Diagnostic, usage_error::UsageError};
 
 /// Files of bundles, programs that they build, and modules that they use: a file or a crate of that name would take their place.
-const OURS: &str = "candle_core core ctypes cudarc example half kernel launcher main math numpy operator os pathlib re reference run \
-    sizes sys test types verify";
+const OURS: &str = "candle_core core ctypes cudarc early example half kernel launcher main math numpy operator os pathlib re reference run \
+    sizes sys tensor_maps test types verify";
 
 /// Keywords of Rust and of Python that are none of C, C++ or CUDA.
 const KEYWORDS: &str = "False None Self True abstract as assert async await become box class crate def del dyn elif \

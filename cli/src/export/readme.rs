@@ -6,6 +6,7 @@ use tuner::build::target_word;
 use super::{
     common::{TOOL, c_args, signature_words},
     expr::fill,
+    maps,
     spec::Spec,
 };
 
@@ -30,6 +31,7 @@ pub(super) fn readme(spec: &Spec<'_>, left_out: &[String]) -> String {
             ("SYMBOL", spec.unique.clone()),
             ("ARGS", args),
             ("SIGNATURE", signature_words(spec).replace("\n   ", "\n* ")),
+            ("MAPS", maps::readme(spec)),
             ("DIM", dims.unwrap_or_default()),
             ("LEFT_OUT", left_out.concat()),
         ],

@@ -6,12 +6,13 @@ use tuner::build::target_word;
 use super::{
     common::{self, TOOL},
     expr::{Lang, fill},
+    maps,
     reference::{self, rust_name},
     spec::{Buffer, Launch, Spec, rust_type},
 };
 
 /// The files of the crate.
-pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> [(&'static str, String); 5] {
+pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> Vec<(&'static str, String)> {
     let half = spec.params().iter().any(|it| rust_type(it.dtype).starts_with("half"));
     let manifest = fill(
         include_str!("templates/Cargo.toml.txt"),
@@ -22,13 +23,21 @@ pub(super) fn files(spec: &Spec<'_>, arch: &Arch) -> [(&'static str, String); 5]
             ("HALF", if half { "half = \"2\"".to_owned() } else { String::new() }),
         ],
     );
-    [
+    let mut out = vec![
         ("Cargo.toml", manifest),
         ("launcher.rs", launcher(spec, arch)),
         ("main.rs", main(spec)),
         ("reference.rs", reference_source(spec)),
         ("sizes.rs", sizes(spec, arch)),
-    ]
+    ];
+    if !spec.maps.is_empty() {
+        out.push(("tensor_maps.rs", maps::rust_file(spec)));
+    }
+    if spec.is_early() {
+        let holes = [("TOOL", TOOL.to_owned())];
+        out.push(("early.rs", fill(include_str!("templates/early.rs.txt"), &holes)));
+    }
+    out
 }
 
 fn size(spec: &Spec<'_>, it: &Index) -> String {
@@ -54,6 +63,15 @@ fn sizes(spec: &Spec<'_>, arch: &Arch) -> String {
             list(&it.block, |it| size(spec, it))
         )
     };
+    let programmatic = if spec.is_early() {
+        let each = list(&spec.launches, |it| it.programmatic.to_string());
+        format!(
+            "/// Whether each may start before what is ahead of it in the stream has ended.\npub const PROGRAMMATIC: [bool; LAUNCHES] \
+             = [{each}];\n"
+        )
+    } else {
+        String::new()
+    };
     let dims: Vec<_> = spec.subject.dims.iter().collect();
     fill(
         include_str!("templates/sizes.rs.txt"),
@@ -74,6 +92,8 @@ fn sizes(spec: &Spec<'_>, arch: &Arch) -> String {
             ("ENTRIES", list(&spec.launches, |it| format!("\"{}\"", it.symbol))),
             ("SHARED", list(&spec.launches, |it| it.shared_bytes.to_string())),
             ("ARGUMENTS", list(&spec.launches, |it| format!("&{:?}", it.buffers))),
+            ("PROGRAMMATIC", programmatic),
+            ("MAPS", maps::rust_sizes(spec)),
             ("SHAPES", spec.params().iter().enumerate().map(shape).collect()),
             ("ELEMENTS", list(&spec.buffers, |it| size(spec, &it.elements()))),
             ("BYTES", list(&spec.buffers, |it| size(spec, &it.bytes()))),
@@ -118,23 +138,54 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
     let names: Vec<_> = spec.dims().map(|it| it.1).collect();
     let example: Vec<_> = spec.params().iter().map(given).chain(names.clone()).collect();
     let params = spec.params();
-    fill(
-        include_str!("templates/launcher.rs.txt"),
-        &[
-            ("FUNC", spec.subject.module.name.to_string()),
-            ("TOOL", TOOL.to_owned()),
-            ("TARGET", target_word(&spec.subject.target)),
-            ("ARCH", arch.to_string()),
-            ("CRATE", spec.name.to_owned()),
-            ("EXAMPLE", example.join(", ")),
-            ("SLICES", params.iter().map(slice).chain(dims).collect()),
-            ("DIM_VALUES", names.join(", ")),
-            ("LENGTHS", list(params, |it| format!("{}.len()", it.ident))),
-            ("CONTEXTS", list(params, |it| format!("{}.stream().context() == &self.context", it.ident))),
-            ("POINTERS", params.iter().map(pointer).collect()),
-            ("ADDRESSES", list(params, |it| format!("at_{}", it.ident))),
-        ],
-    )
+    let mut holes = map_holes(spec);
+    holes.extend([
+        ("FUNC", spec.subject.module.name.to_string()),
+        ("TOOL", TOOL.to_owned()),
+        ("TARGET", target_word(&spec.subject.target)),
+        ("ARCH", arch.to_string()),
+        ("CRATE", spec.name.to_owned()),
+        ("EXAMPLE", example.join(", ")),
+        ("SLICES", params.iter().map(slice).chain(dims).collect()),
+        ("DIM_VALUES", names.join(", ")),
+        ("LENGTHS", list(params, |it| format!("{}.len()", it.ident))),
+        ("CONTEXTS", list(params, |it| format!("{}.stream().context() == &self.context", it.ident))),
+        ("POINTERS", params.iter().map(pointer).collect()),
+        ("ADDRESSES", list(params, |it| format!("at_{}", it.ident))),
+    ]);
+    fill(include_str!("templates/launcher.rs.txt"), &holes)
+}
+
+/// What `launcher.rs` has of tensor maps and of launches that start early: nothing where there are none.
+fn map_holes(spec: &Spec<'_>) -> Vec<(&'static str, String)> {
+    let (has_maps, is_early) = (!spec.maps.is_empty(), spec.is_early());
+    let given = |is: bool, text: &str| if is { text.to_owned() } else { String::new() };
+    let (launch, argument) = if is_early {
+        (
+            include_str!("templates/launch_early.rs.txt"),
+            "arguments.push((&raw const maps[*at]).cast_mut().cast())",
+        )
+    } else {
+        (include_str!("templates/launch.rs.txt"), "builder.arg(&maps[*at])")
+    };
+    let arguments = format!(
+        "            for at in sizes::MAP_ARGUMENTS[launch] {{\n                {argument};\n            }}\n"
+    );
+    let launch = fill(launch, &[("MAP_ARGUMENTS", given(has_maps, &arguments))]);
+    let errors = "    /// The copy engine of the GPU does not take a tensor of this size.\n    Map { map: &'static str, refusal: \
+                  sizes::MapRefusal },\n    /// The driver is older than tensor maps.\n    NoMaps,\n";
+    let words = "            Error::Map { map, refusal: sizes::MapRefusal { what, value, rule } } => {\n                write!(f, \
+                 \"tensor map `{map}` would have {what} {value}; the copy engine takes {rule}\")\n            }\n            \
+                 Error::NoMaps => write!(f, \"the driver has no tensor maps: it takes one for CUDA 12.0 or later\"),\n";
+    vec![
+        ("EARLY_MODULE", given(is_early, "mod early;")),
+        ("MAP_MODULE", given(has_maps, "mod tensor_maps;")),
+        ("MAP_ERRORS", given(has_maps, errors)),
+        ("MAP_WORDS", given(has_maps, words)),
+        ("MAP_SIZES", given(has_maps, "        let map_sizes = tensor_maps::sizes(dims)?;")),
+        ("MAP_ENCODE", given(has_maps, "        let maps = tensor_maps::encode(&all, &map_sizes)?;")),
+        ("LAUNCH", launch),
+    ]
 }
 
 /// How elements of a type are made and read in `main.rs`: a function that draws one, one that makes a number of one, and

@@ -1,7 +1,7 @@
 //! What callers of an exported kernel need to know: parameters, sizes, launches. Derived from the lowered program.
 
-use codegen::{emit::symbol, shared_layout};
-use ir::{DType, Index, Kernel, Module, Name, Role, Target, ThreadAxis};
+use codegen::{LaunchError, SymbolicMap, emit::symbol, shared_layout, tensor_maps};
+use ir::{DType, Index, Kernel, Module, Name, Role, Target, TensorMap};
 use tuner::build::target_word;
 
 use super::{common::TOOL, expr::product, subject::Subject};
@@ -22,6 +22,8 @@ pub(super) struct Spec<'a> {
     pub(super) params: usize,
     /// The launches in order.
     pub(super) launches: Vec<Launch>,
+    /// The tensor maps of all launches.
+    pub(super) maps: Vec<SymbolicMap>,
 }
 
 /// A buffer in global memory.
@@ -50,6 +52,8 @@ pub(super) struct Buffer {
 pub(super) struct Launch {
     /// Its function.
     pub(super) symbol: String,
+    /// Its tensor maps by number, which it takes first, by value.
+    pub(super) maps: Vec<usize>,
     /// Its buffers by number; the symbolic dimensions follow them.
     pub(super) buffers: Vec<usize>,
     /// Blocks on x, y and z.
@@ -58,6 +62,8 @@ pub(super) struct Launch {
     pub(super) block: [Index; 3],
     /// The bytes of its dynamic shared memory.
     pub(super) shared_bytes: i64,
+    /// Whether it starts before what is ahead of it in the stream has ended, and waits for that by itself.
+    pub(super) programmatic: bool,
 }
 
 impl Buffer {
@@ -73,7 +79,9 @@ impl Buffer {
 }
 
 impl<'a> Spec<'a> {
-    pub(super) fn of(subject: &'a Subject) -> Spec<'a> {
+    /// # Errors
+    /// [`LaunchError::TensorMap`] for a map that no launcher can encode.
+    pub(super) fn of(subject: &'a Subject) -> Result<Spec<'a>, LaunchError> {
         let module = &subject.module;
         let unique = format!("{}_{}", subject.name, hash(subject));
         let buffer = |(name, arg): (&Name, &ir::Arg)| Buffer {
@@ -93,14 +101,26 @@ impl<'a> Spec<'a> {
             align: alignment(module, &subject.target, name, arg.dtype),
             zeroed: arg.zeroed,
         };
-        Spec {
+        let (mut maps, mut launches) = (Vec::new(), Vec::new());
+        for kernel in &module.kernels {
+            let first = maps.len();
+            maps.extend(tensor_maps(module, kernel)?);
+            launches.push(launch(subject, &unique, kernel, (first..maps.len()).collect()));
+        }
+        Ok(Spec {
             subject,
             name: &subject.name,
             buffers: module.args.iter().map(buffer).collect(),
             params: module.args.values().filter(|it| it.role != Role::Temp).count(),
-            launches: module.kernels.iter().map(|it| launch(subject, &unique, it)).collect(),
+            launches,
+            maps,
             unique,
-        }
+        })
+    }
+
+    /// Whether any launch starts before what is ahead of it in the stream has ended.
+    pub(super) fn is_early(&self) -> bool {
+        self.launches.iter().any(|it| it.programmatic)
     }
 
     /// The symbolic dimensions with the names that they have in the sources, in parameter order.
@@ -146,25 +166,26 @@ fn hash(subject: &Subject) -> String {
 }
 
 /// A GPU's kernels are found in a module of their own; a processor's meet all symbols of a program.
-fn launch(subject: &Subject, unique: &str, kernel: &Kernel) -> Launch {
+fn launch(subject: &Subject, unique: &str, kernel: &Kernel, maps: Vec<usize>) -> Launch {
     let module = &subject.module;
     let function = symbol(&kernel.name);
-    let on = |axis: ThreadAxis| kernel.launch.get(&axis).cloned().unwrap_or_else(|| Index::int(1));
     let at = |name: &Name| module.args.get_index_of(name).expect("a kernel uses the module's arguments");
     Launch {
         symbol: match subject.target {
             Target::Cpu => format!("{unique}_{function}"),
             Target::Cuda(_) => function.into_owned(),
         },
+        maps,
         buffers: kernel.args.keys().map(at).collect(),
-        grid: [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(on),
-        block: [ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ].map(on),
+        grid: kernel.grid(),
+        block: kernel.block(),
         shared_bytes: shared_layout(kernel).1,
+        programmatic: kernel.programmatic_launch,
     }
 }
 
-/// What the address of a buffer must be a multiple of: its widest access on a GPU; its elements' size in C, whose
-/// vectors may start at any element.
+/// What the address of a buffer must be a multiple of: its widest access on a GPU, or what its tensor map asks for; its elements' size
+/// in C, whose vectors may start at any element.
 fn alignment(module: &Module, target: &Target, name: &Name, dtype: DType) -> usize {
     let mut lanes = 1;
     if *target != Target::Cpu {
@@ -176,7 +197,9 @@ fn alignment(module: &Module, target: &Target, name: &Name, dtype: DType) -> usi
             });
         }
     }
-    dtype.bytes() * lanes
+    let is_mapped = module.kernels.iter().flat_map(|it| it.maps.values()).any(|it| it.buffer == *name);
+    let unit = if is_mapped { usize::try_from(TensorMap::UNIT).expect("it is small") } else { 1 };
+    (dtype.bytes() * lanes).max(unit)
 }
 
 /// The type of an element in the C interface.

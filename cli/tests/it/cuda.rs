@@ -5,7 +5,7 @@ use std::{env, path::Path};
 use crate::common::run;
 
 /// Whether NVRTC is there; says so if not, and fails if it must be.
-fn has_nvrtc(folder: &Path) -> bool {
+pub(crate) fn has_nvrtc(folder: &Path) -> bool {
     let found = run(folder, &["doctor"], &[]).contains("\nOK    nvrtc");
     let needed = env::var_os("TILEWRIGHT_REQUIRE_NVRTC").is_some_and(|it| it == "1");
     assert!(found || !needed, "TILEWRIGHT_REQUIRE_NVRTC is set, and NVRTC was not found");

@@ -44,6 +44,7 @@ static struct {
   int (*release)(uint64_t address);
   int (*range)(uint64_t *base, size_t *bytes, uint64_t address);
   int (*set)(uint64_t address, unsigned char value, size_t bytes, handle stream);
+@MORE_FUNCTIONS@
 } cuda;
 
 static _Thread_local int last_code;
@@ -58,7 +59,7 @@ static int find_driver(void) {
   static const char *const names[] = {
       "cuCtxGetCurrent", "cuCtxGetDevice", "cuDeviceGetAttribute", "cuModuleLoadData", "cuModuleUnload",
       "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuLaunchKernel", "cuMemAlloc_v2",
-      "cuMemFree_v2", "cuMemGetAddressRange_v2", "cuMemsetD8Async"};
+      "cuMemFree_v2", "cuMemGetAddressRange_v2", "cuMemsetD8Async"@MORE_NAMES@};
   void *found[sizeof names / sizeof *names];
   _Static_assert(sizeof found == sizeof cuda, "a name for each function");
   void *const library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -202,15 +203,15 @@ static int make_workspace(@NAME@ *kernel, span *all, void *stream) {
   return @UPPER@_OK;
 }
 
-static int start(handle function, const int64_t *size, int shared, void *stream, void **arguments) {
+static int fits(const int64_t *size) {
   static const int64_t most[6] = {INT32_MAX, 65535, 65535, 1024, 1024, 64};
   for (int i = 0; i < 6; i++) {
     if (size[i] < 1 || size[i] > most[i]) return @UPPER@_GRID;
   }
-  if (function == NULL) return @UPPER@_OK; /* only asked whether it could be launched */
-  return driver(cuda.launch(function, (unsigned)size[0], (unsigned)size[1], (unsigned)size[2], (unsigned)size[3],
-                            (unsigned)size[4], (unsigned)size[5], (unsigned)shared, stream, arguments, NULL));
+  return @UPPER@_OK;
 }
+@MAPS@
+@STARTS@
 
 int @NAME@_launch(@NAME@ *kernel, @ARGS@void *stream) {
   int64_t dims[DIMS + 1] = {@DIM_VALUES@};
@@ -227,10 +228,13 @@ int @NAME@_launch(@NAME@ *kernel, @ARGS@void *stream) {
   const int64_t sizes[LAUNCHES][6] = {
 @SIZES@
   };
+@MAP_SIZES@
   if (bad) return @UPPER@_SIZE;
   int code = check(all);
-  for (int i = 0; i < LAUNCHES && code == @UPPER@_OK; i++) code = start(NULL, sizes[i], 0, NULL, NULL);
+  for (int i = 0; i < LAUNCHES && code == @UPPER@_OK; i++) code = fits(sizes[i]);
+@MAP_CHECK@
   if (code == @UPPER@_OK) code = make_workspace(kernel, all, stream);
+@MAP_ENCODE@
 @LAUNCHES@
   return code;
 }
@@ -261,6 +265,7 @@ const char *@NAME@_error(int code) {
     case @UPPER@_NO_CONTEXT: return "@NAME@: no CUDA context is current, or it is not the one the kernel was opened in";
     case @UPPER@_ARCH: return "@NAME@: the device does not run code for @ARCH@";
     case @UPPER@_SHARED: return "@NAME@: the device has too little shared memory, or too few registers for a block";
+@MAP_WORDS@
     case @UPPER@_DRIVER: return "@NAME@: the driver refused";
     default: return "@NAME@: no such code";
   }

@@ -32,6 +32,7 @@ enum {
   @UPPER@_NO_CONTEXT = 10, /* no CUDA context is current, or it is not the one of `open` */
   @UPPER@_ARCH = 11,      /* the device does not run code for @ARCH@ */
   @UPPER@_SHARED = 12,    /* the device has too little shared memory, or too few registers for the threads of a block */
+@MAP_CODE@
   @UPPER@_DRIVER = 13     /* the driver refused: @NAME@_driver_code tells how */
 };
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
 mod linked;
+mod maps;
 mod names;
 mod python;
 
