@@ -139,6 +139,8 @@ impl Arch {
     pub const WARP: u32 = 32;
     /// The most threads in one block, on all axes together.
     pub const MAX_THREADS: u32 = 1024;
+    /// The most blocks of threads in a cluster, on all axes together, that every architecture with clusters launches.
+    pub const MAX_CLUSTER: u32 = 8;
     /// Bytes of shared memory that a block has without asking for more at run time.
     pub const DEFAULT_SHARED: u32 = 48 * 1024;
     /// The bytes that a thread copies by one `cp.async`, any of these (PTX ISA, cp-size).
@@ -150,6 +152,7 @@ impl Arch {
         match axis {
             ThreadAxis::BlockX => i32::MAX as i64,
             ThreadAxis::BlockY | ThreadAxis::BlockZ => 65_535,
+            ThreadAxis::ClusterX | ThreadAxis::ClusterY | ThreadAxis::ClusterZ => Arch::MAX_CLUSTER as i64,
             ThreadAxis::ThreadX | ThreadAxis::ThreadY => Arch::MAX_THREADS as i64,
             ThreadAxis::ThreadZ => 64,
         }

@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 
 use crate::{
-    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin,
+    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, ThreadAxis,
     intrin::{self, Intrinsic, TENSORIZE},
     pipeline::{ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
@@ -31,6 +31,8 @@ pub const ROLE: &str = "role";
 const EXCHANGED: &str = "cross_block_buffers";
 /// The key of [`BlockAttrs::mechanism`].
 const ASYNCHRONOUS: &str = "asynchronous";
+/// The key of [`BlockAttrs::multicast`].
+const MULTICAST: &str = "multicast";
 /// The key of [`BlockAttrs::origin`].
 const ORIGIN: &str = "origin";
 
@@ -142,6 +144,8 @@ pub struct BlockAttrs {
     pub role: Option<Name>,
     /// By which mechanism what it does happens later, if it does: `choose_mechanisms` decides it.
     pub mechanism: Option<Mechanism>,
+    /// The axis of the cluster along which each block of threads copies a part of its box for all: `choose_mechanisms` decides it.
+    pub multicast: Option<ThreadAxis>,
     /// Where what it becomes in a kernel comes from: unknown where that is the block itself. Passes that make other blocks of it
     /// say it.
     pub origin: Origin,
@@ -247,6 +251,7 @@ impl BlockAttrs {
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
         out.add(ROLE, self.role.as_ref().map(|it| text(it.as_str())));
         out.add(ASYNCHRONOUS, self.mechanism.map(|it| text(it.as_str())));
+        out.add(MULTICAST, self.multicast.map(|it| text(it.as_str())));
         out.add(ORIGIN, (!self.origin.is_unknown()).then(|| text(&self.origin.to_string())));
         out.0.extend(self.notes.clone());
         out.0
@@ -268,6 +273,10 @@ impl BlockAttrs {
             },
             ASYNCHRONOUS => {
                 self.mechanism = Some(word(&value, Mechanism::of_word, "the name of a mechanism")?);
+            }
+            MULTICAST => {
+                let parse = |it: &str| ThreadAxis::parse(it).filter(|it| it.is_cluster());
+                self.multicast = Some(word(&value, parse, "an axis of the cluster")?);
             }
             ORIGIN => match value {
                 Annotation::Text(it) => self.origin = Origin::parse(&it)?,

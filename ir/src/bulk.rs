@@ -1,7 +1,7 @@
 //! Bulk copies: boxes that the tensor memory accelerator (TMA) moves between global and shared memory, and the boxes of shared
 //! memory that matrix instructions read.
 
-use crate::{Access, Index, Name, XorSwizzle};
+use crate::{Access, Index, Name, ThreadAxis, XorSwizzle};
 
 /// A box of a buffer in shared memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,6 +88,9 @@ pub enum BulkKind {
         barrier: Name,
         /// Which of them.
         slot: Index,
+        /// An axis of the cluster along which it goes to each block (*multicast*): to the same place of its shared memory, and it counts for
+        /// its mbarrier.
+        along: Option<ThreadAxis>,
     },
     /// To global memory, in a group of the thread.
     Store,

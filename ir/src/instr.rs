@@ -318,8 +318,8 @@ impl Instr {
             }
             Instr::Bulk(it) => {
                 let kind = match &it.kind {
-                    BulkKind::Load { barrier, slot } => {
-                        BulkKind::Load { barrier: barrier.clone(), slot: f(slot) }
+                    BulkKind::Load { barrier, slot, along } => {
+                        BulkKind::Load { barrier: barrier.clone(), slot: f(slot), along: *along }
                     }
                     BulkKind::Store | BulkKind::Add => it.kind.clone(),
                 };
@@ -338,7 +338,7 @@ impl Instr {
             }
             Instr::Arrive(it) => {
                 let (slot, bytes) = (f(&it.slot), it.bytes.as_ref().map(f));
-                Instr::Arrive(Arrival { barrier: it.barrier.clone(), slot, bytes })
+                Instr::Arrive(Arrival { slot, bytes, ..it.clone() })
             }
             Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {
                 self.clone()

@@ -98,9 +98,14 @@ impl Kernel {
         }
     }
 
-    /// How many blocks the launch has on x, y and z.
+    /// How many blocks of threads the launch has on x, y and z: where there are clusters, those of all of them.
     pub fn grid(&self) -> [Index; 3] {
-        [ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ].map(|it| self.extent(it))
+        let axes = [
+            (ThreadAxis::BlockX, ThreadAxis::ClusterX),
+            (ThreadAxis::BlockY, ThreadAxis::ClusterY),
+            (ThreadAxis::BlockZ, ThreadAxis::ClusterZ),
+        ];
+        axes.map(|(clusters, blocks)| self.extent(clusters) * self.extent(blocks))
     }
 
     /// How many threads a block has on x, y and z: those of roles are all on x.
@@ -121,6 +126,12 @@ impl Kernel {
             return self.roles.values().map(WarpRole::threads).fold(0, i64::saturating_add);
         }
         let axes = self.launch.iter().filter(|(axis, _)| axis.is_thread());
+        axes.filter_map(|(_, extent)| extent.as_int()).fold(1, i64::saturating_mul)
+    }
+
+    /// How many blocks of threads a cluster has: 1 where there are none. The most that 64 bits count where there are more.
+    pub fn cluster_blocks(&self) -> i64 {
+        let axes = self.launch.iter().filter(|(axis, _)| axis.is_cluster());
         axes.filter_map(|(_, extent)| extent.as_int()).fold(1, i64::saturating_mul)
     }
 }
@@ -260,7 +271,7 @@ pub enum ForKind {
 
 /// The variable that stands for a thread axis in a kernel: `blockIdx_x` for `blockIdx.x`.
 pub fn axis_var(axis: ThreadAxis) -> Name {
-    static VARS: LazyLock<[Name; 6]> =
+    static VARS: LazyLock<[Name; 9]> =
         LazyLock::new(|| ThreadAxis::ALL.map(|it| Name::new(it.as_str().replace('.', "_"))));
     VARS[axis as usize].clone()
 }

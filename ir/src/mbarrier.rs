@@ -4,7 +4,7 @@
 //! begins then. Phases are numbered from zero. The hardware tells only whether the number of the phase under way is even
 //! (`try_wait.parity`); that it answers for the right one is proved where waits are placed, and tried on the virtual GPU.
 
-use crate::{Index, Name};
+use crate::{Index, Name, ThreadAxis};
 
 /// Some mbarriers with one name, in the shared memory of a block, initialised before its threads begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,4 +40,6 @@ pub struct Arrival {
     pub slot: Index,
     /// How many bytes of bulk copies the phase waits for besides; none for a plain arrival.
     pub bytes: Option<Index>,
+    /// The axes of the cluster along which it arrives in each block, at the mbarrier of the same name there; none for the own block alone.
+    pub along: Vec<ThreadAxis>,
 }

@@ -56,7 +56,7 @@ impl Printer<'_> {
             }
         });
         if !kernel.mbarriers.is_empty() {
-            self.line("__syncthreads();");
+            self.mbarriers_are_known();
         }
     }
 
@@ -74,14 +74,23 @@ impl Printer<'_> {
     /// An arrival, with bytes or without.
     pub(super) fn arrive(&mut self, it: &Arrival) {
         let at = self.mbarrier(&it.barrier, &it.slot);
-        let line = match &it.bytes {
-            None => format!("{}({at});", self.require(Helper::Ptx(Ptx::Arrive))),
+        match &it.bytes {
             Some(bytes) => {
                 let name = self.require(Helper::Ptx(Ptx::Expect));
-                format!("{name}({at}, {});", self.index(bytes))
+                let bytes = self.index(bytes);
+                self.line(&format!("{name}({at}, {bytes});"));
             }
-        };
-        self.line(&line);
+            None if it.along.is_empty() => {
+                let name = self.require(Helper::Ptx(Ptx::Arrive));
+                self.line(&format!("{name}({at});"));
+            }
+            None => {
+                let name = self.require(Helper::Ptx(Ptx::ArriveInBlock));
+                for block in self.blocks_along(&it.along) {
+                    self.line(&format!("{name}({at}, {block});"));
+                }
+            }
+        }
     }
 
     /// A copy of a box.
@@ -91,9 +100,10 @@ impl Printer<'_> {
         let (rank, coordinates) = (coordinates.len(), coordinates.join(", "));
         let at = self.address(&it.shared.first);
         let line = match &it.kind {
-            BulkKind::Load { barrier, slot } => {
-                let name = self.require(Helper::Ptx(Ptx::BulkLoad { rank }));
-                format!("{name}({at}, {map}, {coordinates}, {});", self.mbarrier(barrier, slot))
+            BulkKind::Load { barrier, slot, along } => {
+                let name = self.require(Helper::Ptx(Ptx::BulkLoad { rank, multicast: along.is_some() }));
+                let mask = along.map(|it| format!(", {}", self.multicast_mask(it))).unwrap_or_default();
+                format!("{name}({at}, {map}, {coordinates}, {}{mask});", self.mbarrier(barrier, slot))
             }
             kind => {
                 let adds = *kind == BulkKind::Add;

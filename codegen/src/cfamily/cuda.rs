@@ -26,7 +26,8 @@ impl Printer<'_> {
         let resident = kernel.blocks_per_sm.or((!kernel.roles.is_empty()).then_some(1));
         let resident = resident.map(|it| format!(", {it}")).unwrap_or_default();
         let head = format!(
-            "extern \"C\" __global__ void __launch_bounds__({threads}{resident}) {}({parameters})",
+            "extern \"C\" __global__ void {}__launch_bounds__({threads}{resident}) {}({parameters})",
+            self.frame.cluster.attribute(),
             self.frame.symbol,
         );
         self.nest(&head, |printer| {
@@ -38,10 +39,11 @@ impl Printer<'_> {
             printer.warp_number(kernel);
             for axis in ThreadAxis::ALL {
                 let var = axis_var(axis);
-                if kernel.launch.contains_key(&axis) && mentions(&kernel.body, &var) {
+                let is_used = mentions(&kernel.body, &var) || printer.frame.cluster.is_crossed(axis);
+                if kernel.launch.contains_key(&axis) && is_used {
                     let of = printer.index_type(printer.frame.wide);
                     printer.line_source = Some(LineSource::Axis(printer.at.0, axis));
-                    printer.line(&format!("const {of} {var} = {};", thread_axis(kernel, axis)));
+                    printer.line(&format!("const {of} {var} = {};", printer.axis(kernel, axis)));
                     printer.line_source = None;
                 }
             }
@@ -51,6 +53,11 @@ impl Printer<'_> {
         });
         let function = std::mem::take(&mut self.out);
         self.functions.function(function);
+    }
+
+    /// CUDA's expression for an axis.
+    fn axis(&self, kernel: &Kernel, axis: ThreadAxis) -> String {
+        if axis.is_thread() { thread_axis(kernel, axis) } else { self.frame.cluster.block_axis(axis) }
     }
 
     /// Lets the next kernel start where this one sets itself up, and waits for the one before, whose results it reads and whose reads

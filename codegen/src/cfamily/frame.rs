@@ -8,6 +8,7 @@ use ir::{Alloc, DType, Kernel, Module, Name, Op, Scope};
 
 use super::{
     Dialect,
+    cluster::ClusterShape,
     team::{NamedBarriers, Team},
 };
 use crate::lower::analysis::bounds::kernel_bounds;
@@ -37,6 +38,8 @@ pub(super) struct Frame {
     pub(super) args: IndexMap<Name, bool>,
     /// Where each shared buffer starts, in bytes.
     pub(super) shared_offsets: IndexMap<Name, i64>,
+    /// How its blocks of threads make clusters.
+    pub(super) cluster: ClusterShape,
     /// The threads that run the place.
     pub(super) team: Team,
     /// The roles of the kernel.
@@ -58,6 +61,7 @@ impl Frame {
             memory,
             wide: dialect.is_c() || kernel.wide,
             bounds: kernel_bounds(module, kernel),
+            cluster: ClusterShape::of(kernel),
             ..Frame::default()
         };
         for op in &kernel.body {

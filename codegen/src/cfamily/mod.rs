@@ -12,6 +12,7 @@ use crate::device::CPU_ABI_HEADER;
 mod across;
 mod bulk;
 mod c;
+mod cluster;
 mod convert;
 mod copy;
 mod cuda;

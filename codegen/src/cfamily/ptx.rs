@@ -39,10 +39,14 @@ pub(super) enum Ptx {
     Await,
     /// An arrival.
     Arrive,
+    /// An arrival at the mbarrier that stands at the same place in another block of the cluster.
+    ArriveInBlock,
+    /// A barrier of all threads of a cluster.
+    ClusterBarrier,
     /// An arrival with bytes to wait for.
     Expect,
     /// A copy of a box to shared memory.
-    BulkLoad { rank: usize },
+    BulkLoad { rank: usize, multicast: bool },
     /// A copy or an addition of a box to global memory.
     BulkStore { rank: usize, adds: bool },
     /// The end of a group.
@@ -76,8 +80,11 @@ impl Ptx {
             Ptx::PrefetchMap => "prefetch_map",
             Ptx::Await => "await",
             Ptx::Arrive => "arrive",
+            Ptx::ArriveInBlock => "arrive_in_block",
+            Ptx::ClusterBarrier => "cluster_barrier",
             Ptx::Expect => "expect",
-            Ptx::BulkLoad { rank } => return format!("tw_bulk_load_{rank}d"),
+            Ptx::BulkLoad { rank, multicast: false } => return format!("tw_bulk_load_{rank}d"),
+            Ptx::BulkLoad { rank, multicast: true } => return format!("tw_bulk_multicast_{rank}d"),
             Ptx::BulkStore { rank, adds: false } => return format!("tw_bulk_store_{rank}d"),
             Ptx::BulkStore { rank, adds: true } => return format!("tw_bulk_add_{rank}d"),
             Ptx::Commit(group) => return format!("tw_commit_{}", word(group)),
@@ -99,6 +106,7 @@ impl Ptx {
             Ptx::MbarrierInit
                 | Ptx::Await
                 | Ptx::Arrive
+                | Ptx::ArriveInBlock
                 | Ptx::Expect
                 | Ptx::BulkLoad { .. }
                 | Ptx::BulkStore { .. }
@@ -168,8 +176,14 @@ impl Printer<'_> {
             Ptx::PrefetchMap => {
                 function(&name, "const void *map", "prefetch.tensormap [%0];", &["\"l\"(map)"])
             }
-            Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::Expect => define_mbarrier(it, &name),
-            Ptx::BulkLoad { rank } => define_load(&name, rank),
+            // Nothing but the mbarriers has to be seen, and their own fence says that: a barrier that releases costs a microsecond.
+            Ptx::ClusterBarrier => {
+                plain(&name, "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;")
+            }
+            Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::ArriveInBlock | Ptx::Expect => {
+                define_mbarrier(it, &name)
+            }
+            Ptx::BulkLoad { rank, multicast } => define_load(&name, rank, multicast),
             Ptx::BulkStore { rank, adds } => define_store(&name, rank, adds),
             Ptx::Matrix => define_matrix(&name),
         }
@@ -202,6 +216,12 @@ fn define_mbarrier(it: Ptx, name: &str) -> String {
             &[SHARED, "\"r\"(arrivals)"],
         ),
         Ptx::Arrive => function(name, &parameters(""), "mbarrier.arrive.shared::cta.b64 _, [%0];", &[SHARED]),
+        Ptx::ArriveInBlock => function(
+            name,
+            &parameters("unsigned int block"),
+            "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }",
+            &[SHARED, "\"r\"(block)"],
+        ),
         Ptx::Expect => function(
             name,
             &parameters("unsigned int bytes"),
@@ -232,15 +252,20 @@ fn coordinates(rank: usize, from: usize) -> [String; 3] {
     [parameters, operands.join(", "), places.join(", ")]
 }
 
-fn define_load(name: &str, rank: usize) -> String {
+fn define_load(name: &str, rank: usize, multicast: bool) -> String {
     let [parameters, operands, places] = coordinates(rank, 3);
+    let (parameter, modifier, mask, operand) = if multicast {
+        (", unsigned short blocks", ".multicast::cluster", format!(", %{}", rank + 3), ", \"h\"(blocks)")
+    } else {
+        ("", "", String::new(), "")
+    };
     function(
         name,
-        &format!("void *at, const void *map{parameters}, const void *barrier"),
+        &format!("void *at, const void *map{parameters}, const void *barrier{parameter}"),
         &format!(
-            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{{places}}}], [%2];"
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{modifier} [%0], [%1, {{{places}}}], [%2]{mask};"
         ),
-        &[SHARED, "\"l\"(map)", "\"r\"(tw_shared_address(barrier))", &operands],
+        &[SHARED, "\"l\"(map)", "\"r\"(tw_shared_address(barrier))", &format!("{operands}{operand}")],
     )
 }
 

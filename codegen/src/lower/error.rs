@@ -52,6 +52,14 @@ pub enum LowerError {
         shares(roles)
     )]
     TooManyRegisters { kernel: Name, asked: i64, limit: i64, roles: Vec<(Name, i64, u32)> },
+    #[error(
+        "kernel `{kernel}` has {blocks} blocks of threads in a cluster, and a cluster has at most {limit}"
+    )]
+    ClusterTooLarge { kernel: Name, blocks: i64, limit: i64 },
+    #[error(
+        "kernel `{kernel}` has clusters of blocks, which need sm_{least} or later, and the target is {arch}"
+    )]
+    NoClusters { kernel: Name, arch: Arch, least: u32 },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
     AxisTooLong { kernel: Name, axis: ThreadAxis, extent: i64, limit: i64 },
     #[error(
@@ -146,6 +154,8 @@ ir::codes!(LowerError {
     GridShared = 2027,
     NotInTurn = 2028,
     TooManyRegisters = 2029,
+    ClusterTooLarge = 2030,
+    NoClusters = 2031,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
@@ -164,6 +174,8 @@ impl LowerError {
             | LowerError::SwizzleChunk { buffer, .. } => vec![buffer],
             LowerError::TooManyThreads { .. }
             | LowerError::TooManyRegisters { .. }
+            | LowerError::ClusterTooLarge { .. }
+            | LowerError::NoClusters { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
             LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
@@ -193,6 +205,9 @@ impl LowerError {
         match self {
             LowerError::TooManyThreads { .. } => {
                 &[ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ]
+            }
+            LowerError::ClusterTooLarge { .. } | LowerError::NoClusters { .. } => {
+                &[ThreadAxis::ClusterX, ThreadAxis::ClusterY, ThreadAxis::ClusterZ]
             }
             LowerError::AxisTooLong { axis, .. } => std::slice::from_ref(axis),
             LowerError::LaneCount { .. } => &[ThreadAxis::ThreadX],
@@ -232,6 +247,10 @@ impl LowerError {
             }
             LowerError::TooManyRegisters { .. } => {
                 "give the roles fewer `registers`: what one takes more of, the others have to leave"
+            }
+            LowerError::ClusterTooLarge { .. } => "bind loops of smaller extents to the axes of the cluster",
+            LowerError::NoClusters { .. } => {
+                "bind the loop to a blockIdx axis, or choose a later target by `--target`"
             }
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
             LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {

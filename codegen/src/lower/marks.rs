@@ -8,6 +8,7 @@ use ir::{Block, BlockAttrs, Func, Instr, Name, Origin, Stmt, Swizzle};
 pub fn without_findings(mut func: Func) -> Func {
     func.map_blocks(&mut |block| {
         block.attrs.mechanism = None;
+        block.attrs.multicast = None;
         block.attrs.origin = Origin::default();
     });
     func.mbarriers.clear();
@@ -81,7 +82,7 @@ mod tests {
         let found = text(
             " swizzle(none) panel 2 once",
             " #{cross_block_buffers: {C: 1}}",
-            " #{asynchronous: \"cp_async\", origin: \"C @t steady 0\"}",
+            " #{asynchronous: \"cp_async\", multicast: \"cluster.x\", origin: \"C @t steady 0\"}",
         );
         assert_eq!(without_findings(found), text("", "", ""));
     }

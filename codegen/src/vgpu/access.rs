@@ -25,6 +25,7 @@ impl Memory {
         since: Since,
         out: &mut Lanes,
     ) -> Mask {
+        // Blocks of clusters, which have shared memory each, have tracks.
         if self.space == Space::Local || !self.tracks.is_empty() {
             return mask;
         }
@@ -294,10 +295,12 @@ impl<'p> Machine<'p, '_, '_> {
         for &(other, later) in &program.buffers[buffer].aliases {
             let (own, size) = (self.memory[buffer].dtype.bytes(), self.memory[other].dtype.bytes());
             let signed = |it: usize| i64::try_from(it).expect("it is in memory");
+            let (block, at) = (at / self.memory[buffer].len, at % self.memory[buffer].len);
             let first = signed(at * own) - later;
             let Ok(last) = usize::try_from(first + signed(own) - 1) else { continue };
             let first = usize::try_from(first.max(0)).expect("it is not negative");
-            for at in first / size..(last / size + 1).min(self.memory[other].len) {
+            let len = self.memory[other].len;
+            for at in (first / size..(last / size + 1).min(len)).map(|it| block * len + it) {
                 let cell = &mut self.memory[other].cells[at];
                 if cell.flights > 0 {
                     self.touch_in_flight(other, at, mark, RaceKind::WriteAfterWrite);
@@ -335,7 +338,15 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// The offset of an element, if it is one of the buffer's.
     pub(crate) fn element(&self, buffer: usize, offset: i64) -> Option<usize> {
-        usize::try_from(offset).ok().filter(|it| *it < self.memory[buffer].len)
+        let at = usize::try_from(offset).ok().filter(|it| *it < self.memory[buffer].len)?;
+        let block = self.program.cluster.block_of(self.base);
+        Some(self.origin(buffer, block) + at)
+    }
+
+    /// Where the memory of a buffer begins that a block of a cluster has: each has shared memory of its own.
+    pub(crate) fn origin(&self, buffer: usize, block: usize) -> usize {
+        let memory = &self.memory[buffer];
+        if memory.space == Space::Shared { block * memory.len } else { 0 }
     }
 
     /// An access now.

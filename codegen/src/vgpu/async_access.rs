@@ -175,7 +175,7 @@ impl<'p> Machine<'p, '_, '_> {
         let key = self.key(PROXY, first.site(), second.site());
         if !self.run.sink.count(key) {
             let (first, second) = (self.describe(first), self.describe(second));
-            let (buffer, element) = self.name(buffer, at);
+            let (buffer, element) = self.element_name(buffer, at);
             self.run.sink.keep(key, Finding::MissingProxyFence { buffer, element, first, second });
         }
     }

@@ -33,6 +33,8 @@ pub(crate) enum BulkWay {
     Load {
         barrier: usize,
         slot: IndexCode,
+        /// The axis of the cluster along which it goes to all blocks.
+        along: Option<usize>,
     },
     Store,
     Add,
@@ -106,25 +108,31 @@ impl<'p> Machine<'p, '_, '_> {
         }
         for lane in lanes(mask) {
             let coords: Vec<i64> = coords.iter().map(|it| it[lane]).collect();
-            let Some(moves) = self.moves(site, code, &coords, first[lane], lane) else { continue };
-            let mut copy = Bulk { mark: self.mark(site, lane), code, mbarrier: 0, moves };
-            if let BulkWay::Load { barrier, .. } = code.way {
-                let Some(at) = self.mbarrier(site, barrier, slots[lane], lane) else { continue };
-                copy.mbarrier = at;
-                self.start_load(copy, lane);
-            } else {
-                self.start_store(copy, lane);
+            let own = self.program.cluster.block_of(self.base);
+            let mark = self.mark(site, lane);
+            let BulkWay::Load { barrier, along, .. } = code.way else {
+                let Some(moves) = self.moves(site, code, &coords, (first[lane], own), lane) else { continue };
+                self.start_store(Bulk { mark, code, mbarrier: 0, moves }, lane);
+                continue;
+            };
+            for block in self.program.cluster.along(own, along.as_slice()) {
+                let to = (first[lane], block);
+                let Some(moves) = self.moves(site, code, &coords, to, lane) else { continue };
+                let Some(mbarrier) = self.mbarrier(site, barrier, (slots[lane], block), lane) else {
+                    continue;
+                };
+                self.start_load(Bulk { mark, code, mbarrier, moves }, lane);
             }
         }
     }
 
-    /// The elements that a copy moves.
+    /// The elements that a copy moves from or to the shared memory of a block.
     fn moves(
         &mut self,
         site: u32,
         code: &BulkCode,
         coords: &[i64],
-        first: i64,
+        (first, block): (i64, usize),
         lane: usize,
     ) -> Option<Vec<Move>> {
         let program = self.program;
@@ -136,7 +144,7 @@ impl<'p> Machine<'p, '_, '_> {
         for (n, from) in (0..).zip(map.places(coords)) {
             let byte = start.wrapping_add(each * n);
             let byte = map.swizzle.map_or(byte, |it| it.byte(byte));
-            let Some(to) = self.at_byte(code.buffer, byte) else {
+            let Some(to) = self.at_byte(code.buffer, byte, block) else {
                 self.out_of_bounds(site, code.buffer, first.wrapping_add(n), lane);
                 return None;
             };
@@ -167,8 +175,8 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    /// The element of a shared buffer at a byte: of this buffer, or of another that has that byte.
-    pub(crate) fn at_byte(&self, buffer: usize, byte: i64) -> Option<(usize, usize)> {
+    /// The element of a shared buffer at a byte of a block of the cluster: of this buffer, or of another that has that byte.
+    pub(crate) fn at_byte(&self, buffer: usize, byte: i64, block: usize) -> Option<(usize, usize)> {
         let buffers = &self.program.buffers;
         let element = |at: usize| {
             let it = &buffers[at];
@@ -176,7 +184,7 @@ impl<'p> Machine<'p, '_, '_> {
             let each = it.dtype.bytes_i64();
             let from = byte.wrapping_sub(it.start);
             let offset = usize::try_from(from >> each.trailing_zeros()).ok()?;
-            (offset < it.len && from & (each - 1) == 0).then_some((at, offset))
+            (offset < it.len && from & (each - 1) == 0).then(|| (at, self.origin(at, block) + offset))
         };
         let is_like = |at: &usize| {
             buffers[*at].space == ir::Scope::Shared && buffers[*at].dtype == buffers[buffer].dtype

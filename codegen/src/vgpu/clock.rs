@@ -1,6 +1,6 @@
 //! Vector clocks: what each thread knows of the others, where barriers of a block are not all there is.
 //!
-//! *Agents* are the threads of a block, and those that work for them: one an mbarrier for the copies to shared memory, one a warp
+//! *Agents* are the threads of a block, or of all blocks of a cluster, and those that work for them: one an mbarrier for the copies to shared memory, one a warp
 //! for its products, two a thread for its copies to global memory, since they are waited for twice. An agent's accesses have
 //! the epoch in which they were made, and epochs go on whenever somebody tells something to others. So a thread knows all
 //! accesses of an agent up to the epoch that its clock has for it, and races with the later ones. What a thread did
@@ -38,7 +38,7 @@ pub(crate) struct Clocks {
 
 impl Agents {
     pub(crate) fn new(program: &Program) -> Agents {
-        let mbarriers = program.mbarriers.iter().map(|it| it.slots).sum();
+        let mbarriers = program.mbarriers_of_block() * program.cluster.blocks();
         Agents { threads: program.scope.count, mbarriers }
     }
 

@@ -67,6 +67,8 @@ pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) loads: Vec<Bulk<'p>>,
     /// Copies to global memory, by the thread that started them.
     pub(crate) stores: BTreeMap<usize, Stores<'p>>,
+    /// Which blocks of the cluster have ended.
+    pub(crate) ended: Vec<bool>,
     /// What each warp has under way.
     pub(crate) products: Vec<Products<'p>>,
 }
@@ -124,6 +126,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         mbarriers: vec![],
         team_turns: vec![],
         loads: vec![],
+        ended: vec![],
         stores: BTreeMap::new(),
         products: vec![],
         run,
@@ -377,13 +380,15 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// The same of the warp whose first thread is `base`.
     pub(crate) fn lanes_of(&self, base: usize) -> Mask {
-        let count = self.program.threads() - base;
+        let count = self.program.threads() - self.program.cluster.in_block(base);
         if count >= WARP { Mask::MAX } else { (1 << count) - 1 }
     }
 
     /// The first threads of the warps.
-    pub(crate) fn bases(&self) -> std::iter::StepBy<std::ops::Range<usize>> {
-        (0..self.program.threads()).step_by(WARP)
+    pub(crate) fn bases(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        let (stride, threads) = (self.program.cluster.stride, self.program.threads());
+        let of_block = move |block: usize| (0..threads).step_by(WARP).map(move |it| block * stride + it);
+        (0..self.program.cluster.blocks()).flat_map(of_block)
     }
 
     /// The same in the order that was asked for.

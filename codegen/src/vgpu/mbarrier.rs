@@ -12,7 +12,7 @@ use super::{
     index::{IndexCode, WARP},
     program::Program,
     shadow::Mark,
-    tell::{ARRIVALS, BYTES, MBARRIER_BOUNDS, PHASE, UNFINISHED},
+    tell::{ARRIVALS, BYTES, ENDED, MBARRIER_BOUNDS, PHASE, UNFINISHED},
 };
 
 /// Mbarriers of one name.
@@ -41,6 +41,8 @@ pub(crate) struct ArriveCode {
     pub(crate) slot: IndexCode,
     /// The bytes that the phase waits for besides.
     pub(crate) bytes: Option<IndexCode>,
+    /// The axes of the cluster along which it arrives in all blocks.
+    pub(crate) along: Vec<usize>,
 }
 
 /// One mbarrier.
@@ -84,21 +86,30 @@ impl Mbarrier {
     }
 }
 
-/// The mbarriers of a block when it begins.
+/// The mbarriers of the blocks of a cluster, one block after the other, when they begin.
 pub(crate) fn initialised(program: &Program, agents: Agents) -> Vec<Mbarrier> {
     let one = |(info, it): (usize, &MbarrierInfo)| {
         let (told, over) = (Clock::new(agents), Clock::new(agents));
         let (phase, pending, expected, got, last) = (0, it.arrivals, 0, 0, Mark::default());
         Mbarrier { info, phase, pending, expected, got, last, copied: None, passed: -1, told, over }
     };
-    program.mbarriers.iter().enumerate().flat_map(|it| (0..it.1.slots).map(move |_| one(it))).collect()
+    let of_block =
+        || program.mbarriers.iter().enumerate().flat_map(|it| (0..it.1.slots).map(move |_| one(it)));
+    (0..program.cluster.blocks()).flat_map(|_| of_block()).collect()
 }
 
 impl Machine<'_, '_, '_> {
-    /// The number of an mbarrier among all.
-    pub(crate) fn mbarrier(&mut self, site: u32, barrier: usize, slot: i64, lane: usize) -> Option<usize> {
+    /// The number of an mbarrier of a block among all.
+    pub(crate) fn mbarrier(
+        &mut self,
+        site: u32,
+        barrier: usize,
+        (slot, block): (i64, usize),
+        lane: usize,
+    ) -> Option<usize> {
         let info = &self.program.mbarriers[barrier];
-        let found = usize::try_from(slot).ok().filter(|it| *it < info.slots).map(|it| info.first + it);
+        let first = block * self.program.mbarriers_of_block() + info.first;
+        let found = usize::try_from(slot).ok().filter(|it| *it < info.slots).map(|it| first + it);
         if found.is_none() {
             let key = self.key(MBARRIER_BOUNDS, site, site);
             if !self.run.sink.count(key) {
@@ -118,7 +129,8 @@ impl Machine<'_, '_, '_> {
         self.index(&code.phase, &mut phases);
         let mut out = vec![];
         for lane in lanes(mask) {
-            if let Some(mbarrier) = self.mbarrier(site, code.barrier, slots[lane], lane) {
+            let block = self.program.cluster.block_of(self.base);
+            if let Some(mbarrier) = self.mbarrier(site, code.barrier, (slots[lane], block), lane) {
                 out.push(Awaited { mbarrier, phase: phases[lane] });
             }
         }
@@ -173,23 +185,47 @@ impl Machine<'_, '_, '_> {
             if mask >> lane & 1 == 0 {
                 continue;
             }
-            let Some(at) = self.mbarrier(site, code.barrier, slots[lane], lane) else { continue };
-            let last = self.mark(site, lane);
-            let it = &mut self.mbarriers[at];
-            it.told.join(&told);
-            it.last = last;
-            it.expected = it.expected.wrapping_add(bytes[lane]);
-            if it.pending == 0 {
-                self.arrivals(site, at, lane);
-            } else {
-                it.pending -= 1;
+            let own = self.program.cluster.block_of(self.base);
+            for block in self.program.cluster.along(own, &code.along) {
+                let to = (slots[lane], block);
+                let Some(at) = self.mbarrier(site, code.barrier, to, lane) else { continue };
+                self.arrive_at(site, at, bytes[lane], &told, lane);
             }
-            self.complete(at);
+        }
+    }
+
+    /// A lane arrives at an mbarrier.
+    fn arrive_at(&mut self, site: u32, at: usize, bytes: i64, told: &Clock, lane: usize) {
+        let last = self.mark(site, lane);
+        self.expect_there(at, last);
+        let it = &mut self.mbarriers[at];
+        it.told.join(told);
+        it.last = last;
+        it.expected = it.expected.wrapping_add(bytes);
+        if it.pending == 0 {
+            self.arrivals(site, at, lane);
+        } else {
+            it.pending -= 1;
+        }
+        self.complete(at);
+    }
+
+    /// Looks whether the block of an mbarrier still runs: what others do in its shared memory afterwards, they do in somebody else's.
+    fn expect_there(&mut self, at: usize, mark: Mark) {
+        let block = at / self.program.mbarriers_of_block();
+        if self.ended[block] {
+            let key = self.key(ENDED, mark.site(), mark.site());
+            if !self.run.sink.count(key) {
+                let (access, (barrier, slot)) = (self.describe(mark), self.mbarrier_name(at));
+                let ended = self.program.cluster.place(block);
+                self.run.sink.keep(key, Finding::BlockEnded { barrier, slot, ended, access });
+            }
         }
     }
 
     /// A copy has landed, which counts for the phase under way.
     pub(crate) fn count_bytes(&mut self, at: usize, bytes: i64, agent: u32, mark: Mark) {
+        self.expect_there(at, mark);
         let it = &mut self.mbarriers[at];
         it.got += bytes;
         it.told.learn(agent, mark.epoch);
@@ -212,7 +248,8 @@ impl Machine<'_, '_, '_> {
     /// The name of mbarriers, and which of them.
     pub(crate) fn mbarrier_name(&self, at: usize) -> (Name, i64) {
         let info = &self.program.mbarriers[self.mbarriers[at].info];
-        (info.name.clone(), i64::try_from(at - info.first).expect("slots are few"))
+        let own = at % self.program.mbarriers_of_block();
+        (info.name.clone(), i64::try_from(own - info.first).expect("slots are few"))
     }
 
     /// How many arrivals there were of how many, and how many bytes of how many.

@@ -15,6 +15,7 @@ use super::{
 pub(crate) struct Memory {
     pub(crate) space: Space,
     pub(crate) dtype: DType,
+    /// How many elements each has who has it for himself: a thread, a block of a cluster, or all.
     pub(crate) len: usize,
     /// Element by element; of local memory warp by warp, the lanes of an element together.
     pub(crate) values: Vec<f64>,
@@ -42,9 +43,10 @@ impl Memory {
             written = std::mem::take(&mut contents[at].written);
             remembered = if is_written { it.len } else { 0 };
         } else if it.space == Space::Shared {
-            values.resize(it.len, f64::NAN);
-            written.resize(it.len, 0);
-            remembered = it.len;
+            // The blocks of a cluster one after the other.
+            remembered = it.len * program.cluster.blocks();
+            values.resize(remembered, f64::NAN);
+            written.resize(remembered, 0);
         } else {
             rows = it.len * program.scope.count / WARP;
             values.resize(rows * WARP, f64::NAN);

@@ -158,6 +158,11 @@ pub enum VgpuError {
     TooManyThreads { kernel: Name, threads: i64 },
     #[error("kernel `{kernel}` gives the role `{role}` {threads} threads, which are no whole warps")]
     PartOfAWarp { kernel: Name, role: Name, threads: usize },
+    #[error(
+        "kernel `{kernel}` would have clusters of {axes:?} blocks, and {} are possible",
+        Arch::MAX_CLUSTER
+    )]
+    Cluster { kernel: Name, axes: [i64; 3] },
     #[error("kernel `{kernel}` would have {blocks} blocks, which would take days")]
     TooManyBlocks { kernel: Name, blocks: i64 },
     #[error("kernel `{kernel}` has more statements than can be told apart")]
@@ -186,6 +191,7 @@ ir::codes!(VgpuError {
     TooLarge = 2303,
     TooManyThreads = 2303,
     TooManyBlocks = 2303,
+    Cluster = 2303,
     TooLong = 2303,
     UnknownVariable = 2304,
     UnknownBuffer = 2304,

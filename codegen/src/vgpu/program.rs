@@ -27,7 +27,9 @@ pub(crate) struct Program {
     pub(crate) places: Vec<PlaceInfo>,
     pub(crate) scope: Scope,
     pub(crate) slots: usize,
-    /// How many blocks and threads there are on each axis.
+    /// The blocks that run together: one, or those of a cluster.
+    pub(crate) cluster: Cluster,
+    /// How many clusters there are on each axis, and how many threads a block has there.
     pub(crate) grid: [i64; 3],
     pub(crate) block: [i64; 3],
     /// The lines of the kernel's text.
@@ -42,6 +44,53 @@ pub(crate) struct Program {
     pub(crate) products: Vec<(u32, &'static str)>,
     /// Whether warps have to be able to stop anywhere: it is for the engine of [`super::step`].
     pub(crate) resumes: bool,
+}
+
+/// The blocks of a cluster. Their threads are numbered through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cluster {
+    /// How many there are on each axis.
+    pub(crate) axes: [i64; 3],
+    /// How far apart the first threads of neighbours are: whole warps.
+    pub(crate) stride: usize,
+}
+
+impl Cluster {
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> usize {
+        usize::try_from(self.axes.iter().product::<i64>()).expect("the compiler has looked that they are few")
+    }
+
+    /// How many numbers of threads there are.
+    pub(crate) fn count(&self) -> usize {
+        self.blocks() * self.stride
+    }
+
+    /// The block of a thread.
+    pub(crate) const fn block_of(&self, thread: usize) -> usize {
+        thread / self.stride
+    }
+
+    /// The number of a thread in its block.
+    pub(crate) const fn in_block(&self, thread: usize) -> usize {
+        thread % self.stride
+    }
+
+    /// Where a block is on each axis.
+    pub(crate) fn place(&self, block: usize) -> [i64; 3] {
+        let ([x, y, _], block) = (self.axes, i64::try_from(block).expect("blocks are few"));
+        [block % x, block / x % y, block / x / y]
+    }
+
+    /// The blocks that differ from one along some axes at most, by number.
+    pub(crate) fn along(&self, block: usize, axes: &[usize]) -> Vec<usize> {
+        let own = self.place(block);
+        let is_along = |other: &usize| {
+            let place = self.place(*other);
+            (0..3).all(|axis| axes.contains(&axis) || place[axis] == own[axis])
+        };
+        (0..self.blocks()).filter(is_along).collect()
+    }
 }
 
 /// Threads that do the same.
@@ -239,15 +288,23 @@ impl Program {
         usize::try_from(self.block.iter().product::<i64>()).expect("it is positive")
     }
 
+    /// How many mbarriers a block has.
+    pub(crate) fn mbarriers_of_block(&self) -> usize {
+        self.mbarriers.iter().map(|it| it.slots).sum()
+    }
+
     /// The role of a thread.
     pub(crate) fn role(&self, thread: usize) -> &RoleInfo {
+        let thread = self.cluster.in_block(thread);
         let found = self.roles.iter().find(|it| it.threads.contains(&thread));
         found.unwrap_or(&self.roles[0])
     }
 
     /// The threads that come to something together with those of a warp.
     pub(crate) fn team(&self, base: usize, of: Participants) -> Range<usize> {
-        let role = &self.role(base).threads;
+        let of_block = self.cluster.block_of(base) * self.cluster.stride;
+        let own = &self.role(base).threads;
+        let role = of_block + own.start..of_block + own.end;
         let part = |size: usize| {
             let first = role.start + (base - role.start) / size * size;
             first..(first + size).min(role.end)
@@ -255,8 +312,8 @@ impl Program {
         match of {
             Participants::Thread | Participants::Warp => part(WARP),
             Participants::Warpgroup => part(4 * WARP),
-            Participants::Role => role.clone(),
-            Participants::Block => 0..self.threads(),
+            Participants::Role => role,
+            Participants::Block => of_block..of_block + self.threads(),
         }
     }
 }

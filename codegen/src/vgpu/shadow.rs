@@ -70,8 +70,8 @@ pub enum RaceKind {
 }
 
 impl Mark {
-    /// How many threads a block may have.
-    pub(crate) const THREADS: u32 = Arch::MAX_THREADS;
+    /// How many threads a cluster may have.
+    pub(crate) const THREADS: u32 = Arch::MAX_THREADS * Arch::MAX_CLUSTER;
     /// How many statements a kernel may have.
     pub(crate) const SITES: u32 = u32::MAX / Mark::THREADS;
 

@@ -58,12 +58,13 @@ enum Wait<'p> {
 }
 
 impl<'p> Machine<'p, '_, '_> {
-    /// Runs a block.
+    /// Runs a block, or those of a cluster.
     pub(crate) fn block(&mut self) {
         let program = self.program;
         self.clocks = Clocks::new(self.agents);
         self.mbarriers = mbarrier::initialised(program, self.agents);
         self.team_turns = turn::begun(program, self.agents);
+        self.ended = vec![false; program.cluster.blocks()];
         let warps = program.scope.count / WARP;
         self.products = (0..warps).map(|_| Products::new(program.products.len())).collect();
         self.memory.iter_mut().for_each(|it| it.touched.fill(0));
@@ -76,6 +77,7 @@ impl<'p> Machine<'p, '_, '_> {
         while !self.run.report.stopped && self.round(&mut all) {}
         if !self.run.report.stopped {
             (self.base, self.stamp) = (0, 0);
+            self.ended.fill(false);
             self.end_bulk();
             self.end_products();
             self.expect_phases_over(true);
@@ -99,6 +101,7 @@ impl<'p> Machine<'p, '_, '_> {
         };
         if let Some(n) = chosen {
             self.resume(&mut all[*n]);
+            self.note_ends(all);
             return true;
         }
         if all.iter().all(Warp::is_done) {
@@ -109,6 +112,16 @@ impl<'p> Machine<'p, '_, '_> {
         }
         self.stuck(all);
         false
+    }
+
+    /// Notes which blocks have no warp any more that goes on.
+    fn note_ends(&mut self, all: &[Warp<'p>]) {
+        let cluster = self.program.cluster;
+        if cluster.blocks() > 1 {
+            let is_of = |warp: &Warp<'p>, block: usize| cluster.block_of(warp.base) == block;
+            let has_ended = |block| all.iter().all(|it| !is_of(it, block) || it.is_done());
+            self.ended = (0..cluster.blocks()).map(has_ended).collect();
+        }
     }
 
     fn is_ready(&self, warp: &Warp<'p>) -> bool {
@@ -323,7 +336,8 @@ impl<'p> Machine<'p, '_, '_> {
             Code::If(it) if it.meets => enter(&it.body, self.holds(&it.cond, mask)),
             Code::Leader(it) if it.meets => enter(&it.body, self.leading(it.of, mask)),
             Code::Role(number, body) => {
-                let is_own = self.program.roles[*number].threads.contains(&self.base);
+                let own = self.program.cluster.in_block(self.base);
+                let is_own = self.program.roles[*number].threads.contains(&own);
                 enter(body, if is_own { mask } else { 0 });
             }
             Code::Barrier(site, of) => warp.waits = self.come(*site, *of, None, mask),
@@ -382,7 +396,8 @@ impl<'p> Machine<'p, '_, '_> {
     /// The role of a warp, and its number there.
     fn warp_name(&self, base: usize) -> (Option<ir::Name>, i64) {
         let role = self.program.role(base);
-        let number = i64::try_from((base - role.threads.start) / WARP).expect("warps are few");
+        let own = self.program.cluster.in_block(base);
+        let number = i64::try_from((own - role.threads.start) / WARP).expect("warps are few");
         (role.name.clone(), number)
     }
 

@@ -30,6 +30,7 @@ pub(crate) const GROUP: u8 = 27;
 pub(crate) const OUTSTANDING: u8 = 28;
 pub(crate) const MBARRIER_BOUNDS: u8 = 29;
 pub(crate) const TURN: u8 = 30;
+pub(crate) const ENDED: u8 = 31;
 
 impl Machine<'_, '_, '_> {
     pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {
@@ -43,7 +44,7 @@ impl Machine<'_, '_, '_> {
         let key = self.key(RACE + race as u8, first.site(), second.site());
         if !self.run.sink.count(key) {
             let (first, second) = (self.describe(first), self.describe(second));
-            let (buffer, element) = self.name(buffer, at);
+            let (buffer, element) = self.element_name(buffer, at);
             self.run.sink.keep(key, Finding::DataRace { buffer, element, race, first, second });
         }
     }
@@ -53,7 +54,7 @@ impl Machine<'_, '_, '_> {
         let key = self.key(UNINITIALISED, now.site(), now.site());
         if !self.run.sink.count(key) {
             let access = self.describe(now);
-            let (buffer, element) = self.name(buffer, at);
+            let (buffer, element) = self.element_name(buffer, at);
             self.run.sink.keep(key, Finding::Uninitialised { buffer, element, access });
         }
     }
@@ -71,6 +72,12 @@ impl Machine<'_, '_, '_> {
     /// The name of a buffer and a number of elements, for a finding.
     pub(crate) fn name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
         (self.program.buffers[buffer].name.clone(), i64::try_from(at).expect("it is in memory"))
+    }
+
+    /// The same of an element of the memory, which each block of a cluster has for itself if it is shared.
+    pub(crate) fn element_name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
+        let memory = &self.memory[buffer];
+        self.name(buffer, if memory.space == ir::Scope::Shared { at % memory.len } else { at })
     }
 
     /// An access in the past as a finding tells of it.
@@ -93,12 +100,15 @@ impl Machine<'_, '_, '_> {
         let block = block.map_or(0, |it| self.blocks[it].1);
         let thread = mark.thread() as usize;
         let role = program.role(thread);
-        let number = i64::try_from(thread - role.threads.start.min(thread)).expect("threads are few");
+        let own = program.cluster.in_block(thread);
+        let number = i64::try_from(own - role.threads.start.min(own)).expect("threads are few");
+        let in_cluster = program.cluster.place(program.cluster.block_of(thread));
         Access {
             kernel: program.name.clone(),
             line: site.line,
             text: program.lines.get(site.line - 1).cloned().unwrap_or_default(),
             block: split(block, program.grid),
+            in_cluster: (program.cluster.blocks() > 1).then_some(in_cluster),
             role: role.name.clone(),
             thread: split(number, role.axes),
             at,

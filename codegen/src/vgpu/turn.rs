@@ -50,13 +50,13 @@ pub(crate) struct AwaitedTurn {
 /// The warps of a warpgroup.
 const WARPS: usize = 4;
 
-/// The turns of a block when it begins.
+/// The turns of the blocks of a cluster, one block after the other, when they begin.
 pub(crate) fn begun(program: &Program, agents: Agents) -> Vec<Turns> {
     let one = |_: &Name| {
         let (told, over) = (Clock::new(agents), Clock::new(agents));
         Turns { now: 0, ended: 0, told, over, of: vec![None; program.scope.count / WARP] }
     };
-    program.turns.iter().map(one).collect()
+    (0..program.cluster.blocks()).flat_map(|_| program.turns.iter().map(one)).collect()
 }
 
 impl Machine<'_, '_, '_> {
@@ -64,7 +64,8 @@ impl Machine<'_, '_, '_> {
     pub(crate) fn turn_of(&mut self, code: &TurnCode, mask: Mask) -> AwaitedTurn {
         let mut turns = [0; WARP];
         self.index(&code.turn, &mut turns);
-        AwaitedTurn { of: code.of, turn: turns[mask.trailing_zeros() as usize % WARP] }
+        let before = self.program.cluster.block_of(self.base) * self.program.turns.len();
+        AwaitedTurn { of: before + code.of, turn: turns[mask.trailing_zeros() as usize % WARP] }
     }
 
     /// Whether it is a turn now.
@@ -107,7 +108,7 @@ impl Machine<'_, '_, '_> {
 
     /// What is told of a warp that waits for a turn.
     pub(crate) fn waiting_turn(&self, it: AwaitedTurn, role: Option<Name>, warp: i64) -> WaitingTurn {
-        let of = self.program.turns[it.of].clone();
+        let of = self.program.turns[it.of % self.program.turns.len()].clone();
         WaitingTurn { role, warps: vec![warp], of, turn: it.turn, under_way: self.team_turns[it.of].now }
     }
 
@@ -116,7 +117,7 @@ impl Machine<'_, '_, '_> {
         let key = self.key(TURN, site, site);
         if !self.run.sink.count(key) {
             let access = self.describe(self.mark(site, mask.trailing_zeros() as usize % WARP));
-            let of = self.program.turns[it.of].clone();
+            let of = self.program.turns[it.of % self.program.turns.len()].clone();
             self.run.sink.keep(key, Finding::OutOfTurn { of, turn: it.turn, began, access });
         }
         self.run.report.stopped = true;

@@ -181,12 +181,13 @@ impl<'p> Machine<'p, '_, '_> {
             self.expect_box(site, (tile.buffer, first[0]), start, align, 0);
         }
         let number = |it: usize| i64::try_from(it).expect("a tile is small");
+        let block = self.program.cluster.block_of(self.base);
         let mut out = Vec::with_capacity(rows.len() * tile.extents[1]);
         for mn in rows {
             for k in 0..tile.extents[1] {
                 let byte = start.wrapping_add(tile.offset(each, [number(mn), number(k)]));
                 let byte = tile.matrix.swizzle.map_or(byte, |it| it.byte(byte));
-                let Some(it) = self.at_byte(tile.buffer, byte) else {
+                let Some(it) = self.at_byte(tile.buffer, byte, block) else {
                     let element = byte.wrapping_sub(buffer.start).div_euclid(each);
                     self.out_of_bounds(site, tile.buffer, element, 0);
                     return None;

@@ -5,9 +5,11 @@ use std::fmt::{self, Display, Formatter};
 use super::{
     expr::separated,
     lex::{Cursor, Failure, Token},
+    parse_kernel::axis_name,
 };
 use crate::{
-    Access, BulkCopy, BulkKind, Index, Instr, Major, Matrix, Name, Storage, TensorMap, Tile, XorSwizzle,
+    Access, BulkCopy, BulkKind, Index, Instr, Major, Matrix, Name, Storage, TensorMap, ThreadAxis, Tile,
+    XorSwizzle,
 };
 
 /// The extents of a box: `128 x 64`.
@@ -67,8 +69,9 @@ impl Display for BulkCopy {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let BulkCopy { kind, map, global, shared } = self;
         match kind {
-            BulkKind::Load { barrier, slot } => {
-                write!(f, "{shared} <= {global} by {map} on {barrier}[{slot}]")
+            BulkKind::Load { barrier, slot, along } => {
+                write!(f, "{shared} <= {global} by {map} on {barrier}[{slot}]")?;
+                along.iter().try_for_each(|it| write!(f, " along {}", it.as_str()))
             }
             BulkKind::Store => write!(f, "{global} <= {shared} by {map}"),
             BulkKind::Add => write!(f, "{global} <= {shared} by {map} added"),
@@ -76,7 +79,7 @@ impl Display for BulkCopy {
     }
 }
 
-/// `A_pad[0; 128 x 64] <= A[r, c] by A_map on ko_full[0]`, from the arrow on.
+/// `A_pad[0; 128 x 64] <= A[r, c] by A_map on ko_full[0] along cluster.x`, from the arrow on.
 pub(super) fn store(line: &mut Cursor<'_>, first: Access, extents: Vec<i64>) -> Result<Instr, Failure> {
     let shared = Tile { first, extents, matrix: None };
     line.expect("<")?;
@@ -86,7 +89,15 @@ pub(super) fn store(line: &mut Cursor<'_>, first: Access, extents: Vec<i64>) -> 
     let map = line.name("a tensor map")?;
     line.expect_word("on")?;
     let (barrier, slot) = line.slot()?;
-    Ok(Instr::Bulk(BulkCopy { kind: BulkKind::Load { barrier, slot }, map, global, shared }))
+    let along = if line.eat_word("along") { Some(cluster_axis(line)?) } else { None };
+    Ok(Instr::Bulk(BulkCopy { kind: BulkKind::Load { barrier, slot, along }, map, global, shared }))
+}
+
+/// `cluster.x`.
+pub(super) fn cluster_axis(line: &mut Cursor<'_>) -> Result<ThreadAxis, Failure> {
+    let unknown = line.expected("`cluster.x`, `cluster.y` or `cluster.z`");
+    let axis = axis_name(line)?;
+    if axis.is_cluster() { Ok(axis) } else { Err(unknown) }
 }
 
 /// `C[r, c] <= C_pad[0; 64 x 64] by C_map`, from the equals sign on.

@@ -43,9 +43,16 @@ impl Display for Instr {
             Instr::Await(Phase { barrier, slot, phase }) => {
                 write!(f, "await {barrier}[{slot}] phase {phase}")
             }
-            Instr::Arrive(Arrival { barrier, slot, bytes: None }) => write!(f, "arrive {barrier}[{slot}]"),
-            Instr::Arrive(Arrival { barrier, slot, bytes: Some(bytes) }) => {
-                write!(f, "expect {barrier}[{slot}] bytes {bytes}")
+            Instr::Arrive(Arrival { barrier, slot, bytes, along }) => {
+                match bytes {
+                    Some(bytes) => write!(f, "expect {barrier}[{slot}] bytes {bytes}")?,
+                    None => write!(f, "arrive {barrier}[{slot}]")?,
+                }
+                if !along.is_empty() {
+                    f.write_str(" along ")?;
+                    separated(f, ", ", along.iter().map(|it| it.as_str()))?;
+                }
+                Ok(())
             }
             Instr::Fence(Fence::Async) => f.write_str("fence async"),
             Instr::Fence(Fence::Wgmma) => f.write_str("fence wgmma"),
@@ -153,7 +160,7 @@ fn await_phase(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     Ok(Instr::Await(Phase { barrier, slot, phase: line.index()? }))
 }
 
-/// `ko_empty[n mod 4]`, or `ko_full[n mod 4] bytes 49152`.
+/// `ko_empty[n mod 4] along cluster.x`, or `ko_full[n mod 4] bytes 49152`.
 fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
     let (barrier, slot) = line.slot()?;
     let mut bytes = None;
@@ -161,7 +168,14 @@ fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
         line.expect_word("bytes")?;
         bytes = Some(line.index()?);
     }
-    Ok(Instr::Arrive(Arrival { barrier, slot, bytes }))
+    let mut along = vec![];
+    if line.eat_word("along") {
+        along.push(bulk::cluster_axis(line)?);
+        while line.eat(",") {
+            along.push(bulk::cluster_axis(line)?);
+        }
+    }
+    Ok(Instr::Arrive(Arrival { barrier, slot, bytes, along }))
 }
 
 /// `async` or `wgmma`.

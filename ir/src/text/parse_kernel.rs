@@ -369,7 +369,7 @@ fn axis(line: &mut Cursor<'_>) -> Result<(ThreadAxis, Index), Failure> {
 }
 
 /// `blockIdx.x`.
-fn axis_name(line: &mut Cursor<'_>) -> Result<ThreadAxis, Failure> {
+pub(super) fn axis_name(line: &mut Cursor<'_>) -> Result<ThreadAxis, Failure> {
     let unknown = line.expected("a thread axis such as `blockIdx.x`");
     let word: Name = line.name("a thread axis")?;
     line.expect(".")?;

@@ -6,7 +6,7 @@
 //! * The arguments of a kernel are those of the module.
 //!
 //! # Launch
-//! * Extents of axes are over the dimensions. Those of thread axes are constants of at least 1.
+//! * Extents of axes are over the dimensions. Those of thread axes and of the axes of a cluster are constants of at least 1.
 //!
 //! # Memory
 //! * An allocation has elements: every extent of its shape is at least 1. Its alignment is a power of two, and its offset a
@@ -29,7 +29,7 @@
 //! * A kernel with roles has no thread axes of its own, and its top is made of allocations and of what each role does, once. A role
 //!   has whole warps, and no more threads than a block may have.
 //! * A tensor map is over an argument, with as many strides and sides of its box as dimensions, at most five; sides are from 1 to 256.
-//! * There is at least one mbarrier of a name, and an arrival of it.
+//! * There is at least one mbarrier of a name, and an arrival of it. Arrivals and copies go along axes of the cluster that the launch has.
 //! * A box is copied by one thread, below a `leader`, between shared memory and the buffer of a map of the kernel, with a coordinate for
 //!   each dimension of that. A leader does nothing that several threads do together.
 //! * What a warpgroup does together stands under no condition and in no loop that depends on `threadIdx.x`; what a role does together,
@@ -133,9 +133,10 @@ impl<'a> Verifier<'a> {
         }
         for (&axis, extent) in &self.kernel.launch {
             let dims = &self.module.dims;
+            let is_constant = axis.is_thread() || axis.is_cluster();
             let is_bad = match extent.as_int() {
-                Some(it) => it < 1 && axis.is_thread(),
-                None => axis.is_thread() || unknown(extent, &|it| dims.contains(it)).is_some(),
+                Some(it) => it < 1 && is_constant,
+                None => is_constant || unknown(extent, &|it| dims.contains(it)).is_some(),
             };
             if is_bad {
                 self.report(Kind::Axis { axis, extent: extent.clone() });

@@ -86,7 +86,10 @@ impl<'a> Verifier<'a> {
             Instr::Wgmma(product) => self.wgmma(it, product),
             Instr::Bulk(copy) => self.bulk(it, copy),
             Instr::Await(phase) => self.mbarrier(&phase.barrier),
-            Instr::Arrive(arrival) => self.mbarrier(&arrival.barrier),
+            Instr::Arrive(arrival) => {
+                self.mbarrier(&arrival.barrier);
+                self.along(it, &arrival.along);
+            }
             Instr::Turn(it) => self.turn(it),
             _ => {}
         }
@@ -124,8 +127,18 @@ impl<'a> Verifier<'a> {
         if !map.is_some_and(fits) {
             self.report(Kind::Map { map: it.map.clone() });
         }
-        if let BulkKind::Load { barrier, .. } = &it.kind {
+        if let BulkKind::Load { barrier, along, .. } = &it.kind {
             self.mbarrier(barrier);
+            self.along(instr, along.as_slice());
+        }
+    }
+
+    /// Refuses axes that the cluster does not have.
+    fn along(&mut self, instr: &Instr, axes: &[ThreadAxis]) {
+        for (at, axis) in axes.iter().enumerate() {
+            if !self.kernel.launch.contains_key(axis) || axes[..at].contains(axis) {
+                self.report(Kind::Along { instr: instr.word(), axis: *axis });
+            }
         }
     }
 

@@ -24,13 +24,17 @@ use crate::{
 /// threads. Inside a loop bound to it, an axis is bound again only by a loop of the same extent whose blocks do not
 /// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at
 /// most 1024.
+///
+/// `cluster.x` to `cluster.z` are the blocks of threads of a *cluster* (sm_90 and later): at most eight, which run at the same time. Each
+/// has shared memory of its own, as other blocks have. What the copy engine brings to all of them alike, each fetches a part of, for all
+/// (*multicast*): a role has to do it (`warp_specialize`). The axes `blockIdx` number the clusters then.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bind {
     /// The loop.
     #[serde(rename = "loop")]
     pub target: Name,
-    /// CUDA's word for the axis: `blockIdx.x` to `blockIdx.z`, `threadIdx.x` to `threadIdx.z`.
+    /// CUDA's word for the axis: `blockIdx.x` to `blockIdx.z`, `threadIdx.x` to `threadIdx.z`; or `cluster.x` to `cluster.z`.
     pub axis: Name,
 }
 
@@ -95,23 +99,36 @@ fn shares_axis(outer: &Loop, inner: &Loop) -> bool {
 /// Refuses more threads than a GPU has, where the numbers are known.
 fn check_counts(it: &Loop, axis: ThreadAxis, others: &[&Loop]) -> Result<(), ScheduleError> {
     let Some(count) = it.extent.as_int() else { return Ok(()) };
-    let what = if axis.is_thread() { "threads on one axis" } else { "blocks of threads on one axis" };
+    let what = match axis {
+        it if it.is_thread() => "threads on one axis",
+        it if it.is_cluster() => "blocks of threads in a cluster",
+        _ => "blocks of threads on one axis",
+    };
     let limit = Arch::axis_limit(axis);
     if count > limit {
         return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
     }
     // Loops beside each other on the same axis share its threads: the longest counts.
-    let mut threads = BTreeMap::from([(axis, count)]);
+    let mut extents = BTreeMap::from([(axis, count)]);
     for other in others {
         if let (LoopKind::Bound(axis), Some(extent)) = (other.kind, other.extent.as_int()) {
-            let most = threads.entry(axis).or_insert(extent);
+            let most = extents.entry(axis).or_insert(extent);
             *most = extent.max(*most);
         }
     }
-    let threads = threads.iter().filter(|(axis, _)| axis.is_thread()).map(|(_, count)| *count);
-    let (count, limit) = (threads.fold(1, i64::saturating_mul), i64::from(Arch::MAX_THREADS));
-    if axis.is_thread() && count > limit {
-        let what = "threads with the axes around and inside it";
+    let all = |is_of: fn(ThreadAxis) -> bool| {
+        let counts = extents.iter().filter(|(axis, _)| is_of(**axis)).map(|(_, count)| *count);
+        counts.fold(1, i64::saturating_mul)
+    };
+    let (count, limit, what) = if axis.is_thread() {
+        (all(ThreadAxis::is_thread), Arch::MAX_THREADS, "threads with the axes around and inside it")
+    } else if axis.is_cluster() {
+        (all(ThreadAxis::is_cluster), Arch::MAX_CLUSTER, "blocks of threads in a cluster")
+    } else {
+        return Ok(());
+    };
+    if count > i64::from(limit) {
+        let limit = limit.into();
         return Err(ScheduleError::TooMany { name: it.var.clone(), count, what, limit });
     }
     Ok(())

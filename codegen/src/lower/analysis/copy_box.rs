@@ -1,6 +1,6 @@
 //! Boxes: what a nest of loops copies, where that is a box of one buffer and the same box of another.
 
-use ir::{Access, Func, Index, Less, Name, Storage, arith::Bounds};
+use ir::{Access, Func, Index, Less, Name, Scope, Stmt, Storage, Value, arith::Bounds};
 
 /// A copy of a box between two buffers, element by element in the same order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,6 +9,25 @@ pub(crate) struct CopyBox {
     pub(crate) starts: [Vec<Index>; 2],
     /// How long it is in each dimension of each of the two.
     pub(crate) extents: [Vec<i64>; 2],
+}
+
+/// The loops of a nest that copies one element between global and shared memory, with their constant extents, and what it touches: first
+/// of global memory.
+pub(crate) fn boxed_access(func: &Func, body: &Stmt) -> Option<(Vec<(Name, i64)>, [Access; 2])> {
+    let (mut loops, mut stmt) = (Vec::new(), body);
+    while let Stmt::Loop(it) = stmt {
+        loops.push((it.var.clone(), it.extent.as_int()?));
+        stmt = &it.body;
+    }
+    let Stmt::Store(store) = stmt else { return None };
+    let from = match &store.value {
+        Value::Select(_, from, _) => from,
+        from => from,
+    };
+    let Value::Load(from) = from else { return None };
+    let (place, from) = (store.place.clone(), from.clone());
+    let stores = func.buffers[&place.buffer].scope == Scope::Global;
+    Some((loops, if stores { [place, from] } else { [from, place] }))
 }
 
 /// The box that a nest copies, given the loops of the nest with constant extents and both accesses over them; or why it is none,

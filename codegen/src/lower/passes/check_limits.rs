@@ -1,11 +1,11 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Arch, Index, Instr, Kernel, Module, Op, Scope, Target, ThreadAxis, intrin::Instruction};
+use ir::{Arch, Feature, Index, Instr, Kernel, Module, Op, Scope, Target, ThreadAxis, intrin::Instruction};
 
 use crate::launch::shared_layout;
 use crate::lower::LowerError;
 
-/// Checks threads in a block, constant extents of axes, and shared memory in a block against the target's limits.
+/// Checks threads in a block, blocks in a cluster, constant extents of axes, and shared memory in a block against the target's limits.
 ///
 /// Extents over symbolic dimensions are checked when a launch is made.
 pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, LowerError> {
@@ -28,6 +28,7 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
                 limit: Arch::axis_limit(axis),
             });
         }
+        check_cluster(kernel, arch)?;
         check_lanes(kernel)?;
         check_registers(kernel, arch)?;
         let (bytes, limit) = (shared_layout(kernel).1, i64::from(arch.caps().max_shared_per_block));
@@ -42,6 +43,23 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
         }
     }
     Ok(module)
+}
+
+/// A cluster needs an architecture that has them, and no more blocks than each of those launches.
+fn check_cluster(kernel: &Kernel, arch: &Arch) -> Result<(), LowerError> {
+    let blocks = kernel.cluster_blocks();
+    let limit = arch.caps().cluster.map(|it| i64::from(it.portable));
+    match limit {
+        _ if !kernel.launch.keys().any(|it| it.is_cluster()) => Ok(()),
+        None => {
+            let (kernel, arch, least) = (kernel.name.clone(), arch.clone(), Feature::Clusters.least_sm());
+            Err(LowerError::NoClusters { kernel, arch, least })
+        }
+        Some(limit) if blocks > limit => {
+            Err(LowerError::ClusterTooLarge { kernel: kernel.name.clone(), blocks, limit })
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// What roles take and leave is the registers that a block starts with: `setmaxnreg.inc` waits for ever for more.

@@ -81,10 +81,12 @@ fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
     let Some(PingPong { turns, .. }) = ping_pong else { return Ok(()) };
     let refuse =
         |other: &Name, why| Err(LowerError::NotInTurn { var: var.clone(), other: other.clone(), why });
-    let path = func.path_to_loop(turns);
-    let is_inside =
-        path.is_some_and(|it| matches!(*it, [.., outer, it] if outer.var == *var && is_pipeline(it)));
-    if !is_inside {
+    let path = func.path_to_loop(turns).unwrap_or_default();
+    // A block of a cluster runs one iteration of a loop over those.
+    let is_block = |it: &&Loop| matches!(it.kind, LoopKind::Bound(axis) if axis.is_cluster());
+    let mut around = path.iter().rev().skip(1).copied().skip_while(is_block);
+    let is_inside = around.next().is_some_and(|it| it.var == *var);
+    if !is_inside || !path.last().is_some_and(|it| is_pipeline(it)) {
         return refuse(turns, "is not pipelined directly inside");
     }
     let kernel = func.path_to_loop(var).and_then(|it| it.first().copied()).expect("it has been found");

@@ -1,8 +1,8 @@
 //! What deals with agents beside the threads: mbarriers, bulk copies, products.
 
 use ir::{
-    Arrival, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, TensorMap, Tile,
-    Wgmma, intrin::Instruction,
+    Arrival, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, TensorMap,
+    ThreadAxis, Tile, Wgmma, intrin::Instruction,
 };
 
 use super::Compiler;
@@ -17,6 +17,11 @@ use crate::vgpu::{
 
 /// The most elements of a box, 256 in each of two dimensions: what its rows have beside that is 16 bytes at least.
 const LARGEST_BOX: i64 = 1 << 18;
+
+/// Which of the axes of a cluster an axis is.
+fn number_of(axis: ThreadAxis) -> usize {
+    axis as usize - ThreadAxis::ClusterX as usize
+}
 
 impl Compiler<'_> {
     pub(super) fn asynchronous(&mut self, site: u32, it: &Instr) -> Result<AsyncCode, VgpuError> {
@@ -33,10 +38,11 @@ impl Compiler<'_> {
                 let barrier = self.barrier(barrier)?;
                 AsyncCode::Await(AwaitCode { barrier, slot: self.index(slot)?, phase: self.index(phase)? })
             }
-            Instr::Arrive(Arrival { barrier, slot, bytes }) => {
+            Instr::Arrive(Arrival { barrier, slot, bytes, along }) => {
                 let (barrier, slot) = (self.barrier(barrier)?, self.index(slot)?);
                 let bytes = bytes.as_ref().map(|it| self.index(it)).transpose()?;
-                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes })
+                let along = along.iter().map(|it| number_of(*it)).collect();
+                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes, along })
             }
             Instr::Fence(it) => AsyncCode::Fence(*it),
             Instr::Turn(it) => {
@@ -125,8 +131,9 @@ impl Compiler<'_> {
         }
         let coords = it.global.indices.iter().map(|it| self.index(it)).collect::<Result<_, _>>()?;
         let way = match &it.kind {
-            BulkKind::Load { barrier, slot } => {
-                BulkWay::Load { barrier: self.barrier(barrier)?, slot: self.index(slot)? }
+            BulkKind::Load { barrier, slot, along } => {
+                let (barrier, slot) = (self.barrier(barrier)?, self.index(slot)?);
+                BulkWay::Load { barrier, slot, along: along.map(number_of) }
             }
             BulkKind::Store => BulkWay::Store,
             BulkKind::Add => BulkWay::Add,

@@ -7,18 +7,18 @@ mod threads;
 use std::collections::HashMap;
 
 use ir::{
-    Access, DType, Group, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Participants, RingCounter,
-    Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
+    Access, Arch, DType, Group, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Participants,
+    RingCounter, Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
 };
 
-use self::threads::{expect_warps, extents, mbarriers, roles, threads_of};
+use self::threads::{cluster, expect_warps, extents, mbarriers, roles, threads_of};
 use super::{
     MAX_ELEMENTS, VgpuError, align,
     index::{IndexCode, Scope, WARP},
     mbarrier::MbarrierInfo,
     program::{
-        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode, PlaceInfo,
-        Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
+        Buffer, Cluster, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode,
+        PlaceInfo, Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
     },
     shadow::Mark,
 };
@@ -26,6 +26,7 @@ use super::{
 /// Resolves the names of a kernel.
 struct Compiler<'a> {
     kernel: &'a Kernel,
+    cluster: Cluster,
     scope: Scope,
     slots: usize,
     buffers: Vec<Buffer>,
@@ -61,11 +62,11 @@ impl Program {
         dims: &HashMap<Name, i64>,
         lens: &[usize],
     ) -> Result<Program, VgpuError> {
-        let (grid, axes) = extents(kernel, dims)?;
+        let [grid, in_cluster, axes] = extents(kernel, dims)?;
         let listing = print_kernel(kernel);
-        let mut compiler = Compiler::new(kernel, dims, axes, listing.op_lines())?;
-        let threads =
-            i64::try_from(compiler.scope.count).expect("`Compiler::new` refuses more than a block has");
+        let mut compiler = Compiler::new(kernel, dims, in_cluster, axes, listing.op_lines())?;
+        let threads = compiler.roles.last().map_or(0, |it| it.threads.end.next_multiple_of(WARP));
+        let threads = i64::try_from(threads).expect("`Compiler::new` refuses more than a block has");
         let block = if kernel.roles.is_empty() { axes } else { [threads, 1, 1] };
         for (name, written) in &kernel.args {
             let unknown = || VgpuError::UnknownBuffer { kernel: kernel.name.clone(), buffer: name.clone() };
@@ -86,6 +87,7 @@ impl Program {
             turns,
             products,
             resumes,
+            cluster,
             ..
         } = compiler;
         place_shared(kernel, &mut buffers);
@@ -102,6 +104,7 @@ impl Program {
             places,
             scope,
             slots,
+            cluster,
             grid,
             block,
             lines,
@@ -120,26 +123,28 @@ impl<'a> Compiler<'a> {
     fn new(
         kernel: &'a Kernel,
         dims: &HashMap<Name, i64>,
+        in_cluster: [i64; 3],
         axes: [i64; 3],
         op_lines: Vec<usize>,
     ) -> Result<Compiler<'a>, VgpuError> {
         let roles = roles(kernel, axes)?;
         let threads = roles.last().map_or(0, |it| it.threads.end);
-        if threads > Mark::THREADS as usize {
+        if threads > Arch::MAX_THREADS as usize {
             let threads = i64::try_from(threads).expect("counts are cut off before");
             return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
         }
         expect_warps(kernel, &roles)?;
-        let count = threads.next_multiple_of(WARP);
-        let mut scope = Scope { dims: dims.clone(), count, ..Scope::default() };
-        for (n, axis) in (0..).zip(ThreadAxis::ALL).filter(|it| !it.1.is_thread()) {
+        let cluster = cluster(in_cluster, threads);
+        let mut scope = Scope { dims: dims.clone(), count: cluster.count(), ..Scope::default() };
+        for (n, axis) in (0..).zip([ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ]) {
             scope.slots.push((axis_var(axis), n));
         }
         if let [role] = roles.as_slice() {
-            scope.threads = threads_of(role, count);
+            scope.threads = threads_of(role, &cluster);
         }
         Ok(Compiler {
             kernel,
+            cluster,
             scope,
             slots: 3,
             buffers: vec![],
@@ -154,7 +159,7 @@ impl<'a> Compiler<'a> {
             mbarriers: mbarriers(kernel),
             turns: vec![],
             products: vec![],
-            resumes: !kernel.roles.is_empty() || !kernel.mbarriers.is_empty(),
+            resumes: !kernel.roles.is_empty() || !kernel.mbarriers.is_empty() || cluster.blocks() > 1,
             roles,
         })
     }
@@ -200,7 +205,7 @@ impl Compiler<'_> {
             Op::Alloc(it) => {
                 // What is global here is private memory of one thread, only larger.
                 let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
-                let owners = if space == Space::Local { self.scope.count } else { 1 };
+                let owners = if space == Space::Local { self.scope.count } else { self.cluster.blocks() };
                 let fits = |len: &usize| len.saturating_mul(owners) <= MAX_ELEMENTS;
                 let Some(len) = usize::try_from(it.elements()).ok().filter(fits) else {
                     return Err(VgpuError::TooLarge {
@@ -227,7 +232,7 @@ impl Compiler<'_> {
                 let unknown =
                     || VgpuError::UnknownVariable { kernel: self.kernel.name.clone(), name: name.clone() };
                 let number = self.kernel.roles.get_index_of(name).ok_or_else(unknown)?;
-                self.scope.threads = threads_of(&self.roles[number], self.scope.count);
+                self.scope.threads = threads_of(&self.roles[number], &self.cluster);
                 let body = self.list(body)?;
                 self.scope.threads.clear();
                 Code::Role(number, body)

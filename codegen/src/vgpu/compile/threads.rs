@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use ir::{Index, Kernel, Name, ThreadAxis, axis_var};
+use ir::{Arch, Index, Kernel, Name, ThreadAxis, axis_var};
 
-use crate::vgpu::{VgpuError, index::WARP, mbarrier::MbarrierInfo, program::RoleInfo};
+use crate::vgpu::{
+    VgpuError,
+    index::WARP,
+    mbarrier::MbarrierInfo,
+    program::{Cluster, RoleInfo},
+};
 
 /// Where counts of threads are cut off, far behind what any block has: they stay numbers of both types.
 const MOST_THREADS: usize = 1 << 40;
@@ -46,20 +51,34 @@ pub(super) fn expect_warps(kernel: &Kernel, roles: &[RoleInfo]) -> Result<(), Vg
     Ok(())
 }
 
-/// The place of each of `count` threads on the axes of a role; of others zero.
-pub(super) fn threads_of(role: &RoleInfo, count: usize) -> HashMap<Name, Vec<i64>> {
+/// The place of each thread of a cluster on the axes of a role, for other threads zero, and that of its block in the cluster.
+pub(super) fn threads_of(role: &RoleInfo, cluster: &Cluster) -> HashMap<Name, Vec<i64>> {
     let mut out = HashMap::new();
     let mut stride = 1;
     let axes = [ThreadAxis::ThreadX, ThreadAxis::ThreadY, ThreadAxis::ThreadZ];
     for (axis, extent) in axes.into_iter().zip(role.axes) {
         let at = |thread: usize| {
-            let number = thread.checked_sub(role.threads.start).and_then(|it| i64::try_from(it).ok());
+            let own = cluster.in_block(thread);
+            let number = own.checked_sub(role.threads.start).and_then(|it| i64::try_from(it).ok());
             number.map_or(0, |it| it / stride % extent)
         };
-        out.insert(axis_var(axis), (0..count).map(at).collect());
+        out.insert(axis_var(axis), (0..cluster.count()).map(at).collect());
         stride *= extent;
     }
+    for (axis, at) in [ThreadAxis::ClusterX, ThreadAxis::ClusterY, ThreadAxis::ClusterZ].into_iter().zip(0..)
+    {
+        let place = |thread: usize| cluster.place(cluster.block_of(thread))[at];
+        out.insert(axis_var(axis), (0..cluster.count()).map(place).collect());
+    }
     out
+}
+
+/// The blocks of a cluster, each of so many threads.
+pub(super) fn cluster(axes: [i64; 3], threads: usize) -> Cluster {
+    let is_one = axes == [1; 3];
+    // A warpgroup begins at a multiple of its threads in each block.
+    let stride = threads.next_multiple_of(if is_one { WARP } else { 4 * WARP });
+    Cluster { axes, stride }
 }
 
 /// The mbarriers of a kernel, numbered through.
@@ -77,18 +96,21 @@ pub(super) fn mbarriers(kernel: &Kernel) -> Vec<MbarrierInfo> {
 /// The most blocks that it takes on.
 const MAX_BLOCKS: i64 = 1 << 26;
 
-/// How many blocks and threads there are on each axis.
-pub(super) fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<([i64; 3], [i64; 3]), VgpuError> {
-    let mut all = [1; 6];
+/// How many clusters, blocks of a cluster and threads there are on each axis.
+pub(super) fn extents(kernel: &Kernel, dims: &HashMap<Name, i64>) -> Result<[[i64; 3]; 3], VgpuError> {
+    let mut all = [1; 9];
     for (&axis, extent) in &kernel.launch {
         let value = extent.eval(&|it| dims.get(it).copied()).filter(|it| *it > 0);
         let error = || VgpuError::Launch { kernel: kernel.name.clone(), axis, extent: extent.clone() };
         all[axis as usize] = value.filter(|it| *it <= MAX_BLOCKS).ok_or_else(error)?;
     }
-    let [bx, by, bz, tx, ty, tz] = all;
+    let [bx, by, bz, cx, cy, cz, tx, ty, tz] = all;
     let blocks = bx.saturating_mul(by).saturating_mul(bz);
     if blocks > MAX_BLOCKS {
         return Err(VgpuError::TooManyBlocks { kernel: kernel.name.clone(), blocks });
     }
-    Ok(([bx, by, bz], [tx, ty, tz]))
+    if cx.saturating_mul(cy).saturating_mul(cz) > i64::from(Arch::MAX_CLUSTER) {
+        return Err(VgpuError::Cluster { kernel: kernel.name.clone(), axes: [cx, cy, cz] });
+    }
+    Ok([[bx, by, bz], [cx, cy, cz], [tx, ty, tz]])
 }

@@ -18,8 +18,11 @@ pub struct Access {
     pub line: usize,
     /// What stands there.
     pub text: String,
-    /// The block, by its `blockIdx`.
+    /// The block, by its `blockIdx`: where there are clusters, the cluster.
     pub block: [i64; 3],
+    /// Where the block is in its cluster, by the axes of that, if there are clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_cluster: Option<[i64; 3]>,
     /// The role of the thread, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Name>,
@@ -69,6 +72,8 @@ pub enum Finding {
     },
     /// A warp that ends a turn and is in another or in none; the run ends there.
     OutOfTurn { of: Name, turn: i64, began: Option<i64>, access: Access },
+    /// An arrival or a copy in the shared memory of another block of the cluster, at this place in it, that has ended.
+    BlockEnded { barrier: Name, slot: i64, ended: [i64; 3], access: Access },
     /// A wait for a phase of an mbarrier whose parity is that of another: the one under way is neither that phase nor the next.
     PhaseAhead { barrier: Name, slot: i64, phase: i64, under_way: i64, access: Access },
     /// A phase in which all arrived, and other bytes came than were expected.
@@ -157,6 +162,7 @@ ir::codes!(Finding {
     PartialGroup = 2420,
     Outstanding = 2421,
     OutOfTurn = 2422,
+    BlockEnded = 2423,
 });
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.

@@ -33,6 +33,7 @@ impl Finding {
             Finding::PartialGroup { .. } => "part of a warpgroup",
             Finding::Outstanding { .. } => "still under way",
             Finding::OutOfTurn { .. } => "out of turn",
+            Finding::BlockEnded { .. } => "block has ended",
         }
     }
 
@@ -49,7 +50,7 @@ impl Finding {
                 let between = match race {
                     RaceKind::SourceInFlight => "without a wait between them",
                     RaceKind::ReadAfterWrite | RaceKind::WriteAfterRead | RaceKind::WriteAfterWrite => {
-                        if first.block == second.block {
+                        if first.block_in_grid() == second.block_in_grid() {
                             "without a barrier between them"
                         } else {
                             "in different blocks"
@@ -148,6 +149,11 @@ impl Finding {
                     began.map_or_else(|| "none is its own".to_owned(), |it| format!("its own is turn {it}"));
                 format!("{title}: turn {turn} in {of} is ended by a warp that has not begun it: {is}")
             }
+            Finding::BlockEnded { barrier, slot, ended: [x, y, z], .. } => {
+                format!(
+                    "{title}: something comes to {barrier}[{slot}] in the block ({x}, {y}, {z}) of the cluster when that has ended"
+                )
+            }
             Finding::Outstanding { .. } => {
                 format!("{title}: the block ends before anybody has waited for it")
             }
@@ -196,6 +202,7 @@ impl Finding {
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
             Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
+            Finding::BlockEnded { access, .. } => vec![("comes there", access)],
         }
     }
 
@@ -210,7 +217,7 @@ impl Finding {
             Finding::DataRace { race: RaceKind::SourceInFlight, .. } => {
                 "wait for the copy before its source is written"
             }
-            Finding::DataRace { first, second, .. } if first.block != second.block => {
+            Finding::DataRace { first, second, .. } if first.block_in_grid() != second.block_in_grid() => {
                 "blocks run in any order: give each elements of its own, let them take turns, or make two kernels of it"
             }
             Finding::DataRace { .. } => "a barrier between the two orders them, whichever comes first",
@@ -271,6 +278,9 @@ impl Finding {
             Finding::OutOfTurn { .. } => {
                 "each turn is begun and ended once, by the same warpgroup and with the same number"
             }
+            Finding::BlockEnded { .. } => {
+                "let each block of a cluster wait at its end for all that others do in its shared memory"
+            }
             Finding::Outstanding { .. } => {
                 "wait for it, for what a copy reads at least: shared memory goes with its block"
             }
@@ -323,11 +333,20 @@ fn who_waits(role: Option<&Name>, warps: &[i64]) -> String {
 }
 
 impl Access {
+    /// Which of all blocks it is.
+    const fn block_in_grid(&self) -> ([i64; 3], Option<[i64; 3]>) {
+        (self.block, self.in_cluster)
+    }
+
     /// `thread (1, 0, 0) of block (0, 0, 0) at ko = 3, ki = 1`.
     pub fn who(&self) -> String {
         let ([x, y, z], [bx, by, bz]) = (self.thread, self.block);
         let role = self.role.as_ref().map(|it| format!("{it} ")).unwrap_or_default();
-        let mut out = format!("{role}thread ({x}, {y}, {z}) of block ({bx}, {by}, {bz})");
+        let of = match self.in_cluster {
+            None => format!("block ({bx}, {by}, {bz})"),
+            Some([x, y, z]) => format!("block ({x}, {y}, {z}) of cluster ({bx}, {by}, {bz})"),
+        };
+        let mut out = format!("{role}thread ({x}, {y}, {z}) of {of}");
         for (n, (name, value)) in self.at.iter().enumerate() {
             let comma = if n == 0 { " at " } else { ", " };
             out.extend([comma, name.as_str(), " = ", &value.to_string()]);

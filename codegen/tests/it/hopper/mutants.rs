@@ -92,10 +92,10 @@ fn changed(it: &Instr) -> Vec<Instr> {
             let by = |n: i64| Instr::Await(Phase { phase: &phase.phase + n, ..phase.clone() });
             vec![by(1), by(-1)]
         }
-        Instr::Arrive(Arrival { bytes: Some(bytes), barrier, slot }) => {
+        Instr::Arrive(it @ Arrival { bytes: Some(bytes), .. }) => {
             let by = |n: i64| {
                 let bytes: Option<Index> = Some(bytes + n);
-                Instr::Arrive(Arrival { bytes, barrier: barrier.clone(), slot: slot.clone() })
+                Instr::Arrive(Arrival { bytes, ..it.clone() })
             };
             vec![by(16), by(-16)]
         }

@@ -40,6 +40,8 @@ pub enum PhaseError {
     Unfenced { buffer: Name, fence: &'static str, what: &'static str },
     #[error("roles `{first}` and `{second}` both touch `{buffer}`, and no ring orders them")]
     Exchange { buffer: Name, first: Name, second: Name },
+    #[error("blocks of a cluster meet at `{barrier}`: {why}")]
+    Remote { barrier: Name, why: Remote },
     #[error("it is not known how often `{instr}` is done at `{barrier}`")]
     Uncounted { barrier: Name, instr: &'static str },
     #[error(
@@ -68,6 +70,17 @@ pub enum Outside {
     NotFree,
 }
 
+/// What blocks of a cluster may do wrong to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Remote {
+    /// A box comes from another block, which has not been told.
+    #[error("a box comes from another block to a slot of which that one does not know that it is free")]
+    NotFree,
+    /// How often something is done depends on which block of the cluster it is.
+    #[error("not all of them do the same")]
+    Differs,
+}
+
 ir::codes!(PhaseError {
     Bytes = 2501,
     Arrivals = 2502,
@@ -82,6 +95,7 @@ ir::codes!(PhaseError {
     Exchange = 2510,
     Uncounted = 2511,
     TooFar = 2513,
+    Remote = 2514,
 });
 
 impl PhaseError {
@@ -107,6 +121,7 @@ impl PhaseError {
             | PhaseError::Ahead { barrier }
             | PhaseError::Unfinished { barrier, .. }
             | PhaseError::Stuck { barrier }
+            | PhaseError::Remote { barrier, .. }
             | PhaseError::Uncounted { barrier, .. } => vec![barrier],
             PhaseError::Window { buffer, barrier, .. } => vec![buffer, barrier],
             PhaseError::InFlight { buffer, .. }

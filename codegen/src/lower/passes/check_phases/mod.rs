@@ -1,6 +1,7 @@
 //! Proves that asynchronous work in a kernel is in order: phases of mbarriers, slots of rings, groups in flight, fences.
 
 mod bytes;
+mod cluster;
 mod count;
 pub(crate) mod error;
 mod exchange;
@@ -43,6 +44,7 @@ fn check(module: &Module, kernel: &Kernel) -> Result<(), PhaseError> {
     blocks.for_each(|(axis, extent)| known.insert(&ir::axis_var(*axis), extent));
     let survey = Survey::new(kernel, &known)?;
     survey.barriers.iter().try_for_each(|it| bytes::check(&survey, it))?;
+    cluster::check(&survey)?;
     order::check(&survey)?;
     windows::check(&survey)?;
     in_flight::check(&survey)?;

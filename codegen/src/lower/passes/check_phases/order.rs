@@ -32,7 +32,8 @@ fn totals(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> 
     let waits = |it: &Instr| i64::from(phase(it, name).is_some());
     let arrives = |it: &Instr| i64::from(arrival(it, name).is_some());
     let uncounted = || PhaseError::Uncounted { barrier: name.clone(), instr: "await" };
-    let has_boxes = barrier.uses.iter().any(|it| !it.loads.is_empty());
+    // What comes to the memory of a block it has to wait for before it ends: boxes, and what other blocks do there.
+    let has_to_end = barrier.uses.iter().any(|it| !it.loads.is_empty() || it.is_remote());
     let mut is_awaited = false;
     for (filler, _) in survey.programs.iter().zip(&barrier.uses).filter(|it| !it.1.arrivals.is_empty()) {
         let begun = filler.total(&arrives).ok_or_else(uncounted)?;
@@ -42,11 +43,11 @@ fn totals(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> 
             let awaited = program.total(&waits).ok_or_else(uncounted)? + uses.offset;
             let known = filler.known();
             let is_enough = known.prove(&Less::new(begun.clone(), awaited.clone())) == Some(false);
-            if !is_enough || (has_boxes && !known.equal(&awaited, &begun)) {
+            if !is_enough || (has_to_end && !known.equal(&awaited, &begun)) {
                 return Err(PhaseError::Unfinished { barrier: name.clone(), awaited, begun });
             }
         }
-        if has_boxes && !is_awaited {
+        if has_to_end && !is_awaited {
             let awaited = Index::int(0);
             return Err(PhaseError::Unfinished { barrier: name.clone(), awaited, begun });
         }

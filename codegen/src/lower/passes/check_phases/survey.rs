@@ -6,7 +6,7 @@
 
 use ir::{
     Access, Alloc, Arrival, BulkCopy, BulkKind, Index, Instr, Kernel, Mbarriers, Name, Op, Participants,
-    Phase, SyncKind, arith::Bounds,
+    Phase, SyncKind, ThreadAxis, arith::Bounds,
 };
 
 use super::{
@@ -20,6 +20,7 @@ pub(super) struct Survey<'a> {
     /// For each of the mbarriers, what each program does there; of a kernel with turns, whose fills are not numbered one by one, none.
     pub(super) barriers: Vec<Barrier<'a>>,
     allocs: Vec<&'a Alloc>,
+    kernel: &'a Kernel,
 }
 
 /// The mbarriers of a name.
@@ -35,10 +36,13 @@ pub(super) struct Barrier<'a> {
 pub(super) struct Use {
     /// The arrivals, and how many were before.
     pub(super) arrivals: Vec<Event>,
-    /// How many arrivals each of them is.
+    /// How many arrivals each of them is, together with those of other blocks of the cluster.
     pub(super) times: i64,
     /// Who arrives, or asks for boxes.
     pub(super) arriving: Option<Who>,
+    /// The axes of the cluster along which arrivals go, and those along which some boxes do.
+    pub(super) along: Option<Vec<ThreadAxis>>,
+    pub(super) sent: Vec<ThreadAxis>,
     /// The waits, and how many were before.
     pub(super) awaits: Vec<Event>,
     /// Who waits.
@@ -95,7 +99,10 @@ impl<'a> Survey<'a> {
         let programs = Program::all(kernel, known);
         let one = |(name, it): (&'a Name, &Mbarriers)| {
             let uses = programs.iter().map(|program| Use::new(program, name, it.slots));
-            let uses = uses.collect::<Result<Vec<_>, _>>()?;
+            let mut uses = uses.collect::<Result<Vec<_>, _>>()?;
+            for it in &mut uses {
+                it.times *= reach(kernel, it.along.as_deref().unwrap_or_default());
+            }
             let come = uses.iter().map(|it| it.times).sum();
             let arrivals = it.arrivals;
             if come != arrivals {
@@ -113,7 +120,7 @@ impl<'a> Survey<'a> {
                 }
             });
         }
-        Ok(Survey { programs, barriers, allocs })
+        Ok(Survey { programs, barriers, allocs, kernel })
     }
 
     /// The memory of a name.
@@ -121,10 +128,14 @@ impl<'a> Survey<'a> {
         self.allocs.iter().find(|it| it.name == *name).copied()
     }
 
-    /// How many bytes a box has.
+    /// How many bytes come for a box: those that are asked for here, and those that the other blocks send by the same statement.
     pub(super) fn bytes(&self, it: &BulkCopy) -> i64 {
         let element = self.alloc(&it.shared.first.buffer).map_or(0, |it| it.dtype.bytes_i64());
-        it.shared.extents.iter().product::<i64>() * element
+        let along = match &it.kind {
+            BulkKind::Load { along, .. } => along.as_slice(),
+            BulkKind::Store | BulkKind::Add => &[],
+        };
+        it.shared.extents.iter().product::<i64>() * element * reach(self.kernel, along)
     }
 
     /// Which of so many slots of a buffer a box of an access is in: the first subscript, or what stands for it in a flat one.
@@ -150,12 +161,22 @@ impl<'a> Survey<'a> {
     }
 }
 
+/// How many blocks of a cluster there are along some of its axes.
+fn reach(kernel: &Kernel, along: &[ThreadAxis]) -> i64 {
+    along.iter().filter_map(|it| kernel.launch.get(it)?.as_int()).product()
+}
+
 /// Whether warpgroups take turns: each of them skips the numbers of the others then.
 fn has_turns(program: &Program<'_>) -> bool {
     program.instrs().any(|(_, it)| matches!(it.sync(), Some(SyncKind::Turn(_))))
 }
 
 impl Use {
+    /// Whether something of it comes from other blocks of the cluster.
+    pub(super) fn is_remote(&self) -> bool {
+        !self.sent.is_empty() || self.along.as_ref().is_some_and(|it| !it.is_empty())
+    }
+
     fn new(program: &Program<'_>, barrier: &Name, slots: i64) -> Result<Use, PhaseError> {
         let arrives = |it: &Instr| i64::from(arrival(it, barrier).is_some());
         let waits = |it: &Instr| i64::from(phase(it, barrier).is_some());
@@ -177,6 +198,9 @@ impl Use {
                 let event = event(&arrives)?;
                 event.in_step(barrier, "arrival", &arrival.slot, None, slots, 0)?;
                 let times = alike(&mut out.arriving)?;
+                if out.along.get_or_insert_with(|| arrival.along.clone()) != &arrival.along {
+                    return Err(uncounted());
+                }
                 out.times = times;
                 out.arrivals.push(event);
             } else if let Some(phase) = phase(it, barrier) {
@@ -187,7 +211,10 @@ impl Use {
                 event.in_step(barrier, "wait", &phase.slot, Some(&phase.phase), slots, out.offset)?;
                 alike(&mut out.waiting)?;
                 out.awaits.push(event);
-            } else if let Some((_, slot)) = load(it, barrier) {
+            } else if let Some((copy, slot)) = load(it, barrier) {
+                if let BulkKind::Load { along, .. } = &copy.kind {
+                    out.sent.extend(along);
+                }
                 let event = event(&arrives)?;
                 event.in_step(barrier, "copy", slot, None, slots, -1)?;
                 alike(&mut out.arriving)?;
@@ -257,7 +284,7 @@ pub(super) fn phase<'i>(it: &'i Instr, barrier: &Name) -> Option<&'i Phase> {
 pub(super) fn load<'i>(it: &'i Instr, barrier: &Name) -> Option<(&'i BulkCopy, &'i Index)> {
     match it {
         Instr::Bulk(copy) => match &copy.kind {
-            BulkKind::Load { barrier: own, slot } if own == barrier => Some((copy, slot)),
+            BulkKind::Load { barrier: own, slot, .. } if own == barrier => Some((copy, slot)),
             _ => None,
         },
         _ => None,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ir::{Index, Instr, Less, Name, arith::Bounds};
 
 use super::{
-    error::{Outside, PhaseError},
+    error::{Outside, PhaseError, Remote},
     exchange::touching,
     given_back::{GivenBack, Numbers},
     program::{ActiveThreads, Program},
@@ -46,7 +46,12 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
             }
             for reader in 0..survey.programs.len() {
                 let ring = Ring { survey, full, buffers: buffers.clone(), filler, reader };
-                if reader == filler { ring.own()? } else { ring.of_another()? }
+                if reader == filler {
+                    ring.own()?
+                } else {
+                    ring.of_another()?
+                }
+                ring.is_answered()?;
             }
         }
     }
@@ -60,6 +65,18 @@ fn filled<'a>(survey: &Survey<'a>, full: &Barrier<'_>) -> Vec<&'a Name> {
 }
 
 impl Ring<'_, '_> {
+    /// Refuses boxes that go to other blocks of a cluster where a program waits for them that does not give slots back: it says nothing to
+    /// those who send them.
+    fn is_answered(&self) -> Result<(), PhaseError> {
+        let uses = &self.full.uses;
+        let waits = !uses[self.reader].awaits.is_empty();
+        let touches = touching(&self.survey.programs[self.reader], &self.buffers).next().is_some();
+        if uses[self.filler].sent.is_empty() || !waits || (touches && self.reader != self.filler) {
+            return Ok(());
+        }
+        Err(PhaseError::Remote { barrier: self.full.name.clone(), why: Remote::NotFree })
+    }
+
     /// Touches by the program that fills the slots.
     fn own(&self) -> Result<(), PhaseError> {
         let program = &self.survey.programs[self.filler];
@@ -105,6 +122,12 @@ impl Ring<'_, '_> {
         let mut refused = self.outside(first, Outside::NotFree);
         for empty in &self.survey.barriers {
             if empty.uses[self.reader].arrivals.is_empty() || !self.is_waited_for(empty)? {
+                continue;
+            }
+            // Boxes come from all blocks along those axes: each of them has to hear it.
+            let along = empty.uses[self.reader].along.as_deref().unwrap_or_default();
+            if !self.full.uses[self.filler].sent.iter().all(|it| along.contains(it)) {
+                refused = PhaseError::Remote { barrier: self.full.name.clone(), why: Remote::NotFree };
                 continue;
             }
             match self.given_back(empty, &numbers) {

@@ -4,39 +4,34 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Arrival, BulkCopy, BulkKind, Func, Index, Instr, LoopKind, Mbarriers, Mechanism, Name, Op,
-    Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, Value, intrin,
+    Access, Arrival, Block, BulkCopy, BulkKind, Func, Index, Instr, LoopKind, Mbarriers, Mechanism, Name, Op,
+    Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, axis_var, intrin,
 };
 
 use crate::lower::analysis::{
-    copy_box::{PLACE_BYTES, copy_box, parts_of},
+    copy_box::{PLACE_BYTES, boxed_access, copy_box, parts_of},
+    multicast::part,
     roles,
 };
 
 use super::{FuncToKernel, Scoped};
 
 impl FuncToKernel<'_> {
-    /// The copies of a block that the copy engine does, for one thread: boxes as large as it moves them.
-    pub(super) fn bulk_copies(&self, body: &Stmt, at: &Scoped) -> Vec<Op> {
-        let (mut loops, mut inner, mut stmt) = (Vec::new(), at.clone(), body);
-        while let Stmt::Loop(it) = stmt {
-            let extent = it.extent.as_int().expect("`choose_mechanisms` takes boxes of constant sizes only");
-            loops.push((it.var.clone(), extent));
-            inner.bounds.insert(&it.var, &it.extent);
-            stmt = &it.body;
+    /// The copies of a block that the copy engine does, for one thread: boxes as large as it moves them. Of a box that goes to several
+    /// blocks of threads, the part that is for this one to copy.
+    pub(super) fn bulk_copies(&self, block: &Block, at: &Scoped) -> Vec<Op> {
+        let (loops, [global, place]) =
+            boxed_access(self.func, &block.body).expect("`choose_mechanisms` makes nests of one copy");
+        let mut inner = at.clone();
+        loops.iter().for_each(|(var, extent)| inner.bounds.insert(var, &Index::int(*extent)));
+        let stores = block.writes().iter().any(|it| it.buffer == global.buffer);
+        let [from, place] = [global, place].map(|it| it.map_indices(&mut |index| inner.resolve(index)));
+        let mut found = copy_box(&loops, [&from, &place], &inner.bounds)
+            .expect("`choose_mechanisms` takes boxes only, and passes keep them");
+        if let Some(axis) = block.attrs.multicast {
+            let blocks = self.launch[&axis].as_int().expect("a cluster has a constant size");
+            found = part(found, &Index::var(&axis_var(axis)), blocks);
         }
-        let Stmt::Store(store) = stmt else { unreachable!("`choose_mechanisms` makes nests of one store") };
-        let from = match &store.value {
-            Value::Select(_, from, _) => from,
-            from => from,
-        };
-        let Value::Load(from) = from else { unreachable!("`choose_mechanisms` takes copies only") };
-        let resolved = |it: &Access| it.map_indices(&mut |index| inner.resolve(index));
-        let stores = self.func.buffers[&store.place.buffer].scope == Scope::Global;
-        let (global, shared) = if stores { (&store.place, from) } else { (from, &store.place) };
-        let (from, place) = (resolved(global), resolved(shared));
-        let found = copy_box(&loops, [&from, &place], &inner.bounds);
-        let found = found.expect("`choose_mechanisms` takes boxes only, and passes keep them");
         let [starts, own] = &found.starts;
         let [sides, _] = &found.extents;
         let parts = parts_of(sides, self.func.buffers[&place.buffer].layout.panel);
@@ -61,7 +56,7 @@ impl FuncToKernel<'_> {
                 BulkKind::Store
             } else {
                 let (barrier, slot) = at.ring.clone().expect("a pipeline expects what it copies");
-                BulkKind::Load { barrier, slot }
+                BulkKind::Load { barrier, slot, along: block.attrs.multicast }
             };
             let map = self.map_of(&from.buffer, &place.buffer, &parts);
             let copy = Instr::Bulk(BulkCopy { kind, map, global, shared });
@@ -169,7 +164,7 @@ pub(super) fn expected(stmt: &Stmt) -> Option<(Name, Index)> {
     let Stmt::Block(block) = stmt else { return None };
     let Stmt::Instr(it) = &block.body else { return None };
     match &**it {
-        Instr::Arrive(Arrival { barrier, slot, bytes: Some(_) }) => Some((barrier.clone(), slot.clone())),
+        Instr::Arrive(Arrival { barrier, slot, bytes: Some(_), .. }) => Some((barrier.clone(), slot.clone())),
         _ => None,
     }
 }

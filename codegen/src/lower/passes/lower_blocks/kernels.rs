@@ -97,7 +97,7 @@ pub(crate) fn launch(func: &Func, stmt: &Stmt) -> Result<IndexMap<ThreadAxis, In
         let (var, extent) = (it.var.clone(), bounds.simplify(&it.extent));
         if extent.any_var(&|name| !func.dims.contains(name)) {
             error.get_or_insert(LowerError::GridExtent { var, axis, extent });
-        } else if axis.is_thread() && extent.as_int().is_none() {
+        } else if (axis.is_thread() || axis.is_cluster()) && extent.as_int().is_none() {
             error.get_or_insert(LowerError::ThreadExtent { var, axis, extent });
         } else {
             let widest = match launch.get(&axis) {

@@ -286,7 +286,7 @@ impl FuncToKernel<'_> {
             ops.extend(guarded(first.collect(), self.stmt(init, &inner)));
         }
         if block.attrs.mechanism == Some(Mechanism::Tma) {
-            ops.extend(self.bulk_copies(&block.body, &inner));
+            ops.extend(self.bulk_copies(block, &inner));
         } else {
             ops.extend(self.stmt(&block.body, &inner));
         }

@@ -3,12 +3,12 @@
 pub(crate) mod ledger;
 pub(crate) mod rings;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    AllocScope, Arrival, Fence, Func, Group, Index, Instr, Loop, Mbarriers, Mechanism, Name, SemaphoreKind,
-    Stmt, SyncKind, Turn,
+    AllocScope, Arrival, Fence, Func, Group, Index, Instr, Loop, LoopKind, Mbarriers, Mechanism, Name,
+    SemaphoreKind, Stmt, SyncKind, ThreadAxis, Turn,
     pipeline::{COMPUTE, Emission, EmissionPoint, Hooks, Insertions, PipelinePlan, Section, expand},
 };
 
@@ -45,13 +45,19 @@ pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Fu
         context,
         alloc_scopes,
         mbarriers,
+        drains: vec![],
         lag: 0,
         stages: vec![],
         reports: Vec::new(),
     };
     let mut out = expand(func, &mut hooks)?;
-    let Lowering { alloc_scopes, mbarriers, reports, .. } = hooks;
+    let Lowering { alloc_scopes, mbarriers, drains, reports, .. } = hooks;
     out.mbarriers = mbarriers;
+    for (outermost, stmts) in drains {
+        out.replace_loop(&outermost, |it| {
+            Stmt::Seq([Stmt::Loop(Arc::new(it))].into_iter().chain(stmts).collect())
+        });
+    }
     for (name, alloc_scope) in alloc_scopes {
         out.buffers[&name].alloc_scope = alloc_scope;
     }
@@ -68,6 +74,8 @@ struct Lowering<'a> {
     alloc_scopes: IndexMap<Name, Option<AllocScope>>,
     /// Those of the rings that the copy engine fills.
     mbarriers: IndexMap<Name, Mbarriers>,
+    /// What stands behind loops when their last iteration is over.
+    drains: Vec<(Name, Vec<Stmt>)>,
     /// How many groups of products may be in flight when a slot is given back, in the loop with roles that is at hand.
     lag: u32,
     /// The stage and the place in a step that the script gives each component of that loop.
@@ -88,12 +96,25 @@ impl Hooks for Lowering<'_> {
         let kernel = kernel_of(self.func, &plan.var);
         let compute = Name::from(COMPUTE);
         let warps = |role: Option<&Name>| roles::warps_of_one(kernel, role.unwrap_or(&compute));
-        let pace = Pace { lag: self.lag.into(), warps: &warps };
+        let blocks = |axis: ThreadAxis| {
+            let of_axis = around.iter().find(|it| it.kind == LoopKind::Bound(axis));
+            of_axis.and_then(|it| it.extent.as_int()).unwrap_or(1)
+        };
+        let pace = Pace { lag: self.lag.into(), warps: &warps, blocks: &blocks };
         let rings = rings::rings(self.func, plan, &pace, &is_taken);
         all.extend(rings.iter().map(|ring| rings::insertions(ring, plan, emission, around)));
         all.push(fences(plan, emission));
         all.push(turns(plan, emission, around));
         self.mbarriers.extend(rings.iter().flat_map(rings::Ring::mbarriers));
+        let drain: Vec<Stmt> = rings.iter().flat_map(|ring| rings::drain(ring, plan, around)).collect();
+        match around.iter().find(|it| !matches!(it.kind, LoopKind::Bound(_))) {
+            _ if drain.is_empty() => {}
+            Some(outermost) => self.drains.push((outermost.var.clone(), drain)),
+            None => {
+                let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+                all.push(Insertions::from([(end, drain)]));
+            }
+        }
         merged(all)
     }
 
@@ -133,7 +154,8 @@ fn kernel_of<'a>(func: &'a Func, var: &Name) -> &'a Stmt {
 /// one that waited for `p - 1`: but that one had an earlier turn, and the phase was over before the turn was. Phase `p + 1` cannot be over
 /// either, since the slot is filled again only when this warpgroup has given it back.
 fn turns(plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
-    let in_turn = around.last().and_then(|it| Some((*it, it.attrs.ping_pong.as_ref()?)));
+    let outer = around.iter().rev().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
+    let in_turn = outer.and_then(|it| Some((*it, it.attrs.ping_pong.as_ref()?)));
     let Some((outer, ping_pong)) = in_turn.filter(|it| it.1.turns == plan.var) else {
         return Insertions::new();
     };

@@ -5,12 +5,15 @@
 //! `n` goes to slot `n mod V` in phase `n floordiv V`, counted through all loops of the block around the pipeline, so that phases
 //! go on from one run of the pipeline to the next. That a slot is free, barriers of threads say, which `insert_barriers` places; where
 //! another role reads than writes, a second mbarrier a slot does, `empty`, at which each warp that reads arrives.
+//!
+//! Where the copies of a ring go to several blocks of threads of a cluster, each of them fills the slots of all: so its `empty` counts the
+//! warps of all of them, and a warp that has read arrives in all of them.
 
 use std::sync::Arc;
 
 use ir::{
-    Access, Arrival, Barrier, Block, Func, Group, Index, Instr, Less, Loop, Mbarriers, Mechanism, Name,
-    Participants, Phase, Stmt, Wait,
+    Access, Arrival, Barrier, Block, Func, Group, Index, Instr, Less, Loop, LoopKind, Mbarriers, Mechanism,
+    Name, Participants, Phase, Stmt, ThreadAxis, Wait,
     pipeline::{Emission, EmissionPoint, Insertions, Instance, PipelinePlan, Section, Step},
 };
 
@@ -47,8 +50,10 @@ pub(crate) struct Release {
     pub(crate) is_product: bool,
     /// How many fills later than it is read a slot is given back.
     pub(crate) lag: i64,
-    /// How many warps read it, each of which arrives.
+    /// How many warps read it, each of which arrives: those of the own block of threads, and of each that its copies reach.
     pub(crate) warps: i64,
+    /// The axes of the cluster along which its copies reach other blocks of threads.
+    pub(crate) along: Vec<ThreadAxis>,
 }
 
 impl Ring {
@@ -58,6 +63,16 @@ impl Ring {
         let empty = self.release.as_ref().map(|it| of(&it.empty, it.warps));
         [of(&self.full, 1)].into_iter().chain(empty)
     }
+
+    /// Notes that copies of it go along an axis: the warps of all blocks of threads there have to give a slot back.
+    fn reach(&mut self, along: Option<ThreadAxis>, pace: &Pace<'_>) {
+        if let (Some(it), Some(axis)) = (&mut self.release, along)
+            && !it.along.contains(&axis)
+        {
+            it.along.push(axis);
+            it.warps *= (pace.blocks)(axis);
+        }
+    }
 }
 
 /// What is known of the roles of a loop.
@@ -66,6 +81,8 @@ pub(crate) struct Pace<'a> {
     pub(crate) lag: i64,
     /// How many warps a role has.
     pub(crate) warps: &'a dyn Fn(Option<&Name>) -> i64,
+    /// How many blocks of threads an axis of the cluster has.
+    pub(crate) blocks: &'a dyn Fn(ThreadAxis) -> i64,
 }
 
 /// The rings of a pipelined loop.
@@ -88,10 +105,12 @@ pub(crate) fn rings(
         let slots = component.writes().iter().filter_map(|it| plan.slots.get(it)).map(|it| it.count()).max();
         let kind = (component.stage, plan.role(at).cloned(), readers.clone(), slots.unwrap_or(1));
         let bytes = bytes(func, &component.body);
+        let along = component.body.blocks().into_iter().find_map(|it| it.attrs.multicast);
         if let Some(ring) = out.last_mut().filter(|_| last.as_ref() == Some(&kind)) {
             ring.writers.push(at);
             ring.bytes += bytes;
             ring.buffers.extend(component.writes());
+            ring.reach(along, pace);
             continue;
         }
         let taken =
@@ -102,7 +121,9 @@ pub(crate) fn rings(
         let reader = readers.iter().min_by_key(order).copied().unwrap_or(at);
         let release = release(plan, at, &readers, pace, &|it| taken(it) || *it == full);
         let buffers = component.writes().into_iter().collect();
-        out.push(Ring { full, writers: vec![at], reader, slots: kind.3, bytes, buffers, release });
+        let mut ring = Ring { full, writers: vec![at], reader, slots: kind.3, bytes, buffers, release };
+        ring.reach(along, pace);
+        out.push(ring);
         last = Some(kind);
     }
     out
@@ -124,7 +145,8 @@ fn release(
     let is_product = done_by(Mechanism::Wgmma, plan).any(|it| it == reader);
     let lag = if is_product { pace.lag } else { 0 };
     let empty = Name::fresh(&format!("{}_empty", plan.var), is_taken);
-    Some(Release { empty, reader, is_product, lag, warps: (pace.warps)(plan.role(reader)) })
+    let warps = (pace.warps)(plan.role(reader));
+    Some(Release { empty, reader, is_product, lag, warps, along: vec![] })
 }
 
 /// The other components that read what one writes.
@@ -205,6 +227,19 @@ pub(crate) fn insertions(
     out
 }
 
+/// What stands behind all runs of a pipeline: the role that fills a ring waits until all slots have been given back by all that its copies
+/// reach. A block of threads must not end while others still arrive in its shared memory.
+pub(crate) fn drain(ring: &Ring, plan: &PipelinePlan, around: &[&Loop]) -> Vec<Stmt> {
+    let serial = around.iter().filter(|it| !matches!(it.kind, LoopKind::Bound(_)));
+    let all = serial.fold(plan.extent.clone(), |all, it| it.extent.clone() * all);
+    let reaching = ring.release.iter().filter(|it| !it.along.is_empty());
+    let one = |(next, it): (i64, &Release)| {
+        let wait = Fill { ring, number: all.clone() + next }.wait_until_free(it);
+        marks::in_role(marks::instruction("await", wait), plan.role(ring.writers[0]))
+    };
+    reaching.flat_map(|it| (0..ring.slots).map(move |next| (next, it))).map(one).collect()
+}
+
 /// A fill of a ring, by its number.
 struct Fill<'a> {
     ring: &'a Ring,
@@ -221,13 +256,14 @@ impl Fill<'_> {
     }
 
     fn before_writing(&self) -> Vec<Instr> {
-        let wait = |it: &Release| {
-            let (barrier, slot) = (it.empty.clone(), self.slot());
-            Instr::Await(Phase { barrier, slot, phase: self.phase() + -1 })
-        };
+        let wait = |it: &Release| self.wait_until_free(it);
         let (barrier, bytes) = (self.ring.full.clone(), Some(Index::int(self.ring.bytes)));
-        let expect = Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes });
+        let expect = Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes, along: vec![] });
         self.ring.release.iter().map(wait).chain([expect]).collect()
+    }
+
+    fn wait_until_free(&self, it: &Release) -> Instr {
+        Instr::Await(Phase { barrier: it.empty.clone(), slot: self.slot(), phase: self.phase() + -1 })
     }
 
     fn wait_until_full(&self) -> Instr {
@@ -242,7 +278,8 @@ impl Fill<'_> {
 
     fn free(&self) -> Instr {
         let release = self.ring.release.as_ref().expect("only then it is asked for");
-        Instr::Arrive(Arrival { barrier: release.empty.clone(), slot: self.slot(), bytes: None })
+        let (barrier, along) = (release.empty.clone(), release.along.clone());
+        Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes: None, along })
     }
 }
 

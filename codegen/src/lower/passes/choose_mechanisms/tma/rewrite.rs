@@ -7,7 +7,10 @@ use ir::{
     arith::Bounds,
 };
 
-use crate::lower::passes::choose_mechanisms::{cp_async::Nests, question::replace_component};
+use crate::lower::{
+    analysis::multicast::multicast,
+    passes::choose_mechanisms::{cp_async::Nests, question::replace_component},
+};
 
 /// Makes a component one block that copies its box.
 pub(crate) fn rewrite(func: &mut Func, var: &Name, component: &Name) -> Option<Name> {
@@ -27,6 +30,13 @@ pub(crate) fn rewrite(func: &mut Func, var: &Name, component: &Name) -> Option<N
         let [(loops, block)] = &*nests.out else { return stmt.clone() };
         boxed(loops, block, &outer, zero)
     });
+    let path = func.path_to_loop(var)?;
+    if let Some(axis) = func.find_block(component).and_then(|it| multicast(func, &path, it)) {
+        func.replace_block(component, |mut it| {
+            it.attrs.multicast = Some(axis);
+            Stmt::Block(Arc::new(it))
+        });
+    }
     None
 }
 

@@ -1,0 +1,105 @@
+//! Clusters: which block of threads of one a block is, and how it names the others.
+
+use ir::{Kernel, ThreadAxis, axis_var};
+
+use super::{Printer, helper::Helper, ptx::Ptx};
+
+/// The axes of clusters in the order in which their blocks are numbered (PTX ISA, `%cluster_ctarank`), with the axes that CUDA has.
+const AXES: [(ThreadAxis, ThreadAxis); 3] = [
+    (ThreadAxis::ClusterX, ThreadAxis::BlockX),
+    (ThreadAxis::ClusterY, ThreadAxis::BlockY),
+    (ThreadAxis::ClusterZ, ThreadAxis::BlockZ),
+];
+
+/// The blocks of threads of a cluster on each of its axes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct ClusterShape(Option<[i64; 3]>);
+
+impl ClusterShape {
+    /// That of a kernel.
+    pub(super) fn of(kernel: &Kernel) -> ClusterShape {
+        let extent = |axis| kernel.launch.get(&axis).and_then(ir::Index::as_int);
+        let is_one = AXES.iter().any(|it| extent(it.0).is_some());
+        ClusterShape(is_one.then(|| AXES.map(|it| extent(it.0).unwrap_or(1))))
+    }
+
+    /// What the head of a kernel says: `__cluster_dims__(2, 1, 1) `.
+    pub(super) fn attribute(self) -> String {
+        self.0.map(|[x, y, z]| format!("__cluster_dims__({x}, {y}, {z}) ")).unwrap_or_default()
+    }
+
+    /// CUDA's expression for an axis of blocks, or of a cluster.
+    pub(super) fn block_axis(self, axis: ThreadAxis) -> String {
+        let at = AXES.iter().position(|it| it.0 == axis || it.1 == axis);
+        match (at, self.0) {
+            (Some(at), Some(extents)) if extents[at] > 1 || axis.is_cluster() => {
+                let sign = if axis.is_cluster() { '%' } else { '/' };
+                format!("{} {sign} {}", AXES[at].1.as_str(), extents[at])
+            }
+            _ => axis.as_str().to_owned(),
+        }
+    }
+
+    /// Whether blocks differ along an axis and along others, so that the numbers of those along it need the places on the others.
+    pub(super) fn is_crossed(self, axis: ThreadAxis) -> bool {
+        axis.is_cluster() && self.0.is_some_and(|it| it.iter().filter(|it| **it > 1).count() > 1)
+    }
+
+    /// How far apart the numbers of neighbours along an axis are, and how many there are.
+    fn step(self, axis: ThreadAxis) -> (i64, i64) {
+        let at = AXES.iter().position(|it| it.0 == axis).expect("it is an axis of the cluster");
+        let extents = self.0.unwrap_or([1; 3]);
+        (extents[..at].iter().product(), extents[at])
+    }
+
+    /// How much further the numbers of the blocks are that differ from the first along some axes.
+    pub(super) fn along(self, axes: &[ThreadAxis]) -> Vec<i64> {
+        let mut out = vec![0];
+        for (step, extent) in axes.iter().map(|it| self.step(*it)) {
+            out = (0..extent).flat_map(|n| out.iter().map(move |it| it + n * step)).collect();
+        }
+        out
+    }
+
+    /// The number of the first block along some axes, from this one: an expression, or nothing for zero.
+    pub(super) fn first(self, axes: &[ThreadAxis]) -> Option<String> {
+        let others = AXES.iter().map(|it| it.0).filter(|it| !axes.contains(it) && self.step(*it).1 > 1);
+        let terms = others.map(|it| match self.step(it).0 {
+            1 => axis_var(it).to_string(),
+            step => format!("{} * {step}", axis_var(it)),
+        });
+        Some(terms.collect::<Vec<_>>().join(" + ")).filter(|it| !it.is_empty())
+    }
+}
+
+impl Printer<'_> {
+    /// Goes on when the mbarriers are initialised: those of all blocks of a cluster, in which others arrive.
+    pub(super) fn mbarriers_are_known(&mut self) {
+        if self.frame.cluster.0.is_some() {
+            let name = self.require(Helper::Ptx(Ptx::ClusterBarrier));
+            self.line(&format!("{name}();"));
+        } else {
+            self.line("__syncthreads();");
+        }
+    }
+
+    /// The bits of the blocks along an axis, as a multicast wants them.
+    pub(super) fn multicast_mask(&self, axis: ThreadAxis) -> String {
+        let bits = self.frame.cluster.along(&[axis]).iter().fold(0, |all, it| all | 1 << it);
+        match self.frame.cluster.first(&[axis]) {
+            None => format!("{bits:#x}"),
+            Some(first) => format!("{bits:#x} << ({first})"),
+        }
+    }
+
+    /// The numbers of the blocks along some axes.
+    pub(super) fn blocks_along(&self, axes: &[ThreadAxis]) -> Vec<String> {
+        let first = self.frame.cluster.first(axes);
+        let one = |by: i64| match (&first, by) {
+            (None, _) => by.to_string(),
+            (Some(first), 0) => first.clone(),
+            (Some(first), _) => format!("{first} + {by}"),
+        };
+        self.frame.cluster.along(axes).into_iter().map(one).collect()
+    }
+}
