@@ -141,15 +141,20 @@ impl Expected {
 
     /// What the kernels do, in several orders of threads, and that nothing is wrong with how they do it.
     pub(crate) fn virtual_gpu(&self, module: &Module) -> Result<(), String> {
-        [ThreadOrder::Reversed, ThreadOrder::Shuffled].into_iter().try_for_each(|order| {
+        let orders = [ThreadOrder::Reversed, ThreadOrder::Shuffled];
+        self.on(module, &orders.map(|order| Settings { order, ..Settings::default() }))
+    }
+
+    /// The same with such settings.
+    pub(crate) fn on(&self, module: &Module, all: &[Settings]) -> Result<(), String> {
+        all.iter().try_for_each(|settings| {
             let mut memory = self.inputs.iter().map(|(name, it)| (name.clone(), it.data.clone())).collect();
-            let settings = Settings { order, ..Settings::default() };
             let report =
-                vgpu::run(module, &self.dims, &mut memory, &settings).map_err(|err| err.to_string())?;
+                vgpu::run(module, &self.dims, &mut memory, settings).map_err(|err| err.to_string())?;
             if let Some(found) = report.findings.first() {
-                return Err(format!("{found} ({order:?})"));
+                return Err(format!("{found} ({})", settings.words()));
             }
-            let where_ = format!("the virtual GPU, {order:?},");
+            let where_ = format!("the virtual GPU, {},", settings.words());
             self.outputs.keys().try_for_each(|name| self.compare(&where_, name, &memory[name]))
         })
     }

@@ -8,6 +8,7 @@ mod cpu;
 mod gpu;
 mod ladders;
 mod orders;
+mod points;
 #[path = "../../../../schedule/tests/it/propose.rs"]
 mod propose;
 mod random;
