@@ -250,7 +250,8 @@ impl FuncToKernel<'_> {
     fn bound(&self, it: &Loop, axis: ThreadAxis, at: &Scoped) -> Vec<Op> {
         let mut inner = at.clone();
         let var = Index::var(&axis_var(axis));
-        inner.env.insert(it.var.clone(), var.clone());
+        let is_only = it.extent.as_int() == Some(1);
+        inner.env.insert(it.var.clone(), if is_only { Index::int(0) } else { var.clone() });
         inner.under.push(axis);
         let widest = self.launch[&axis] == inner.bounds.simplify(&it.extent);
         let guard = if widest { None } else { at.condition(&Less::new(var, it.extent.clone())) };
