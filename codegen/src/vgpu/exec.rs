@@ -10,7 +10,7 @@ use super::{
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
-    mbarrier::Mbarrier,
+    mbarrier::{Mbarrier, Visit},
     memory::Memory,
     program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
@@ -67,8 +67,8 @@ pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) loads: Vec<Bulk<'p>>,
     /// Copies to global memory, by the thread that started them.
     pub(crate) stores: BTreeMap<usize, Stores<'p>>,
-    /// Which blocks of the cluster have ended.
-    pub(crate) ended: Vec<bool>,
+    /// The last arrival of each thread in each other block of the cluster, by block and thread.
+    pub(crate) visits: BTreeMap<(usize, usize), Visit>,
     /// What each warp has under way.
     pub(crate) products: Vec<Products<'p>>,
 }
@@ -126,7 +126,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         mbarriers: vec![],
         team_turns: vec![],
         loads: vec![],
-        ended: vec![],
+        visits: BTreeMap::new(),
         stores: BTreeMap::new(),
         products: vec![],
         run,

@@ -45,6 +45,14 @@ pub(crate) struct ArriveCode {
     pub(crate) along: Vec<usize>,
 }
 
+/// The last arrival of a thread in another block of its cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) mbarrier: usize,
+    pub(crate) epoch: u32,
+    pub(crate) mark: Mark,
+}
+
 /// One mbarrier.
 #[derive(Debug)]
 pub(crate) struct Mbarrier {
@@ -197,7 +205,12 @@ impl Machine<'_, '_, '_> {
     /// A lane arrives at an mbarrier.
     fn arrive_at(&mut self, site: u32, at: usize, bytes: i64, told: &Clock, lane: usize) {
         let last = self.mark(site, lane);
-        self.expect_there(at, last);
+        let block = at / self.program.mbarriers_of_block();
+        if block != self.program.cluster.block_of(self.base) {
+            // What it told ended the epoch before.
+            let visit = Visit { mbarrier: at, epoch: self.epoch - 1, mark: last };
+            self.visits.insert((block, self.base + lane), visit);
+        }
         let it = &mut self.mbarriers[at];
         it.told.join(told);
         it.last = last;
@@ -210,14 +223,18 @@ impl Machine<'_, '_, '_> {
         self.complete(at);
     }
 
-    /// Looks whether the block of an mbarrier still runs: what others do in its shared memory afterwards, they do in somebody else's.
-    fn expect_there(&mut self, at: usize, mark: Mark) {
-        let block = at / self.program.mbarriers_of_block();
-        if self.ended[block] {
+    /// The blocks of a cluster end: none does before it surely has seen the last arrival of each thread of another. What that arrives at
+    /// afterwards is somebody else's memory. Copies that come too late have been found by those who should have waited for them.
+    pub(crate) fn expect_visits_over(&mut self) {
+        let cluster = self.program.cluster;
+        for ((block, thread), Visit { mbarrier, epoch, mark }) in std::mem::take(&mut self.visits) {
+            let own = block * cluster.stride..block * cluster.stride + self.program.threads();
+            let agent = u32::try_from(thread).expect("threads are few");
+            let is_seen = self.clocks.distinct(own).iter().any(|it| it.knows(agent, epoch));
             let key = self.key(ENDED, mark.site(), mark.site());
-            if !self.run.sink.count(key) {
-                let (access, (barrier, slot)) = (self.describe(mark), self.mbarrier_name(at));
-                let ended = self.program.cluster.place(block);
+            if !is_seen && !self.run.sink.count(key) {
+                let (access, (barrier, slot)) = (self.describe(mark), self.mbarrier_name(mbarrier));
+                let ended = cluster.place(block);
                 self.run.sink.keep(key, Finding::BlockEnded { barrier, slot, ended, access });
             }
         }
@@ -225,7 +242,6 @@ impl Machine<'_, '_, '_> {
 
     /// A copy has landed, which counts for the phase under way.
     pub(crate) fn count_bytes(&mut self, at: usize, bytes: i64, agent: u32, mark: Mark) {
-        self.expect_there(at, mark);
         let it = &mut self.mbarriers[at];
         it.got += bytes;
         it.told.learn(agent, mark.epoch);

@@ -177,7 +177,9 @@ pub enum VgpuError {
     Tensor { kernel: Name, intrinsic: &'static str },
     #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
-    #[error("kernel `{kernel}` has threads of one block take different turns in `{buffer}`")]
+    #[error(
+        "kernel `{kernel}` has threads of one block, or of one cluster, take different turns in `{buffer}`"
+    )]
     OwnTurns { kernel: Name, buffer: Name },
     #[error("kernel `{kernel}` has a tensor map `{map}` that no driver encodes: {why}")]
     TensorMap { kernel: Name, map: Name, why: &'static str },

@@ -64,7 +64,7 @@ impl<'p> Machine<'p, '_, '_> {
         self.clocks = Clocks::new(self.agents);
         self.mbarriers = mbarrier::initialised(program, self.agents);
         self.team_turns = turn::begun(program, self.agents);
-        self.ended = vec![false; program.cluster.blocks()];
+        self.visits.clear();
         let warps = program.scope.count / WARP;
         self.products = (0..warps).map(|_| Products::new(program.products.len())).collect();
         self.memory.iter_mut().for_each(|it| it.touched.fill(0));
@@ -77,8 +77,8 @@ impl<'p> Machine<'p, '_, '_> {
         while !self.run.report.stopped && self.round(&mut all) {}
         if !self.run.report.stopped {
             (self.base, self.stamp) = (0, 0);
-            self.ended.fill(false);
             self.end_bulk();
+            self.expect_visits_over();
             self.end_products();
             self.expect_phases_over(true);
         }
@@ -101,7 +101,6 @@ impl<'p> Machine<'p, '_, '_> {
         };
         if let Some(n) = chosen {
             self.resume(&mut all[*n]);
-            self.note_ends(all);
             return true;
         }
         if all.iter().all(Warp::is_done) {
@@ -112,16 +111,6 @@ impl<'p> Machine<'p, '_, '_> {
         }
         self.stuck(all);
         false
-    }
-
-    /// Notes which blocks have no warp any more that goes on.
-    fn note_ends(&mut self, all: &[Warp<'p>]) {
-        let cluster = self.program.cluster;
-        if cluster.blocks() > 1 {
-            let is_of = |warp: &Warp<'p>, block: usize| cluster.block_of(warp.base) == block;
-            let has_ended = |block| all.iter().all(|it| !is_of(it, block) || it.is_done());
-            self.ended = (0..cluster.blocks()).map(has_ended).collect();
-        }
     }
 
     fn is_ready(&self, warp: &Warp<'p>) -> bool {

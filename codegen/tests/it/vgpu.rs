@@ -57,6 +57,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
         assert!(report.is_clean() || twin.exists(), "{name} has no clean twin");
     }
     let all = [
+        "block has ended",
         "bytes of a phase",
         "copy never waited for",
         "data race",

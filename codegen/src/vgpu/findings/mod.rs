@@ -72,7 +72,7 @@ pub enum Finding {
     },
     /// A warp that ends a turn and is in another or in none; the run ends there.
     OutOfTurn { of: Name, turn: i64, began: Option<i64>, access: Access },
-    /// An arrival or a copy in the shared memory of another block of the cluster, at this place in it, that has ended.
+    /// An arrival in another block of the cluster, at this place in it, for which nothing there waits: that may have ended.
     BlockEnded { barrier: Name, slot: i64, ended: [i64; 3], access: Access },
     /// A wait for a phase of an mbarrier whose parity is that of another: the one under way is neither that phase nor the next.
     PhaseAhead { barrier: Name, slot: i64, phase: i64, under_way: i64, access: Access },

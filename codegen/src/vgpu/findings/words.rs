@@ -151,7 +151,7 @@ impl Finding {
             }
             Finding::BlockEnded { barrier, slot, ended: [x, y, z], .. } => {
                 format!(
-                    "{title}: something comes to {barrier}[{slot}] in the block ({x}, {y}, {z}) of the cluster when that has ended"
+                    "{title}: an arrival at {barrier}[{slot}] of block ({x}, {y}, {z}) in the cluster may come when that has ended"
                 )
             }
             Finding::Outstanding { .. } => {
@@ -202,7 +202,7 @@ impl Finding {
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
             Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
-            Finding::BlockEnded { access, .. } => vec![("comes there", access)],
+            Finding::BlockEnded { access, .. } => vec![("arrives", access)],
         }
     }
 
@@ -279,7 +279,7 @@ impl Finding {
                 "each turn is begun and ended once, by the same warpgroup and with the same number"
             }
             Finding::BlockEnded { .. } => {
-                "let each block of a cluster wait at its end for all that others do in its shared memory"
+                "let each block of a cluster wait for all that others do in its shared memory, before it ends"
             }
             Finding::Outstanding { .. } => {
                 "wait for it, for what a copy reads at least: shared memory goes with its block"
