@@ -131,8 +131,13 @@ impl Kernel {
 
     /// How many blocks of threads a cluster has: 1 where there are none. The most that 64 bits count where there are more.
     pub fn cluster_blocks(&self) -> i64 {
-        let axes = self.launch.iter().filter(|(axis, _)| axis.is_cluster());
-        axes.filter_map(|(_, extent)| extent.as_int()).fold(1, i64::saturating_mul)
+        self.blocks_along(self.launch.keys().filter(|it| it.is_cluster()))
+    }
+
+    /// How many blocks of threads a cluster has along some of its axes, each of which is named once.
+    pub fn blocks_along<'a>(&self, axes: impl IntoIterator<Item = &'a ThreadAxis>) -> i64 {
+        let extents = axes.into_iter().filter_map(|it| self.launch.get(it)?.as_int());
+        extents.fold(1, i64::saturating_mul)
     }
 }
 

@@ -114,6 +114,7 @@ fn by_kernels() -> Vec<Diagnostic> {
         "uncounted",
         "outstanding",
         "too_far",
+        "remote",
     ];
     let pass = Pass::find("check_phases").unwrap();
     let target = Target::Cuda(Arch { sm: 90, suffix: Some('a') });

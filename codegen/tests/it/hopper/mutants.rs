@@ -1,8 +1,8 @@
 //! Kernels with one thing taken out, moved or changed.
 
 use ir::{
-    Arrival, BulkKind, Factor, Fence, Index, Instr, Major, Matrix, Mbarriers, Module, Op, Phase,
-    SemaphoreKind, SyncKind, Tile, Turn, Wait, Wgmma, XorSwizzle,
+    Arrival, BulkCopy, BulkKind, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers, Module, Name,
+    Op, Phase, SemaphoreKind, SyncKind, ThreadAxis, Tile, Turn, Wait, Wgmma, XorSwizzle, axis_var,
 };
 
 /// A kernel that is not what it was.
@@ -57,15 +57,32 @@ fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
     for (at, op) in ops.iter().enumerate() {
         let replaced = |with: Vec<Op>| [&ops[..at], &with, &ops[at + 1..]].concat();
         if let Op::Instr(it, origin) = op {
-            // Behind the last loop a slot is given back to nobody: no copy comes after it.
-            let is_last_release = !in_loop && matches!(it, Instr::Arrive(Arrival { bytes: None, .. }));
-            if it.sync().is_some() && !is_last_release {
+            // Behind the last loop a slot is given back to nobody: no copy comes after it. Other blocks are waited for all the same.
+            let is_release = matches!(it, Instr::Arrive(it) if it.bytes.is_none() && it.along.is_empty());
+            let is_last_release = !in_loop && is_release;
+            // The threads that arrive for a slot arrive for the one before it first: at the end it is enough to wait for the last.
+            let waits_for = |op: &Op| match op {
+                Op::Instr(Instr::Await(it), _) => Some(it.barrier.clone()),
+                _ => None,
+            };
+            let again = ops.get(at + 1).and_then(waits_for);
+            let is_covered = !in_loop && again.is_some() && again == waits_for(op);
+            if it.sync().is_some() && !is_last_release && !is_covered {
                 out.push((format!("without `{op}`"), false, replaced(vec![])));
             }
-            let is_layout = matches!(it, Instr::Wgmma(_));
             for with in changed(it) {
+                let is_layout = match (it, &with) {
+                    (Instr::Wgmma(_), _) => true,
+                    (Instr::Bulk(it), Instr::Bulk(with)) => it.kind == with.kind,
+                    _ => false,
+                };
                 let with = Op::Instr(with, origin.clone());
                 out.push((format!("`{op}` as `{with}`"), is_layout, replaced(vec![with])));
+            }
+            if is_heard_elsewhere(it) {
+                let first = Less::new(Index::var(&axis_var(ThreadAxis::ClusterX)), Index::int(1));
+                let with = Op::If(vec![first], vec![op.clone()]);
+                out.push((format!("`{op}` in the first block"), false, replaced(vec![with])));
             }
         }
         if let Some(next) = ops.get(at + 1).filter(|next| is_moved(op, next, in_loop)) {
@@ -85,7 +102,16 @@ fn first_line(op: &Op) -> String {
     op.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// An instruction with other numbers.
+/// Whether other blocks of a cluster have it from it that they may go on.
+fn is_heard_elsewhere(it: &Instr) -> bool {
+    match it {
+        Instr::Arrive(it) => !it.along.is_empty(),
+        Instr::Bulk(it) => matches!(it.kind, BulkKind::Load { along: Some(_), .. }),
+        _ => false,
+    }
+}
+
+/// An instruction with other numbers, or that fewer blocks hear of.
 fn changed(it: &Instr) -> Vec<Instr> {
     match it {
         Instr::Await(phase) => {
@@ -99,6 +125,29 @@ fn changed(it: &Instr) -> Vec<Instr> {
             };
             vec![by(16), by(-16)]
         }
+        Instr::Arrive(it) => {
+            let without = |at: usize| {
+                let mut along = it.along.clone();
+                along.remove(at);
+                Instr::Arrive(Arrival { along, ..it.clone() })
+            };
+            (0..it.along.len()).map(without).collect()
+        }
+        Instr::Bulk(it) => match &it.kind {
+            BulkKind::Load { barrier, slot, along: Some(axis) } => {
+                let to = |along: Option<ThreadAxis>| {
+                    let kind = BulkKind::Load { barrier: barrier.clone(), slot: slot.clone(), along };
+                    Instr::Bulk(BulkCopy { kind, ..it.clone() })
+                };
+                // What stands at its place in the cluster goes to the place of all then.
+                let first = &it.shared.first;
+                let place = |name: &Name| (*name == axis_var(*axis)).then(|| Index::int(0));
+                let first = first.map_indices(&mut |it| it.subst(&place));
+                let shared = Tile { first, ..it.shared.clone() };
+                vec![to(None), Instr::Bulk(BulkCopy { shared, ..it.clone() })]
+            }
+            _ => vec![],
+        },
         Instr::Turn(it) => {
             let by = |n: i64| Instr::Turn(Turn { turn: &it.turn + n, ..it.clone() });
             // Where it begins, how many there are says nothing.

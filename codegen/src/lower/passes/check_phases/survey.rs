@@ -70,6 +70,12 @@ impl Who {
         Some(Who { times: program.times(node, &active), leader: program.leader(node), active })
     }
 
+    /// Those who may do a statement: all, where conditions ask for more than the number of a thread.
+    pub(super) fn perhaps_at(program: &Program<'_>, node: usize) -> Who {
+        let active = program.active_threads(node).unwrap_or(ActiveThreads::All);
+        Who { times: program.times(node, &active), leader: program.leader(node), active }
+    }
+
     fn includes(&self, other: &Who) -> bool {
         self.active == ActiveThreads::All || self.active == other.active
     }
@@ -101,7 +107,7 @@ impl<'a> Survey<'a> {
             let uses = programs.iter().map(|program| Use::new(program, name, it.slots));
             let mut uses = uses.collect::<Result<Vec<_>, _>>()?;
             for it in &mut uses {
-                it.times *= reach(kernel, it.along.as_deref().unwrap_or_default());
+                it.times *= kernel.blocks_along(it.along.iter().flatten());
             }
             let come = uses.iter().map(|it| it.times).sum();
             let arrivals = it.arrivals;
@@ -135,7 +141,7 @@ impl<'a> Survey<'a> {
             BulkKind::Load { along, .. } => along.as_slice(),
             BulkKind::Store | BulkKind::Add => &[],
         };
-        it.shared.extents.iter().product::<i64>() * element * reach(self.kernel, along)
+        it.shared.extents.iter().product::<i64>() * element * self.kernel.blocks_along(along)
     }
 
     /// Which of so many slots of a buffer a box of an access is in: the first subscript, or what stands for it in a flat one.
@@ -159,11 +165,6 @@ impl<'a> Survey<'a> {
             [] => None,
         }
     }
-}
-
-/// How many blocks of a cluster there are along some of its axes.
-fn reach(kernel: &Kernel, along: &[ThreadAxis]) -> i64 {
-    along.iter().filter_map(|it| kernel.launch.get(it)?.as_int()).product()
 }
 
 /// Whether warpgroups take turns: each of them skips the numbers of the others then.

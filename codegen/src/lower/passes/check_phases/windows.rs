@@ -185,9 +185,9 @@ impl Ring<'_, '_> {
         let name = self.full.name;
         let waits = |it: &Instr| i64::from(phase(it, name).is_some());
         let waiting = &self.full.uses[self.reader].waiting;
-        let own = Who::at(program, node);
+        let own = Who::perhaps_at(program, node);
         // Nobody has waited, or not all those who touch.
-        if waiting.as_ref().is_some_and(|it| !own.as_ref().is_some_and(|own| it.waits_on_behalf_of(own))) {
+        if waiting.as_ref().is_some_and(|it| !it.waits_on_behalf_of(&own)) {
             return Err(self.outside(it, Outside::NotAwaited));
         }
         let uncounted = || PhaseError::Uncounted { barrier: name.clone(), instr: "await" };
@@ -232,10 +232,9 @@ impl Ring<'_, '_> {
                 let less = given.as_ref().map(|it| Less::new(number.clone(), it.clone()));
                 less.is_some_and(|it| bounds.prove(&it) == Some(false))
             };
-            let both = empty.uses[self.reader].arriving.as_ref().zip(Who::at(program, *node));
-            let is_told = both.is_some_and(|(arriving, touching)| {
-                arriving.active == ActiveThreads::All || arriving.active == touching.active
-            });
+            let touching = Who::perhaps_at(program, *node).active;
+            let arriving = empty.uses[self.reader].arriving.as_ref().map(|it| &it.active);
+            let is_told = arriving.is_some_and(|it| *it == ActiveThreads::All || *it == touching);
             if !is_told || !own.iter().all(is_kept) {
                 let it = program.op(*node).instr();
                 let err = it.map(|it| self.outside(it, Outside::GivenBack));

@@ -22,6 +22,9 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
                 for event in &own.awaits {
                     let place = if arriving == waiting {
                         Some((here.parent(event.node), here.earlier(event.node).len()))
+                    } else if here.only_waits_behind(event.node) {
+                        // Nobody waits for what comes behind it, so it may come behind all.
+                        Some((None, there.children(None).len()))
                     } else {
                         there.corresponding(here, event.node, rank(arriving) < rank(waiting))
                     };
@@ -38,6 +41,15 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
 }
 
 impl Program<'_> {
+    /// Whether a statement stands in no loop, and nothing but waits comes behind it.
+    fn only_waits_behind(&self, node: usize) -> bool {
+        let is_wait = |it: &usize| matches!(self.op(*it), Op::Instr(it, _) if matches!(it, Instr::Await(_)) || it.is_remark());
+        [node].into_iter().chain(self.around(node)).all(|it| {
+            let behind = &self.children(self.parent(it))[self.earlier(it).len() + 1..];
+            !matches!(self.op(it), Op::For(_)) && behind.iter().all(is_wait)
+        })
+    }
+
     /// The place in this program that a statement of another has in both: in the same iterations of the loops that both have, between the same
     /// loops, and of what is between these behind all or before all. `None` if the loops come in another order.
     fn corresponding(
