@@ -80,13 +80,13 @@
 //!   leader role                                            // one thread for its warp, warpgroup, role or block
 //!     await ko_empty[ko mod 4] phase ko floordiv 4 - 1     // waits for a phase of an mbarrier, the first one being 0
 //!     expect ko_full[ko mod 4] bytes 16384                 // arrives, and says how many bytes come in the phase
-//!     A_shared[ko mod 4*8192; 128 x 64] <= A[i, ko*64] by A_map on ko_full[ko mod 4]
+//!     A_shared[ko mod 4*8192; 128 x 64] <= A[i, ko*64] by A_map on ko_full[ko mod 4]   // `along cluster.x`: to each block there
 //!     C[i, j] <= C_shared[0; 64 x 64] by C_map             // back; `by C_map added` adds
 //!   commit bulk                                            // groups: `bulk`, `wgmma`, or nothing for `cp.async`
 //!   wait bulk reads 0                                      // `reads`: until the copies have read
 //! fence wgmma                                              // or `fence async`
 //! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
-//! arrive ko_empty[ko mod 4]
+//! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis
 //! barrier role                                             // of a warp, warpgroup or role; else of the block
 //! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it
 //! ```

@@ -45,7 +45,7 @@ fn slot(word: &str) -> usize {
 /// text form, the variables of thread axes such as `blockIdx_x`, and all that begins with `tw_`, `__` or `_` and a
 /// capital.
 pub fn is_reserved(name: &str) -> bool {
-    let axis = name.strip_prefix("blockIdx_").or_else(|| name.strip_prefix("threadIdx_"));
+    let axis = ["blockIdx_", "cluster_", "threadIdx_"].iter().find_map(|it| name.strip_prefix(it));
     let compiler = name
         .strip_prefix('_')
         .is_some_and(|it| it.starts_with(|ch: char| ch == '_' || ch.is_ascii_uppercase()));
@@ -53,4 +53,18 @@ pub fn is_reserved(name: &str) -> bool {
         || compiler
         || matches!(axis, Some("x" | "y" | "z"))
         || RESERVED[slot(name)].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reserved;
+    use crate::{ThreadAxis, axis_var};
+
+    #[test]
+    fn variables_of_axes_are_nobody_elses() {
+        for axis in ThreadAxis::ALL {
+            assert!(is_reserved(axis_var(axis).as_str()), "{}", axis.as_str());
+        }
+        assert!(!is_reserved("cluster_w") && !is_reserved("cluster"));
+    }
 }

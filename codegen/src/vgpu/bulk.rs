@@ -109,10 +109,10 @@ impl<'p> Machine<'p, '_, '_> {
         for lane in lanes(mask) {
             let coords: Vec<i64> = coords.iter().map(|it| it[lane]).collect();
             let own = self.program.cluster.block_of(self.base);
-            let mark = self.mark(site, lane);
+            let begun = self.mark(site, lane);
             let BulkWay::Load { barrier, along, .. } = code.way else {
                 let Some(moves) = self.moves(site, code, &coords, (first[lane], own), lane) else { continue };
-                self.start_store(Bulk { mark, code, mbarrier: 0, moves }, lane);
+                self.start_store(Bulk { mark: begun, code, mbarrier: 0, moves }, lane);
                 continue;
             };
             for block in self.program.cluster.along(own, along.as_slice()) {
@@ -121,7 +121,7 @@ impl<'p> Machine<'p, '_, '_> {
                 let Some(mbarrier) = self.mbarrier(site, barrier, (slots[lane], block), lane) else {
                     continue;
                 };
-                self.start_load(Bulk { mark, code, mbarrier, moves }, lane);
+                self.start_load(Bulk { mark: begun, code, mbarrier, moves }, lane);
             }
         }
     }

@@ -6,11 +6,12 @@ use super::{
     Contents, Landing, Progress, Report, Settings, ThreadOrder,
     bulk::{Bulk, Stores},
     clock::{Agents, Clocks},
+    cluster::Visit,
     counters::Tally,
     findings::{Finding, Sink},
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
-    mbarrier::{Mbarrier, Visit},
+    mbarrier::Mbarrier,
     memory::Memory,
     program::{Code, ForCode, IfCode, LessCode, Program},
     random::Random,
@@ -378,20 +379,7 @@ impl<'p> Machine<'p, '_, '_> {
         self.lanes_of(self.base)
     }
 
-    /// The same of the warp whose first thread is `base`.
-    pub(crate) fn lanes_of(&self, base: usize) -> Mask {
-        let count = self.program.threads() - self.program.cluster.in_block(base);
-        if count >= WARP { Mask::MAX } else { (1 << count) - 1 }
-    }
-
-    /// The first threads of the warps.
-    pub(crate) fn bases(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let (stride, threads) = (self.program.cluster.stride, self.program.threads());
-        let of_block = move |block: usize| (0..threads).step_by(WARP).map(move |it| block * stride + it);
-        (0..self.program.cluster.blocks()).flat_map(of_block)
-    }
-
-    /// The same in the order that was asked for.
+    /// The first threads of the warps, in the order that was asked for.
     fn warps(&mut self) -> Vec<usize> {
         self.flip = self.run.flip();
         let bases = self.bases();

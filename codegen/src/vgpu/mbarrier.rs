@@ -8,11 +8,12 @@ use ir::Name;
 use super::{
     Finding,
     clock::{Agents, Clock},
+    cluster::Visit,
     exec::{Machine, Mask, lanes},
     index::{IndexCode, WARP},
     program::Program,
     shadow::Mark,
-    tell::{ARRIVALS, BYTES, ENDED, MBARRIER_BOUNDS, PHASE, UNFINISHED},
+    tell::{ARRIVALS, BYTES, MBARRIER_BOUNDS, PHASE, UNFINISHED},
 };
 
 /// Mbarriers of one name.
@@ -43,14 +44,6 @@ pub(crate) struct ArriveCode {
     pub(crate) bytes: Option<IndexCode>,
     /// The axes of the cluster along which it arrives in all blocks.
     pub(crate) along: Vec<usize>,
-}
-
-/// The last arrival of a thread in another block of its cluster.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Visit {
-    pub(crate) mbarrier: usize,
-    pub(crate) epoch: u32,
-    pub(crate) mark: Mark,
 }
 
 /// One mbarrier.
@@ -221,23 +214,6 @@ impl Machine<'_, '_, '_> {
             it.pending -= 1;
         }
         self.complete(at);
-    }
-
-    /// The blocks of a cluster end: none does before it surely has seen the last arrival of each thread of another. What that arrives at
-    /// afterwards is somebody else's memory. Copies that come too late have been found by those who should have waited for them.
-    pub(crate) fn expect_visits_over(&mut self) {
-        let cluster = self.program.cluster;
-        for ((block, thread), Visit { mbarrier, epoch, mark }) in std::mem::take(&mut self.visits) {
-            let own = block * cluster.stride..block * cluster.stride + self.program.threads();
-            let agent = u32::try_from(thread).expect("threads are few");
-            let is_seen = self.clocks.distinct(own).iter().any(|it| it.knows(agent, epoch));
-            let key = self.key(ENDED, mark.site(), mark.site());
-            if !is_seen && !self.run.sink.count(key) {
-                let (access, (barrier, slot)) = (self.describe(mark), self.mbarrier_name(mbarrier));
-                let ended = cluster.place(block);
-                self.run.sink.keep(key, Finding::BlockEnded { barrier, slot, ended, access });
-            }
-        }
     }
 
     /// A copy has landed, which counts for the phase under way.

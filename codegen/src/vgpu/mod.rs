@@ -37,6 +37,7 @@ mod align;
 mod async_access;
 mod bulk;
 mod clock;
+mod cluster;
 mod compile;
 mod counters;
 mod estimate;

@@ -6,6 +6,7 @@ use ir::{BinaryOp, DType, Fence, Group, Kernel, Name, Participants, Scope as Spa
 
 use super::{
     bulk::{BulkCode, MapCode},
+    cluster::Cluster,
     index::{IndexCode, Scope, WARP},
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
     tensor::TensorCode,
@@ -44,53 +45,6 @@ pub(crate) struct Program {
     pub(crate) products: Vec<(u32, &'static str)>,
     /// Whether warps have to be able to stop anywhere: it is for the engine of [`super::step`].
     pub(crate) resumes: bool,
-}
-
-/// The blocks of a cluster. Their threads are numbered through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cluster {
-    /// How many there are on each axis.
-    pub(crate) axes: [i64; 3],
-    /// How far apart the first threads of neighbours are: whole warps.
-    pub(crate) stride: usize,
-}
-
-impl Cluster {
-    /// How many blocks there are.
-    pub(crate) fn blocks(&self) -> usize {
-        usize::try_from(self.axes.iter().product::<i64>()).expect("the compiler has looked that they are few")
-    }
-
-    /// How many numbers of threads there are.
-    pub(crate) fn count(&self) -> usize {
-        self.blocks() * self.stride
-    }
-
-    /// The block of a thread.
-    pub(crate) const fn block_of(&self, thread: usize) -> usize {
-        thread / self.stride
-    }
-
-    /// The number of a thread in its block.
-    pub(crate) const fn in_block(&self, thread: usize) -> usize {
-        thread % self.stride
-    }
-
-    /// Where a block is on each axis.
-    pub(crate) fn place(&self, block: usize) -> [i64; 3] {
-        let ([x, y, _], block) = (self.axes, i64::try_from(block).expect("blocks are few"));
-        [block % x, block / x % y, block / x / y]
-    }
-
-    /// The blocks that differ from one along some axes at most, by number.
-    pub(crate) fn along(&self, block: usize, axes: &[usize]) -> Vec<usize> {
-        let own = self.place(block);
-        let is_along = |other: &usize| {
-            let place = self.place(*other);
-            (0..3).all(|axis| axes.contains(&axis) || place[axis] == own[axis])
-        };
-        (0..self.blocks()).filter(is_along).collect()
-    }
 }
 
 /// Threads that do the same.

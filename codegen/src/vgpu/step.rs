@@ -382,14 +382,6 @@ impl<'p> Machine<'p, '_, '_> {
         Some(Wait::Others { site, of, turn })
     }
 
-    /// The role of a warp, and its number there.
-    fn warp_name(&self, base: usize) -> (Option<ir::Name>, i64) {
-        let role = self.program.role(base);
-        let own = self.program.cluster.in_block(base);
-        let number = i64::try_from((own - role.threads.start) / WARP).expect("warps are few");
-        (role.name.clone(), number)
-    }
-
     /// The lane that leads, among some that came to it: the first of its team.
     pub(crate) fn leading(&self, of: Participants, mask: Mask) -> Mask {
         if self.program.team(self.base, of).start == self.base { mask & 1 } else { 0 }

@@ -281,7 +281,7 @@ fn loop_kind(line: &mut Cursor<'_>) -> Result<LoopKind, Failure> {
         "parallel" => Ok(LoopKind::Parallel),
         "vectorized" => Ok(LoopKind::Vectorized),
         "unrolled" => Ok(LoopKind::Unrolled),
-        "blockIdx" | "threadIdx" => {
+        "blockIdx" | "cluster" | "threadIdx" => {
             line.expect(".")?;
             let axis = line.name("`x`, `y` or `z`")?;
             ThreadAxis::parse(&format!("{word}.{axis}")).map(LoopKind::Bound).ok_or(unknown)

@@ -26,7 +26,7 @@ pub enum KernelErrorKind {
     Written { buffer: Name },
     #[error("`{}` has the extent `{extent}`, which is no positive constant of threads or of a cluster, and not over the dimensions", axis.as_str())]
     Axis { axis: ThreadAxis, extent: Index },
-    #[error("a {instr} goes along `{}`, which is no axis of the launch, or is named twice", axis.as_str())]
+    #[error("`{instr}` goes along `{}`, which is no axis of the launch, or is named twice", axis.as_str())]
     Along { instr: &'static str, axis: ThreadAxis },
     #[error("`{var}` runs on the threads of a CPU, and the kernel on a GPU")]
     Parallel { var: Name },

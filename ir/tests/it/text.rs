@@ -236,7 +236,14 @@ fn kernels_tell_where_instructions_come_from() {
 #[test]
 fn kernels_of_the_copy_engine_round_trip() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/tests/vgpu");
-    for name in ["wgmma_one_stage_clean", "wgmma_ring_clean", "wgmma_roles_clean"] {
+    let names = [
+        "wgmma_one_stage_clean",
+        "wgmma_ring_clean",
+        "wgmma_roles_clean",
+        "wgmma_cluster_clean",
+        "wgmma_cluster_square_clean",
+    ];
+    for name in names {
         let text = std::fs::read_to_string(folder.join(format!("{name}.tw"))).unwrap();
         let module = text::parse_module(&text).unwrap_or_else(|err| panic!("{name}: {err}"));
         tilewright_ir::verify_module(&module).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
@@ -258,12 +265,15 @@ fn programs_in_lowering_keep_their_text() {
   mbarriers k_full[2] arrivals 1
   mbarriers k_empty[2] arrivals 8
 
-  for k in 0..8
+  for k in 0..8 @cluster.x
     block expect()
       await k_empty[k mod 2] phase k floordiv 2 - 1
       expect k_full[k mod 2] bytes 16384
     block S(vk: 8 = k) #{asynchronous: \"tma\"}
       S[vk mod 2, 0, 0; 1 x 128 x 64] <= A[0, 0] by A_map on k_full[vk mod 2]
+    block T(vk: 8 = k) #{asynchronous: \"tma\", multicast: \"cluster.x\"}
+      S[vk mod 2, 0, 0; 1 x 128 x 64] <= A[0, 0] by A_map on k_full[vk mod 2] along cluster.x
+      arrive k_empty[vk mod 2] along cluster.x, cluster.z
     block C(vk: 8 = k) if k < 7 #{asynchronous: \"wgmma\"}
       await k_full[vk mod 2] phase vk floordiv 2
       fence wgmma

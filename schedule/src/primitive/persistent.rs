@@ -17,6 +17,7 @@ use crate::{Number, RoleError, ScheduleError, ScheduleState};
 /// Block `b` runs the iterations `b`, `b + blocks`, `b + 2*blocks`, …, in this order. What a block sets up is set up once, and rings of warps with
 /// roles (`warp_specialize`) go on from one iteration to the next: the next tile is loaded while this one is stored.
 /// As many blocks as a GPU holds at once, its multiprocessors times the blocks that each holds, leave none idle; any number is right.
+/// Where loops are bound to the axes of a cluster, it is clusters that are counted.
 ///
 /// The loop is bound to `blockIdx.x`, and the only one of its kernel that is. Blocks that reduce together
 /// (`cross_block_reduction`) cannot be: their turns would come round again. Changes no result.
@@ -26,7 +27,7 @@ pub struct Persistent {
     /// The loop.
     #[serde(rename = "loop")]
     pub target: Name,
-    /// How many blocks the grid has.
+    /// How many blocks the grid has; how many clusters, where there are some.
     pub blocks: Number,
 }
 

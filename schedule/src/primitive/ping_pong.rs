@@ -72,11 +72,12 @@ impl Primitive for PingPong {
             return Err(RoleError::MemberCount { name: name(), number: members }.into());
         }
         let turns = state.expect_loop(&self.turns)?;
-        let path = state.func.path_to_loop(&self.turns).unwrap_or_default();
         // A block of a cluster runs one iteration of a loop over those.
         let is_block = |it: &&Loop| matches!(it.kind, LoopKind::Bound(axis) if axis.is_cluster());
-        let around = path.iter().rev().skip(1).copied();
-        let is_inside = around.skip_while(is_block).map(|it| &it.var).next() == Some(&self.target);
+        let is_inside = state.func.path_to_loop(&self.turns).is_some_and(|path| {
+            let mut around = path.into_iter().rev().skip(1).skip_while(is_block);
+            around.next().is_some_and(|it| it.var == self.target)
+        });
         let roles = || turns.body.blocks().into_iter().map(|it| is_producer(&it.attrs.role));
         let is_fed = roles().any(|it| it) && !roles().all(|it| it);
         let needed = [

@@ -58,7 +58,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             Step::Reorder(Reorder { order })
         }
         8 => {
-            let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"])?;
+            let axis = dice.pick(&["blockIdx.x", "blockIdx.y", "cluster.x", "threadIdx.x", "threadIdx.y"])?;
             Step::Bind(Bind { target, axis: axis.into() })
         }
         9 => at_once(func, target, &mut dice)?,

@@ -11,9 +11,11 @@ pub(crate) struct CopyBox {
     pub(crate) extents: [Vec<i64>; 2],
 }
 
-/// The loops of a nest that copies one element between global and shared memory, with their constant extents, and what it touches: first
-/// of global memory.
-pub(crate) fn boxed_access(func: &Func, body: &Stmt) -> Option<(Vec<(Name, i64)>, [Access; 2])> {
+/// The loops of a nest with their constant extents, and the two accesses in it.
+type Nest = (Vec<(Name, i64)>, [Access; 2]);
+
+/// A nest that copies one element between global and shared memory; the access to global memory is the first.
+pub(crate) fn boxed_access(func: &Func, body: &Stmt) -> Option<Nest> {
     let (mut loops, mut stmt) = (Vec::new(), body);
     while let Stmt::Loop(it) = stmt {
         loops.push((it.var.clone(), it.extent.as_int()?));

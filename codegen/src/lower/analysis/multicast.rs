@@ -14,19 +14,18 @@ const ROWS: i64 = 8;
 ///
 /// Every block of threads along it has to copy the same box to the same place, as often as the others; and it has to hear that their slots
 /// are free, which only rings tell that one role fills and others read. Loops around that are pipelines themselves would come apart, and with
-/// them the place behind the last run of this one.
+/// them the place behind the last run of this one; behind a plain loop that is a whole kernel there is none.
 pub(crate) fn multicast(func: &Func, path: &[&Loop], block: &Block) -> Option<ThreadAxis> {
-    let kernel = path.first()?;
+    let (kernel, pipeline) = (path.first()?, path.last()?);
     let place = &block.writes().first()?.buffer;
     let fills = block.attrs.mechanism == Some(Mechanism::Tma) && func.buffers[place].scope == Scope::Shared;
     let own = role_of(block);
-    let reads = |it: &&Block| it.reads().iter().any(|it| it.buffer == *place);
-    let is_given_back = |it: &Block| role_of(it) != own;
+    let reads = |it: &Block| it.reads().iter().any(|it| it.buffer == *place);
+    let is_given_back = |it: &Block| !reads(it) || role_of(it) != own;
+    let is_read = pipeline.body.blocks().into_iter().any(reads);
     let is_run_once = !path[..path.len() - 1].iter().any(|it| is_pipeline(it));
-    if !fills
-        || !is_run_once
-        || !func.body.blocks().into_iter().filter(|it| reads(&&**it)).all(|it| is_given_back(it))
-    {
+    let has_end = matches!(kernel.kind, LoopKind::Bound(_));
+    if !has_end || !fills || !is_read || !is_run_once || !func.body.blocks().into_iter().all(is_given_back) {
         return None;
     }
     let (loops, accesses) = boxed_access(func, &block.body)?;

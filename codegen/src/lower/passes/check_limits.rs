@@ -17,6 +17,7 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
             let kernel = kernel.name.clone();
             return Err(LowerError::TooManyThreads { kernel, threads, limit });
         }
+        check_cluster(kernel, arch)?;
         let long = kernel.launch.iter().filter_map(|(&axis, extent)| Some((axis, extent.as_int()?)));
         if let Some((axis, extent)) =
             long.into_iter().find(|(axis, extent)| *extent > Arch::axis_limit(*axis))
@@ -28,7 +29,6 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
                 limit: Arch::axis_limit(axis),
             });
         }
-        check_cluster(kernel, arch)?;
         check_lanes(kernel)?;
         check_registers(kernel, arch)?;
         let (bytes, limit) = (shared_layout(kernel).1, i64::from(arch.caps().max_shared_per_block));

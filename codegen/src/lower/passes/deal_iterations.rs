@@ -81,12 +81,14 @@ fn expect_turns(func: &Func, var: &Name) -> Result<(), LowerError> {
     let Some(PingPong { turns, .. }) = ping_pong else { return Ok(()) };
     let refuse =
         |other: &Name, why| Err(LowerError::NotInTurn { var: var.clone(), other: other.clone(), why });
-    let path = func.path_to_loop(turns).unwrap_or_default();
     // A block of a cluster runs one iteration of a loop over those.
     let is_block = |it: &&Loop| matches!(it.kind, LoopKind::Bound(axis) if axis.is_cluster());
-    let mut around = path.iter().rev().skip(1).copied().skip_while(is_block);
-    let is_inside = around.next().is_some_and(|it| it.var == *var);
-    if !is_inside || !path.last().is_some_and(|it| is_pipeline(it)) {
+    let is_inside = func.path_to_loop(turns).is_some_and(|path| {
+        let is_pipelined = path.last().is_some_and(|it| is_pipeline(it));
+        let mut around = path.into_iter().rev().skip(1).skip_while(is_block);
+        is_pipelined && around.next().is_some_and(|it| it.var == *var)
+    });
+    if !is_inside {
         return refuse(turns, "is not pipelined directly inside");
     }
     let kernel = func.path_to_loop(var).and_then(|it| it.first().copied()).expect("it has been found");

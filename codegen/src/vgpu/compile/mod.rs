@@ -14,11 +14,12 @@ use ir::{
 use self::threads::{cluster, expect_warps, extents, mbarriers, roles, threads_of};
 use super::{
     MAX_ELEMENTS, VgpuError, align,
+    cluster::Cluster,
     index::{IndexCode, Scope, WARP},
     mbarrier::MbarrierInfo,
     program::{
-        Buffer, Cluster, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode,
-        PlaceInfo, Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
+        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode, PlaceInfo,
+        Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
     },
     shadow::Mark,
 };

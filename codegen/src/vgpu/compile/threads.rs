@@ -4,12 +4,7 @@ use std::collections::HashMap;
 
 use ir::{Arch, Index, Kernel, Name, ThreadAxis, axis_var};
 
-use crate::vgpu::{
-    VgpuError,
-    index::WARP,
-    mbarrier::MbarrierInfo,
-    program::{Cluster, RoleInfo},
-};
+use crate::vgpu::{VgpuError, cluster::Cluster, index::WARP, mbarrier::MbarrierInfo, program::RoleInfo};
 
 /// Where counts of threads are cut off, far behind what any block has: they stay numbers of both types.
 const MOST_THREADS: usize = 1 << 40;

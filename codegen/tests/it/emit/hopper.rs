@@ -117,12 +117,37 @@ fn launches(module: &Module, dims: &[(&str, i64)]) -> String {
     };
     let mut out = String::new();
     for it in &program.launches {
-        write!(out, "{} {:?} threads, {} bytes", it.kernel, it.block, it.shared_bytes).unwrap();
+        write!(
+            out,
+            "{} {:?} blocks of {:?} threads, {} bytes",
+            it.kernel, it.grid, it.block, it.shared_bytes
+        )
+        .unwrap();
         for map in &it.maps {
             write!(out, "\n  {map:?}").unwrap();
         }
     }
     out
+}
+
+/// CUDA's grid has all blocks of all clusters, and no more of them than it numbers.
+#[test]
+fn grids_of_clusters() {
+    let one = |axes: &str, n: i64| {
+        let text =
+            format!("module m(n)\n  out B: f32[n]\n\n  kernel m<<<{axes}>>>(mut B)\n    B[0] = 1.0f32\n");
+        let module = ir::text::parse_module(&text).unwrap_or_else(|err| panic!("{axes}: {err}"));
+        format!("{axes} where n is {n}: {}", launches(&module, &[("n", n)]))
+    };
+    let all = [
+        ("blockIdx.x: n, cluster.x: 2, threadIdx.x: 64", 5),
+        ("blockIdx.x: n, blockIdx.y: 3, cluster.y: 4, cluster.x: 2", 5),
+        ("cluster.z: 3, threadIdx.x: 64", 5),
+        ("blockIdx.y: n, cluster.y: 8", 8191),
+        ("blockIdx.y: n, cluster.y: 8", 8192),
+        ("blockIdx.x: n, cluster.x: 2", 1 << 30),
+    ];
+    assert_snapshot!(all.map(|(axes, n)| one(axes, n)).join("\n"));
 }
 
 #[test]

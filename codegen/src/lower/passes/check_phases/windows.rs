@@ -47,9 +47,9 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
             for reader in 0..survey.programs.len() {
                 let ring = Ring { survey, full, buffers: buffers.clone(), filler, reader };
                 if reader == filler {
-                    ring.own()?
+                    ring.own()?;
                 } else {
-                    ring.of_another()?
+                    ring.of_another()?;
                 }
                 ring.is_answered()?;
             }

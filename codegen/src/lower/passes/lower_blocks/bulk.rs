@@ -23,7 +23,9 @@ impl FuncToKernel<'_> {
         let (loops, [global, place]) =
             boxed_access(self.func, &block.body).expect("`choose_mechanisms` makes nests of one copy");
         let mut inner = at.clone();
-        loops.iter().for_each(|(var, extent)| inner.bounds.insert(var, &Index::int(*extent)));
+        for (var, extent) in &loops {
+            inner.bounds.insert(var, &Index::int(*extent));
+        }
         let stores = block.writes().iter().any(|it| it.buffer == global.buffer);
         let [from, place] = [global, place].map(|it| it.map_indices(&mut |index| inner.resolve(index)));
         let mut found = copy_box(&loops, [&from, &place], &inner.bounds)
