@@ -130,11 +130,16 @@ pub(super) fn print(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
     writeln!(out, "(i: the statement's iteration, counted through all runs of the loop)\n")?;
     let mut table = Table::new(["mbarriers", "slots", "arrivals", "bytes", "lag", "told by", "awaited by"]);
     for (at, it) in it.mbarriers.iter().enumerate() {
+        let along = along(it);
+        let (arrivals, bytes) = match it.bytes {
+            None => (format!("{}{along}", it.arrivals), "—".to_owned()),
+            Some(count) => (it.arrivals.to_string(), format!("{}{along}", bytes(count))),
+        };
         table.row([
             format!("{}: {}", at + 1, it.name),
             it.slots.to_string(),
-            it.arrivals.to_string(),
-            it.bytes.map_or_else(|| "—".to_owned(), bytes),
+            arrivals,
+            bytes,
             it.lag.to_string(),
             names(&it.told_by),
             names(&it.awaited_by),
@@ -142,6 +147,11 @@ pub(super) fn print(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
     }
     table.print(out)?;
     writeln!(out, "(arrivals and bytes of a phase; lag: iterations that are told of late)")
+}
+
+/// Where other blocks of a cluster have a part in it.
+fn along(it: &SlotBarrier) -> String {
+    if it.along.is_empty() { String::new() } else { format!(" along {}", it.along.join(", ")) }
 }
 
 /// Both in sentences.
@@ -153,10 +163,11 @@ pub(super) fn sentences(it: &Timeline) -> Vec<String> {
         let bytes = it.bytes.map(|it| format!(" and {}", bytes(it))).unwrap_or_default();
         let lag = if it.lag == 0 { String::new() } else { format!(", {} late", iterations(it.lag)) };
         let (name, slots, arrivals) = (&it.name, it.slots, it.arrivals);
+        let along = along(it);
         let (told, awaited) = (names(&it.told_by), names(&it.awaited_by));
         let arrivals = if arrivals == 1 { "1 arrival".to_owned() } else { format!("{arrivals} arrivals") };
         format!(
-            "mbarriers {}: {name}[{slots}], {arrivals}{bytes} a phase, told by {told}{lag}, awaited by {awaited}",
+            "mbarriers {}: {name}[{slots}], {arrivals}{bytes}{along} a phase, told by {told}{lag}, awaited by {awaited}",
             at + 1
         )
     });

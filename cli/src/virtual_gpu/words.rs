@@ -73,9 +73,10 @@ pub(super) fn counters(it: &Counters, out: &mut dyn Write) -> io::Result<()> {
     let axes = |it: [i64; 3]| it.map(|it| it.to_string()).join("x");
     writeln!(
         out,
-        "\n{}: {} blocks of {} threads; {}, {}, {}",
+        "\n{}: {}{} blocks of {} threads; {}, {}, {}",
         it.kernel,
         axes(it.grid),
+        it.cluster.map(|it| format!(" clusters of {}", axes(it))).unwrap_or_default(),
         axes(it.block),
         count(it.steps, "assignment"),
         count(it.barriers, "barrier"),

@@ -22,12 +22,15 @@ pub(super) struct Phases<'b> {
     variables: BTreeSet<Name>,
     /// How many bytes a phase waits for, as the kernel says.
     bytes: BTreeMap<&'b Name, i64>,
+    /// The axes of the cluster along which other blocks arrive or send boxes.
+    along: BTreeMap<&'b Name, BTreeSet<ThreadAxis>>,
 }
 
 impl<'b> Phases<'b> {
     pub(super) fn of(kernel: &'b Kernel, clock: &'b Clock) -> Phases<'b> {
         let mut variables: BTreeSet<Name> = ThreadAxis::ALL.map(axis_var).into();
         let (mut bytes, mut concerned) = (BTreeMap::new(), BTreeSet::new());
+        let mut along: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for op in &kernel.body {
             op.walk(&mut |op| match op {
                 Op::For(it) => {
@@ -39,6 +42,9 @@ impl<'b> Phases<'b> {
                             it.bytes.as_ref().and_then(Index::as_int).map(|bytes| (&it.barrier, bytes)),
                         );
                     }
+                    if let Some(name) = mbarrier(it) {
+                        along.entry(name).or_default().extend(axes(it));
+                    }
                     let is_own = origin.steps().last().is_some_and(|it| it.var == clock.var);
                     concerned.extend(mbarrier(it).filter(|_| is_own));
                 }
@@ -46,7 +52,7 @@ impl<'b> Phases<'b> {
             });
         }
         let mbarriers = kernel.mbarriers.iter().filter(|it| concerned.contains(it.0)).collect();
-        Phases { clock, mbarriers, variables, bytes }
+        Phases { clock, mbarriers, variables, bytes, along }
     }
 
     fn position(&self, name: &Name) -> Option<usize> {
@@ -120,6 +126,7 @@ impl<'b> Phases<'b> {
                 slots: it.slots,
                 arrivals: it.arrivals,
                 bytes: self.bytes.get(name).copied(),
+                along: self.along.get(name).into_iter().flatten().map(|it| it.as_str()).collect(),
                 lag: 0,
                 told_by: vec![],
                 awaited_by: vec![],
@@ -157,6 +164,15 @@ fn mbarrier(it: &Instr) -> Option<&Name> {
         Instr::Arrive(it) => Some(&it.barrier),
         Instr::Bulk(BulkCopy { kind: BulkKind::Load { barrier, .. }, .. }) => Some(barrier),
         _ => None,
+    }
+}
+
+/// The axes of the cluster along which an instruction tells other blocks.
+fn axes(it: &Instr) -> &[ThreadAxis] {
+    match it {
+        Instr::Arrive(it) => &it.along,
+        Instr::Bulk(BulkCopy { kind: BulkKind::Load { along, .. }, .. }) => along.as_slice(),
+        _ => &[],
     }
 }
 

@@ -35,6 +35,9 @@ pub struct SlotBarrier {
     pub arrivals: i64,
     /// How many bytes of copies it waits for besides; none if it waits for no copies.
     pub bytes: Option<i64>,
+    /// The axes of the cluster along which other blocks send such bytes, or arrive where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub along: Vec<&'static str>,
     /// How many iterations behind its own a statement tells of, where products that read a slot are still in flight.
     pub lag: i64,
     /// The statements whose copies or arrivals end a phase.

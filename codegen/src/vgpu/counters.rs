@@ -20,8 +20,11 @@ use super::{
 pub struct Counters {
     /// The kernel.
     pub kernel: Name,
-    /// How many blocks there are on each axis.
+    /// How many blocks there are on each axis; where they make clusters, how many of those.
     pub grid: [i64; 3],
+    /// How many blocks a cluster has on each axis, if there are clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[i64; 3]>,
     /// How many threads a block has on each axis.
     pub block: [i64; 3],
     /// Assignments, each thread and each element counted.
@@ -127,6 +130,7 @@ impl Tally {
         Counters {
             kernel: program.name.clone(),
             grid: program.grid,
+            cluster: (program.cluster.blocks() > 1).then_some(program.cluster.axes),
             block: program.block,
             steps: self.steps,
             barriers: self.barriers,

@@ -36,7 +36,7 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
         let Some(around) = func.path_to_loop(&var) else { continue };
         let Some(components) = around.last().and_then(|it| components(it)) else { continue };
         let choices = decide(&func, &context.target, &around, &components)?;
-        for (at, choice) in choices {
+        for (at, mut choice) in choices {
             let name = &components[at].name;
             if choice.mechanism == Mechanism::Wgmma {
                 cp_async::mark_as(Mechanism::Wgmma, &mut func, &var, name);
@@ -45,6 +45,11 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
             if let Some(added) = candidate.and_then(|it| (it.rewrite)(&mut func, &var, name)) {
                 let reason = format!("It holds what `{name}` stores.");
                 context.mechanisms.insert((var.clone(), added), MechanismChoice { reason, ..choice.clone() });
+            }
+            if let Some(axis) = func.find_block(name).and_then(|it| it.attrs.multicast) {
+                let part =
+                    format!("Each block of the cluster along {} copies a part for all.", axis.as_str());
+                choice.reason = format!("{} {part}", choice.reason);
             }
             context.mechanisms.insert((var.clone(), name.clone()), choice);
         }
