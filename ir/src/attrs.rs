@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::{
     CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, ThreadAxis,
     intrin::{self, Intrinsic, TENSORIZE},
-    pipeline::{ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
+    pipeline::{ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
 
 /// The key of [`LoopAttrs::serpentine`].
@@ -98,6 +98,8 @@ pub struct PipelineSpec {
     pub async_blocks: Option<Vec<Name>>,
     /// The mechanisms by which they shall, where a script says so.
     pub mechanism: Option<ForcedMechanism>,
+    /// The loop around, through whose iterations the pipeline goes on.
+    pub across: Option<Name>,
     /// How prologue and epilogue are emitted.
     pub style: Option<Style>,
     /// The blocks whose stores only the last iteration decides.
@@ -183,6 +185,7 @@ impl LoopAttrs {
             out.add(ASYNC, it.async_stages.clone().map(Annotation::List));
             out.add(ASYNC_BLOCKS, it.async_blocks.as_deref().map(names));
             out.add(MECHANISM, it.mechanism.as_ref().map(ForcedMechanism::annotation));
+            out.add(ACROSS, it.across.as_ref().map(|it| text(it.as_str())));
             out.add(STYLE, it.style.map(|it| text(it.as_str())));
             out.add(BENIGN, it.benign.as_deref().map(names));
         }
@@ -215,8 +218,13 @@ impl LoopAttrs {
             },
             ASYNC_BLOCKS => self.pipeline_mut().async_blocks = Some(names_in(value)?),
             MECHANISM => self.pipeline_mut().mechanism = Some(ForcedMechanism::parse(value)?),
+            ACROSS => match value {
+                Annotation::Text(it) => self.pipeline_mut().across = Some(Name::new(it)),
+                _ => return Err("the name of a loop".to_owned()),
+            },
             STYLE => {
-                self.pipeline_mut().style = Some(word(&value, Style::parse, "`peel` or `predicate`")?);
+                self.pipeline_mut().style =
+                    Some(word(&value, Style::parse, "`peel`, `peel_prologue` or `predicate`")?);
             }
             BENIGN => self.pipeline_mut().benign = Some(names_in(value)?),
             SERPENTINE => self.serpentine = Some(number(&value)?),

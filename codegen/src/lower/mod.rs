@@ -88,6 +88,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, context| passes::deal_iterations::deal_iterations(func, &context.target)),
     },
     Pass {
+        name: "join_iterations",
+        doc: "Joins the runs of a pipeline in consecutive iterations of the loop around it, where asked to.",
+        run: Run::Func(|func, _| passes::join_iterations::join_iterations(func)),
+    },
+    Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(|func, context| passes::software_pipeline::software_pipeline(&func, context)),

@@ -47,7 +47,8 @@ pub fn emit(plan: &PipelinePlan, bounds: &Bounds) -> Emission {
     match (plan.style, bounds.simplify(&plan.extent).as_int()) {
         (Style::Peel, Some(extent)) => emitter.peeled(extent),
         (Style::Peel, None) if plan.unroll == 1 => emitter.peeled_symbolic(),
-        (Style::Peel | Style::Predicate, _) => emitter.predicated(),
+        (Style::PeelPrologue, _) if plan.unroll == 1 => emitter.prologue_peeled(),
+        (Style::Peel | Style::PeelPrologue | Style::Predicate, _) => emitter.predicated(),
     }
 }
 
@@ -106,6 +107,29 @@ impl Emitter<'_> {
             prologue: prologue.collect(),
             steady: Some(steady),
             epilogue: epilogue.collect(),
+            leftover: 0,
+            is_dynamic: true,
+        }
+    }
+
+    /// What runs ahead of the last stage is written out before the loop, and in it no more than there is: right for every extent, and
+    /// what runs last has no conditions.
+    fn prologue_peeled(&self) -> Emission {
+        let prologue = (0..self.last).map(|time| {
+            let runs = self.components.iter().filter(|it| it.1.stage <= time);
+            runs.map(|(at, it)| self.guarded(*at, Index::int(time - it.stage))).collect()
+        });
+        let mut bounds = self.bounds.clone();
+        bounds.insert(&self.plan.var, &self.plan.extent);
+        let inside = Emitter { bounds: &bounds, components: self.components.clone(), ..*self };
+        let each = |(at, it): &(usize, &Component)| {
+            inside.guarded(*at, Index::var(&self.plan.var) + (self.last - it.stage))
+        };
+        let steps = vec![self.components.iter().map(each).collect()];
+        Emission {
+            prologue: prologue.collect(),
+            steady: Some(Steady { extent: self.plan.extent.clone(), steps }),
+            epilogue: vec![],
             leftover: 0,
             is_dynamic: true,
         }

@@ -46,6 +46,18 @@ pub enum PipelineError {
     NoSuchStage { name: Name, stage: i64, stages: Vec<i64> },
     #[error("stage {stage} of loop `{name}` is given twice")]
     StageTwice { name: Name, stage: i64 },
+    #[error("loop `{name}` is not pipelined")]
+    NoPipeline { name: Name },
+    #[error(
+        "loop `{outer}` is not the serial or persistent loop around loop `{name}` with only loops over threads between"
+    )]
+    NotAround { name: Name, outer: Name },
+    #[error(
+        "a block of threads may have nothing to do, and the pipeline of loop `{name}` would begin all the same"
+    )]
+    MayNotRun { name: Name },
+    #[error("role `{role}` copies for loop `{name}`, and goes on from one run to the next by itself")]
+    OwnPace { name: Name, role: Name },
     #[error("loop `{name}`: `{component}` cannot be {mechanism}, as the script asks: {reason}")]
     Mechanism { name: Name, component: Name, mechanism: Mechanism, reason: String, change: &'static str },
 }
@@ -70,6 +82,10 @@ crate::codes!(PipelineError {
     NoSuchStage = 1517,
     StageTwice = 1518,
     Mechanism = 1519,
+    NoPipeline = 1520,
+    NotAround = 1521,
+    OwnPace = 1522,
+    MayNotRun = 1523,
 });
 
 /// A dependence that a pipeline would break.
@@ -145,7 +161,11 @@ impl PipelineError {
             | E::NotAMap { name, .. }
             | E::NoSuchStage { name, .. }
             | E::StageTwice { name, .. }
+            | E::NoPipeline { name }
+            | E::MayNotRun { name }
             | E::PipelineArity { name, .. } => vec![name],
+            E::NotAround { name, outer } => vec![outer, name],
+            E::OwnPace { name, role } => vec![name, role],
             E::PipelineMissing { name, block, .. } => vec![name, block],
             E::NotInLoop { name, block, .. } | E::NotBenign { name, block, .. } => vec![block, name],
             E::OneStatement { name, first, second } => vec![second, first, name],
@@ -184,6 +204,14 @@ impl PipelineError {
                 return Some(format!("it has {}", known.join(", ")));
             }
             E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
+            E::NoPipeline { .. } => "give it stages and an order first",
+            E::NotAround { .. } => {
+                "name the loop over tiles, and apply this after the steps that move or split loops"
+            }
+            E::OwnPace { .. } => "leave the step out",
+            E::MayNotRun { .. } => {
+                "deal the iterations to no more blocks than there are: smaller `blocks`, or a size that is given"
+            }
             E::Mechanism { change, .. } => change,
             E::Slots { .. } => "two slots are what `double_buffer_scope` asks for without a number",
             E::Bound { .. }

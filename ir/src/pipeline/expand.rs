@@ -236,6 +236,8 @@ impl<'a> Expander<'a> {
     /// The buffers of which iterations have their own, and how many slots of each.
     fn slots(&self, it: &Loop, judge: &Judge<'_>, private: &BTreeSet<Name>) -> IndexMap<Name, SlotCount> {
         let blocks: Vec<&Block> = it.body.blocks();
+        // What a pipeline inside fills, it gives slots.
+        let inside = blocks_of_pipelines(&it.body);
         let count = |name: &Name| {
             let overtaken = judge.overtaken(name);
             let collides = |slots: &i64| overtaken.iter().any(|it| it % slots == 0);
@@ -243,6 +245,7 @@ impl<'a> Expander<'a> {
             let enough = overtaken.last().map_or(1, |it| it + 1);
             let needed = (1..enough).find(|it| !collides(it)).unwrap_or(enough);
             let writers = blocks.iter().filter(|it| it.writes().iter().any(|access| access.buffer == *name));
+            let writers = writers.filter(|it| !inside.contains(&it.name));
             // More slots than needed may collide where fewer do not: of those, as many more as do not.
             let forced = writers.filter_map(|it| forced(it)).max();
             let forced = forced.and_then(|least| (least.max(1)..=least.max(enough)).find(|it| !collides(it)));
@@ -274,6 +277,19 @@ fn missing(it: &Loop, stages: &IndexMap<Name, i64>, orders: &IndexMap<Name, i64>
     };
     let block = longer.into_iter().find(|names| !other.contains(names))?.into_iter().next()?;
     Some(PipelineError::PipelineMissing { name: it.var.clone(), key, block })
+}
+
+/// The blocks of the pipelines in a statement.
+fn blocks_of_pipelines(body: &Stmt) -> BTreeSet<Name> {
+    let mut out = BTreeSet::new();
+    body.walk(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && is_pipeline(it)
+        {
+            out.extend(it.body.blocks().iter().map(|it| it.name.clone()));
+        }
+    });
+    out
 }
 
 /// The slots that a block asks for.

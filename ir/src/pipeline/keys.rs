@@ -10,7 +10,9 @@ pub const ASYNC: &str = "software_pipeline_async_stages";
 pub const ASYNC_BLOCKS: &str = "software_pipeline_async_blocks";
 /// The annotation that says by which mechanism they do, where a script forces one.
 pub const MECHANISM: &str = "software_pipeline_mechanism";
-/// The annotation that says how prologue and epilogue are emitted: `peel` or `predicate`.
+/// The annotation with the loop around, whose iterations one run of the pipeline goes through.
+pub const ACROSS: &str = "software_pipeline_across";
+/// The annotation that says how prologue and epilogue are emitted: `peel`, `peel_prologue` or `predicate`.
 pub const STYLE: &str = "software_pipeline_style";
 /// The annotation with the blocks whose stores only the last iteration decides.
 pub const BENIGN: &str = "software_pipeline_benign";
@@ -27,6 +29,9 @@ pub const LAST_STAGE: i64 = 16;
 pub enum Style {
     /// Written out before and after the steady loop, which has no conditions.
     Peel,
+    /// The prologue written out before a loop over all iterations, in which a statement that runs ahead has the condition that it has an
+    /// iteration left.
+    PeelPrologue,
     /// One loop over all times, each statement under the condition that it has an iteration to run.
     Predicate,
 }
@@ -36,12 +41,13 @@ impl Style {
     pub const fn as_str(self) -> &'static str {
         match self {
             Style::Peel => "peel",
+            Style::PeelPrologue => "peel_prologue",
             Style::Predicate => "predicate",
         }
     }
 
     /// The style of a word.
     pub fn parse(text: &str) -> Option<Style> {
-        [Style::Peel, Style::Predicate].into_iter().find(|it| it.as_str() == text)
+        [Style::Peel, Style::PeelPrologue, Style::Predicate].into_iter().find(|it| it.as_str() == text)
     }
 }

@@ -45,7 +45,7 @@ pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
 pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
 pub use keys::{
-    ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style,
+    ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style,
 };
 pub use lifetimes::split_lifetimes;
 pub use private::private;

@@ -10,9 +10,9 @@ use tilewright_schedule::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
         PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reorder, ReverseComputeAt,
-        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAsyncStages, SoftwarePipelineOrder,
-        SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll,
-        Vectorize, WarpSpecialize,
+        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAcross, SoftwarePipelineAsyncStages,
+        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize,
+        TransformLayout, Unroll, Vectorize, WarpSpecialize,
     },
 };
 
@@ -190,8 +190,18 @@ fn cache(func: &Func, block: &Name, dice: &mut Dice) -> Option<Step> {
     })
 }
 
+/// A pipeline that goes on through the iterations of the loop around it.
+fn across(func: &Func, loops: &[Name]) -> Option<Step> {
+    let pipelined = loops.iter().find(|it| func.find_loop(it).is_some_and(ir::pipeline::is_pipeline))?;
+    let outer = func.path_to_loop(pipelined)?.iter().rev().nth(1)?.var.clone();
+    Some(Step::SoftwarePipelineAcross(SoftwarePipelineAcross { target: pipelined.clone(), outer }))
+}
+
 /// One of the annotations of a loop with several statements.
 fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
+    if let (0, Some(step)) = (dice.roll(3), across(func, loops)) {
+        return Some(step);
+    }
     let bodies = loops.iter().filter_map(|name| {
         let ir::Stmt::Seq(stmts) = &func.find_loop(name)?.body else { return None };
         Some((name.clone(), stmts.len()))

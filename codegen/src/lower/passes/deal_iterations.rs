@@ -49,9 +49,22 @@ pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, L
             }
         }
         func.replace_loop(&var, |old| dealt_to_blocks(&old, &cta, &wave));
+        go_on_across(&mut func, &var, &wave);
         func = with_own_memory(func, &wave);
     }
     Ok(func)
+}
+
+/// Pipelines that go on through the iterations of a loop go on through those that one block has of it.
+fn go_on_across(func: &mut Func, var: &Name, wave: &Name) {
+    func.body.walk_mut(&mut |stmt| {
+        if let Stmt::Loop(it) = stmt
+            && it.attrs.pipeline.as_ref().is_some_and(|it| it.across.as_ref() == Some(var))
+        {
+            Arc::make_mut(it).attrs.pipeline_mut().across = Some(wave.clone());
+        }
+        true
+    });
 }
 
 /// Takes turns from loops whose iterations nobody has several of, and from kernels all of whose warps do the same.
@@ -133,7 +146,9 @@ fn beside(func: &Func, var: &Name) -> Option<Name> {
 }
 
 fn dealt_to_blocks(old: &Loop, cta: &Name, wave: &Name) -> Stmt {
-    let blocks = old.attrs.persistent.expect("only such loops are dealt");
+    let most = old.attrs.persistent.expect("only such loops are dealt");
+    // Blocks without work are not launched where it is known how much there is.
+    let blocks = old.extent.as_int().map_or(most, |it| it.clamp(1, most));
     let ping_pong = old.attrs.ping_pong.clone();
     let own = LoopAttrs { is_independent: true, ping_pong, ..LoopAttrs::default() };
     let attrs = LoopAttrs { persistent: None, ping_pong: None, ..old.attrs.clone() };

@@ -10,6 +10,7 @@ pub(crate) mod deal_iterations;
 pub(crate) mod flatten;
 pub(crate) mod index_width;
 pub(crate) mod insert_barriers;
+pub(crate) mod join_iterations;
 pub(crate) mod lower_blocks;
 pub(crate) mod lower_tensors;
 pub(crate) mod mark_unrolls;

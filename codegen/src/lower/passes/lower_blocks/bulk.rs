@@ -129,17 +129,28 @@ fn offsets(sides: &[i64], parts: &[i64]) -> Vec<Vec<i64>> {
     out
 }
 
-/// The statements with what one thread does for others in one list where it follows each other.
+/// The statements with what one thread does for others in one list where it follows each other, under the same conditions, too.
 pub(super) fn together(ops: Vec<Op>) -> Vec<Op> {
     let mut out: Vec<Op> = Vec::new();
     for op in ops {
         let op = op.map_children(&mut together);
         match (out.last_mut(), op) {
             (Some(Op::Leader(known, list)), Op::Leader(of, more)) if *known == of => list.extend(more),
+            (Some(Op::If(known, list)), Op::If(conditions, more))
+                if *known == conditions && are_led(list) && are_led(&more) =>
+            {
+                list.extend(more);
+                *list = together(std::mem::take(list));
+            }
             (_, op) => out.push(op),
         }
     }
     out
+}
+
+/// Whether one thread does all of it for others.
+fn are_led(ops: &[Op]) -> bool {
+    ops.iter().all(|it| matches!(it, Op::Leader(..)))
 }
 
 /// Lets memory that the copy engine fills begin where it can.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    Func, Group, Instr, Mechanism, Name, Scope, Wait,
+    Func, Group, Instr, Mechanism, Name, Scope, Stmt, Wait,
     pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section, Step},
 };
 
@@ -121,6 +121,12 @@ fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role:
         });
         each.filter(|it| !it.1.is_empty()).collect()
     };
+    // What a component waits for by itself, where it is done at all, nobody has to wait for before it.
+    let waits_itself = |at: usize| {
+        let is_wait = |it: &&ir::Block| matches!(&it.body, Stmt::Instr(it) if matches!(&**it, Instr::Wait(it) if it.group == kind));
+        plan.components[at].body.blocks().iter().any(is_wait)
+    };
+    let needs = |at: usize| if waits_itself(at) { vec![] } else { needs(at) };
     let account = |(at, batch)| Account { batch, fills: filled(at), needs: needs(at) };
     batches.into_iter().enumerate().map(account).collect()
 }
