@@ -57,11 +57,10 @@ fn joined(func: &Func, name: &Name, outer: &Name) -> Result<Stmt, LowerError> {
         one => std::slice::from_ref(one),
     };
     let place = list.iter().position(|it| matches!(it, Stmt::Loop(it) if it.var == *name));
-    let is_only = |it: &&Loop| matches!(&it.body, Stmt::Loop(_)) && is_of_threads(it);
-    let are_threads = between.iter().all(|it| is_of_threads(it))
-        && above[at..above.len() - 1].iter().skip(1).all(|it| is_only(&it))
-        && (between.is_empty() || matches!(&outer.body, Stmt::Loop(_)));
-    let (Some(place), true) = (place, are_threads) else {
+    // Each of them has but the next one in it.
+    let is_nest = above[at..above.len() - 1].iter().all(|it| matches!(it.body, Stmt::Loop(_)));
+    let are_threads = between.iter().all(|it| is_of_threads(it));
+    let (Some(place), true) = (place, is_nest && are_threads) else {
         return Err(PipelineError::NotAround { name: name.clone(), outer: outer.var.clone() }.into());
     };
     let join = Join { func, inner, outer, before: &list[..place], behind: &list[place + 1..] };
@@ -130,7 +129,9 @@ impl Join<'_> {
         let mut bounds = Bounds::of_dims(self.func);
         let path = self.func.path_to_loop(&self.outer.var).unwrap_or_default();
         let around = path.split_last().map_or(&[][..], |it| it.1);
-        around.iter().for_each(|it| bounds.insert(&it.var, &it.extent));
+        for it in around {
+            bounds.insert(&it.var, &it.extent);
+        }
         bounds
     }
 
