@@ -198,8 +198,7 @@ impl LoopAttrs {
         out.add(PERSISTENT, self.persistent.map(Annotation::Int));
         out.add(PING_PONG, self.ping_pong.as_ref().map(PingPong::annotation));
         out.add(INDEPENDENT, self.is_independent.then_some(Annotation::Int(1)));
-        let roles = Some(&self.roles).filter(|it| !it.is_empty());
-        out.add(WARP_ROLES, roles.map(|it| Annotation::Map(it.clone())));
+        out.add(WARP_ROLES, (!self.roles.is_empty()).then(|| Annotation::Map(self.roles.clone())));
         out.0.extend(self.notes.clone());
         out.0
     }
@@ -218,10 +217,10 @@ impl LoopAttrs {
             },
             ASYNC_BLOCKS => self.pipeline_mut().async_blocks = Some(names_in(value)?),
             MECHANISM => self.pipeline_mut().mechanism = Some(ForcedMechanism::parse(value)?),
-            ACROSS => match value {
-                Annotation::Text(it) => self.pipeline_mut().across = Some(Name::new(it)),
-                _ => return Err("the name of a loop".to_owned()),
-            },
+            ACROSS => {
+                let name = word(&value, |it| Some(Name::new(it)), "the name of a loop")?;
+                self.pipeline_mut().across = Some(name);
+            }
             STYLE => {
                 self.pipeline_mut().style =
                     Some(word(&value, Style::parse, "`peel`, `peel_prologue` or `predicate`")?);
@@ -275,10 +274,7 @@ impl BlockAttrs {
             DOUBLE => return Err("0, the one buffer that the block writes".to_owned()),
             SLOTS => self.slots = Some(number(&value)?),
             TENSORIZE => self.tensorize = Some(word(&value, intrin::find, INTRINSIC)?),
-            ROLE => match value {
-                Annotation::Text(it) => self.role = Some(Name::new(it)),
-                _ => return Err("the name of a role".to_owned()),
-            },
+            ROLE => self.role = Some(word(&value, |it| Some(Name::new(it)), "the name of a role")?),
             ASYNCHRONOUS => {
                 self.mechanism = Some(word(&value, Mechanism::of_word, "the name of a mechanism")?);
             }
@@ -286,10 +282,10 @@ impl BlockAttrs {
                 let parse = |it: &str| ThreadAxis::parse(it).filter(|it| it.is_cluster());
                 self.multicast = Some(word(&value, parse, "an axis of the cluster")?);
             }
-            ORIGIN => match value {
-                Annotation::Text(it) => self.origin = Origin::parse(&it)?,
-                _ => return Err("an origin in quotes".to_owned()),
-            },
+            ORIGIN => {
+                let text = word(&value, |it| Some(it.to_owned()), "an origin in quotes")?;
+                self.origin = Origin::parse(&text)?;
+            }
             _ => {
                 self.notes.insert(key.to_owned(), value);
             }

@@ -117,7 +117,9 @@ impl Emitter<'_> {
     fn prologue_peeled(&self) -> Emission {
         let prologue = (0..self.last).map(|time| {
             let runs = self.components.iter().filter(|it| it.1.stage <= time);
-            runs.map(|(at, it)| self.guarded(*at, Index::int(time - it.stage))).collect()
+            let all = runs.map(|(at, it)| self.guarded(*at, Index::int(time - it.stage)));
+            let may_run = |it: &Instance| it.guards.iter().all(|it| self.bounds.prove(it) != Some(false));
+            all.filter(may_run).collect()
         });
         let mut bounds = self.bounds.clone();
         bounds.insert(&self.plan.var, &self.plan.extent);

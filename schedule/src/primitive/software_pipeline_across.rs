@@ -41,7 +41,7 @@ impl Primitive for SoftwarePipelineAcross {
         if !is_pipeline(it) {
             return Err(PipelineError::NoPipeline { name }.into());
         }
-        let path = state.func.path_to_loop(&self.target).unwrap_or_default();
+        let path = state.expect_path(&self.target)?;
         let is_of_threads = |it: &&ir::Loop| matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread());
         let mut above = path.iter().rev().skip(1).copied().skip_while(is_of_threads);
         let repeats = around.kind == LoopKind::Serial || around.attrs.persistent.is_some();

@@ -33,7 +33,7 @@ pub(crate) fn join_iterations(mut func: Func) -> Result<Func, LowerError> {
     let asked: Vec<(Name, Name)> = func.loops().into_iter().filter_map(across).collect();
     for (name, outer) in asked {
         let joined = joined(&func, &name, &outer)?;
-        let path = func.path_to_loop(&outer).unwrap_or_default();
+        let path = func.path_to_loop(&outer).expect("it has just been found");
         let around = path.iter().rev().nth(1).map(|it| it.var.clone());
         for buffer in func.buffers.values_mut() {
             if buffer.alloc_scope == Some(AllocScope::Loop(outer.clone())) {
@@ -46,7 +46,7 @@ pub(crate) fn join_iterations(mut func: Func) -> Result<Func, LowerError> {
 }
 
 fn joined(func: &Func, name: &Name, outer: &Name) -> Result<Stmt, LowerError> {
-    let path = func.path_to_loop(name).unwrap_or_default();
+    let path = func.path_to_loop(name).expect("it is one of the program's");
     let at = path.iter().position(|it| it.var == *outer);
     let (Some(at), Some((inner, above))) = (at, path.split_last()) else {
         return Err(PipelineError::NotAround { name: name.clone(), outer: outer.clone() }.into());
@@ -127,7 +127,7 @@ impl Join<'_> {
     /// What is known around the outer loop.
     fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::of_dims(self.func);
-        let path = self.func.path_to_loop(&self.outer.var).unwrap_or_default();
+        let path = self.func.path_to_loop(&self.outer.var).expect("it is one of the program's");
         let around = path.split_last().map_or(&[][..], |it| it.1);
         for it in around {
             bounds.insert(&it.var, &it.extent);
