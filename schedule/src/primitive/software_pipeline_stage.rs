@@ -30,7 +30,8 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, r
 /// `software_pipeline_order` is given as well; then every dependence is checked.
 ///
 /// `style: "peel"` writes prologue and epilogue out around a loop without conditions, the default where the extent is
-/// constant; `style: "predicate"` makes one loop of conditions, the default where it is not.
+/// constant; `style: "predicate"` makes one loop of conditions, the default where it is not; `style: "peel_prologue"` writes the
+/// prologue out, and puts conditions in the loop on what runs ahead alone.
 ///
 /// `benign: ["C_local"]` says that a block stores the same elements in every iteration, so that only the last
 /// decides, and that what it reads may be overwritten before it has read it. It is refused where that is not so.
