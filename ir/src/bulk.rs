@@ -59,6 +59,8 @@ impl TensorMap {
     pub const MOST_DIMS: usize = 5;
     /// What the address of the tensor, the distances between neighbours and the rows of a box are multiples of, in bytes.
     pub const UNIT: i64 = 16;
+    /// The longest side of a box.
+    pub const LONGEST_SIDE: i64 = 256;
     /// The largest size in a dimension.
     pub const LARGEST: i64 = 1 << 32;
     /// What distances between neighbours are below, in bytes.

@@ -100,12 +100,7 @@ impl Kernel {
 
     /// How many blocks of threads the launch has on x, y and z: where there are clusters, those of all of them.
     pub fn grid(&self) -> [Index; 3] {
-        let axes = [
-            (ThreadAxis::BlockX, ThreadAxis::ClusterX),
-            (ThreadAxis::BlockY, ThreadAxis::ClusterY),
-            (ThreadAxis::BlockZ, ThreadAxis::ClusterZ),
-        ];
-        axes.map(|(clusters, blocks)| self.extent(clusters) * self.extent(blocks))
+        ThreadAxis::GRID.map(|(clusters, blocks)| self.extent(clusters) * self.extent(blocks))
     }
 
     /// How many threads a block has on x, y and z: those of roles are all on x.

@@ -33,6 +33,14 @@ impl ThreadAxis {
         ThreadAxis::ThreadZ,
     ];
 
+    /// The axes of blocks, each with that of the cluster on the same axis of CUDA's grid; in the order in which the blocks of a cluster are
+    /// numbered (PTX ISA, `%cluster_ctarank`).
+    pub const GRID: [(ThreadAxis, ThreadAxis); 3] = [
+        (ThreadAxis::BlockX, ThreadAxis::ClusterX),
+        (ThreadAxis::BlockY, ThreadAxis::ClusterY),
+        (ThreadAxis::BlockZ, ThreadAxis::ClusterZ),
+    ];
+
     /// CUDA's spelling, `blockIdx.x`; CUDA has none for `cluster.x`, which is `cluster_ctaid.x` in PTX.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,13 +4,6 @@ use ir::{Kernel, ThreadAxis, axis_var};
 
 use super::{Printer, helper::Helper, ptx::Ptx};
 
-/// The axes of clusters in the order in which their blocks are numbered (PTX ISA, `%cluster_ctarank`), with the axes that CUDA has.
-const AXES: [(ThreadAxis, ThreadAxis); 3] = [
-    (ThreadAxis::ClusterX, ThreadAxis::BlockX),
-    (ThreadAxis::ClusterY, ThreadAxis::BlockY),
-    (ThreadAxis::ClusterZ, ThreadAxis::BlockZ),
-];
-
 /// The blocks of threads of a cluster on each of its axes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct ClusterShape(Option<[i64; 3]>);
@@ -19,8 +12,8 @@ impl ClusterShape {
     /// That of a kernel.
     pub(super) fn of(kernel: &Kernel) -> ClusterShape {
         let extent = |axis| kernel.launch.get(&axis).and_then(ir::Index::as_int);
-        let is_one = AXES.iter().any(|it| extent(it.0).is_some());
-        ClusterShape(is_one.then(|| AXES.map(|it| extent(it.0).unwrap_or(1))))
+        let is_one = ThreadAxis::GRID.iter().any(|it| extent(it.1).is_some());
+        ClusterShape(is_one.then(|| ThreadAxis::GRID.map(|it| extent(it.1).unwrap_or(1))))
     }
 
     /// What the head of a kernel says: `__cluster_dims__(2, 1, 1) `.
@@ -30,11 +23,11 @@ impl ClusterShape {
 
     /// CUDA's expression for an axis of blocks, or of a cluster.
     pub(super) fn block_axis(self, axis: ThreadAxis) -> String {
-        let at = AXES.iter().position(|it| it.0 == axis || it.1 == axis);
+        let at = ThreadAxis::GRID.iter().position(|it| it.0 == axis || it.1 == axis);
         match (at, self.0) {
             (Some(at), Some(extents)) if extents[at] > 1 || axis.is_cluster() => {
                 let sign = if axis.is_cluster() { '%' } else { '/' };
-                format!("{} {sign} {}", AXES[at].1.as_str(), extents[at])
+                format!("{} {sign} {}", ThreadAxis::GRID[at].0.as_str(), extents[at])
             }
             _ => axis.as_str().to_owned(),
         }
@@ -47,7 +40,7 @@ impl ClusterShape {
 
     /// How far apart the numbers of neighbours along an axis are, and how many there are.
     fn step(self, axis: ThreadAxis) -> (i64, i64) {
-        let at = AXES.iter().position(|it| it.0 == axis).expect("it is an axis of the cluster");
+        let at = ThreadAxis::GRID.iter().position(|it| it.1 == axis).expect("it is an axis of the cluster");
         let extents = self.0.unwrap_or([1; 3]);
         (extents[..at].iter().product(), extents[at])
     }
@@ -63,7 +56,8 @@ impl ClusterShape {
 
     /// The number of the first block along some axes, from this one: an expression, or nothing for zero.
     pub(super) fn first(self, axes: &[ThreadAxis]) -> Option<String> {
-        let others = AXES.iter().map(|it| it.0).filter(|it| !axes.contains(it) && self.step(*it).1 > 1);
+        let others =
+            ThreadAxis::GRID.iter().map(|it| it.1).filter(|it| !axes.contains(it) && self.step(*it).1 > 1);
         let terms = others.map(|it| match self.step(it).0 {
             1 => axis_var(it).to_string(),
             step => format!("{} * {step}", axis_var(it)),

@@ -15,7 +15,7 @@
 //!   on Hopper;
 //! - features: the PTX ISA, the notes on targets of each instruction.
 
-use super::{Caps, Cluster, Feature, Features, TensorRates};
+use super::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 
 const KIB: u32 = 1024;
 
@@ -127,7 +127,7 @@ const SM_90: Caps = Caps {
     f32_lanes: 128,
     tensor: ada_rates(4096),
     f8_sum_bits: Some(13),
-    cluster: Some(Cluster { portable: 8, most: 16 }),
+    cluster: Some(Cluster { portable: Arch::MAX_CLUSTER, most: 16 }),
     features: HOPPER,
     ..SM_80
 };
@@ -146,7 +146,7 @@ const SM_110: Caps = Caps {
     blocks_per_sm: 24,
     barriers_per_sm: Some(24),
     tensor: TensorRates::NONE,
-    cluster: Some(Cluster { portable: 8, most: 8 }),
+    cluster: Some(Cluster { portable: Arch::MAX_CLUSTER, most: 8 }),
     ..SM_100
 };
 

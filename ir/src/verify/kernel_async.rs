@@ -9,10 +9,6 @@ use crate::{
     ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
-/// The most dimensions of a tensor map, and the longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
-const MOST_DIMS: usize = 5;
-const LONGEST_SIDE: i64 = 256;
-
 impl<'a> Verifier<'a> {
     /// What a role does: a top of its own, with the axes of the role.
     pub(super) fn role(&mut self, name: &Name, body: &'a [Op]) {
@@ -58,9 +54,9 @@ impl<'a> Verifier<'a> {
         let rank = dims.len();
         let is_known = |it: &Index| !it.any_var(&|name| !self.module.dims.contains(name));
         self.kernel.args.contains_key(buffer)
-            && (1..=MOST_DIMS).contains(&rank)
+            && (1..=TensorMap::MOST_DIMS).contains(&rank)
             && [strides.len(), tile.len()] == [rank; 2]
-            && tile.iter().all(|it| (1..=LONGEST_SIDE).contains(it))
+            && tile.iter().all(|it| (1..=TensorMap::LONGEST_SIDE).contains(it))
             && strides.last().and_then(Index::as_int) == Some(1)
             && dims.iter().chain(strides).all(is_known)
     }

@@ -19,7 +19,7 @@ use crate::{PipelineError, ScheduleError, ScheduleState};
 ///
 /// So the first copies for the next tile are under way while this one is finished. When the program is lowered, the runs of `loop` in all iterations of `outer` that a block has become one loop. What stands behind
 /// `loop` is done in the iterations that end a run, as a statement of the last stage. The prologue is written out once, and at the end nothing is fetched that is
-/// not there; `annotate` with the key `software_pipeline_style` says otherwise.
+/// not there; the `style` of `software_pipeline_stage` says otherwise.
 ///
 /// `outer` is persistent or serial, and between it and `loop`, which is pipelined, only loops over threads stand. `loop` runs equally often in each iteration. A role that
 /// copies (`warp_specialize`) runs ahead into the next iteration by itself. Changes no result.

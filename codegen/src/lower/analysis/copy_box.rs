@@ -1,6 +1,6 @@
 //! Boxes: what a nest of loops copies, where that is a box of one buffer and the same box of another.
 
-use ir::{Access, Func, Index, Less, Name, Scope, Stmt, Storage, Value, arith::Bounds};
+use ir::{Access, Func, Index, Less, Name, Scope, Stmt, Storage, TensorMap, Value, arith::Bounds};
 
 /// A copy of a box between two buffers, element by element in the same order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,11 +110,8 @@ pub(crate) fn is_bound(func: &Func, condition: &Less, access: &Access, bounds: &
     })
 }
 
-/// The longest side of a box (CUDA driver API, `cuTensorMapEncodeTiled`).
-const LONGEST_SIDE: i64 = 256;
-
 /// The rows of the pattern of a swizzle, which boxes do not cut.
-const PATTERN_ROWS: i64 = 8;
+pub(super) const PATTERN_ROWS: i64 = 8;
 
 /// What the place of a box in shared memory is a multiple of in bytes (PTX ISA, `cp.async.bulk.tensor`).
 pub(crate) const PLACE_BYTES: i64 = 128;
@@ -122,7 +119,7 @@ pub(crate) const PLACE_BYTES: i64 = 128;
 /// How long the equal parts are in which the copy engine moves a side of a box, if there are such: of rows of a pattern, or of a
 /// panel, whole ones.
 pub(crate) fn part_of(side: i64) -> Option<i64> {
-    let fits = |part: &i64| *part <= LONGEST_SIDE && (*part == side || part % PATTERN_ROWS == 0);
+    let fits = |part: &i64| *part <= TensorMap::LONGEST_SIDE && (*part == side || part % PATTERN_ROWS == 0);
     (1..=side).filter(|count| side % count == 0).map(|count| side / count).find(fits)
 }
 
@@ -293,9 +290,9 @@ mod tests {
         #[test]
         fn parts_make_up_sides(side in 1..3000i64) {
             if let Some(part) = part_of(side) {
-                prop_assert!(side % part == 0 && part <= LONGEST_SIDE && (part == side || part % PATTERN_ROWS == 0));
+                prop_assert!(side % part == 0 && part <= TensorMap::LONGEST_SIDE && (part == side || part % PATTERN_ROWS == 0));
             } else {
-                prop_assert!(side > LONGEST_SIDE);
+                prop_assert!(side > TensorMap::LONGEST_SIDE);
             }
         }
     }

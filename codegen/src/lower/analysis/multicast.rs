@@ -3,12 +3,9 @@
 use ir::{Block, Func, Index, Loop, LoopKind, Mechanism, Scope, Stmt, ThreadAxis, pipeline::is_pipeline};
 
 use super::{
-    copy_box::{CopyBox, boxed_access, copy_box},
+    copy_box::{CopyBox, PATTERN_ROWS, boxed_access, copy_box},
     roles::role_of,
 };
-
-/// Of how many rows each part of a box is made: those of the pattern of a swizzle, so that each part begins where the pattern does.
-const ROWS: i64 = 8;
 
 /// The axis of the cluster along which the copy engine may send what a block fills, in the pipelined loop that `path` ends with.
 ///
@@ -56,11 +53,12 @@ fn is_all(kernel: &Loop, axis: ThreadAxis, blocks: i64) -> bool {
     all
 }
 
-/// How many rows each of some blocks of threads copies of a box: of its outermost dimension, which is cut into parts.
+/// How many rows each of some blocks of threads copies of a box: of its outermost dimension, which is cut into parts that begin where the
+/// pattern of a swizzle does.
 fn rows_of_part(found: &CopyBox, blocks: i64) -> Option<i64> {
     let mut sides = found.extents[0].iter().filter(|it| **it > 1);
     let (rows, _) = (sides.next()?, sides.next()?);
-    (rows % (blocks * ROWS) == 0).then_some(rows / blocks)
+    (rows % (blocks * PATTERN_ROWS) == 0).then_some(rows / blocks)
 }
 
 /// The part of a box that a block of threads copies for all along an axis.

@@ -72,7 +72,7 @@ fn joined(func: &Func, name: &Name, outer: &Name) -> Result<Stmt, LowerError> {
 }
 
 fn is_of_threads(it: &Loop) -> bool {
-    matches!(it.kind, LoopKind::Bound(_))
+    matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread())
 }
 
 /// A loop, that around it, and what stands beside it there.
@@ -101,9 +101,12 @@ impl Join<'_> {
         let [stages, orders] = [STAGE, ORDER].map(|key| numbers(self.inner, key));
         let (mut stages, mut orders) = (stages?, orders?);
         let end = stages.values().copied().max().unwrap_or(0);
-        let step = i64::try_from(orders.len()).expect("they are in memory");
-        orders.values_mut().for_each(|it| *it += 1);
-        let most = orders.values().copied().max().unwrap_or(0).max(step);
+        // Texts have no orders below zero.
+        if !self.before.is_empty() {
+            let least = orders.values().copied().min().unwrap_or(0);
+            orders.values_mut().for_each(|it| *it += 1 - least);
+        }
+        let most = orders.values().copied().max().unwrap_or(0);
         for (beside, order) in [(self.before, 0), (self.behind, most + 1)] {
             if let Some(block) = beside.iter().flat_map(Stmt::blocks).next() {
                 stages.insert(block.name.clone(), end);
@@ -120,7 +123,7 @@ impl Join<'_> {
             return Err(PipelineError::MayNotRun { name: self.inner.var.clone() }.into());
         }
         let extent = self.outer.extent.clone() * self.inner.extent.clone();
-        let (var, kind, body) = (self.inner.var.clone(), self.inner.kind, Stmt::Seq(list));
+        let (var, kind, body) = (self.inner.var.clone(), self.inner.kind, Stmt::seq(list));
         Ok(Stmt::Loop(Arc::new(Loop { var, extent, kind, attrs, body })))
     }
 
@@ -154,8 +157,8 @@ impl Join<'_> {
         let var = Name::fresh(&format!("{}_{when}", self.inner.var), |it| self.func.is_taken(it));
         let of = Index::var(&self.inner.var).floor_mod(&self.inner.extent);
         let own = stmts.iter().map(|it| self.renamed(it, &of));
-        let all = self.products_used(stmts).into_iter().chain(own).collect();
-        Some(Stmt::serial(&var, times, Stmt::Seq(all)))
+        let all: Vec<Stmt> = self.products_used(stmts).into_iter().chain(own).collect();
+        Some(Stmt::serial(&var, times, Stmt::seq(all)))
     }
 
     /// The wait for the products whose results some statements touch.

@@ -80,7 +80,7 @@ impl Compiler<'_> {
         let refuse = |why| VgpuError::TensorMap { kernel: self.kernel.name.clone(), map: name.clone(), why };
         let number = |it: &Index| it.eval(&|it| self.scope.dims.get(it).copied());
         let numbers = |all: &[Index]| all.iter().map(number).collect::<Option<Vec<i64>>>();
-        let sizes = numbers(&map.dims).filter(|it| it.iter().all(|it| (1..1 << 32).contains(it)));
+        let sizes = numbers(&map.dims).filter(|it| it.iter().all(|it| (1..=TensorMap::LARGEST).contains(it)));
         let dims = sizes.ok_or_else(|| refuse("a size is not from 1 to 2^32"))?;
         let strides = numbers(&map.strides).ok_or_else(|| refuse("a stride is not known"))?;
         let found = self.visible.iter().find(|it| it.0 == map.buffer).map(|it| it.1);
@@ -88,26 +88,27 @@ impl Compiler<'_> {
         let buffer = buffer.ok_or_else(|| refuse("its tensor is no argument of the kernel"))?;
         let each = self.buffers[buffer].dtype.bytes_i64();
         let rank = dims.len();
-        if !(1..=5).contains(&rank) || [strides.len(), map.tile.len()] != [rank; 2] {
+        if !(1..=TensorMap::MOST_DIMS).contains(&rank) || [strides.len(), map.tile.len()] != [rank; 2] {
             return Err(refuse("it has not from one to five dimensions, each with a stride and a side"));
         }
-        if map.tile.iter().any(|it| !(1..=256).contains(it)) || map.tile.iter().product::<i64>() > LARGEST_BOX
+        if map.tile.iter().any(|it| !(1..=TensorMap::LONGEST_SIDE).contains(it))
+            || map.tile.iter().product::<i64>() > LARGEST_BOX
         {
             return Err(refuse(
                 "a side of its box is not from 1 to 256, or the box larger than shared memory",
             ));
         }
-        let outer = &strides[..rank - 1];
-        if strides[rank - 1] != 1 || outer.iter().any(|it| it.rem_euclid(16 / each.min(16)) != 0) {
+        let far: Vec<i64> = strides[..rank - 1].iter().map(|it| it.saturating_mul(each)).collect();
+        if strides[rank - 1] != 1 || far.iter().any(|it| it % TensorMap::UNIT != 0) {
             return Err(refuse(
                 "a distance of neighbours is no multiple of 16 bytes, or of the innermost ones more than one",
             ));
         }
-        if strides.iter().any(|it| !(1..1 << 40).contains(it)) {
-            return Err(refuse("a distance of neighbours is not from 1 to 2^40"));
+        if far.iter().any(|it| !(1..TensorMap::FARTHEST).contains(it)) {
+            return Err(refuse("a distance of neighbours is not from 1 to 2^40 bytes"));
         }
         let row = map.tile[rank - 1] * each;
-        if row % 16 != 0 || map.swizzle.is_some_and(|it| row > it.block_bytes()) {
+        if row % TensorMap::UNIT != 0 || map.swizzle.is_some_and(|it| row > it.block_bytes()) {
             return Err(refuse("a row of its box is no multiple of 16 bytes, or longer than its swizzle"));
         }
         Ok(MapCode { buffer, dims, strides, tile: map.tile.clone(), swizzle: map.swizzle })

@@ -22,10 +22,6 @@ use crate::lower::{
     },
 };
 
-/// The most dimensions of a tensor map, and what rows and strides are multiples of in bytes.
-const MOST_DIMS: usize = TensorMap::MOST_DIMS;
-const UNIT: i64 = TensorMap::UNIT;
-
 /// Whether a component of a pipeline is one box, copied unchanged between global and shared memory, that the copy engine can move.
 pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
     if let Target::Cuda(arch) = question.target
@@ -276,8 +272,9 @@ impl<'a> Nest<'a> {
             (&self.func.buffers[&self.global.buffer], &self.func.buffers[&self.shared.buffer]);
         let (name, bytes) = (&self.global.buffer, source.dtype.bytes_i64());
         let rank = source.shape.len();
-        if rank > MOST_DIMS {
-            let reason = format!("`{name}` has {rank} dimensions, and a tensor map at most {MOST_DIMS}");
+        if rank > TensorMap::MOST_DIMS {
+            let reason =
+                format!("`{name}` has {rank} dimensions, and a tensor map at most {}", TensorMap::MOST_DIMS);
             return Err(Obstacle::new(reason, OPEN));
         }
         if !place.layout.align.is_empty() {
@@ -288,17 +285,21 @@ impl<'a> Nest<'a> {
         let bounds = Bounds::of_dims(self.func);
         for (at, stride) in strides.iter().enumerate().take(rank.saturating_sub(1)) {
             let rows = stride * bytes;
-            if !bounds.divides(UNIT, &rows) {
+            if !bounds.divides(TensorMap::UNIT, &rows) {
                 let rows = bounds.simplify(&rows);
                 let reason = format!(
-                    "neighbours in dimension {at} of `{name}` are {rows} bytes apart, and TMA needs multiples of {UNIT}"
+                    "neighbours in dimension {at} of `{name}` are {rows} bytes apart, and TMA needs multiples of {}",
+                    TensorMap::UNIT
                 );
                 return Err(Obstacle::new(reason, "pad the rows of the tensor, or leave the mechanism open"));
             }
         }
         let row = found.extents[0].last().copied().unwrap_or(1) * bytes;
-        if row % UNIT != 0 {
-            let reason = format!("the rows of its box have {row} bytes, and TMA copies multiples of {UNIT}");
+        if row % TensorMap::UNIT != 0 {
+            let reason = format!(
+                "the rows of its box have {row} bytes, and TMA copies multiples of {}",
+                TensorMap::UNIT
+            );
             return Err(Obstacle::new(reason, OPEN));
         }
         let whole = found.extents[0].iter().product::<i64>() * bytes;
