@@ -50,6 +50,17 @@ pub(crate) fn in_role(mut stmt: Stmt, role: Option<&Name>) -> Stmt {
     stmt
 }
 
+/// The statement with a place that its blocks come from.
+pub(crate) fn at(mut stmt: Stmt, origin: &Origin) -> Stmt {
+    stmt.walk_mut(&mut |stmt| {
+        if let Stmt::Block(it) = stmt {
+            Arc::make_mut(it).attrs.origin = origin.clone();
+        }
+        true
+    });
+    stmt
+}
+
 /// Whether a block orders something and computes nothing.
 pub(crate) fn is_sync(block: &Block) -> bool {
     matches!(&block.body, Stmt::Instr(it) if it.effects().accesses.is_empty())

@@ -25,13 +25,14 @@ struct Account {
 }
 
 /// The commits and waits of a loop whose components do some of their work in groups of a kind, in a program that writes these
-/// buffers.
+/// buffers. What `outlasts` a run of the loop is waited for in the next.
 pub(crate) fn groups(
     kind: Group,
     func: &Func,
     plan: &PipelinePlan,
     emission: &Emission,
     written: &BTreeSet<Name>,
+    outlasts: bool,
 ) -> Insertions {
     let copies = members(kind, func, plan);
     if copies.is_empty() {
@@ -39,8 +40,8 @@ pub(crate) fn groups(
     }
     // What another role needs, mbarriers tell it.
     let accounts = accounts(kind, plan, &copies, true);
-    let timelines = timelines(plan, emission);
-    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines };
+    let timelines = if outlasts { two_runs(plan, emission) } else { timelines(plan, emission) };
+    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines, outlasts };
     let waits = ledger.waits();
     let mut out = Insertions::new();
     for (place, count) in ledger.commits() {
@@ -68,7 +69,8 @@ pub(crate) fn lag(func: &Func, plan: &PipelinePlan, emission: &Emission, written
     let copies = members(kind, func, plan);
     let accounts = accounts(kind, plan, &copies, false);
     let timelines = timelines(plan, emission);
-    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines };
+    let outlasts = false;
+    let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines, outlasts };
     let gives_back = |names: &BTreeSet<Name>| names.iter().any(|it| plan.slots.contains_key(it));
     let is_steady = |place: &EmissionPoint| place.section == Section::Steady;
     let all = ledger.waits().into_iter().filter(|(place, wait)| is_steady(place) && gives_back(&wait.1));
@@ -151,6 +153,18 @@ fn timelines<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<
     }
 }
 
+/// A run of the loop behind another one, in which the iterations are counted on.
+fn two_runs<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
+    let runs = emission.steady.as_ref().and_then(|it| it.extent.as_int()).unwrap_or(0);
+    // As many as bring the loop back to its first slot tell all there is to tell.
+    let period = plan.slots.values().map(|it| it.count()).product();
+    let first = timeline(emission, runs.min(period));
+    let count = i64::try_from(first.len()).expect("they are written out");
+    let again = timeline(emission, runs.min(period)).into_iter();
+    let again = again.map(|it| Moment { time: it.time + count, ..it });
+    vec![first.into_iter().chain(again).collect()]
+}
+
 fn timeline(emission: &Emission, runs: i64) -> Vec<Moment<'_>> {
     let steady = (0..runs).flat_map(|_| emission.steady.iter().flat_map(|it| it.steps.iter().enumerate()));
     let prologue = emission.prologue.iter().enumerate().map(|it| (Section::Prologue, it));
@@ -167,6 +181,8 @@ struct Ledger<'a> {
     accounts: &'a [Account],
     written: &'a BTreeSet<Name>,
     timelines: Vec<Vec<Moment<'a>>>,
+    /// Whether nobody has to wait for what is in flight when the loop is over.
+    outlasts: bool,
 }
 
 impl Ledger<'_> {
@@ -254,7 +270,7 @@ impl Ledger<'_> {
                 }
             }
         }
-        self.left(book, timeline.len())
+        if self.outlasts { None } else { self.left(book, timeline.len()) }
     }
 
     fn iteration(&self, moment: &Moment<'_>, component: usize) -> i64 {
@@ -348,7 +364,7 @@ impl Book<'_> {
 }
 
 /// The components that work in groups of a kind, by their places in the plan.
-fn members(kind: Group, func: &Func, plan: &PipelinePlan) -> BTreeSet<usize> {
+pub(crate) fn members(kind: Group, func: &Func, plan: &PipelinePlan) -> BTreeSet<usize> {
     let mechanism = match kind {
         Group::CpAsync => Mechanism::CpAsync,
         Group::Wgmma => Mechanism::Wgmma,

@@ -2,13 +2,14 @@
 
 pub(crate) mod ledger;
 pub(crate) mod rings;
+mod stores;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
     AllocScope, Arrival, Fence, Func, Group, Index, Instr, Loop, LoopKind, Mbarriers, Mechanism, Name,
-    SemaphoreKind, Stmt, SyncKind, ThreadAxis, Turn,
+    Origin, PipelineStep, SemaphoreKind, Stmt, SyncKind, ThreadAxis, Turn,
     pipeline::{COMPUTE, Emission, EmissionPoint, Hooks, Insertions, PipelinePlan, Section, expand},
 };
 
@@ -89,9 +90,14 @@ impl Hooks for Lowering<'_> {
     }
 
     fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
-        let groups = Group::ALL;
-        let mut all: Vec<Insertions> =
-            groups.map(|kind| ledger::groups(kind, self.func, plan, emission, &self.written)).into();
+        let outlasting = stores::outlasting(self.func, plan, emission, around);
+        let groups = |kind| {
+            let outlasts = kind == Group::Bulk && outlasting.is_some();
+            ledger::groups(kind, self.func, plan, emission, &self.written, outlasts)
+        };
+        let mut all: Vec<Insertions> = Group::ALL.map(groups).into();
+        let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
+        self.drains.extend(outlasting.map(|it| (it.outermost, behind(plan, &end, vec![it.wait]))));
         let is_taken = |it: &Name| self.func.is_taken(it) || self.mbarriers.contains_key(it);
         let kernel = kernel_of(self.func, &plan.var);
         let compute = Name::from(COMPUTE);
@@ -109,11 +115,8 @@ impl Hooks for Lowering<'_> {
         let drain: Vec<Stmt> = rings.iter().flat_map(|ring| rings::drain(ring, plan, around)).collect();
         match around.iter().find(|it| !matches!(it.kind, LoopKind::Bound(_))) {
             _ if drain.is_empty() => {}
-            Some(outermost) => self.drains.push((outermost.var.clone(), drain)),
-            None => {
-                let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
-                all.push(Insertions::from([(end, drain)]));
-            }
+            Some(outermost) => self.drains.push((outermost.var.clone(), behind(plan, &end, drain))),
+            None => all.push(Insertions::from([(end, drain)])),
         }
         merged(all)
     }
@@ -131,6 +134,13 @@ impl Hooks for Lowering<'_> {
             self.alloc_scopes.insert(buffer.clone(), Some(alloc_scope.clone()));
         }
     }
+}
+
+/// What stands behind all runs of a pipeline, which says that it belongs to the end of the last.
+fn behind(plan: &PipelinePlan, end: &EmissionPoint, stmts: Vec<Stmt>) -> Vec<Stmt> {
+    let (var, section, step) = (plan.var.clone(), end.section, end.step);
+    let place = PipelineStep { var, section, step, component: None };
+    stmts.into_iter().map(|it| marks::at(it, &Origin::default().inside(place.clone()))).collect()
 }
 
 /// The top-level statement that a loop is in, which becomes a kernel.
