@@ -34,6 +34,12 @@ pub(super) fn boxes(module: &Module) -> usize {
     count(module, &|op| matches!(op, Op::Instr(Instr::Bulk(it), _) if is_load(it)))
 }
 
+/// Those of them that go to several blocks of a cluster.
+pub(super) fn shared_boxes(module: &Module) -> usize {
+    let is_shared = |it: &BulkCopy| matches!(it.kind, BulkKind::Load { along: Some(_), .. });
+    count(module, &|op| matches!(op, Op::Instr(Instr::Bulk(it), _) if is_shared(it)))
+}
+
 /// Products of warpgroups.
 pub(super) fn products(module: &Module) -> usize {
     count(module, &|op| matches!(op, Op::Instr(Instr::Wgmma(_), _)))

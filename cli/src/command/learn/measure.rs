@@ -48,6 +48,8 @@ pub(super) enum Metric {
     AsyncCopies,
     /// Boxes in the source that the copy engine brings.
     Boxes,
+    /// Those of them that it brings to several blocks of a cluster.
+    SharedBoxes,
     /// Products of warpgroups in the source.
     Products,
     /// Roles that the warps of a block have.
@@ -116,6 +118,7 @@ impl Metric {
             Metric::ProductsInFlight => count(kernel::in_flight(&prepared.module, Group::Wgmma)),
             Metric::AsyncCopies => count(kernel::async_copies(&prepared.module)),
             Metric::Boxes => count(kernel::boxes(&prepared.module)),
+            Metric::SharedBoxes => count(kernel::shared_boxes(&prepared.module)),
             Metric::Products => count(kernel::products(&prepared.module)),
             Metric::Roles => count(kernel::roles(&prepared.module)),
             Metric::Registers => kernel::registers(&prepared.module),
@@ -159,6 +162,7 @@ impl Metric {
             Metric::ProductsInFlight => "groups of products under way at a wait".to_owned(),
             Metric::AsyncCopies => "asynchronous copies in the source".to_owned(),
             Metric::Boxes => "boxes in the source that the copy engine brings".to_owned(),
+            Metric::SharedBoxes => "boxes that it brings to several blocks at once".to_owned(),
             Metric::Products => "products of warpgroups in the source".to_owned(),
             Metric::Roles => "roles of the warps of a block".to_owned(),
             Metric::Registers => "registers of a thread that multiplies".to_owned(),

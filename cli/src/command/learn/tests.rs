@@ -132,6 +132,7 @@ fn what_misses_the_point_is_not() {
         ("roles", "registers: {\"load\": 40, \"compute\": 232},", ""),
         ("roles", "\"A_pad\", \"B_pad\"]", "\"A_pad\"]"),
         ("persistent", "blocks: 132", "blocks: 264"),
+        ("cluster", "axis: \"cluster.x\"", "axis: \"blockIdx.y\""),
     ] {
         let exercise = find(&all, name).unwrap();
         wrong.extend(solved(exercise, &instead(exercise, from, to)).then(|| format!("{name}: {to}")));

@@ -31,7 +31,7 @@ use crate::{
 use ablate::Ablation;
 use lines::{RungLine, ShownOnVirtualGpu};
 
-/// LadderReport a ladder: what each rung changes, why, and what it gains, measured and verified
+/// Climb a ladder: what each rung changes, why, and what it gains, measured and verified
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tutorial {
     /// A ladder that ships, or a folder of scripts named NN_name.ron; `list` lists those that ship

@@ -167,7 +167,7 @@ const TYPES: [([&str; 3], [&str; 2]); 12] = [
     (["f16", "f32", "f16"], ["matmul-hopper", "07_store"]),
     (["i8", "i32", "bf16"], ["matmul-hopper", "07_store"]),
     (["f8e4m3", "f32", "f8e4m3"], ["matmul-hopper", "06_raster"]),
-    (["f8e4m3", "f32", "bf16"], ["matmul-hopper", "08_ping_pong"]),
+    (["f8e4m3", "f32", "bf16"], ["matmul-hopper", "09_ping_pong"]),
     (["i8", "i32", "i32"], ["matmul-hopper-i8", "01_store"]),
     (["tf32", "f32", "f32"], ["matmul-hopper-i8", "01_store"]),
     (["bf16", "f32", "f32"], ["matmul-hopper-i8", "01_store"]),

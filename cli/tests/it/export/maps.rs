@@ -47,7 +47,7 @@ const CASES: [Case; 7] = [
     Case {
         name: "turns",
         ladder: "matmul-hopper",
-        rung: "08_ping_pong",
+        rung: "09_ping_pong",
         changes: &[("bf16", "f16")],
         sizes: &[&[]],
     },
