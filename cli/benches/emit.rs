@@ -1,4 +1,4 @@
-//! The speed of the compiler itself on the longest script that ships: from its steps to CUDA C++.
+//! The speed of the compiler itself on the longest scripts that ship: from their steps to CUDA C++.
 
 use std::hint::black_box;
 
@@ -15,53 +15,72 @@ fn main() {
     divan::main();
 }
 
-/// The unscheduled program and the steps of the longest rung of the CUDA ladder.
-fn rung() -> (Func, Vec<Step>) {
-    let ladder = workloads::find_ladder("matmul-cuda-f32").expect("the ladder ships");
+const CUDA: &str = "matmul-cuda-f32";
+const HOPPER: &str = "matmul-hopper";
+
+/// The unscheduled program and the steps of the longest rung of a ladder.
+fn rung(ladder: &str) -> (Func, Vec<Step>) {
+    let ladder = workloads::find_ladder(ladder).expect("the ladder ships");
     let rung = ladder.rungs.iter().max_by_key(|it| it.text.lines().count()).expect("a ladder has rungs");
     let script = Script::parse(rung.text).expect("rungs are well formed");
     let text = workloads::find(&script.workload.value).expect("the workload ships");
     let workload = workload::parse(text).expect("workloads are well formed");
     let func = workload.instantiate(&script.params.value).expect("rungs give the parameters");
-    let steps = script.resolve(&script.params.value, &Decisions::new()).expect("rungs have no knobs");
+    let steps = script.resolve(&script.params.value, &Decisions::new()).expect("knobs have defaults");
     (func, steps.into_iter().map(|it| it.value).collect())
 }
 
-fn target() -> Target {
-    Target::Cuda(Arch { sm: 80, suffix: None })
+fn target(ladder: &str) -> Target {
+    let hopper = Arch { sm: 90, suffix: Some('a') };
+    Target::Cuda(if ladder == HOPPER { hopper } else { Arch { sm: 80, suffix: None } })
 }
 
-fn schedule(func: &Func, steps: &[Step]) -> Session {
-    let mut session = Session::new(func.clone(), Some(target()));
+fn schedule(func: &Func, steps: &[Step], target: &Target) -> Session {
+    let mut session = Session::new(func.clone(), Some(target.clone()));
     for step in steps {
         session.apply(step).expect("rungs are legal");
     }
     session
 }
 
-fn source(func: &Func) -> String {
-    let module = compile_module(func, &target()).expect("rungs lower");
-    emit(&module, &target()).expect("rungs print")
+fn source(func: &Func, target: &Target) -> String {
+    let module = compile_module(func, target).expect("rungs lower");
+    emit(&module, target).expect("rungs print")
 }
 
 /// Every step checked, applied and verified.
 #[divan::bench]
 fn apply_steps(bencher: divan::Bencher) {
-    let (func, steps) = rung();
-    bencher.bench(|| schedule(black_box(&func), black_box(&steps)));
+    let ((func, steps), target) = (rung(CUDA), target(CUDA));
+    bencher.bench(|| schedule(black_box(&func), black_box(&steps), &target));
 }
 
 /// The scheduled program lowered and printed.
 #[divan::bench]
 fn lower_and_emit(bencher: divan::Bencher) {
-    let (func, steps) = rung();
-    let session = schedule(&func, &steps);
-    bencher.bench(|| source(black_box(session.func())));
+    let ((func, steps), target) = (rung(CUDA), target(CUDA));
+    let session = schedule(&func, &steps, &target);
+    bencher.bench(|| source(black_box(session.func()), &target));
 }
 
 /// All of it.
 #[divan::bench]
 fn steps_to_source(bencher: divan::Bencher) {
-    let (func, steps) = rung();
-    bencher.bench(|| source(schedule(black_box(&func), black_box(&steps)).func()));
+    let ((func, steps), target) = (rung(CUDA), target(CUDA));
+    bencher.bench(|| source(schedule(black_box(&func), black_box(&steps), &target).func(), &target));
+}
+
+/// All of it for Hopper, proofs of phases included.
+#[divan::bench]
+fn hopper_steps_to_source(bencher: divan::Bencher) {
+    let ((func, steps), target) = (rung(HOPPER), target(HOPPER));
+    bencher.bench(|| source(schedule(black_box(&func), black_box(&steps), &target).func(), &target));
+}
+
+/// The scheduled program for Hopper lowered and printed.
+#[divan::bench]
+fn hopper_lower_and_emit(bencher: divan::Bencher) {
+    let ((func, steps), target) = (rung(HOPPER), target(HOPPER));
+    let session = schedule(&func, &steps, &target);
+    bencher.bench(|| source(black_box(session.func()), &target));
 }

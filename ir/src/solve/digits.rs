@@ -109,6 +109,7 @@ fn modulus(term: &Term) -> Option<&Sum> {
     }
 }
 
-fn is_ratio(term: &Term) -> bool {
+/// Whether a term is a quotient or a remainder, or a multiple of one.
+pub(super) fn is_ratio(term: &Term) -> bool {
     matches!(&term.atoms[..], [Atom::Div(_) | Atom::Mod(_)])
 }

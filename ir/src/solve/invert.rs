@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::digits::recombined;
+use super::digits::{is_ratio, recombined};
 use crate::{
     Index, Less, Name,
     arith::{
@@ -112,6 +112,9 @@ impl Point<'_> {
             sums.push(self.bounds.sum(&equations[tried].0));
             for other in 0..tried {
                 for (high, low) in [(tried, other), (other, tried)] {
+                    if !(self.has_unknown_ratio(&sums[high]) && self.has_unknown_ratio(&sums[low])) {
+                        continue;
+                    }
                     let sum = recombined(&sums[high], &sums[low], &self.bounds);
                     let (high_value, low_value) = (&equations[high].1, &equations[low].1);
                     let sum = sum.map(|(factor, sum)| (sum, low_value.clone() + high_value.clone() * factor));
@@ -121,6 +124,12 @@ impl Point<'_> {
                 }
             }
         }
+    }
+
+    /// Whether there is a quotient or remainder of what is looked for: others stand on both sides of an equation.
+    fn has_unknown_ratio(&self, sum: &Sum) -> bool {
+        let is_loop = |name: &Name| self.loops.iter().any(|it| it.0 == *name);
+        sum.terms.iter().any(|it| is_ratio(it) && it.atoms.iter().any(|it| it.any_var(&is_loop)))
     }
 
     fn is_unknown(&self, name: &Name) -> bool {
