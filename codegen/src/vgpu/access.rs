@@ -5,6 +5,7 @@ use std::ops::Range;
 use ir::{DType, Scope as Space, number};
 
 use super::{
+    async_access::is_same,
     exec::{Machine, Mask, lanes},
     index::{LaneIndices, WARP},
     memory::Memory,
@@ -260,8 +261,7 @@ impl<'p> Machine<'p, '_, '_> {
     pub(crate) fn mark_write(&mut self, buffer: usize, at: usize, now: Mark, value: f64) {
         let since = self.since_of(buffer);
         let memory = &mut self.memory[buffer];
-        let old = memory.values[at];
-        let equal = old.to_bits() == value.to_bits() || (old.is_nan() && value.is_nan());
+        let equal = is_same(memory.values[at], value);
         let Some(cell) = memory.cells.get_mut(at) else { return };
         let written = if memory.tracks.is_empty() {
             cell.write(now, since, &memory.seen, equal)

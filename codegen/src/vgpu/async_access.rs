@@ -135,18 +135,31 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    /// A write by such an agent, of anything.
-    pub(crate) fn async_write(&mut self, buffer: usize, at: usize, now: Past, threads: Range<usize>) {
+    /// A write by such an agent, of a number if it is known, which harms nobody who writes the same.
+    pub(crate) fn async_write(
+        &mut self,
+        buffer: usize,
+        at: usize,
+        now: Past,
+        threads: Range<usize>,
+        value: Option<f64>,
+    ) {
         if self.memory[buffer].cells.get(at).is_some_and(|it| it.flights > 0) {
             self.touch_in_flight(buffer, at, now.mark, RaceKind::WriteAfterWrite);
         }
         let agents = self.agents;
+        let equal = value.is_some_and(|value| {
+            let raced = |it: &mut Track, order: &Order<'_>| order.races(&it.write).then_some(it.write);
+            let earlier = self.ordered(buffer, at, threads.clone(), raced).flatten();
+            earlier.is_some_and(|it| is_same(value, self.arriving(buffer, at, it.agent)))
+        });
         let found = self.ordered(buffer, at, threads.clone(), |it, order| {
             let before = it.write;
             let unfenced = agents.is_thread(before.agent) && order.is_unfenced(&before);
-            (it.write(now, order, false), unfenced.then_some(before.mark))
+            (it.write(now, order, equal), unfenced.then_some(before.mark))
         });
         if let Some((written, unfenced)) = found {
+            self.run.report.benign_writes += u64::from(written.benign);
             if let Some((earlier, kind)) = written.race {
                 self.race(buffer, at, kind, earlier, now.mark);
             } else if let Some(earlier) = unfenced {
@@ -179,6 +192,11 @@ impl<'p> Machine<'p, '_, '_> {
             self.run.sink.keep(key, Finding::MissingProxyFence { buffer, element, first, second });
         }
     }
+}
+
+/// Whether two numbers are the same.
+pub(crate) fn is_same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
 /// The access of a thread, and the thread.

@@ -201,7 +201,7 @@ impl<'p> Machine<'p, '_, '_> {
                 self.async_reads(&[(from, source)], now, thread.clone());
             }
             // It may be written at once.
-            self.async_write(*buffer, *at, now, thread.clone());
+            self.async_write(*buffer, *at, now, thread.clone(), None);
         }
         self.epoch += 1;
         if self.run.landing == Landing::Earliest {
@@ -235,7 +235,8 @@ impl<'p> Machine<'p, '_, '_> {
             if matches!(copy.code.way, BulkWay::Add) {
                 self.async_add(global, to, writes, thread..thread + 1);
             } else {
-                self.async_write(global, to, writes, thread..thread + 1);
+                let value = self.memory[*buffer].values[*at];
+                self.async_write(global, to, writes, thread..thread + 1, Some(value));
             }
         }
         self.epoch += 1;
@@ -243,6 +244,20 @@ impl<'p> Machine<'p, '_, '_> {
             self.land_store(&copy);
         }
         self.stores.entry(thread).or_default().open.push(copy);
+    }
+
+    /// The number that an element of global memory has when what its last writer copies there has arrived.
+    pub(crate) fn arriving(&self, buffer: usize, at: usize, writer: u32) -> f64 {
+        let under_way = self.stores.iter().filter(|(thread, _)| self.agents.store_write(**thread) == writer);
+        let mut under_way = under_way.flat_map(|(_, it)| {
+            let groups = it.groups.iter().skip(it.read).flat_map(|it| &it.1);
+            groups.chain(&it.open).collect::<Vec<_>>().into_iter().rev()
+        });
+        let found = under_way.find_map(|copy| {
+            let is_it = |it: &&Move| it.0 == Some(at) && self.program.maps[copy.code.map].buffer == buffer;
+            copy.moves.iter().find(is_it)
+        });
+        found.map_or(self.memory[buffer].values[at], |(_, (from, at))| self.memory[*from].values[*at])
     }
 
     /// A copy to global memory reads what is in shared memory now, and arrives.

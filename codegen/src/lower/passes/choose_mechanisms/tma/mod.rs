@@ -1,5 +1,6 @@
 //! What the tensor memory accelerator can do: copies of boxes between global and shared memory.
 
+mod again;
 mod rewrite;
 
 pub(super) use rewrite::rewrite;
@@ -40,6 +41,7 @@ pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
     nest.expect_copied_by_one_thread(&found)?;
     if nest.stores {
         nest.expect_unread(question.target)?;
+        nest.expect_any_order()?;
     } else {
         nest.expect_whole(&found)?;
         if !question.is_forced {
@@ -249,6 +251,21 @@ impl<'a> Nest<'a> {
             Some(it) => {
                 let reason = format!("threads of the same kernel touch `{name}`, in block `{}`", it.name);
                 Err(Obstacle::new(reason, OPEN))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to store an element again with another value: nothing orders a copy and those that the thread has started before, of
+    /// which it waits until they have read only.
+    fn expect_any_order(&self) -> Result<(), Obstacle> {
+        match again::changes_in(self.func, self.around, self.block) {
+            Some(it) => {
+                let (name, buffer) = (&it.var, &self.global.buffer);
+                let reason = format!(
+                    "a later iteration of `{name}` may store other values to the same elements of `{buffer}`, and nothing orders the two"
+                );
+                Err(Obstacle::new(reason, "store each element once, or leave the mechanism open"))
             }
             None => Ok(()),
         }
