@@ -112,6 +112,16 @@ error_table! {
         1014 FactorsTooLarge { name: Name }
             ("the factors of loop `{name}` multiply to more than {}", i32::MAX)
             names [name];
+        1042 PartTooLong { name: Name, extent: Index, part: Index }
+            (
+                "a part is {part} iterations long, and loop `{name}` is not known to have as many: it has {extent}"
+            )
+            names [name]
+            help "take shorter parts, or leave `overlap` out: what is left over is then guarded";
+        1043 RunsAgain { name: Name, block: Name }
+            ("block `{block}` updates what it finds, and some iterations of loop `{name}` would run twice")
+            names [name, block]
+            help "leave `overlap` out, or take a loop that is not around what the block updates";
 
         // The shape of loop nests.
         1015 LoopHasKind { name: Name, kind: &'static str }

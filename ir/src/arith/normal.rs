@@ -11,6 +11,7 @@
 //! (x mod m) mod c                  =>  x mod c        where c divides m
 //! (x floordiv c)*c + x mod c       =>  x
 //! ((x floordiv a + y) mod c)*a + x mod a  =>  (x + a*y) mod (a*c)
+//! min(g*x, g*y)               =>  g*min(x, y)                      and  max
 //! ```
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use super::{
     Bounds,
     atoms::Atoms,
-    sum::{Atom, Pair, Sum, Term, exact_multiples, multiples},
+    sum::{Atom, Pair, Sum, Term, exact_multiples, gcd, multiples},
 };
 use crate::{Index, IndexKind};
 
@@ -245,7 +246,8 @@ impl Bounds {
         Some(atom(part, a, b.clone()))
     }
 
-    /// The smaller or larger of two, whichever `make` makes; what they share is taken out.
+    /// The smaller or larger of two, whichever `make` makes; what they share is taken out, factors too: `min(64*x, 80)` is
+    /// `16*min(4*x, 5)`.
     fn extreme(&self, a: &Sum, b: &Sum, make: fn(Arc<Pair>) -> Atom) -> Option<Sum> {
         let is_min = matches!(make(Arc::new(Pair::default())), Atom::Min(_));
         let gap = b.minus(a)?;
@@ -257,8 +259,10 @@ impl Bounds {
         }
         let (shared, _) = a.partition(|it| b.coef(&it.atoms) == it.coef);
         let (a, b) = (a.minus(&shared)?, b.minus(&shared)?);
+        let factor = gcd(a.content()?, b.content()?)?;
+        let (a, b) = (a.over(factor), b.over(factor));
         let pair = if a <= b { Pair(a, b) } else { Pair(b, a) };
-        shared.plus(&Sum::atom(make(Arc::new(pair))))
+        shared.plus(&Sum::atom(make(Arc::new(pair))).scaled(factor)?)
     }
 
     /// Merges quotients with the remainders that belong to them until none is left to merge.

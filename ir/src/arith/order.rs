@@ -33,9 +33,25 @@ impl Bounds {
     }
 
     fn product(&self, term: &Term) -> Index {
+        if let Some(extreme) = self.scaled_extreme(term) {
+            return extreme;
+        }
         let start = Index::int(1);
         let out = term.atoms.iter().fold(start, |out, it| out * self.atom(it));
         out * term.coef
+    }
+
+    /// A multiple of a minimum or maximum with the factor inside, where everything in it that is no constant is multiplied
+    /// anyway: so it costs nothing there.
+    fn scaled_extreme(&self, term: &Term) -> Option<Index> {
+        let ([Atom::Min(pair) | Atom::Max(pair)], 2..) = (&term.atoms[..], term.coef) else { return None };
+        let is_multiplied = |it: &Sum| it.terms.iter().all(|it| it.coef.unsigned_abs() > 1);
+        if !is_multiplied(&pair.0) || !is_multiplied(&pair.1) {
+            return None;
+        }
+        let (a, b) = (self.index(&pair.0.scaled(term.coef)?), self.index(&pair.1.scaled(term.coef)?));
+        let is_min = matches!(&term.atoms[..], [Atom::Min(_)]);
+        Some(if is_min { a.minimum(&b) } else { a.maximum(&b) })
     }
 
     fn atom(&self, atom: &Atom) -> Index {

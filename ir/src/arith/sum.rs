@@ -244,6 +244,18 @@ impl Sum {
         Some(out)
     }
 
+    /// The greatest constant that divides all coefficients and the constant; 0 for a sum of nothing.
+    pub(super) fn content(&self) -> Option<i64> {
+        self.terms.iter().try_fold(self.constant.checked_abs()?, |all, it| gcd(all, it.coef))
+    }
+
+    /// The quotient by a constant that divides all of it ([`Sum::content`]).
+    pub(super) fn over(mut self, by: i64) -> Sum {
+        self.constant /= by;
+        self.terms.iter_mut().for_each(|it| it.coef /= by);
+        self
+    }
+
     /// The product of two.
     pub(super) fn times(&self, other: &Sum) -> Option<Sum> {
         if let Some(by) = other.as_constant() {

@@ -20,22 +20,32 @@ pub(super) struct Digit {
     lower: i64,
     upper: i64,
     pub(super) step: Step,
+    /// The greatest value: that of the last step, or what comes in its place where a minimum shifts it back.
+    pub(super) most: i64,
 }
 
-/// The digits of a sum of multiples of `x`, `x floordiv c`, `x mod c` and `x floordiv c mod d`, those that stay at zero
-/// left out. `None` where the sum is not of that form, an extent is not a constant, or a multiple is negative.
+/// The digits of a sum of multiples of `x`, `x floordiv c`, `x mod c`, `x floordiv c mod d` and of the minimum of such a multiple
+/// and a constant, those that stay at zero left out. `None` where the sum is not of that form, an extent is not a constant, or
+/// a multiple is negative.
 pub(super) fn of_sum(sum: &Sum, bounds: &Bounds) -> Option<Vec<Digit>> {
     let mut out = Vec::with_capacity(sum.terms.len());
     for term in &sum.terms {
         let [atom] = &term.atoms[..] else { return None };
+        let limited = limited(atom);
+        let (factor, atom) = limited.map_or((1, atom), |it| (it.0, it.1));
         let (var, lower, upper) = part(atom, bounds)?;
         let count = (upper - 1).div_euclid(lower) + 1;
-        if term.coef < 0 {
+        if term.coef < 0 || limited.is_some_and(|it| it.2 < 0) {
             return None;
         }
         if count > 1 {
-            let step = Step { stride: term.coef, count };
-            out.push(Digit { var: var.clone(), lower, upper, step });
+            let step = Step { stride: term.coef.checked_mul(factor)?, count };
+            let last = step.stride.checked_mul(count - 1)?;
+            let most = match limited {
+                Some((_, _, limit)) => term.coef.checked_mul(limit)?.min(last),
+                None => last,
+            };
+            out.push(Digit { var: var.clone(), lower, upper, step, most });
         }
     }
     Some(out)
@@ -84,6 +94,19 @@ pub(super) fn of_sums_are_independent(mut sums: Vec<Sum>, bounds: &Bounds) -> bo
     }
     let all: Option<Vec<_>> = sums.iter().map(|it| of_sum(it, bounds)).collect();
     all.is_some_and(|all| are_independent(&all.concat(), bounds))
+}
+
+/// The factor, the atom and the constant of `min(factor*atom, constant)`.
+fn limited(atom: &Atom) -> Option<(i64, &Atom, i64)> {
+    let Atom::Min(pair) = atom else { return None };
+    let (multiple, limit) = match (pair.0.as_constant(), pair.1.as_constant()) {
+        (None, Some(limit)) => (&pair.0, limit),
+        (Some(limit), None) => (&pair.1, limit),
+        (None, None) | (Some(_), Some(_)) => return None,
+    };
+    let ([term], 0) = (&multiple.terms[..], multiple.constant) else { return None };
+    let [atom] = &term.atoms[..] else { return None };
+    (term.coef > 0).then_some((term.coef, atom, limit))
 }
 
 /// The variable of a digit, where the digit begins and where it ends.

@@ -215,13 +215,28 @@ impl Dense<'_> {
         let (inner, outer): (Vec<_>, Vec<_>) =
             terms(index).into_iter().partition(|it| it.1.any_var(self.is_inner));
         let min = outer.into_iter().fold(Index::int(0), |sum, (factor, atom)| sum + atom * factor);
-        let spans = inner.into_iter().map(|(factor, atom)| Some((factor, self.span(&atom)?)));
+        let spans = inner.into_iter().map(|(factor, atom)| match self.limited(&atom) {
+            Some((step, most)) => Some((factor.checked_mul(step)?, most * factor)),
+            None => Some((factor, (self.span(&atom)? - 1) * factor)),
+        });
         let spans = spans.collect::<Option<Vec<_>>>()?;
         if let Some(extent) = contiguous(spans) {
             return Some(Range::new(self.bounds.simplify(&min), self.bounds.simplify(&extent)));
         }
         let range = range_of(index, &[], &Index::int(0), self.bounds, self.is_inner);
         Some(range).filter(|it| !it.steps.is_empty())
+    }
+
+    /// The step and the greatest value of `min(step*x, most)`, where `x` goes as far. It takes every value of `step*x` below.
+    fn limited(&mut self, atom: &Index) -> Option<(i64, Index)> {
+        let IndexKind::Min(a, b) = atom.kind() else { return None };
+        let (of, most) = if a.any_var(self.is_inner) { (a, b) } else { (b, a) };
+        let &[(step, ref of)] = &terms(of)[..] else { return None };
+        if step < 1 || most.any_var(self.is_inner) || !self.bounds.at_most(&Index::int(0), most) {
+            return None;
+        }
+        let last = (self.span(of)? - 1) * step;
+        self.bounds.at_most(most, &last).then(|| (step, most.clone()))
     }
 
     /// How many values an atom takes, from zero on, each independently of the other atoms.
@@ -283,15 +298,16 @@ impl Dense<'_> {
     }
 }
 
-/// The number of values of a sum of factors times spans, if it has no holes. Only the last span may be symbolic.
+/// The number of values of a sum of what goes from zero by steps, each at most so large, to a greatest value, if it has no holes.
+/// Only the last of them may be symbolic.
 fn contiguous(mut spans: Vec<(i64, Index)>) -> Option<Index> {
     spans.sort_by_key(|it| it.0);
     let mut reach = Index::int(1);
-    for (factor, span) in spans {
-        if factor < 1 || factor > reach.as_int()? {
+    for (step, most) in spans {
+        if step < 1 || step > reach.as_int()? {
             return None;
         }
-        reach = reach + (span - 1) * factor;
+        reach = reach + most;
     }
     Some(reach)
 }

@@ -10,6 +10,8 @@ mod fill;
 mod limit;
 mod nest;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
 pub use fill::{covers_access, filled};
@@ -217,7 +219,7 @@ fn parted(sum: &Sum, is_inner: &dyn Fn(&Name) -> bool) -> (Sum, Sum) {
 }
 
 /// The values of a sum as steps, if they are a regular set: `16*x + y` with `y < 4` is 4 out of every 16. Steps that
-/// touch or overlap are merged. `None` where the sum is not of that form.
+/// touch or overlap are merged: `min(8*x, 12) + y` with `x < 3` and `y < 8` is 20 in a row. `None` where the sum is not of that form.
 fn steps(sum: &Sum, bounds: &Bounds) -> Option<Vec<Step>> {
     let mut digits = digits::of_sum(sum, bounds)?;
     if !digits::are_independent(&digits, bounds) {
@@ -225,13 +227,19 @@ fn steps(sum: &Sum, bounds: &Bounds) -> Option<Vec<Step>> {
     }
     digits.sort_unstable_by_key(|it| it.step.stride);
     let mut out: Vec<Step> = Vec::with_capacity(digits.len());
-    for step in digits.into_iter().map(|it| it.step) {
+    for digits::Digit { step, most, .. } in digits {
         let below: i64 = out.iter().map(|it| it.stride * (it.count - 1)).sum();
         match out.last_mut() {
-            Some(last) if step.stride % last.stride == 0 && step.stride <= last.stride * last.count => {
-                last.count += step.stride.checked_mul(step.count - 1)? / last.stride;
+            Some(last)
+                if step.stride % last.stride == 0
+                    && most % last.stride == 0
+                    && step.stride <= last.stride * last.count =>
+            {
+                last.count += most / last.stride;
             }
             Some(_) if step.stride <= below => return None,
+            // The last of them is shifted back, and nothing smaller fills the gaps.
+            Some(_) | None if most != step.stride * (step.count - 1) => return None,
             Some(_) | None => out.push(step),
         }
     }

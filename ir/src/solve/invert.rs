@@ -7,7 +7,7 @@ use crate::{
     Index, Less, Name,
     arith::{
         Bounds,
-        sum::{Atom, Sum, Term},
+        sum::{Atom, Pair, Sum, Term},
     },
 };
 
@@ -73,6 +73,8 @@ struct Digit {
     index: Index,
     /// The greatest value that it has, if that is a constant.
     most: Option<i64>,
+    /// What comes in the place of the product where it is smaller.
+    limit: Option<Index>,
 }
 
 /// Whether the smaller digits, which come last, reach over one of them.
@@ -83,7 +85,11 @@ fn overlap(digits: &[Digit]) -> bool {
 /// Whether the others, as far as is known, reach over the first.
 fn reaches_over(digits: &[Digit]) -> bool {
     let Some((first, others)) = digits.split_first() else { return false };
-    let reach = others.iter().try_fold(0_i64, |all, it| it.most?.checked_mul(it.factor)?.checked_add(all));
+    let reach = others.iter().try_fold(0_i64, |all, it| {
+        let most = it.most?.checked_mul(it.factor)?;
+        let limit = it.limit.as_ref().and_then(Index::as_int);
+        limit.map_or(most, |limit| most.min(limit)).checked_add(all)
+    });
     reach.is_some_and(|it| it >= first.factor)
 }
 
@@ -148,10 +154,14 @@ impl Point<'_> {
     /// The digits of a subscript that is a sum of such, the largest factor first, and their value.
     fn digits(&self, place: &Index, value: &Index) -> Option<(Vec<Digit>, Index)> {
         let (unknown, value) = self.unknown(place, value);
-        let (mut loops, mut others) = (Vec::new(), Vec::new());
+        let (mut loops, mut others, mut limited) = (Vec::new(), Vec::new(), Vec::new());
         for Term { coef, atoms } in &unknown.terms {
             match &atoms[..] {
                 [Atom::Var(name)] if *coef > 0 => loops.push((*coef, name.clone())),
+                [Atom::Min(pair)] if *coef > 0 => {
+                    let (factor, name, limit) = self.limited(pair)?;
+                    limited.push((coef.checked_mul(factor)?, name, limit * *coef));
+                }
                 [Atom::Div(pair) | Atom::Mod(pair)] if *coef > 0 => {
                     let is_quotient = matches!(&atoms[..], [Atom::Div(_)]);
                     others.push((*coef, self.bounds.index(&pair.0), pair.1.as_constant()?, is_quotient));
@@ -172,33 +182,48 @@ impl Point<'_> {
                     of = of + Index::var(&name) * (coef / factor).checked_mul(by)?;
                 }
                 let most = most(&of).map(|it| it.div_euclid(by));
-                Some(Digit { factor, index: of.floor_div(&Index::int(by)), most })
+                Some(Digit { factor, index: of.floor_div(&Index::int(by)), most, limit: None })
             } else {
-                Some(Digit { factor, index: of.floor_mod(&Index::int(by)), most: Some(by - 1) })
+                Some(Digit { factor, index: of.floor_mod(&Index::int(by)), most: Some(by - 1), limit: None })
             }
         };
         let mut out = others.into_iter().map(ratio).collect::<Option<Vec<_>>>()?;
-        let digit = |(factor, name): (i64, Name)| {
+        let digit = |(factor, name, limit): (i64, Name, Option<Index>)| {
             let index = Index::var(&name);
-            Digit { factor, most: most(&index), index }
+            Digit { factor, most: most(&index), index, limit }
         };
-        out.extend(loops.into_iter().map(digit));
+        out.extend(loops.into_iter().map(|(factor, name)| digit((factor, name, None))));
+        out.extend(limited.into_iter().map(|(factor, name, limit)| digit((factor, name, Some(limit)))));
         out.sort_by_key(|it| std::cmp::Reverse(it.factor));
         Some((out, value))
+    }
+
+    /// The factor, the loop and the limit of a minimum of a multiple of a loop that is still unknown and of what is known.
+    fn limited(&self, pair: &Pair) -> Option<(i64, Name, Index)> {
+        let is_unknown = |name: &Name| self.is_unknown(name);
+        let of = |multiple: &Sum, limit: &Sum| {
+            let ([term], 0) = (&multiple.terms[..], multiple.constant) else { return None };
+            let [Atom::Var(name)] = &term.atoms[..] else { return None };
+            let is_known = !limit.any_var(&is_unknown);
+            (term.coef > 0 && is_known).then(|| (term.coef, name.clone(), self.bounds.index(limit)))
+        };
+        of(&pair.0, &pair.1).or_else(|| of(&pair.1, &pair.0))
     }
 
     /// The values of digits that have one together.
     fn values_of(&self, digits: &[Digit], mut value: Index) -> Vec<(Index, Index)> {
         let mut out = Vec::new();
         for at in 0..digits.len() {
-            let Digit { factor, index, most } = &digits[at];
+            let Digit { factor, index, most, limit } = &digits[at];
             let mut digit = value.floor_div(&Index::int(*factor));
             // Where the smaller digits reach over this one, the last elements have no larger one.
             if let (Some(most), true) = (most, reaches_over(&digits[at..])) {
                 digit = digit.minimum(&Index::int(*most));
             }
             let digit = self.bounds.simplify(&digit);
-            value = self.bounds.simplify(&(&value - &(digit.clone() * *factor)));
+            let product = digit.clone() * *factor;
+            let product = limit.as_ref().map_or(product.clone(), |it| product.minimum(it));
+            value = self.bounds.simplify(&(&value - &product));
             out.push((index.clone(), digit));
         }
         out

@@ -226,7 +226,7 @@ impl Parallel<'_> {
 ///
 /// `settled` knows buffers for which the answer is known to be yes, given the numbers of the blocks that use them, and
 /// `covered` those of which the first block surely writes what the others touch.
-fn expect_self_contained(
+pub(super) fn expect_self_contained(
     func: &Func,
     nests: &[&Nest<'_>],
     fixed: usize,

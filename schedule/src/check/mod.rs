@@ -7,4 +7,5 @@ pub(crate) mod independent;
 pub(crate) mod once;
 pub(crate) mod overwrites;
 pub(crate) mod pipeline;
+pub(crate) mod repeat;
 pub(crate) mod serpentine;

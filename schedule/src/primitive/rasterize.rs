@@ -62,7 +62,7 @@ impl Primitive for Rasterize {
         let fresh = |stem: &str| Name::nth(stem, |it| state.func.is_taken(it) || *it == self.into);
         let (groups, row) = (fresh(&format!("{}_group", self.outer)), fresh(&format!("{}_row", self.outer)));
         let into = IndexMap::from([(groups.clone(), None), (row.clone(), Some(Number::Int(rows)))]);
-        Split { target: self.outer.clone(), into }.apply(state)?;
+        Split { target: self.outer.clone(), into, overlap: false }.apply(state)?;
         Reorder { order: vec![groups.clone(), self.inner.clone(), row.clone()] }.apply(state)?;
         let loops = vec![groups, self.inner.clone(), row];
         Fuse { loops, into: self.into.clone() }.apply(state)

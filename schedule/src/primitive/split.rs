@@ -1,10 +1,11 @@
 use indexmap::IndexMap;
-use ir::{Index, Less, Name, Stmt};
+use ir::{Index, Less, Name, Stmt, region::bounds_of};
 use serde::{Deserialize, Serialize};
 
 use super::Primitive;
 use crate::{
     Number, ScheduleError, ScheduleState,
+    check::repeat::expect_repeatable,
     rewrite::{simplify_loop, subst_loops},
     ron_text::unique,
 };
@@ -22,6 +23,19 @@ use crate::{
 /// One factor may be `None`: the fewest iterations that cover the loop. Where the nest covers more than the loop,
 /// the blocks in it are guarded; a guard that always holds is left out. The order in which iterations run does not
 /// change. Loops with annotations, or bound to threads or lanes, are not split: split first, bind afterwards.
+///
+/// ```text
+/// split(loop: "i", into: {"io": None, "ii": 8}, overlap: true)
+///
+/// for i in 0..e { s }
+/// ->
+/// for io in 0..ceil(e/8) { for ii in 0..8 { s[i := min(io*8, e - 8) + ii] } }
+/// ```
+///
+/// With `overlap: true` nothing is guarded: the last iteration of the outermost new loop is shifted back to end with the
+/// loop, so that every part is whole. What two parts share runs twice, and the second run has to change nothing: a block
+/// that adds to what an earlier iteration left, or updates in place, is refused, and so are blocks that hand data from one
+/// iteration to another. The loop has to have a whole part at least. TVM has no such option.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
@@ -31,6 +45,9 @@ pub struct Split {
     /// The loops to make, outermost first, each with its number of iterations.
     #[serde(deserialize_with = "unique")]
     pub into: IndexMap<Name, Option<Number>>,
+    /// Whether the last part overlaps the one before it, in place of guards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overlap: bool,
 }
 
 impl Primitive for Split {
@@ -43,13 +60,23 @@ impl Primitive for Split {
             state.expect_fresh(name)?;
         }
         let extents = self.extents(&extent)?;
+        let part = extents.values().skip(1).fold(Index::int(1), |part, it| part * it.clone());
+        if self.overlap {
+            expect_whole_part(state, &self.target, &part, &extent)?;
+            expect_repeatable(&state.func, &self.target)?;
+        }
 
-        let value = extents
-            .iter()
-            .fold(Index::int(0), |outer, (var, extent)| outer * extent.clone() + Index::var(var));
+        let mut digits = extents.iter();
+        let first = digits.next().map_or(Index::int(0), |(var, _)| Index::var(var) * part.clone());
+        let start = if self.overlap { first.minimum(&(&extent - &part)) } else { first };
+        let within =
+            digits.fold(Index::int(0), |outer, (var, extent)| outer * extent.clone() + Index::var(var));
+        let value = start + within;
         state.func.replace_loop(&self.target, |old| {
             let mut body = old.body;
-            guard_blocks(&mut body, &Less::new(Index::var(&self.target), extent));
+            if !self.overlap {
+                guard_blocks(&mut body, &Less::new(Index::var(&self.target), extent));
+            }
             subst_loops(&mut body, &|var| (*var == self.target).then(|| value.clone()));
             extents.into_iter().rev().fold(body, |body, (var, extent)| Stmt::serial(&var, extent, body))
         });
@@ -96,6 +123,22 @@ impl Split {
         });
         made.collect()
     }
+}
+
+/// Refuses a part that may be longer than the loop.
+fn expect_whole_part(
+    state: &ScheduleState,
+    name: &Name,
+    part: &Index,
+    extent: &Index,
+) -> Result<(), ScheduleError> {
+    let path = state.expect_path(name)?;
+    let around = bounds_of(&state.func, &path[..path.len() - 1]);
+    if around.at_most(part, extent) {
+        return Ok(());
+    }
+    let (name, extent, part) = (name.clone(), extent.clone(), around.simplify(part));
+    Err(ScheduleError::PartTooLong { name, extent, part })
 }
 
 /// Adds a guard to every block in or below.

@@ -126,7 +126,7 @@ fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
         let factor = i64::try_from(1 + dice.roll(5)).unwrap();
         into.insert(name, (at != inferred).then_some(Number::Int(factor)));
     }
-    Split { target: target.clone(), into }
+    Split { target: target.clone(), into, overlap: dice.roll(3) == 0 }
 }
 
 /// Padding, parting it again, and the order of tiles.
