@@ -135,6 +135,14 @@ fn choices(name: &str, script: &Script, cases: &[Case]) -> Vec<Subject> {
 
 /// The program that a script is about at these sizes, and its kernels.
 pub(crate) fn lowered(path: &Path, sizes: &[(&str, i64)]) -> (Func, Module) {
+    let (func, after, target) = scheduled(path, sizes);
+    let module =
+        codegen::compile_module(&after, &target).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+    (func, module)
+}
+
+/// The program that a script is about at these sizes, what its steps make of it, and for what.
+pub(crate) fn scheduled(path: &Path, sizes: &[(&str, i64)]) -> (Func, Func, Target) {
     let script = Script::parse(&fs::read_to_string(path).unwrap()).unwrap();
     let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
     let mut params = script.params.value.clone();
@@ -143,9 +151,7 @@ pub(crate) fn lowered(path: &Path, sizes: &[(&str, i64)]) -> (Func, Module) {
     let steps = script.resolve(&workload.complete(&params).unwrap(), &Decisions::new()).unwrap();
     let target = target(&script);
     let after = apply(&stem(path), &func, &target, steps.into_iter().map(|it| it.value));
-    let module =
-        codegen::compile_module(&after, &target).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
-    (func, module)
+    (func, after, target)
 }
 
 /// A script on a program in the text form, which is run for up to nine iterations.
@@ -196,7 +202,7 @@ fn apply(name: &str, func: &Func, target: &Target, steps: impl Iterator<Item = S
 }
 
 /// Small whole numbers, nearly all different, which every sum here has exactly.
-fn run(func: &Func, dims: &IndexMap<Name, i64>) -> Run {
+pub(crate) fn run(func: &Func, dims: &IndexMap<Name, i64>) -> Run {
     let of_role = |role| func.buffers.iter().filter(move |(_, it)| it.role == role);
     let size = |it: &Index| usize::try_from(it.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
     let tensors: Vec<Tensor> = of_role(Role::Input)

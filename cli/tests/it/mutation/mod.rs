@@ -3,10 +3,11 @@
 //!
 //! The kernels are those of `tests/mutation/scripts`, of the pipelined scripts in `tests/scripts` and
 //! `tests/pipeline/cases`, and of the ladders. The snapshot is the report: how many of how many, and by what they were
-//! caught. What nobody misses must be in [`REDUNDANT`] with the reason.
+//! caught. What nobody misses must be in [`REDUNDANT`] with the reason. Kernels of clusters have mutants of their own ([`cluster`]).
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cluster;
 mod kernels;
 mod mutate;
 mod values;
@@ -15,9 +16,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use codegen::vgpu::{self, Settings};
 use indexmap::IndexMap;
-use ir::{Name, Role};
+use ir::{Module, Name, Role};
 use kernels::Subject;
-use mutate::{Mutant, What};
+use mutate::What;
 
 /// Mutants that behave like the kernels that they were made of, by kernel and mutation, and why.
 const REDUNDANT: &[(&str, &str, &str)] = &[(
@@ -41,7 +42,7 @@ impl Tally {
         let mut tally = Tally::default();
         for mutant in mutate::mutants(&subject.module) {
             *tally.all.entry(mutant.what).or_default() += 1;
-            match caught(subject, &mutant) {
+            match caught(subject, &mutant.module) {
                 Some(reason) => {
                     *tally.caught.entry(mutant.what).or_default() += 1;
                     *tally.reasons.entry(reason).or_default() += 1;
@@ -72,11 +73,11 @@ impl Tally {
 }
 
 /// What the virtual GPU says about a mutant.
-fn caught(subject: &Subject, mutant: &Mutant) -> Option<&'static str> {
+fn caught(subject: &Subject, mutant: &Module) -> Option<&'static str> {
     for settings in Settings::hostile(1) {
         for run in &subject.runs {
             let mut memory = run.inputs.clone();
-            let report = vgpu::run(&mutant.module, &run.dims, &mut memory, &settings).unwrap();
+            let report = vgpu::run(mutant, &run.dims, &mut memory, &settings).unwrap();
             if let Some(first) = report.findings.first() {
                 return Some(first.finding.title());
             }
@@ -103,8 +104,7 @@ fn every_mutant_is_caught() {
     let mut unknown = vec![];
     let mut kernels = 0;
     for subject in &subjects {
-        let whole = Mutant { name: String::new(), what: What::Barrier, module: subject.module.clone() };
-        assert_eq!(caught(subject, &whole), None, "{} as it is\n{}", subject.name, subject.module);
+        assert_eq!(caught(subject, &subject.module), None, "{} as it is\n{}", subject.name, subject.module);
         let tally = Tally::of(subject);
         if tally.all.is_empty() {
             continue;
