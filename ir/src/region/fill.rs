@@ -182,7 +182,8 @@ fn clip(
     let mut found = indices.iter().zip(ranges).zip(limits);
     found.find_map(|((index, range), limit)| {
         let limit = limit.filter(|_| index.any_var(is_inner) && range.steps.is_empty())?;
-        range.extent = bounds.simplify(&(&limit - &range.min));
+        // What another guard has left of it stays the most.
+        range.extent = bounds.simplify(&(&limit - &range.min).minimum(&range.extent));
         Some(())
     })
 }

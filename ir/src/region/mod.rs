@@ -349,11 +349,22 @@ pub fn covers(whole: &Region, part: &Region, shape: &[Index], bounds: &Bounds) -
             return whole.steps == part.steps && bounds.equal(&whole.min, &part.min);
         }
         let from_start = bounds.at_most(&whole.min, &part.min) || bounds.at_most(&whole.min, &Index::int(0));
-        let end = &whole.min + &whole.extent;
-        let to_end = bounds.at_most(&(&part.min + &part.extent), &end) || bounds.at_most(size, &end);
-        from_start && to_end
+        let part_end = &part.min + &part.extent;
+        let reaches = |extent: &Index| {
+            let end = &whole.min + extent;
+            bounds.at_most(&part_end, &end) || bounds.at_most(size, &end)
+        };
+        from_start && all_of_minimum(&whole.extent, &reaches)
     });
     dims.all(|it| it)
+}
+
+/// Whether something holds of each of those of which an index is the least.
+fn all_of_minimum(index: &Index, holds: &dyn Fn(&Index) -> bool) -> bool {
+    match index.kind() {
+        IndexKind::Min(a, b) => all_of_minimum(a, holds) && all_of_minimum(b, holds),
+        _ => holds(index),
+    }
 }
 
 impl Bounds {
