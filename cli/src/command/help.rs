@@ -123,6 +123,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "report",
         &[
             ("report mine.twlog", "write mine.twlog/report.html"),
+            ("report runs.jsonl", "write runs.svg, of what --log recorded"),
             ("report mine.twlog --out page.html", "somewhere else"),
         ],
     ),

@@ -105,3 +105,45 @@ fn logs_that_are_damaged_or_none() {
     assert!(page.contains("run-20261121T200000Z-00c0ffee.jsonl, line 2: the checksum"));
     assert!(!page.contains(&*folder.path().to_string_lossy()));
 }
+
+/// The README shows the picture of records that stand in `bench/results`.
+#[test]
+fn records_become_a_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let records = root.join("bench/results/2026-11-23-h200-matmul-hopper-nine-rungs.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(&records, folder.path().join("ladder.jsonl")).unwrap();
+    let told = tilewright(folder.path(), &["report", "ladder.jsonl"]);
+    assert_eq!(told, "--- stdout\nwrote ladder.svg: 36 records\n--- exit code 0");
+    let picture = fs::read_to_string(folder.path().join("ladder.svg")).unwrap();
+    assert_eq!(picture, fs::read_to_string(root.join("docs/hopper-ladder.svg")).unwrap());
+
+    let again = tilewright(folder.path(), &["report", "ladder.jsonl"]);
+    assert!(again.contains("there is such a file") && again.contains("exit code 2"), "{again}");
+    assert!(tilewright(folder.path(), &["report", "ladder.jsonl", "--force"]).contains("exit code 0"));
+    let first = fs::read_to_string(&records).unwrap();
+    let first = first.lines().next().unwrap();
+    fs::write(folder.path().join("odd.jsonl"), format!("{first}\n{{\"v\":1}}\n")).unwrap();
+    let told = tilewright(folder.path(), &["report", "odd.jsonl"]);
+    assert!(told.contains("line 2 is not a record") && told.contains("exit code 2"), "{told}");
+}
+
+/// Without a library beside all of them, bars are GFLOPS; what has none has no bar, and names are no markup.
+#[test]
+fn records_without_a_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let text = fs::read_to_string(root.join("bench/results/2026-11-23-h200-matmul-hopper-nine-rungs.jsonl"))
+        .unwrap();
+    let mut records: Vec<serde_json::Value> =
+        text.lines().take(3).map(|it| serde_json::from_str(it).unwrap()).collect();
+    records[0].as_object_mut().unwrap().remove("versus_baseline");
+    records[1]["gflops"] = serde_json::Value::Null;
+    records[2]["script"]["name"] = "a/<b>.ron".into();
+    let lines: Vec<_> = records.iter().map(|it| format!("{it}\n")).collect();
+    fs::write(folder.path().join("x.jsonl"), lines.concat()).unwrap();
+    assert!(tilewright(folder.path(), &["report", "x.jsonl"]).contains("3 records"));
+    let picture = fs::read_to_string(folder.path().join("x.svg")).unwrap();
+    assert!(picture.contains(">GFLOPS<") && picture.contains("&lt;b&gt;") && !picture.contains("<b>"));
+    assert_eq!(picture.matches("font-size=\"10\"").count(), 2);
+}

@@ -1,4 +1,4 @@
-//! `tilewright report`: a tuning log as one HTML page.
+//! `tilewright report`: a tuning log as one HTML page, or records of programs as one picture (`records`).
 //!
 //! The page has its charts inside as SVG and its style as CSS, runs no script and loads nothing, so that it can be sent and
 //! kept. It is a function of the log: no clock, no random numbers, no hash order. Everything from the log is escaped by
@@ -16,6 +16,7 @@ mod knobs;
 mod page;
 mod plot;
 mod progress;
+mod records;
 mod roofline;
 mod steps;
 mod strips;
@@ -39,21 +40,26 @@ use tuner::{
     log::{Log, RunLog, read},
 };
 
-use crate::{constant::True, diagnostic::Diagnostic, log_notes::Noted, term::markup, term::shell::Shell};
+use crate::{
+    constant::True, diagnostic::Diagnostic, log_notes::Noted, new_file, term::markup, term::shell::Shell,
+};
 use view::View;
 
 /// Draw a tuning log: one HTML page that needs no network and runs no script
+///
+/// Records of `run` and `tutorial` become a picture: a row of bars for each program, a bar for each size, in percent of
+/// the library if all were timed beside it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// The log: its folder, or one segment of it
+    /// The log: its folder, or one segment of it; or the file that `--log` of `run` or `tutorial` wrote
     log: PathBuf,
     /// Only this run of it
     #[arg(long, value_name = "NAME")]
     run: Option<String>,
-    /// Where to write the page; by default `report.html` in the log's folder
+    /// Where to write it; by default `report.html` in the log's folder, or an SVG beside the file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite the file even if it is no report
+    /// Overwrite the file even if it is no report, and a picture if there is one
     #[arg(long)]
     force: bool,
 }
@@ -68,10 +74,21 @@ pub(crate) struct Written {
     runs: Vec<String>,
     /// How many trials they have.
     trials: usize,
+    /// How many records are drawn, where they are no tuning log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<usize>,
 }
 
 impl crate::term::report::Report for Written {
     fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        if let Some(records) = self.records {
+            let records = words::plural(records, "record");
+            return Ok(writeln!(
+                shell.out,
+                "wrote {}: {records}",
+                markup::plain(&self.out.display().to_string())
+            )?);
+        }
         let (runs, trials) = (words::plural(self.runs.len(), "run"), words::plural(self.trials, "trial"));
         let out = markup::plain(&self.out.display().to_string());
         Ok(writeln!(shell.out, "wrote {out}: {runs}, {trials}")?)
@@ -80,6 +97,17 @@ impl crate::term::report::Report for Written {
 
 impl Report {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        if let Some(records) = records::records(&self.log)? {
+            let out = self.out.clone().unwrap_or_else(|| self.log.with_extension("svg"));
+            new_file::write(&out, records::picture(&records).as_bytes(), self.force)?;
+            return shell.report(&Written {
+                ok: True,
+                out,
+                runs: vec![],
+                trials: 0,
+                records: Some(records.len()),
+            });
+        }
         let log = read(&self.log)?;
         let runs = self.choose(&log)?;
         Noted::of(&log).tell(&self.log, shell);
@@ -88,7 +116,7 @@ impl Report {
         page::REPORT.write(&out, &page::page(&views, &damage_words(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         let runs = views.iter().map(|it| it.name.to_owned()).collect();
-        shell.report(&Written { ok: True, out, runs, trials })
+        shell.report(&Written { ok: True, out, runs, trials, records: None })
     }
 
     /// The runs to draw.
