@@ -1,7 +1,7 @@
 //! From a lowered module and machine code to a program that a machine can load.
 
 use indexmap::IndexMap;
-use ir::{Alloc, Arch, Index, Kernel, Mbarriers, Module, Name, Op, Scope, ThreadAxis};
+use ir::{Alloc, Arch, Index, Kernel, Mbarriers, Module, Name, Op, ThreadAxis};
 
 use crate::device::{Launch, Program};
 
@@ -170,7 +170,7 @@ fn buffer_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
     for op in &kernel.body {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op
-                && it.scope == Scope::Shared
+                && it.scope.is_of_blocks()
             {
                 allocs.push(it);
             }
@@ -199,7 +199,7 @@ pub(crate) fn shared_alignment(kernel: &Kernel) -> i64 {
     for op in &kernel.body {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op
-                && it.scope == Scope::Shared
+                && it.scope.is_of_blocks()
             {
                 out = out.max(it.align);
             }

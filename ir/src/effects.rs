@@ -131,12 +131,23 @@ pub enum Participants {
     Role,
     /// All threads of a block.
     Block,
+    /// All threads of a cluster's blocks that have not ended.
+    Cluster,
 }
 
 impl Participants {
-    /// Those that barriers and leaders are of.
+    /// Those that leaders are of.
     pub const TEAMS: [Participants; 4] =
         [Participants::Warp, Participants::Warpgroup, Participants::Role, Participants::Block];
+
+    /// Those that barriers are of.
+    pub const MEETING: [Participants; 5] = [
+        Participants::Warp,
+        Participants::Warpgroup,
+        Participants::Role,
+        Participants::Block,
+        Participants::Cluster,
+    ];
 
     /// The word in texts.
     pub const fn as_str(self) -> &'static str {
@@ -146,6 +157,7 @@ impl Participants {
             Participants::Warpgroup => "warpgroup",
             Participants::Role => "role",
             Participants::Block => "block",
+            Participants::Cluster => "cluster",
         }
     }
 }

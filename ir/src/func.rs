@@ -59,6 +59,9 @@ pub enum AllocScope {
 pub enum Scope {
     /// Seen by every thread.
     Global,
+    /// Seen by the threads of all blocks of a cluster: shared memory of those blocks, each of which has the elements whose first
+    /// subscript is its number in the cluster.
+    Cluster,
     /// Seen by the threads of one GPU block.
     Shared,
     /// Registers of a warp: each lane, a thread of `threadIdx.x`, has some of the elements ([`crate::intrin`] says
@@ -102,12 +105,13 @@ pub struct StorageAlign {
 
 impl Scope {
     /// Every scope, in declaration order.
-    pub const ALL: [Scope; 4] = [Scope::Global, Scope::Shared, Scope::Fragment, Scope::Local];
+    pub const ALL: [Scope; 5] = [Scope::Global, Scope::Cluster, Scope::Shared, Scope::Fragment, Scope::Local];
 
     /// The word in scripts and in the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Scope::Global => "global",
+            Scope::Cluster => "cluster",
             Scope::Shared => "shared",
             Scope::Fragment => "fragment",
             Scope::Local => "local",
@@ -118,17 +122,28 @@ impl Scope {
     pub const fn is_shared_along(self, axis: ThreadAxis) -> bool {
         match self {
             Scope::Global => true,
+            Scope::Cluster => axis.is_thread() || axis.is_cluster(),
             Scope::Shared => axis.is_thread(),
             Scope::Fragment => matches!(axis, ThreadAxis::ThreadX),
             Scope::Local => false,
         }
     }
 
+    /// Whether the threads, or blocks, along an axis see the same memory and can wait for each other: those of a grid cannot.
+    pub const fn meets_along(self, axis: ThreadAxis) -> bool {
+        self.is_shared_along(axis) && (axis.is_thread() || matches!(self, Scope::Cluster))
+    }
+
+    /// Whether it is in the shared memory of blocks of threads.
+    pub const fn is_of_blocks(self) -> bool {
+        matches!(self, Scope::Cluster | Scope::Shared)
+    }
+
     /// Whether it is held in registers.
     pub const fn is_registers(self) -> bool {
         match self {
             Scope::Fragment | Scope::Local => true,
-            Scope::Global | Scope::Shared => false,
+            Scope::Global | Scope::Cluster | Scope::Shared => false,
         }
     }
 

@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
-use crate::{DType, Index, Layout, Mbarriers, Name, Op, Role, Scope, Storage, TensorMap, ThreadAxis};
+use crate::{
+    DType, Index, Layout, Mbarriers, Name, Op, Role, Scope, Storage, StorageAlign, TensorMap, ThreadAxis,
+};
 
 /// A program ready to print: its kernels run one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,6 +131,19 @@ impl Kernel {
         self.blocks_along(self.launch.keys().filter(|it| it.is_cluster()))
     }
 
+    /// The number of a block in its cluster (PTX ISA, `%cluster_ctarank`), over the variables of the axes.
+    pub fn block_in_cluster(&self) -> Index {
+        let (mut out, mut step) = (Index::int(0), 1);
+        for axis in ThreadAxis::GRID.map(|it| it.1) {
+            let extent = self.blocks_along([&axis]);
+            if extent > 1 {
+                out = out + Index::var(&axis_var(axis)) * step;
+            }
+            step *= extent;
+        }
+        out
+    }
+
     /// How many blocks of threads a cluster has along some of its axes, each of which is named once.
     pub fn blocks_along<'a>(&self, axes: impl IntoIterator<Item = &'a ThreadAxis>) -> i64 {
         let extents = axes.into_iter().filter_map(|it| self.launch.get(it)?.as_int());
@@ -187,15 +202,29 @@ impl Alloc {
         Alloc { name, dtype, shape, layout, scope, per, offset, is_register, align }
     }
 
-    /// Where its elements lie.
-    pub fn storage(&self) -> Storage {
-        let shape: Vec<_> = self.shape.iter().map(|it| Index::int(*it)).collect();
-        Storage::new(self.dtype, &shape, &self.layout, Role::Temp)
+    /// How many blocks of a cluster have a part of it, in the order of the first subscript; nothing for memory that each block, or
+    /// thread, has for itself.
+    pub fn blocks(&self) -> Option<i64> {
+        self.shape.first().copied().filter(|_| self.scope == Scope::Cluster)
     }
 
-    /// How many elements it takes.
+    /// The dimensions that say who has an element, before those that say where he has it.
+    fn owners(&self) -> usize {
+        usize::from(self.blocks().is_some())
+    }
+
+    /// Where its elements lie: of memory of a cluster, those that a block has, by the subscripts behind the first.
+    pub fn storage(&self) -> Storage {
+        let owners = self.owners();
+        let shape: Vec<_> = self.shape[owners..].iter().map(|it| Index::int(*it)).collect();
+        let own = self.layout.align.iter().filter(|it| it.axis >= owners);
+        let align = own.map(|it| StorageAlign { axis: it.axis - owners, ..*it }).collect();
+        Storage::new(self.dtype, &shape, &Layout { align, ..self.layout.clone() }, Role::Temp)
+    }
+
+    /// How many elements it takes: of memory of a cluster, in each block.
     pub fn elements(&self) -> i64 {
-        match &*self.shape {
+        match &self.shape[self.owners()..] {
             [flat] if self.layout == Layout::default() => *flat,
             _ => self.storage().len.as_int().expect("the shape is constant"),
         }

@@ -43,7 +43,7 @@
 //! *Lines.* One statement a line; indentation nests, two spaces a level; `//` begins a comment. The first line may end with how
 //! far outputs may be from exact ones: `func matmul(n) tolerance 0.001f64`. Buffers stand
 //! before statements: `in`, `out` or `temp`, the type, the shape, then what differs from the usual (`@shared`,
-//! `@local`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`; in a program that is being lowered `panel 64` where so many
+//! `@local`, `@cluster`, `align(…)`, `swizzle(auto)` or `swizzle(3, 4, 3)`; in a program that is being lowered `panel 64` where so many
 //! columns of all rows stand together, `per ko` where each iteration of a loop has its own, and `once` where the program has one). A block lists its iterators as `name: extent = binding` or `name: reduce extent =
 //! binding`, then its guards after `if`, joined by `&&`. What is asked of a loop or block ([`LoopAttrs`],
 //! [`BlockAttrs`]) stands last, in `#{…}`, together with notes under any other key; a key that is no identifier is quoted.
@@ -87,7 +87,8 @@
 //! fence wgmma                                              // or `fence async`
 //! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
 //! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis
-//! barrier role                                             // of a warp, warpgroup or role; else of the block
+//! barrier role                                             // of a warp, warpgroup, role or cluster; else of the block
+//! C[i] = S[1 - cluster_x, i]                               // of memory of a cluster: the block, and the element there
 //! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it
 //! ```
 //!

@@ -6,7 +6,7 @@ use std::{
 };
 
 use codegen::timeline::{Column, Held, Part, Ring, Sync, Timeline, in_groups};
-use ir::{Fence, Group, Scope};
+use ir::{Fence, Group};
 
 use crate::term::wrap::WIDTH;
 
@@ -106,7 +106,7 @@ fn groups_label(it: &Timeline, at: usize) -> String {
 
 /// Whether what a buffer holds is told: not of registers that are filled and used in one step.
 fn is_shown(ring: &Ring) -> bool {
-    ring.slots > 1 || ring.scope == Scope::Shared
+    ring.slots > 1 || ring.scope.is_of_blocks()
 }
 
 /// What the slots that are shown hold.

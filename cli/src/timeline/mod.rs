@@ -187,7 +187,7 @@ fn traffic(moved: &[Moved]) -> String {
         let sum = here.map(|it| it.bytes).sum::<Option<i64>>();
         Some(format!("{} {scope}", sum.map_or_else(|| "?".to_owned(), bytes)))
     };
-    let parts: Vec<_> = [Scope::Global, Scope::Shared].into_iter().filter_map(of).collect();
+    let parts: Vec<_> = [Scope::Global, Scope::Cluster, Scope::Shared].into_iter().filter_map(of).collect();
     if parts.is_empty() { "—".to_owned() } else { parts.join(" + ") }
 }
 
@@ -288,6 +288,7 @@ fn barriers(it: &Timeline) -> Vec<String> {
             Participants::Warp => ", of a warp",
             Participants::Warpgroup => ", of a warpgroup",
             Participants::Role => ", of the role",
+            Participants::Cluster => ", of the cluster",
         };
         format!("({part}, {place}{among}){proof}")
     };

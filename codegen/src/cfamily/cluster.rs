@@ -1,6 +1,6 @@
 //! Clusters: which block of threads of one a block is, and how it names the others.
 
-use ir::{Kernel, ThreadAxis, axis_var};
+use ir::{Access, Kernel, Scope, ThreadAxis, axis_var};
 
 use super::{Printer, helper::Helper, ptx::Ptx};
 
@@ -75,6 +75,18 @@ impl Printer<'_> {
         } else {
             self.line("__syncthreads();");
         }
+    }
+
+    /// The name of a buffer, or, where another block of the cluster has the element of an access, its part of the buffer.
+    pub(super) fn in_cluster(&mut self, access: &Access, name: String) -> String {
+        let is_dealt_out = self.frame.memory.get(&access.buffer).is_some_and(|it| it.1 == Scope::Cluster);
+        let Some(block) = access.indices.first().filter(|_| is_dealt_out) else { return name };
+        let own = self.frame.block_in_cluster.as_ref();
+        if own.is_some_and(|own| self.frame.bounds.simplify(&(block - own)).as_int() == Some(0)) {
+            return name;
+        }
+        let function = self.require(Helper::Ptx(Ptx::InBlock));
+        format!("{function}({name}, {})", self.index(block))
     }
 
     /// The bits of the blocks along an axis, as a multicast wants them.

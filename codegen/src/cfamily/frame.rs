@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use ir::arith::Bounds;
-use ir::{Alloc, DType, Kernel, Module, Name, Op, Scope};
+use ir::{Alloc, DType, Index, Kernel, Module, Name, Op, Scope};
 
 use super::{
     Dialect,
@@ -38,6 +38,8 @@ pub(super) struct Frame {
     pub(super) args: IndexMap<Name, bool>,
     /// Where each shared buffer starts, in bytes.
     pub(super) shared_offsets: IndexMap<Name, i64>,
+    /// The number of the block in its cluster.
+    pub(super) block_in_cluster: Option<Index>,
     /// How its blocks of threads make clusters.
     pub(super) cluster: ClusterShape,
     /// The threads that run the place.
@@ -62,6 +64,7 @@ impl Frame {
             wide: dialect.is_c() || kernel.wide,
             bounds: kernel_bounds(module, kernel),
             cluster: ClusterShape::of(kernel),
+            block_in_cluster: Some(kernel.block_in_cluster()),
             ..Frame::default()
         };
         for op in &kernel.body {

@@ -41,8 +41,12 @@ pub(super) enum Ptx {
     Arrive,
     /// An arrival at the mbarrier that stands at the same place in another block of the cluster.
     ArriveInBlock,
-    /// A barrier of all threads of a cluster.
+    /// A barrier of all threads of a cluster, behind which mbarriers are known that were initialised before it.
     ClusterBarrier,
+    /// A barrier of all threads of a cluster, behind which each finds what the others wrote.
+    ClusterMeeting,
+    /// The shared memory that stands at the same place in another block of the cluster.
+    InBlock,
     /// An arrival with bytes to wait for.
     Expect,
     /// A copy of a box to shared memory.
@@ -82,6 +86,8 @@ impl Ptx {
             Ptx::Arrive => "arrive",
             Ptx::ArriveInBlock => "arrive_in_block",
             Ptx::ClusterBarrier => "cluster_barrier",
+            Ptx::ClusterMeeting => "cluster_meeting",
+            Ptx::InBlock => "in_block",
             Ptx::Expect => "expect",
             Ptx::BulkLoad { rank, multicast: false } => return format!("tw_bulk_load_{rank}d"),
             Ptx::BulkLoad { rank, multicast: true } => return format!("tw_bulk_multicast_{rank}d"),
@@ -180,6 +186,16 @@ impl Printer<'_> {
             Ptx::ClusterBarrier => {
                 plain(&name, "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;")
             }
+            Ptx::ClusterMeeting => {
+                plain(&name, "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;")
+            }
+            // It only computes an address, which is a generic one.
+            Ptx::InBlock => format!(
+                "template <typename T> TW_INLINE T *{name}(T *at, unsigned int block) {{\n  \
+                   T *there;\n  \
+                   asm(\"mapa.u64 %0, %1, %2;\" : \"=l\"(there) : \"l\"(at), \"r\"(block));\n  \
+                   return there;\n}}\n"
+            ),
             Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::ArriveInBlock | Ptx::Expect => {
                 define_mbarrier(it, &name)
             }

@@ -103,7 +103,7 @@ impl Printer<'_> {
         let of = self.require(Helper::Type(it.dtype, 1));
         match self.dialect {
             Dialect::C => format!("{of} {name}[{}] __attribute__((aligned(64)));", it.elements()),
-            Dialect::Cuda(_) if it.scope == ir::Scope::Shared => {
+            Dialect::Cuda(_) if it.scope.is_of_blocks() => {
                 let offset = self.frame.shared_offsets[&it.name];
                 format!("{of} *const {name} = ({of} *)(tw_shared + {offset});")
             }

@@ -125,7 +125,11 @@ impl Team {
         match among {
             Participants::Warpgroup => self.threads() / WARPGROUP,
             Participants::Role if self.threads() > WARP => 1,
-            Participants::Role | Participants::Thread | Participants::Warp | Participants::Block => 0,
+            Participants::Role
+            | Participants::Thread
+            | Participants::Warp
+            | Participants::Block
+            | Participants::Cluster => 0,
         }
     }
 }
@@ -287,6 +291,11 @@ impl Printer<'_> {
 
     /// A barrier: the threads of a team wait for each other.
     pub(super) fn barrier(&mut self, among: Participants) {
+        if among == Participants::Cluster && !self.dialect.is_c() {
+            let name = self.require(Helper::Ptx(Ptx::ClusterMeeting));
+            self.line(&format!("{name}();"));
+            return;
+        }
         let team = self.frame.team.clone();
         let number = self.frame.named_barriers.get(&(team.role.clone(), Use::Barrier(among))).copied();
         let (Some(number), false) = (number, self.dialect.is_c()) else {

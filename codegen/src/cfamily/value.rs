@@ -116,7 +116,8 @@ impl Printer<'_> {
         if self.frame.registers.get(&access.buffer) == Some(&access.lanes) {
             return name;
         }
-        let at = access.indices.first().map_or_else(|| "0".to_owned(), |it| self.index(it));
+        let name = self.in_cluster(access, name);
+        let at = access.indices.last().map_or_else(|| "0".to_owned(), |it| self.index(it));
         if access.lanes == 1 {
             return [&name, "[", &at, "]"].concat();
         }

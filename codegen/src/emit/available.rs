@@ -1,7 +1,8 @@
 //! Whether a target has the instructions of a kernel.
 
 use ir::{
-    Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, SyncKind, Target, Wgmma,
+    Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, Scope, SyncKind, Target,
+    Wgmma,
 };
 
 use super::EmitError;
@@ -33,6 +34,9 @@ pub(super) fn check_instructions(module: &Module, kernel: &Kernel, target: &Targ
     let mut missing = None;
     for op in &kernel.body {
         op.walk(&mut |op| match op {
+            Op::Alloc(it) if it.scope == Scope::Cluster && !has(Feature::Clusters) => {
+                missing.get_or_insert(format!("`{}` in memory of a cluster", it.name));
+            }
             Op::Leader(of, _) if *of != Participants::Thread && !has(Feature::Tma) => {
                 missing.get_or_insert(format!("a leader of a {}", of.as_str()));
             }
@@ -64,6 +68,9 @@ fn needs(it: &Instr) -> Option<Feature> {
             return Some(Feature::Tma);
         }
         Some(SyncKind::Fence(Fence::Wgmma)) => return Some(Feature::Wgmma),
+        Some(SyncKind::Barrier) if it.participants() == Participants::Cluster => {
+            return Some(Feature::Clusters);
+        }
         Some(SyncKind::Barrier | SyncKind::Turn(_)) | None => it.completion().group(),
     };
     match (group, it) {
@@ -82,6 +89,7 @@ const fn family(it: Feature) -> &'static str {
         Feature::CpAsync => " (cp.async)",
         Feature::Tma => " (TMA)",
         Feature::Wgmma => " (wgmma)",
+        Feature::Clusters => " (clusters)",
         _ => "",
     }
 }

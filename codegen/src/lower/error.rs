@@ -60,6 +60,16 @@ pub enum LowerError {
         "kernel `{kernel}` has clusters of blocks, which need sm_{least} or later, and the target is {arch}"
     )]
     NoClusters { kernel: Name, arch: Arch, least: u32 },
+    #[error(
+        "`{buffer}` in cluster memory has {} in its first dimension, and the clusters of its kernel have {blocks} blocks",
+        count_of(*parts)
+    )]
+    ClusterParts { buffer: Name, parts: Option<i64>, blocks: i64 },
+    #[error(
+        "blocks of a cluster cannot meet{} in role `{role}`: {why}",
+        buffer.as_ref().map(|it| format!(" for `{it}`")).unwrap_or_default()
+    )]
+    ClusterMeets { buffer: Option<Name>, role: Name, why: &'static str },
     #[error("kernel `{kernel}` has {extent} on {}, and the axis has at most {limit}", axis.as_str())]
     AxisTooLong { kernel: Name, axis: ThreadAxis, extent: i64, limit: i64 },
     #[error(
@@ -156,6 +166,8 @@ ir::codes!(LowerError {
     TooManyRegisters = 2029,
     ClusterTooLarge = 2030,
     NoClusters = 2031,
+    ClusterParts = 2032,
+    ClusterMeets = 2033,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
@@ -170,8 +182,10 @@ impl LowerError {
             LowerError::ReservedName { name } => vec![name],
             LowerError::SpansKernels { buffer, .. }
             | LowerError::NotConstant { buffer, .. }
+            | LowerError::ClusterParts { buffer, .. }
             | LowerError::SwizzleRows { buffer, .. }
             | LowerError::SwizzleChunk { buffer, .. } => vec![buffer],
+            LowerError::ClusterMeets { buffer, .. } => buffer.iter().collect(),
             LowerError::TooManyThreads { .. }
             | LowerError::TooManyRegisters { .. }
             | LowerError::ClusterTooLarge { .. }
@@ -220,8 +234,10 @@ impl LowerError {
         match self {
             LowerError::SpansKernels { buffer, .. }
             | LowerError::NotConstant { buffer, .. }
+            | LowerError::ClusterParts { buffer, .. }
             | LowerError::SwizzleRows { buffer, .. }
             | LowerError::SwizzleChunk { buffer, .. } => Some(buffer),
+            LowerError::ClusterMeets { buffer, .. } => buffer.as_ref(),
             LowerError::SharedTooLarge { buffers, .. } => buffers.first().map(|(name, _)| name),
             LowerError::Fragment(err) => err.buffer(),
             _ => None,
@@ -248,10 +264,10 @@ impl LowerError {
             LowerError::TooManyRegisters { .. } => {
                 "give the roles fewer `registers`: what one takes more of, the others have to leave"
             }
-            LowerError::ClusterTooLarge { .. } => "bind loops of smaller extents to the axes of the cluster",
-            LowerError::NoClusters { .. } => {
-                "bind the loop to a blockIdx axis, or choose a later target by `--target`"
-            }
+            LowerError::ClusterTooLarge { .. }
+            | LowerError::NoClusters { .. }
+            | LowerError::ClusterParts { .. }
+            | LowerError::ClusterMeets { .. } => return self.help_on_clusters().map(str::to_owned),
             LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
             LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {
                 "split the loop, and bind a part of it to blockIdx.y"
@@ -290,6 +306,23 @@ impl LowerError {
         };
         Some(help.to_owned())
     }
+
+    /// The same of clusters.
+    const fn help_on_clusters(&self) -> Option<&'static str> {
+        Some(match self {
+            LowerError::ClusterTooLarge { .. } => "bind loops of smaller extents to the axes of the cluster",
+            LowerError::NoClusters { .. } => {
+                "bind the loop to a blockIdx axis, or choose a later target by `--target`"
+            }
+            LowerError::ClusterParts { .. } => {
+                "each block has the elements of one subscript: bind the loop over the first dimension, and no other, to an axis of the cluster"
+            }
+            LowerError::ClusterMeets { .. } => {
+                "give each tile a cluster of its own, without `persistent`, or all warps the same to do, without `warp_specialize`"
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// What to try instead of data that threads or blocks cannot exchange.
@@ -300,6 +333,15 @@ fn exchange_help(axis: ThreadAxis, scope: &str) -> &'static str {
             "compute the producer in a nest of its own, or set the scope of a temporary to shared: each block then has its own"
         }
         _ => "compute the producer at the same blockIdx loop, or in its own nest",
+    }
+}
+
+/// How many elements a dimension has that may not be there.
+fn count_of(elements: Option<i64>) -> String {
+    match elements {
+        None => "no elements".to_owned(),
+        Some(1) => "1 element".to_owned(),
+        Some(it) => format!("{it} elements"),
     }
 }
 

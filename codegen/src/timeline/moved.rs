@@ -95,7 +95,7 @@ fn teams(threads: Option<i64>, team: Participants) -> Option<i64> {
         Participants::Thread => threads,
         Participants::Warp => threads.map(|it| it / intrin::WARP),
         Participants::Warpgroup => threads.map(|it| it / intrin::WARPGROUP),
-        Participants::Role | Participants::Block => Some(1),
+        Participants::Role | Participants::Block | Participants::Cluster => Some(1),
     }
 }
 

@@ -30,7 +30,7 @@ impl Memory {
         if self.space == Space::Local || !self.tracks.is_empty() {
             return mask;
         }
-        let shared = self.space == Space::Shared;
+        let shared = self.space.is_of_blocks();
         let mut left = 0;
         let mut now = first;
         for lane in 0..WARP {
@@ -202,6 +202,7 @@ impl<'p> Machine<'p, '_, '_> {
         let now = self.mark(site, lane);
         let since = self.since_of(buffer);
         let thread = self.base + lane;
+        self.visit(buffer, at, now);
         if self.memory[buffer].space == Space::Local {
             self.touch_registers(site, buffer, thread / WARP * self.memory[buffer].len + at, 1 << lane);
         }
@@ -211,7 +212,7 @@ impl<'p> Machine<'p, '_, '_> {
                 let row = thread / WARP * memory.len + at;
                 (memory.values[row * WARP + lane], memory.written[row] >> lane & 1 == 1)
             }
-            Space::Shared => (memory.values[at], memory.written[at] == since.block),
+            Space::Cluster | Space::Shared => (memory.values[at], memory.written[at] == since.block),
             Space::Global => (memory.values[at], memory.written[at] != 0),
         };
         if let Some(cell) = memory.cells.get_mut(at) {
@@ -249,6 +250,7 @@ impl<'p> Machine<'p, '_, '_> {
             return;
         }
         let now = self.mark(site, lane);
+        self.visit(buffer, at, now);
         if self.memory[buffer].cells.get(at).is_some_and(|it| it.flights > 0) {
             self.touch_in_flight(buffer, at, now, RaceKind::WriteAfterWrite);
         } else {
@@ -338,6 +340,9 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// The offset of an element, if it is one of the buffer's.
     pub(crate) fn element(&self, buffer: usize, offset: i64) -> Option<usize> {
+        if self.memory[buffer].space == Space::Cluster {
+            return self.element_of_cluster(buffer, offset);
+        }
         let at = usize::try_from(offset).ok().filter(|it| *it < self.memory[buffer].len)?;
         let block = self.program.cluster.block_of(self.base);
         Some(self.origin(buffer, block) + at)
@@ -358,7 +363,7 @@ impl<'p> Machine<'p, '_, '_> {
     /// Other blocks do not see shared memory.
     pub(crate) fn since_of(&self, buffer: usize) -> Since {
         match self.memory[buffer].space {
-            Space::Shared | Space::Fragment | Space::Local => {
+            Space::Cluster | Space::Shared | Space::Fragment | Space::Local => {
                 Since { kernel: self.since.block, ..self.since }
             }
             Space::Global => self.since,

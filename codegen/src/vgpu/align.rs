@@ -1,7 +1,7 @@
 //! Where accesses of several elements may begin: a GPU moves 2, 4, 8 or 16 bytes with one instruction, and only from addresses
 //! that are multiples of as many.
 
-use ir::{DType, Scope as Space, intrin::Instruction};
+use ir::{DType, intrin::Instruction};
 
 use super::{
     Finding,
@@ -69,7 +69,7 @@ impl Machine<'_, '_, '_> {
         if !self.run.sink.count(key) {
             let access = self.describe(self.mark(site, lane));
             let buffer = &self.program.buffers[place.buffer];
-            let (name, align, shared) = (buffer.name.clone(), place.align, buffer.space == Space::Shared);
+            let (name, align, shared) = (buffer.name.clone(), place.align, buffer.space.is_of_blocks());
             self.run
                 .sink
                 .keep(key, Finding::Misaligned { buffer: name, element, byte, shared, align, access });

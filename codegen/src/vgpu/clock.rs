@@ -6,7 +6,7 @@
 //! accesses of an agent up to the epoch that its clock has for it, and races with the later ones. What a thread did
 //! itself it need not know.
 
-use std::{ops::Range, rc::Rc};
+use std::rc::Rc;
 
 use super::{
     exec::{Machine, Mask, lanes},
@@ -199,8 +199,8 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Threads wait for each other: each knows what all know and did.
-    pub(crate) fn meet(&mut self, threads: Range<usize>) {
-        let threads: Vec<usize> = threads.collect();
+    pub(crate) fn meet(&mut self, threads: impl IntoIterator<Item = usize>) {
+        let threads: Vec<usize> = threads.into_iter().collect();
         let all = Rc::new(self.clocks.published(&threads, self.epoch));
         for it in threads {
             self.clocks.of[it] = Rc::clone(&all);

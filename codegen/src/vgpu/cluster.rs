@@ -1,11 +1,13 @@
 //! Blocks that run together: the threads of a cluster, numbered through, and what comes from one of its blocks to another.
 
+use ir::{Access, Index, Participants, Scope as Space};
+
 use super::{
     exec::{Machine, Mask},
     findings::Finding,
     index::WARP,
     shadow::Mark,
-    tell::ENDED,
+    tell::{ENDED, UNBEGUN},
 };
 
 /// The blocks of a cluster. Their threads are numbered through.
@@ -55,12 +57,34 @@ impl Cluster {
     }
 }
 
-/// The last arrival of a thread in another block of its cluster.
+/// The last time that a thread did something in another block of its cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit {
-    pub(crate) mbarrier: usize,
+    pub(crate) to: Visited,
     pub(crate) epoch: u32,
     pub(crate) mark: Mark,
+}
+
+/// What a thread touched in another block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Visited {
+    /// It arrived at an mbarrier.
+    Mbarrier(usize),
+    /// It accessed an element of a buffer.
+    Element(usize, usize),
+}
+
+/// How far apart the addresses of the same element in two blocks of a cluster are. No buffer has as many elements.
+const WINDOW: i64 = 1 << 32;
+
+/// The address of the element of an access to a flat buffer: of memory of a cluster, that in the part of a block.
+pub(crate) fn address(access: &Access, space: Space) -> Option<Index> {
+    match (access.indices.as_slice(), space) {
+        ([block, element], Space::Cluster) => Some(block * WINDOW + element.clone()),
+        (_, Space::Cluster) => None,
+        ([element], _) => Some(element.clone()),
+        _ => None,
+    }
 }
 
 impl Machine<'_, '_, '_> {
@@ -68,6 +92,11 @@ impl Machine<'_, '_, '_> {
     pub(crate) fn lanes_of(&self, base: usize) -> Mask {
         let count = self.program.threads() - self.program.cluster.in_block(base);
         if count >= WARP { Mask::MAX } else { (1 << count) - 1 }
+    }
+
+    /// The lane that leads, among some that came to it: the first of its team.
+    pub(crate) fn leading(&self, of: Participants, mask: Mask) -> Mask {
+        if self.program.team(self.base, of).start == self.base { mask & 1 } else { 0 }
     }
 
     /// The first threads of the warps.
@@ -89,16 +118,75 @@ impl Machine<'_, '_, '_> {
     /// afterwards is somebody else's memory. Copies that come too late have been found by those who should have waited for them.
     pub(crate) fn expect_visits_over(&mut self) {
         let cluster = self.program.cluster;
-        for ((block, thread), Visit { mbarrier, epoch, mark }) in std::mem::take(&mut self.visits) {
+        for ((block, thread), Visit { to, epoch, mark }) in std::mem::take(&mut self.visits) {
             let own = block * cluster.stride..block * cluster.stride + self.program.threads();
             let agent = u32::try_from(thread).expect("threads are few");
             let is_seen = self.clocks.distinct(own).iter().any(|it| it.knows(agent, epoch));
             let key = self.key(ENDED, mark.site(), mark.site());
             if !is_seen && !self.run.sink.count(key) {
-                let (access, (barrier, slot)) = (self.describe(mark), self.mbarrier_name(mbarrier));
-                let ended = cluster.place(block);
-                self.run.sink.keep(key, Finding::BlockEnded { barrier, slot, ended, access });
+                let (access, ended) = (self.describe(mark), cluster.place(block));
+                let finding = match to {
+                    Visited::Mbarrier(it) => {
+                        let (barrier, slot) = self.mbarrier_name(it);
+                        Finding::BlockEnded { barrier, slot, ended, access }
+                    }
+                    Visited::Element(buffer, at) => {
+                        let (buffer, element) = self.element_name(buffer, at);
+                        Finding::MemoryGone { buffer, element, of: ended, has_begun: true, access }
+                    }
+                };
+                self.run.sink.keep(key, finding);
             }
+        }
+    }
+
+    /// The place of an element in the memory of a cluster, whose blocks have their parts one after the other.
+    pub(crate) fn element_of_cluster(&self, buffer: usize, address: i64) -> Option<usize> {
+        let (block, at) = (address.div_euclid(WINDOW), address.rem_euclid(WINDOW));
+        let block = usize::try_from(block).ok().filter(|it| *it < self.program.cluster.blocks())?;
+        let len = self.memory[buffer].len;
+        Some(block * len + usize::try_from(at).ok().filter(|it| *it < len)?)
+    }
+
+    /// The element that an address outside a buffer stands for, and how many there are: of memory of a cluster, in the part of a block
+    /// if there is such a block.
+    pub(crate) fn bounds_of_cluster(&self, buffer: usize, address: i64) -> (i64, usize) {
+        let (len, blocks) = (self.memory[buffer].len, self.program.cluster.blocks());
+        if self.memory[buffer].space != Space::Cluster {
+            return (address, len);
+        }
+        // A subscript below zero borrows from the block.
+        let block = (address + WINDOW / 2).div_euclid(WINDOW);
+        let at = address - block * WINDOW;
+        if usize::try_from(block).is_ok_and(|it| it < blocks) {
+            return (at, len);
+        }
+        (block * i64::try_from(len).expect("it is in memory") + at, len * blocks)
+    }
+
+    /// A thread accesses an element that another block may have: that must have begun, and not end before.
+    pub(crate) fn visit(&mut self, buffer: usize, at: usize, now: Mark) {
+        if self.memory[buffer].space != Space::Cluster {
+            return;
+        }
+        let cluster = self.program.cluster;
+        let (block, thread) = (at / self.memory[buffer].len, now.thread() as usize);
+        if block == cluster.block_of(thread) {
+            return;
+        }
+        let visit = Visit { to: Visited::Element(buffer, at), epoch: now.epoch, mark: now };
+        self.visits.insert((block, thread), visit);
+        let clock = self.clocks.of(thread);
+        let mut agents = (block * cluster.stride..(block + 1) * cluster.stride)
+            .map(|it| u32::try_from(it).expect("threads are few"));
+        // Blocks with mbarriers wait for each other when those are initialised.
+        let has_begun =
+            !self.program.mbarriers.is_empty() || agents.any(|it| clock.knows(it, self.since.block));
+        let key = self.key(UNBEGUN, now.site(), now.site());
+        if !has_begun && !self.run.sink.count(key) {
+            let (access, of) = (self.describe(now), cluster.place(block));
+            let (buffer, element) = self.element_name(buffer, at);
+            self.run.sink.keep(key, Finding::MemoryGone { buffer, element, of, has_begun, access });
         }
     }
 }

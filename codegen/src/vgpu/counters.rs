@@ -1,6 +1,6 @@
 //! What a kernel asks of the memory: wavefronts and sectors against the fewest possible.
 
-use ir::{Name, Scope as Space};
+use ir::Name;
 use serde::Serialize;
 
 use super::{
@@ -118,7 +118,7 @@ impl Tally {
                 line,
                 text: program.lines.get(line - 1).cloned().unwrap_or_default(),
                 buffer: program.buffers[place.buffer].name.clone(),
-                space: if program.buffers[place.buffer].space == Space::Shared { "shared" } else { "global" },
+                space: if program.buffers[place.buffer].space.is_of_blocks() { "shared" } else { "global" },
                 direction: if place.writes { Direction::Write } else { Direction::Read },
                 requests: it.requests,
                 units: it.units,
@@ -159,12 +159,12 @@ impl Machine<'_, '_, '_> {
         let size = memory.dtype.bytes_i64();
         let first = offsets[mask.trailing_zeros() as usize].wrapping_mul(size);
         // The lanes differ by the same as before if only a scalar was added, and a whole word or sector moves nothing.
-        let unit = if memory.space == Space::Shared { WORD } else { SECTOR };
+        let unit = if memory.space.is_of_blocks() { WORD } else { SECTOR };
         let key = (self.base, mask, first.rem_euclid(unit));
         if it.requests == 0 || it.known != key || !place.index.is_table() {
             let width = self.program.places[place.counted as usize].width;
             let starts = offsets.map(|it| it.wrapping_mul(size));
-            it.cost = if memory.space == Space::Shared {
+            it.cost = if memory.space.is_of_blocks() {
                 wavefronts(&starts, mask, width)
             } else {
                 sectors(&starts, mask, width)

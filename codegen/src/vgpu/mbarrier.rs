@@ -8,7 +8,7 @@ use ir::Name;
 use super::{
     Finding,
     clock::{Agents, Clock},
-    cluster::Visit,
+    cluster::{Visit, Visited},
     exec::{Machine, Mask, lanes},
     index::{IndexCode, WARP},
     program::Program,
@@ -201,7 +201,7 @@ impl Machine<'_, '_, '_> {
         let block = at / self.program.mbarriers_of_block();
         if block != self.program.cluster.block_of(self.base) {
             // What it told ended the epoch before.
-            let visit = Visit { mbarrier: at, epoch: self.epoch - 1, mark: last };
+            let visit = Visit { to: Visited::Mbarrier(at), epoch: self.epoch - 1, mark: last };
             self.visits.insert((block, self.base + lane), visit);
         }
         let it = &mut self.mbarriers[at];

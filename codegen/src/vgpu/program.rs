@@ -268,6 +268,7 @@ impl Program {
             Participants::Warpgroup => part(4 * WARP),
             Participants::Role => role,
             Participants::Block => of_block..of_block + self.threads(),
+            Participants::Cluster => 0..self.cluster.count(),
         }
     }
 }
@@ -343,7 +344,7 @@ impl Code {
 pub(crate) fn place_shared(kernel: &Kernel, buffers: &mut [Buffer]) {
     let (offsets, _) = shared_layout(kernel);
     let range = |it: &Buffer| {
-        let start = *offsets.get(&it.name).filter(|_| it.space == Space::Shared)?;
+        let start = *offsets.get(&it.name).filter(|_| it.space.is_of_blocks())?;
         Some((start, start + i64::try_from(it.len * it.dtype.bytes()).ok()?))
     };
     let ranges: Vec<_> = buffers.iter().map(range).collect();

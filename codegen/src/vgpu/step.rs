@@ -156,7 +156,8 @@ impl<'p> Machine<'p, '_, '_> {
         for n in 0..all.len() {
             let Some(Wait::Others { site, of, turn }) = all[n].waits else { continue };
             let team = self.program.team(all[n].base, of);
-            let members: Vec<usize> = (0..all.len()).filter(|it| team.contains(&all[*it].base)).collect();
+            let comes = |it: &usize| team.contains(&all[*it].base) && all[*it].can_meet(of);
+            let members: Vec<usize> = (0..all.len()).filter(comes).collect();
             let is_there =
                 |it: &usize| matches!(all[*it].waits, Some(Wait::Others { of: theirs, .. }) if theirs == of);
             if !members.iter().all(is_there) {
@@ -181,9 +182,9 @@ impl<'p> Machine<'p, '_, '_> {
                     self.semaphore(it);
                     std::mem::swap(&mut self.slots, &mut all[n].slots);
                 }
-                None => self.tally.barriers += u64::from(of == Participants::Block),
+                None => self.tally.barriers += u64::from(of >= Participants::Block),
             }
-            self.meet(team);
+            self.meet(members.iter().flat_map(|it| all[*it].base..all[*it].base + WARP));
             for it in members {
                 all[it].waits = None;
             }
@@ -267,7 +268,7 @@ impl<'p> Machine<'p, '_, '_> {
         let team = self.program.team(warp.base, of);
         let is_missing = |it: &&Warp<'p>| {
             let is_there = matches!(it.waits, Some(Wait::Others { of: theirs, .. }) if theirs == of);
-            team.contains(&it.base) && !is_there
+            team.contains(&it.base) && it.can_meet(of) && !is_there
         };
         let missing = all.iter().find(is_missing).unwrap_or(warp);
         self.divergent((warp.stamp, site, warp.base), (missing.stamp, site, missing.base));
@@ -381,15 +382,15 @@ impl<'p> Machine<'p, '_, '_> {
         }
         Some(Wait::Others { site, of, turn })
     }
-
-    /// The lane that leads, among some that came to it: the first of its team.
-    pub(crate) fn leading(&self, of: Participants, mask: Mask) -> Mask {
-        if self.program.team(self.base, of).start == self.base { mask & 1 } else { 0 }
-    }
 }
 
 impl Warp<'_> {
     fn is_done(&self) -> bool {
         self.frames.is_empty()
+    }
+
+    /// Whether a barrier waits for it: that of a cluster does not wait for threads that have ended.
+    fn can_meet(&self, of: Participants) -> bool {
+        of != Participants::Cluster || !self.is_done()
     }
 }

@@ -31,6 +31,7 @@ pub(crate) const OUTSTANDING: u8 = 28;
 pub(crate) const MBARRIER_BOUNDS: u8 = 29;
 pub(crate) const TURN: u8 = 30;
 pub(crate) const ENDED: u8 = 31;
+pub(crate) const UNBEGUN: u8 = 32;
 
 impl Machine<'_, '_, '_> {
     pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {
@@ -64,7 +65,8 @@ impl Machine<'_, '_, '_> {
         let key = self.key(BOUNDS, site, site);
         if !self.run.sink.count(key) {
             let access = self.describe(self.mark(site, lane));
-            let (buffer, len) = self.name(buffer, self.memory[buffer].len);
+            let (element, len) = self.bounds_of_cluster(buffer, element);
+            let (buffer, len) = self.name(buffer, len);
             self.run.sink.keep(key, Finding::OutOfBounds { buffer, element, len, access });
         }
     }
@@ -74,7 +76,8 @@ impl Machine<'_, '_, '_> {
         (self.program.buffers[buffer].name.clone(), i64::try_from(at).expect("it is in memory"))
     }
 
-    /// The same of an element of the memory, which each block of a cluster has for itself if it is shared.
+    /// The same of an element of the memory, which each block of a cluster has for itself if it is shared. Of memory of the cluster
+    /// the parts of all blocks are counted, one after the other.
     pub(crate) fn element_name(&self, buffer: usize, at: usize) -> (ir::Name, i64) {
         let memory = &self.memory[buffer];
         self.name(buffer, if memory.space == ir::Scope::Shared { at % memory.len } else { at })

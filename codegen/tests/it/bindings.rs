@@ -12,7 +12,7 @@ use tilewright_codegen::{
     vgpu::{self, Settings},
 };
 
-use generate::{Random, program};
+use generate::{BLOCKS, CLUSTERS, Kind, Random, program};
 
 const PROGRAMS: usize = 800;
 
@@ -22,15 +22,29 @@ struct Tally {
     wrong: usize,
     refused: usize,
     accepted: usize,
+    /// Those in which blocks of a cluster wait for each other.
+    meeting: usize,
 }
 
 #[test]
 fn what_is_accepted_runs_without_a_finding() {
+    let tally = tried(&BLOCKS);
+    assert!(tally.accepted * 4 > PROGRAMS && tally.refused * 20 > PROGRAMS, "{tally:?}");
+}
+
+/// The same where blocks of a cluster exchange data.
+#[test]
+fn clusters_run_without_a_finding() {
+    let tally = tried(&CLUSTERS);
+    assert!(tally.meeting * 8 > PROGRAMS && tally.refused * 20 > PROGRAMS, "{tally:?}");
+}
+
+fn tried(kind: &Kind) -> Tally {
     let seed = std::env::var("TILEWRIGHT_SEED").ok().and_then(|it| it.parse().ok());
     let mut random = Random(seed.unwrap_or(7));
     let mut tally = Tally::default();
     for number in 0..PROGRAMS {
-        let made = program(&mut random);
+        let made = program(&mut random, kind);
         let Some(expected) = made.serial_outputs() else {
             tally.wrong += 1;
             continue;
@@ -40,13 +54,13 @@ fn what_is_accepted_runs_without_a_finding() {
             continue;
         };
         tally.accepted += 1;
+        tally.meeting += usize::from(module.to_string().contains("barrier cluster"));
         for settings in Settings::hostile(1) {
             let found = outputs(&module, &settings);
             assert!(found.as_ref() == Ok(&expected), "{number}: {found:?}\n{}\n{module}", made.bound);
         }
     }
-    println!("{tally:?}");
-    assert!(tally.accepted * 4 > PROGRAMS && tally.refused * 20 > PROGRAMS, "{tally:?}");
+    tally
 }
 
 /// A program as text.
@@ -70,7 +84,7 @@ impl Made {
 type Outputs = Vec<(Name, Vec<f64>)>;
 
 fn target() -> Target {
-    Target::Cuda(Arch { sm: 80, suffix: None })
+    Target::Cuda(Arch { sm: 90, suffix: Some('a') })
 }
 
 fn parsed(text: &str) -> Func {

@@ -58,6 +58,7 @@ fn each_kind_of_finding_and_a_clean_twin_has_a_program() {
     }
     let all = [
         "block has ended",
+        "block has not begun",
         "bytes of a phase",
         "copy never waited for",
         "data race",

@@ -39,7 +39,7 @@ impl Setting<'_> {
         }
         let scope = self.func.buffers.get(a.buffer).map_or(Scope::Global, |it| it.scope);
         let is_same = |it: &Loop| match it.kind {
-            LoopKind::Bound(axis) => !axis.is_thread() || !scope.is_shared_along(axis),
+            LoopKind::Bound(axis) => !scope.meets_along(axis),
             LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => true,
         };
         let when = |name: &Name| match self.around.iter().find(|it| it.var == *name) {

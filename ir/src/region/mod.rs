@@ -91,13 +91,11 @@ pub fn bounds_of(func: &Func, loops: &[&Loop]) -> Bounds {
 }
 
 /// Whether all iterations of a loop around a buffer's accesses count at once, wherever the loop stands: the threads
-/// of a block see one shared buffer, and the lanes of a warp one fragment, so what matters is what all of them together
+/// of a block see one shared buffer, those of a cluster its memory, and the lanes of a warp one fragment, so what matters is what all of them together
 /// touch.
 pub fn is_relaxed(buffer: &Buffer, it: &Loop) -> bool {
     match it.kind {
-        LoopKind::Bound(axis) => {
-            axis.is_thread() && buffer.scope != Scope::Global && buffer.scope.is_shared_along(axis)
-        }
+        LoopKind::Bound(axis) => buffer.scope != Scope::Global && buffer.scope.is_shared_along(axis),
         LoopKind::Serial | LoopKind::Parallel | LoopKind::Vectorized | LoopKind::Unrolled => false,
     }
 }

@@ -189,7 +189,7 @@ fn fence(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
 
 /// Nothing, or `warp "A_shared: written before, read after"`.
 fn barrier(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
-    let among = Participants::TEAMS.into_iter().find(|it| line.eat_word(it.as_str()));
+    let among = Participants::MEETING.into_iter().find(|it| line.eat_word(it.as_str()));
     let among = among.unwrap_or(Participants::Block);
     let mut proof = Vec::new();
     if line.peek().is_some() {

@@ -12,13 +12,15 @@
 //! * An allocation has elements: every extent of its shape is at least 1. Its alignment is a power of two, and its offset a
 //!   multiple of that.
 //! * On a GPU, shared memory is allocated at the top of a kernel, and fragments are gone: lanes have registers of their own.
+//! * Memory of a cluster has as many elements in its first dimension as that has blocks.
 //! * `per` names a loop of the kernel. A variable is local memory.
 //!
 //! # Statements
 //! * The extent of a loop and conditions are over the dimensions, the axes of the launch and the loops around. Conditions are some.
 //! * A ring counter starts at one of its slots.
 //! * A loop of a kernel that is launched on a GPU does not run on the threads of a CPU.
-//! * Where all threads of a block have to come together, no condition around and no extent of a loop around depends on a thread.
+//! * Where all threads of a block have to come together, no condition around and no extent of a loop around depends on a thread;
+//!   where those of a cluster do, nor on the place of a block in it.
 //!
 //! # Accesses
 //! * The buffer is an argument of the kernel, or an allocation in scope. An argument that is written is marked so, and is no input
@@ -47,10 +49,13 @@
 
 use std::collections::BTreeSet;
 
-use super::kernel_error::{KernelError, KernelErrorKind as Kind};
+use super::{
+    kernel_differs::Differs,
+    kernel_error::{KernelError, KernelErrorKind as Kind},
+};
 use crate::{
     Access, Alloc, DType, Effect, Index, IndexKind, Instr, Kernel, Less, Module, Name, Op, Participants,
-    RingCounter, Role, Scope, SyncKind, ThreadAxis, Value, axis_var,
+    RingCounter, Role, Scope, SyncKind, Value, axis_var,
 };
 
 /// Checks all invariants, and returns every one that does not hold, in program order.
@@ -144,7 +149,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn ops(&mut self, ops: &'a [Op]) {
+    pub(super) fn ops(&mut self, ops: &'a [Op]) {
         let (vars, allocs) = (self.vars.len(), self.allocs.len());
         for op in ops {
             self.op(op);
@@ -189,32 +194,12 @@ impl<'a> Verifier<'a> {
             }
             Op::Leader(_, body) => {
                 let outside = std::mem::replace(&mut self.is_led, true);
-                self.inside(Differs { threads: true, of_role: true, lanes: true }, body);
+                self.inside(Differs { threads: true, of_role: true, lanes: true, blocks: false }, body);
                 self.is_led = outside;
             }
             Op::Role(name, body) => self.role(name, body),
             Op::Instr(it, _) => self.instr(it),
         }
-    }
-
-    pub(super) fn inside(&mut self, differs: Differs, body: &'a [Op]) {
-        let outside = (self.only_some, self.depth);
-        let Differs { threads, of_role, lanes } = outside.0;
-        self.only_some = Differs {
-            threads: threads || differs.threads,
-            of_role: of_role || differs.of_role,
-            lanes: lanes || differs.lanes,
-        };
-        self.depth += 1;
-        self.ops(body);
-        (self.only_some, self.depth) = outside;
-    }
-
-    /// Between whom indices may differ.
-    fn differs(&self, all: &[&Index]) -> Differs {
-        let any = |of: &dyn Fn(&Name) -> bool| all.iter().any(|it| it.any_var(of));
-        let threads = any(&|it| self.vars.iter().any(|(name, differs)| name == it && *differs));
-        Differs { threads, of_role: threads, lanes: any(&|it| *it == axis_var(ThreadAxis::ThreadX)) }
     }
 
     fn fresh(&mut self, name: &Name) {
@@ -239,7 +224,7 @@ impl<'a> Verifier<'a> {
             self.report(Kind::Alignment { buffer: name() });
         }
         let is_misplaced = match it.scope {
-            Scope::Shared => self.depth > 0,
+            Scope::Cluster | Scope::Shared => self.depth > 0,
             Scope::Fragment => true,
             Scope::Global | Scope::Local => false,
         };
@@ -248,6 +233,9 @@ impl<'a> Verifier<'a> {
         }
         if is_misplaced && !self.kernel.launch.is_empty() {
             self.report(Kind::Place { buffer: name(), scope: it.scope });
+        }
+        if it.scope == Scope::Cluster && it.blocks() != Some(self.kernel.cluster_blocks()) {
+            self.report(Kind::Parts { buffer: name(), blocks: self.kernel.cluster_blocks() });
         }
         if let Some(var) = it.per.as_ref().filter(|var| !has_loop(&self.kernel.body, var)) {
             self.report(Kind::Variable { at: name(), var: var.clone() });
@@ -267,8 +255,13 @@ impl<'a> Verifier<'a> {
 
     fn instr(&mut self, it: &'a Instr) {
         let effects = it.effects();
-        if effects.participants == Participants::Block && self.only_some.threads {
-            self.report(Kind::Divergent { instr: it.word() });
+        let is_divided = match effects.participants {
+            Participants::Block => self.only_some.threads,
+            Participants::Cluster => self.only_some.of_role || self.only_some.blocks,
+            _ => false,
+        };
+        if is_divided {
+            self.report(Kind::Divergent { instr: it.word(), of: effects.participants });
         }
         let at = Name::new(it.word());
         it.each_index(&mut |index| self.index(&at, index));
@@ -351,17 +344,6 @@ impl<'a> Verifier<'a> {
         let it = self.module.args.get(name)?;
         Some(Memory { dtype: it.dtype, scope: Scope::Global, rank: it.shape.len(), is_writable })
     }
-}
-
-/// Between whom something differs.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Differs {
-    /// Threads of a block.
-    pub(super) threads: bool,
-    /// Threads of a role.
-    pub(super) of_role: bool,
-    /// Threads along `threadIdx.x`.
-    pub(super) lanes: bool,
 }
 
 /// What is known of a buffer.

@@ -1,9 +1,6 @@
 //! What is true of roles, leaders, tensor maps, mbarriers and what the copy engine and warpgroups do.
 
-use super::{
-    kernel::{Differs, Verifier},
-    kernel_error::KernelErrorKind as Kind,
-};
+use super::{kernel::Verifier, kernel_differs::Differs, kernel_error::KernelErrorKind as Kind};
 use crate::{
     Access, Arch, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap,
     ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
@@ -69,7 +66,7 @@ impl<'a> Verifier<'a> {
             Participants::Warpgroup => self.only_some.lanes,
             Participants::Role => self.only_some.of_role || self.kernel.roles.is_empty(),
             // Their own rule says it of all conditions.
-            Participants::Block => false,
+            Participants::Block | Participants::Cluster => false,
         };
         if alone {
             self.report(Kind::Team { instr: it.word(), of: it.participants() });

@@ -42,10 +42,12 @@ pub enum KernelErrorKind {
     Alignment { buffer: Name },
     #[error("memory of the scope `{scope}` cannot be allocated where `{buffer}` is")]
     Place { buffer: Name, scope: Scope },
+    #[error("`{buffer}`, which is dealt out to the blocks of a cluster, has no part for each of {blocks}")]
+    Parts { buffer: Name, blocks: i64 },
     #[error("{at} divides by a constant below 1")]
     Divisor { at: Name },
-    #[error("not all threads of a block come to a {instr} together")]
-    Divergent { instr: &'static str },
+    #[error("not all threads of a {} come to a {instr} together", of.as_str())]
+    Divergent { instr: &'static str, of: Participants },
     #[error("the {instr} cannot have `{buffer}` as an operand")]
     Operand { instr: &'static str, buffer: Name },
     #[error("`{map}` is no tensor map of an argument that can be, or not of this one")]

@@ -52,6 +52,7 @@ mod error;
 mod help;
 mod kernel;
 mod kernel_async;
+mod kernel_differs;
 mod kernel_error;
 mod names;
 mod values;

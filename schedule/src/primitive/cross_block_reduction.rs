@@ -26,6 +26,9 @@ use crate::{CrossBlockError, ScheduleError, ScheduleState, error::Thing};
 /// `atomic`: each adds to the sum in memory, in no order, so that floats come out a little different in each run. The
 /// sum has to start in a kernel before (`decompose_reduction` at the outermost loop) and to be used in one behind.
 /// It is a sum of f32, f64, i32 or u32.
+///
+/// Blocks of one cluster need neither: with the partial results in memory of the scope `cluster` (`set_scope`), each of them adds up a part of
+/// the elements.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossBlockReduction {

@@ -14,8 +14,14 @@ use crate::{LayoutError, ScheduleError, ScheduleState};
 /// temp T: f32[m, n] @shared
 /// ```
 ///
-/// Scopes are `global`, `shared` and `local`. Whether the memory is large enough is asked when the program is
+/// Scopes are `global`, `cluster`, `shared`, `fragment` and `local`. Whether the memory is large enough is asked when the program is
 /// lowered, for only then is it known how much of the buffer is alive at a time.
+///
+/// `cluster` is shared memory of all blocks of a cluster together (*distributed shared memory*, sm_90 and later): each block has the elements whose
+/// first subscript is its number in the cluster, in its own shared memory, and reaches those of the others. So the loop over the first dimension is bound to an
+/// axis of the cluster (`bind`), and any loop behind it may read all of them. Where the blocks of a cluster have to wait for each other is
+/// derived, also at the end, since memory goes with its block. That is split-K without a detour through global memory: `rfactor` with
+/// `factor_axis: 0`, and the partial results in the scope `cluster`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetScope {

@@ -69,7 +69,7 @@ pub(super) fn in_flight(module: &Module, kind: Group) -> usize {
     most
 }
 
-/// The bytes of all temporaries in a memory: of one thread, of one block, or of the program.
+/// The bytes of all temporaries in a memory: of one thread, of one block, what it has of its cluster's among them, or of the program.
 pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
     let args = module.args.values().filter(|it| scope == Scope::Global && it.role == Role::Temp);
     let args =
@@ -77,7 +77,7 @@ pub(super) fn temporary(module: &Module, scope: Scope) -> f64 {
     let (mut sum, mut end) = (0.0, 0.0_f64);
     each(module, &mut |op| {
         if let Op::Alloc(it) = op
-            && it.scope == scope
+            && (it.scope == scope || scope == Scope::Shared && it.scope.is_of_blocks())
         {
             let bytes = it.elements() as f64 * it.dtype.bytes() as f64;
             // Buffers that share bytes say where they start.

@@ -41,7 +41,8 @@ pub(crate) fn all() -> Vec<Subject> {
     for path in scripts("mutation/scripts") {
         out.extend(of_workload(&path, &[]));
     }
-    for path in scripts("scripts").iter().filter(|it| stem(it).starts_with("pipeline")) {
+    let waits = |it: &&PathBuf| ["pipeline", "cluster_split_k"].iter().any(|of| stem(it).starts_with(of));
+    for path in scripts("scripts").iter().filter(waits) {
         out.extend(of_workload(path, &cases(path)));
     }
     for path in scripts("pipeline/cases") {

@@ -34,6 +34,8 @@ pub(crate) struct Dependence {
     pub(crate) first_writes: bool,
     /// Whether the second touch writes.
     pub(crate) then_writes: bool,
+    /// Which of the touches stands for the beginning or the end of the block that has the memory.
+    pub(crate) life: [bool; 2],
     /// When the second touch happens.
     pub(crate) when: When,
     /// Why it is one.
@@ -72,6 +74,8 @@ pub(crate) struct Dependences {
     pub(crate) aliases: BTreeSet<(Name, Name)>,
     /// Where shared buffers start, in bytes.
     pub(crate) offsets: IndexMap<Name, i64>,
+    /// Whether only what blocks of a cluster see as one is asked about.
+    pub(crate) of_cluster: bool,
 }
 
 impl Dependences {
@@ -84,6 +88,9 @@ impl Dependences {
         when: When,
     ) -> Option<Dependence> {
         let alias = a.buffer != b.buffer && self.aliases.contains(&(a.buffer.clone(), b.buffer.clone()));
+        if self.of_cluster && !self.walk.is_of_cluster(&a.buffer) {
+            return None;
+        }
         if (a.buffer != b.buffer && !alias) || !(a.write || b.write) {
             return None;
         }
@@ -111,9 +118,9 @@ impl Dependences {
                 Situation { of: self, a: x, b: y, named: a, other, around, when, same: &same }.reason(&axes)
             }
         };
-        let (first_writes, then_writes) = (a.write, b.write);
+        let (first_writes, then_writes, life) = (a.write, b.write, [a.is_life, b.is_life]);
         let buffer = a.buffer.clone();
-        reason.map(|reason| Dependence { buffer, first_writes, then_writes, when, reason })
+        reason.map(|reason| Dependence { buffer, first_writes, then_writes, life, when, reason })
     }
 
     /// Whether the iterations of the loop around do not meet in a buffer, as was proved before.

@@ -24,6 +24,8 @@ pub(crate) struct KernelAccess {
     pub(crate) conditions: Vec<Less>,
     /// For axes below a constant by a condition: that constant.
     pub(crate) limits: Limits,
+    /// Whether it stands for the beginning or the end of the block that has the memory, and not for a statement.
+    pub(crate) is_life: bool,
 }
 
 impl KernelAccess {
@@ -149,7 +151,7 @@ impl KernelFacts {
                 Op::Leader(of, _) => {
                     let lanes = axis_var(ThreadAxis::ThreadX);
                     let is_alone = |it: &&Name| match of {
-                        Participants::Block | Participants::Role => true,
+                        Participants::Cluster | Participants::Block | Participants::Role => true,
                         Participants::Warpgroup => **it == lanes,
                         // Several along the lanes, unless those are one warp.
                         Participants::Warp | Participants::Thread => false,
@@ -175,6 +177,7 @@ impl KernelFacts {
             vars,
             conditions: conditions.clone(),
             limits: limits.clone(),
+            is_life: false,
         };
         out.extend(
             mbarrier(it)
@@ -203,6 +206,11 @@ impl KernelFacts {
     pub(crate) fn flat(&self, touch: &KernelAccess) -> Option<(Index, i64)> {
         let (_, storage) = self.memory.get(&touch.buffer)?;
         Some((storage.linear(&touch.indices), storage.element_bytes()))
+    }
+
+    /// Whether blocks of a cluster see a buffer as one.
+    pub(crate) fn is_of_cluster(&self, buffer: &Name) -> bool {
+        self.memory.get(buffer).is_some_and(|it| it.0 == Scope::Cluster)
     }
 
     /// Whether a buffer is in global memory.

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Alloc, Completion, Effect, ForKind, Group, Index, Instr, Kernel, Name, Op, Scope, SyncKind, Wait,
-    axis_var,
+    Alloc, Completion, Effect, ForKind, Group, Index, Instr, Kernel, Name, Op, SyncKind, Wait, axis_var,
 };
 
 /// The live range of a shared buffer. Statements count from the top of the kernel, outer before inner.
@@ -86,7 +85,7 @@ impl Scan {
             self.count += 1;
             match op {
                 Op::Alloc(it) => {
-                    if it.scope == Scope::Shared {
+                    if it.scope.is_of_blocks() {
                         self.allocs.push(it.clone());
                     }
                 }

@@ -1,6 +1,6 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Arch, Feature, Index, Instr, Kernel, Module, Op, Scope, Target, ThreadAxis, intrin::Instruction};
+use ir::{Arch, Feature, Index, Instr, Kernel, Module, Op, Target, ThreadAxis, intrin::Instruction};
 
 use crate::launch::shared_layout;
 use crate::lower::LowerError;
@@ -114,7 +114,7 @@ fn largest(body: &[Op]) -> Vec<(ir::Name, i64)> {
     for op in body {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op
-                && it.scope == Scope::Shared
+                && it.scope.is_of_blocks()
             {
                 let bytes = it.dtype.bytes_i64();
                 out.push((it.name.clone(), it.elements() * bytes));

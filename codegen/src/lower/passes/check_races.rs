@@ -25,7 +25,7 @@ use crate::lower::{
 
 /// A bound loop means what a serial one means; this pass shows that running its iterations at once does too.
 ///
-/// * Threads have their own local memory and blocks their own shared memory: what is read there must have been
+/// * Threads have their own local memory, blocks their own shared memory and clusters theirs: what is read there must have been
 ///   written by the same thread or block. Blocks of one kernel do not wait for each other: the same holds for them
 ///   and global memory.
 /// * Iterations of one bound loop must write different elements, or all the same; and must not read what another
@@ -181,7 +181,7 @@ impl Check<'_> {
             if private && !self.sees(write, other, axis, launch) && !self.lives_in(write, axis) && !apart() {
                 return Err(self.exchange(write, other, axis));
             }
-            if !scope.is_registers() && axis.is_thread() {
+            if scope.meets_along(axis) {
                 self.race(write, other, users, axis, &mut apart_inside)?;
             }
         }
@@ -253,7 +253,7 @@ impl Check<'_> {
         matches!((bound, depth), (Some(bound), Some(depth)) if bound <= depth)
     }
 
-    /// Judges the iterations of a loop over threads that both accesses stand in, which may meet.
+    /// Judges the iterations of a loop over threads, or blocks of a cluster, that both accesses stand in, which may meet.
     fn race(
         &self,
         write: &FuncAccess<'_>,
@@ -291,7 +291,9 @@ impl Check<'_> {
         depth: usize,
         axis: ThreadAxis,
     ) -> bool {
-        let blocks: Vec<_> = ThreadAxis::ALL.into_iter().filter(|it| !it.is_thread()).map(axis_var).collect();
+        let scope = self.func.buffers[a.buffer].scope;
+        let apart = |it: &ThreadAxis| !it.is_thread() && !scope.meets_along(*it);
+        let blocks: Vec<_> = ThreadAxis::ALL.into_iter().filter(apart).map(axis_var).collect();
         let outer = |name: &Name| a.loops[..depth].iter().any(|it| it.var == *name);
         has_same(self.func, a, b, &axis_var(axis), &|name| blocks.contains(name) || outer(name))
     }

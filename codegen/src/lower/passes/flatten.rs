@@ -1,6 +1,9 @@
 //! Turns subscripts into one element offset.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ir::{
     Access, Alloc, BulkCopy, Factor, Instr, Layout, Major, Module, Name, Op, Origin, Storage, Swizzle, Tile,
@@ -15,13 +18,13 @@ use crate::lower::{Context, LowerError};
 ///
 /// The offset is the sum of subscripts times strides, swizzled where the buffer is; making it cheap is the business of
 /// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle. From here on a buffer is so many
-/// elements.
+/// elements; memory of a cluster is so many in each of its blocks, and keeps the subscript that says which block.
 ///
 /// Refuses an access to neighbours that a swizzle would take apart.
 pub(crate) fn flatten(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
     let args: BTreeMap<_, _> = module.args.iter().map(|(name, it)| (name.clone(), it.storage())).collect();
     for kernel in &mut module.kernels {
-        let mut flat = Flat { storages: args.clone(), cut: RefCell::default() };
+        let mut flat = Flat { storages: args.clone(), dealt_out: BTreeSet::new(), cut: RefCell::default() };
         kernel.body.iter().for_each(|op| flat.collect(op));
         kernel.body = flat.ops(&kernel.body, &mut context.swizzles);
         flat.cut.into_inner().map_or(Ok(()), Err)?;
@@ -35,6 +38,8 @@ pub(crate) fn flatten(mut module: Module, context: &mut Context) -> Result<Modul
 
 struct Flat {
     storages: BTreeMap<Name, Storage>,
+    /// The buffers of which each block of a cluster has a part.
+    dealt_out: BTreeSet<Name>,
     /// The first access that a swizzle takes apart.
     cut: RefCell<Option<LowerError>>,
 }
@@ -44,6 +49,9 @@ impl Flat {
         op.walk(&mut |op| {
             if let Op::Alloc(it) = op {
                 self.storages.insert(it.name.clone(), it.storage());
+                if it.blocks().is_some() {
+                    self.dealt_out.insert(it.name.clone());
+                }
             }
         });
     }
@@ -57,7 +65,8 @@ impl Flat {
                         swizzles.push(told.clone());
                         out.push(Op::comment(told, Origin::default()));
                     }
-                    let (shape, layout) = (vec![it.elements()], Layout::default());
+                    let shape = it.blocks().into_iter().chain([it.elements()]).collect();
+                    let layout = Layout::default();
                     out.push(Op::Alloc(Alloc { shape, layout, ..it.clone() }));
                 }
                 Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {
@@ -105,7 +114,10 @@ impl Flat {
             let cut = LowerError::SwizzleChunk { buffer: buffer.clone(), bytes, chunk };
             self.cut.borrow_mut().get_or_insert(cut);
         }
-        Access { indices: vec![storage.element(&access.indices)], ..access.clone() }
+        let owners = usize::from(self.dealt_out.contains(buffer));
+        let (owner, own) = access.indices.split_at(owners.min(access.indices.len()));
+        let indices = owner.iter().cloned().chain([storage.element(own)]).collect();
+        Access { indices, ..access.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use ir::{Alloc, Kernel, Module, Name, Op, Proxy};
+use ir::{Alloc, Kernel, Module, Name, Op, Proxy, Scope};
 
 use crate::launch::{aligned, shared_bytes, shared_layout};
 use crate::lower::analysis::live_range::live_ranges;
@@ -16,7 +16,7 @@ use crate::lower::analysis::live_range::live_ranges;
 /// C_shared[threadIdx_x] = C_local[0]             C_shared[threadIdx_x] = C_local[0]
 /// ```
 ///
-/// What the copy engine or warpgroups touch by themselves shares bytes with nothing: when that is over, only those know who wait for it. Nor does what roles touch, since each runs at its own pace.
+/// What the copy engine or warpgroups touch by themselves shares bytes with nothing: when that is over, only those know who wait for it. Nor does what roles touch, since each runs at its own pace, or what other blocks of a cluster touch.
 /// Buffers take places from the largest to the smallest, each the tightest gap that those leave which are in use at
 /// the same time. Where that saves nothing the kernel stays as it is. `insert_barriers` runs afterwards, so that
 /// threads wait for each other where one buffer takes over the bytes of another.
@@ -26,7 +26,10 @@ pub(crate) fn merge_shared(mut module: Module) -> Module {
         let allocs: Vec<_> = live_ranges.iter().map(|it| &it.alloc).collect();
         let by_hardware = by_hardware(kernel);
         let has_roles = !kernel.roles.is_empty();
-        let apart = |at: usize| has_roles || by_hardware.contains(&live_ranges[at].alloc.name);
+        let apart = |at: usize| {
+            let it = &live_ranges[at].alloc;
+            has_roles || it.scope == Scope::Cluster || by_hardware.contains(&it.name)
+        };
         let conflict = |a: usize, b: usize| apart(a) || apart(b) || live_ranges[a].conflicts(&live_ranges[b]);
         let places = pack(&allocs, &conflict);
         let end = places.iter().map(|(at, offset)| offset + shared_bytes(&live_ranges[*at].alloc)).max();

@@ -11,10 +11,10 @@ use ir::{
     RingCounter, Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
 };
 
-use self::threads::{cluster, expect_warps, extents, mbarriers, roles, threads_of};
+use self::threads::{blocks_of_cluster, expect_warps, extents, mbarriers, roles, threads_of};
 use super::{
     MAX_ELEMENTS, VgpuError, align,
-    cluster::Cluster,
+    cluster::{self, Cluster},
     index::{IndexCode, Scope, WARP},
     mbarrier::MbarrierInfo,
     program::{
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
             return Err(VgpuError::TooManyThreads { kernel: kernel.name.clone(), threads });
         }
         expect_warps(kernel, &roles)?;
-        let cluster = cluster(in_cluster, threads);
+        let cluster = blocks_of_cluster(in_cluster, threads);
         let mut scope = Scope { dims: dims.clone(), count: cluster.count(), ..Scope::default() };
         for (n, axis) in (0..).zip([ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ]) {
             scope.slots.push((axis_var(axis), n));
@@ -205,7 +205,7 @@ impl Compiler<'_> {
         Ok(Some(match op {
             Op::Alloc(it) => {
                 // What is global here is private memory of one thread, only larger.
-                let space = if it.scope == Space::Shared { Space::Shared } else { Space::Local };
+                let space = if it.scope.is_of_blocks() { it.scope } else { Space::Local };
                 let owners = if space == Space::Local { self.scope.count } else { self.cluster.blocks() };
                 let fits = |len: &usize| len.saturating_mul(owners) <= MAX_ELEMENTS;
                 let Some(len) = usize::try_from(it.elements()).ok().filter(fits) else {
@@ -341,11 +341,11 @@ impl Compiler<'_> {
         let (kernel, buffer) = (&self.kernel.name, &access.buffer);
         let unknown = || VgpuError::UnknownBuffer { kernel: kernel.clone(), buffer: buffer.clone() };
         let buffer = found.ok_or_else(unknown)?.1;
-        let [index] = access.indices.as_slice() else {
+        let Some(index) = cluster::address(access, self.buffers[buffer].space) else {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::NotFlat { kernel, buffer });
         };
-        Ok((buffer, self.index(index)?))
+        Ok((buffer, self.index(&index)?))
     }
 
     fn place(&mut self, access: &Access, writes: bool) -> Result<Elements, VgpuError> {

@@ -69,7 +69,7 @@ pub(super) fn threads_of(role: &RoleInfo, cluster: &Cluster) -> HashMap<Name, Ve
 }
 
 /// The blocks of a cluster, each of so many threads.
-pub(super) fn cluster(axes: [i64; 3], threads: usize) -> Cluster {
+pub(super) fn blocks_of_cluster(axes: [i64; 3], threads: usize) -> Cluster {
     let is_one = axes == [1; 3];
     // A warpgroup begins at a multiple of its threads in each block.
     let stride = threads.next_multiple_of(if is_one { WARP } else { 4 * WARP });

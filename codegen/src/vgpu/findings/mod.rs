@@ -1,5 +1,6 @@
 //! What the virtual GPU finds: data, and the sentences for it.
 
+mod clusters;
 mod words;
 
 use indexmap::IndexMap;
@@ -74,6 +75,9 @@ pub enum Finding {
     OutOfTurn { of: Name, turn: i64, began: Option<i64>, access: Access },
     /// An arrival in another block of the cluster, at this place in it, for which nothing there waits: that may have ended.
     BlockEnded { barrier: Name, slot: i64, ended: [i64; 3], access: Access },
+    /// An access to an element of another block of the cluster, at this place in it, that nothing there waits for: the block may have
+    /// ended, or not begun.
+    MemoryGone { buffer: Name, element: i64, of: [i64; 3], has_begun: bool, access: Access },
     /// A wait for a phase of an mbarrier whose parity is that of another: the one under way is neither that phase nor the next.
     PhaseAhead { barrier: Name, slot: i64, phase: i64, under_way: i64, access: Access },
     /// A phase in which all arrived, and other bytes came than were expected.
@@ -163,6 +167,7 @@ ir::codes!(Finding {
     Outstanding = 2421,
     OutOfTurn = 2422,
     BlockEnded = 2423,
+    MemoryGone = 2423,
 });
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.

@@ -33,7 +33,8 @@ impl Finding {
             Finding::PartialGroup { .. } => "part of a warpgroup",
             Finding::Outstanding { .. } => "still under way",
             Finding::OutOfTurn { .. } => "out of turn",
-            Finding::BlockEnded { .. } => "block has ended",
+            Finding::BlockEnded { .. } | Finding::MemoryGone { has_begun: true, .. } => "block has ended",
+            Finding::MemoryGone { has_begun: false, .. } => "block has not begun",
         }
     }
 
@@ -149,15 +150,10 @@ impl Finding {
                     began.map_or_else(|| "none is its own".to_owned(), |it| format!("its own is turn {it}"));
                 format!("{title}: turn {turn} in {of} is ended by a warp that has not begun it: {is}")
             }
-            Finding::BlockEnded { barrier, slot, ended: [x, y, z], .. } => {
-                format!(
-                    "{title}: an arrival at {barrier}[{slot}] of block ({x}, {y}, {z}) in the cluster may come when that has ended"
-                )
-            }
             Finding::Outstanding { .. } => {
                 format!("{title}: the block ends before anybody has waited for it")
             }
-            _ => return None,
+            _ => return self.of_clusters(),
         })
     }
 
@@ -177,9 +173,9 @@ impl Finding {
                 vec![("starts the copy", copy), ("touches it", access)]
             }
             Finding::Uninitialised { access, .. } => vec![("reads it", access)],
-            Finding::OutOfBounds { access, .. } | Finding::Misaligned { access, .. } => {
-                vec![("accesses it", access)]
-            }
+            Finding::OutOfBounds { access, .. }
+            | Finding::Misaligned { access, .. }
+            | Finding::MemoryGone { access, .. } => vec![("accesses it", access)],
             Finding::PartialWarp { access, .. } | Finding::PartialGroup { access, .. } => {
                 vec![("is missing", access)]
             }
@@ -190,9 +186,9 @@ impl Finding {
             Finding::DivergentBarrier { access, other } => vec![("goes on", access), ("does not", other)],
             Finding::TurnsLeft { .. } | Finding::OutputUnwritten { .. } => vec![],
             Finding::PhaseBytes { access, .. } => vec![("is the last to count", access)],
-            Finding::PhaseUnfinished { access, .. } | Finding::Arrivals { access, .. } => {
-                vec![("arrives", access)]
-            }
+            Finding::PhaseUnfinished { access, .. }
+            | Finding::Arrivals { access, .. }
+            | Finding::BlockEnded { access, .. } => vec![("arrives", access)],
             Finding::InFlightRegister { product, access, .. } => {
                 vec![("starts the product", product), ("touches them", access)]
             }
@@ -202,7 +198,6 @@ impl Finding {
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
             Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
-            Finding::BlockEnded { access, .. } => vec![("arrives", access)],
         }
     }
 
@@ -278,7 +273,10 @@ impl Finding {
             Finding::OutOfTurn { .. } => {
                 "each turn is begun and ended once, by the same warpgroup and with the same number"
             }
-            Finding::BlockEnded { .. } => {
+            Finding::MemoryGone { has_begun: false, .. } => {
+                "let the blocks of the cluster wait for each other before that: `barrier cluster`"
+            }
+            Finding::BlockEnded { .. } | Finding::MemoryGone { .. } => {
                 "let each block of a cluster wait for all that others do in its shared memory, before it ends"
             }
             Finding::Outstanding { .. } => {

@@ -26,7 +26,31 @@ impl Random {
 
 /// Sides of a tile: rows and columns.
 const TILES: [(usize, usize); 4] = [(4, 4), (4, 3), (3, 5), (2, 6)];
-const AXES: [&str; 4] = ["threadIdx.x", "threadIdx.y", "blockIdx.x", "blockIdx.y"];
+const GRID: [&str; 2] = ["blockIdx.x", "blockIdx.y"];
+
+/// What programs are made of.
+pub(crate) struct Kind {
+    /// The axes that the loops over tiles may be bound to.
+    axes: &'static [&'static str],
+    /// The scopes of temporaries.
+    scopes: &'static [&'static str],
+    /// Whether temporaries have a tile for each iteration of some outer loops.
+    many_tiles: bool,
+}
+
+/// Programs for grids of blocks.
+pub(crate) const BLOCKS: Kind = Kind {
+    axes: &["threadIdx.x", "threadIdx.y", "blockIdx.x", "blockIdx.y"],
+    scopes: &["global", "shared", "shared", "local"],
+    many_tiles: true,
+};
+
+/// Programs for clusters, whose memory is dealt out by its first dimension.
+pub(crate) const CLUSTERS: Kind = Kind {
+    axes: &["cluster.x", "threadIdx.x", "threadIdx.y"],
+    scopes: &["cluster", "cluster", "cluster", "shared"],
+    many_tiles: false,
+};
 
 /// A buffer with tiles, one of them for each iteration of the outer loops that it depends on.
 struct Buffer {
@@ -37,6 +61,7 @@ struct Buffer {
 }
 
 struct Generator<'a> {
+    kind: &'a Kind,
     random: &'a mut Random,
     /// The extents of the outer loops, and the axes that they are bound to.
     outer: Vec<(usize, Option<&'static str>)>,
@@ -47,10 +72,10 @@ struct Generator<'a> {
 }
 
 /// A program in which temporaries hand tiles from an input to an output.
-pub(crate) fn program(random: &mut Random) -> Made {
+pub(crate) fn program(random: &mut Random, kind: &Kind) -> Made {
     let outer = (0..random.below(3)).map(|_| {
         let extent = random.pick(&[1, 2, 3]);
-        let axis = if random.chance(50) { Some(random.pick(&AXES[2..])) } else { None };
+        let axis = if random.chance(50) { Some(random.pick(&GRID)) } else { None };
         (extent, axis)
     });
     let mut outer: Vec<_> = outer.collect();
@@ -58,7 +83,8 @@ pub(crate) fn program(random: &mut Random) -> Made {
         outer[1].1 = None;
     }
     let tile = random.pick(&TILES);
-    let mut it = Generator { random, outer, tile, nests: 0, bound: String::new(), serial: String::new() };
+    let mut it =
+        Generator { kind, random, outer, tile, nests: 0, bound: String::new(), serial: String::new() };
     it.program();
     Made { bound: it.bound, serial: it.serial }
 }
@@ -69,6 +95,8 @@ impl Generator<'_> {
         let end = axis.map(|it| format!(" @{it}")).unwrap_or_default();
         let in_turn = if text.starts_with("for z") { " @threadIdx.x" } else { "" };
         writeln!(self.bound, "{start}{text}{end}").unwrap();
+        // One thread has no cluster.
+        let text = text.replace("@cluster", "@shared");
         writeln!(self.serial, "{start}{text}{in_turn}").unwrap();
     }
 
@@ -78,12 +106,12 @@ impl Generator<'_> {
         let c = Buffer { name: "C", outer: all.clone(), turned: false };
         let temps = ["T", "U"].map(|name| Buffer {
             name,
-            outer: all.iter().copied().filter(|_| self.random.chance(50)).collect(),
+            outer: all.iter().copied().filter(|_| self.kind.many_tiles && self.random.chance(50)).collect(),
             turned: self.random.chance(30),
         });
         self.bound.push_str("func random\n");
         self.serial.push_str("func random\n");
-        let scopes = [0, 1].map(|_| self.random.pick(&["global", "shared", "shared", "local"]));
+        let scopes = [0, 1].map(|_| self.random.pick(self.kind.scopes));
         let two = self.random.chance(50);
         for (keyword, buffer) in [("in", &a), ("out", &c)] {
             let shape = self.shape(buffer);
@@ -134,9 +162,9 @@ impl Generator<'_> {
     /// Loops over a tile in one of several shapes; values for rows and columns, and a guard.
     fn loops(&mut self, depth: &mut usize) -> (String, String, String) {
         let (n, (rows, columns)) = (self.nests, self.tile);
-        let mut free: Vec<&str> =
-            AXES.into_iter().filter(|it| self.outer.iter().all(|outer| outer.1 != Some(*it))).collect();
-        free.retain(|it| it.starts_with("thread") || self.random.chance(15));
+        let is_free = |it: &&str| self.outer.iter().all(|outer| outer.1 != Some(*it));
+        let mut free: Vec<&str> = self.kind.axes.iter().copied().filter(is_free).collect();
+        free.retain(|it| !it.starts_with("block") || self.random.chance(15));
         let mut drawn = |random: &mut Random| {
             let at = random.below(free.len());
             random.chance(60).then(|| free.remove(at))

@@ -98,7 +98,9 @@ fn machine_code() {
 fn what_a_target_has_not_is_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut lines = Vec::new();
-    for path in ["vgpu/wgmma_ring_clean.tw", "emit/wgmma_forms.tw", "emit/teams.tw"] {
+    let paths =
+        ["vgpu/wgmma_ring_clean.tw", "emit/wgmma_forms.tw", "emit/teams.tw", "emit/cluster_memory.tw"];
+    for path in paths {
         let (_, module) = read(&folder.join(path));
         for target in [Target::Cpu, cuda("sm_80"), cuda("sm_90"), cuda("sm_100a"), cuda("sm_120a")] {
             let said = emit(&module, &target).map_or_else(|err| err.to_string(), |_| "a source".to_owned());

@@ -163,7 +163,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(buffer) = self.buffers.get(&place.buffer) {
             out.writes = buffer.number;
-            out.is_shared_store = buffer.scope == Scope::Shared;
+            out.is_shared_store = buffer.scope.is_of_blocks();
             self.store(place, buffer, is_copy, &mut out.costs);
             // Double precision has half the rate at best.
             if buffer.size == 8 {
@@ -200,7 +200,8 @@ impl<'a> Builder<'a> {
                 // 32 lanes are interleaved word by word: each byte of one is a sector of all.
                 costs.sectors += width as f64;
             }
-            Scope::Shared => {
+            // What is in another block comes from further away, by a rate that this does not know.
+            Scope::Cluster | Scope::Shared => {
                 costs.issue += weight;
                 costs.shared += weight * wavefronts(&self.starts(access, buffer), width);
                 latency = SHARED_LATENCY;
@@ -230,7 +231,7 @@ impl<'a> Builder<'a> {
                 costs.issue += 1.0;
                 costs.sectors += width as f64;
             }
-            Scope::Shared => {
+            Scope::Cluster | Scope::Shared => {
                 costs.issue += if is_copy { 0.0 } else { 1.0 };
                 costs.shared += wavefronts(&self.starts(place, buffer), width);
             }
@@ -266,7 +267,7 @@ impl<'a> Builder<'a> {
     /// Where each lane of a warp starts, in bytes.
     fn starts(&self, access: &Access, buffer: &Buffer) -> Vec<i64> {
         let lanes: Vec<_> = self.warps.first().map(|it| it.iter().collect()).unwrap_or_default();
-        let Some(index) = access.indices.first() else { return vec![] };
+        let Some(index) = access.indices.last() else { return vec![] };
         offsets(index, &lanes, &self.known).iter().map(|it| it.wrapping_mul(buffer.size)).collect()
     }
 
@@ -286,7 +287,7 @@ impl<'a> Builder<'a> {
         let mut all = HashSet::new();
         for value in 0..count {
             known.insert(around.it.var.clone(), value);
-            let Some(index) = access.indices.first() else { break };
+            let Some(index) = access.indices.last() else { break };
             let starts = offsets(index, &warp, &known);
             let starts: Vec<i64> = starts.iter().map(|it| it.wrapping_mul(buffer.size)).collect();
             all.extend(touched(&starts, width, 32));

@@ -1,12 +1,55 @@
-//! Blocks of a cluster do the same, where one hears of the other.
+//! Blocks of a cluster do the same, where one hears of the other, and none waits for a role that does not come.
 
-use ir::{Index, Less, Name, Op, ThreadAxis, axis_var};
+use ir::{Index, Kernel, Less, Name, Op, Participants, Scope, SyncKind, ThreadAxis, axis_var};
 
 use super::{
     error::{PhaseError, Remote},
     program::Program,
     survey::Survey,
 };
+use crate::lower::LowerError;
+
+/// Checks that roles whose barriers are of the cluster wait for no other role there.
+///
+/// The hardware waits for all threads of a cluster that have not ended. Those of other roles end by themselves if they wait for nothing
+/// that comes behind such a barrier, and each barrier is come to once.
+pub(super) fn expect_others_end(kernel: &Kernel) -> Result<(), LowerError> {
+    let is_of_cluster = |op: &Op| matches!(op, Op::Alloc(it) if it.scope == Scope::Cluster);
+    let mut others = None;
+    for op in kernel.body.iter().filter(|_| kernel.roles.len() > 1) {
+        let Op::Role(role, body) = op else { continue };
+        let Some(first) = body.iter().position(meets) else { continue };
+        let mut why = others.replace("the blocks meet in another role, too");
+        body[first..].iter().for_each(|op| op.walk(&mut |op| why = why.or_else(|| waits(op))));
+        if let Some(why) = why {
+            let memory = kernel.body.iter().find(|op| is_of_cluster(op));
+            let buffer =
+                memory.and_then(|op| if let Op::Alloc(it) = op { Some(it.name.clone()) } else { None });
+            return Err(LowerError::ClusterMeets { buffer, role: role.clone(), why });
+        }
+    }
+    Ok(())
+}
+
+/// Whether blocks of a cluster wait for each other in a statement.
+fn meets(op: &Op) -> bool {
+    let mut found = false;
+    op.each_instr(&mut |it| found |= it.participants() == Participants::Cluster);
+    found
+}
+
+/// Why other roles may still be under way when all of a cluster meet, in or before a statement.
+fn waits(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::For(it) if it.extent.as_int() != Some(1) && meets(op) => {
+            Some("they would meet in each iteration of a loop, and the other roles do not come")
+        }
+        Op::Instr(it, _) if matches!(it.sync(), Some(SyncKind::Arrive(_) | SyncKind::Turn(_))) => {
+            Some("other roles may wait for what it does behind that")
+        }
+        _ => None,
+    }
+}
 
 /// Checks that what is done at mbarriers at which blocks of a cluster meet depends on none of them: then what is counted in one block is
 /// true of all, and a number stands for the same iteration everywhere.

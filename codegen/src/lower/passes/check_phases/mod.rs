@@ -28,6 +28,7 @@ use crate::lower::LowerError;
 /// have been done before, and the other files for what is proved of it.
 pub(crate) fn check_phases(module: Module) -> Result<Module, LowerError> {
     for kernel in &module.kernels {
+        cluster::expect_others_end(kernel)?;
         check(&module, kernel)?;
     }
     Ok(module)

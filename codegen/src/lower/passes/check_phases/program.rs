@@ -189,7 +189,9 @@ impl<'a> Program<'a> {
             None | Some(Participants::Thread) => teams(1),
             Some(Participants::Warp) => teams(intrin::WARP),
             Some(Participants::Warpgroup) => teams(intrin::WARPGROUP),
-            Some(Participants::Role | Participants::Block) => teams(self.threads().max(1)),
+            Some(Participants::Role | Participants::Block | Participants::Cluster) => {
+                teams(self.threads().max(1))
+            }
         }
     }
 

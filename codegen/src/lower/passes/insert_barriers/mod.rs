@@ -1,6 +1,8 @@
 //! Puts barriers where threads of a block exchange data.
 
+mod cluster;
 mod fences;
+mod flow;
 pub(crate) mod interval_hitting;
 pub(crate) mod placement;
 
@@ -20,7 +22,13 @@ use crate::lower::{
         dependence::{Dependence, Dependences},
         kernel_accesses::{KernelAccess, KernelFacts},
     },
-    passes::{insert_barriers::placement::BarrierPlacement, merge_shared::aliases},
+    passes::{
+        insert_barriers::{
+            flow::{Flow, Item},
+            placement::BarrierPlacement,
+        },
+        merge_shared::aliases,
+    },
 };
 
 /// ```text
@@ -41,10 +49,15 @@ use crate::lower::{
 /// A kernel without roles has barriers of its block. What roles exchange, mbarriers order; each role has barriers of its own, of as few
 /// threads as can be: dependences between threads of different warpgroups are served by barriers of the role, and then those between threads of
 /// one warpgroup that are left by barriers of that, for which no other has to wait.
+///
+/// What blocks of a cluster see as one is ordered first, by barriers of the cluster, which are ones of its blocks, too ([`cluster`]).
 pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
         kernel.body = if kernel.roles.is_empty() {
-            with_barriers(&module.dims, &module.args, kernel, &Team::block(kernel))?
+            for team in [cluster::team(kernel), Some(Team::block(kernel))].into_iter().flatten() {
+                kernel.body = with_barriers(&module.dims, &module.args, kernel, &team)?;
+            }
+            std::mem::take(&mut kernel.body)
         } else {
             by_role(&module.dims, &module.args, kernel)?
         };
@@ -56,7 +69,7 @@ pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> 
 /// Threads that barriers are of.
 struct Team {
     among: Participants,
-    /// The axes on which threads differ that shall be ordered.
+    /// The axes on which threads, or their blocks, differ that shall be ordered.
     apart: Vec<Name>,
     /// The axes on which the threads of a team are the same.
     same: Vec<Name>,
@@ -95,16 +108,22 @@ fn with_barriers(
     kernel: &Kernel,
     team: &Team,
 ) -> Result<Vec<Op>, LowerError> {
-    let threads = threads(kernel);
+    let of_cluster = team.among == Participants::Cluster;
+    let mut threads = threads(kernel);
+    let mut walk = KernelFacts::new(dims, args, kernel);
+    if of_cluster {
+        threads = cluster::blocks(kernel).into_iter().chain(threads).collect();
+        walk.common.retain(|name, _| !team.apart.contains(name));
+    }
     if threads.is_empty() {
         return Ok(kernel.body.clone());
     }
-    let walk = KernelFacts::new(dims, args, kernel);
     let completions = completions(&walk, &kernel.body);
     let (aliases, offsets) = (aliases(kernel), shared_layout(kernel).0);
     let (apart, same) = (team.apart.clone(), team.same.clone());
-    let deps = Dependences { walk, threads, apart, same, aliases, offsets };
-    let inserter = Inserter { deps, among: team.among, completions, waits: Cell::new(0) };
+    let deps = Dependences { walk, threads, apart, same, aliases, offsets, of_cluster };
+    let lives = if of_cluster { cluster::lives(kernel) } else { vec![] };
+    let inserter = Inserter { deps, among: team.among, completions, waits: Cell::new(0), lives };
     Ok(inserter.list(kernel.body.clone(), &[], false)?.ops)
 }
 
@@ -118,6 +137,9 @@ fn by_role(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result
         let mut own = Kernel { body: [memory.clone(), body].concat(), ..kernel.clone() };
         let axes = &kernel.roles[&name].axes;
         own.launch.extend(axes.iter().map(|(axis, extent)| (*axis, Index::int(*extent))));
+        if let Some(team) = cluster::team(&own) {
+            own.body = with_barriers(dims, args, &own, &team)?;
+        }
         for team in Team::of_role(&own) {
             own.body = with_barriers(dims, args, &own, &team)?;
         }
@@ -142,6 +164,8 @@ struct Inserter {
     completions: Vec<Vec<KernelAccess>>,
     /// How many waits have been passed.
     waits: Cell<usize>,
+    /// What a block has from its beginning to its end, where others touch it.
+    lives: Vec<KernelAccess>,
 }
 
 /// A list of statements with its barriers.
@@ -150,65 +174,6 @@ struct List {
     flow: Flow,
     /// A dependence that one of the barriers in it is for.
     dependence: Option<Dependence>,
-}
-
-/// A statement with the barriers in it.
-#[derive(Clone)]
-pub(crate) struct Item {
-    /// The statement.
-    pub(crate) op: Op,
-    /// What it does to barriers before and after it.
-    pub(crate) flow: Flow,
-}
-
-/// What a statement does to barriers before and after it.
-#[derive(Clone, Default)]
-pub(crate) struct Flow {
-    /// The touches before its first barrier.
-    pub(crate) before: Vec<KernelAccess>,
-    /// The touches after its last barrier.
-    pub(crate) after: Vec<KernelAccess>,
-    /// Whether all threads surely meet in it.
-    pub(crate) meets: bool,
-}
-
-impl Flow {
-    /// This, then that.
-    pub(crate) fn then(&mut self, next: &Flow) {
-        let add = |to: &mut Vec<KernelAccess>, from: &[KernelAccess]| {
-            for it in from {
-                if !to.contains(it) {
-                    to.push(it.clone());
-                }
-            }
-        };
-        if !self.meets {
-            add(&mut self.before, &next.before);
-        }
-        if next.meets {
-            self.after.clear();
-        }
-        add(&mut self.after, &next.after);
-        self.meets |= next.meets;
-    }
-
-    /// All threads meet.
-    pub(crate) fn barrier() -> Flow {
-        Flow { meets: true, ..Flow::default() }
-    }
-
-    /// A loop over this body, each of whose iterations has a barrier: what comes before the first one is in the
-    /// first iteration, what comes after the last in the last.
-    fn around(mut self, it: &For) -> Flow {
-        if self.meets {
-            let var = Index::var(&it.var);
-            let first = Less::new(var.clone(), Index::int(1));
-            let last = Less::new(&it.extent - &Index::int(2), var);
-            self.before = self.before.into_iter().map(|touch| touch.where_holds(&it.var, &first)).collect();
-            self.after = self.after.into_iter().map(|touch| touch.where_holds(&it.var, &last)).collect();
-        }
-        self
-    }
 }
 
 impl Inserter {
@@ -228,9 +193,16 @@ impl Inserter {
             inner = inner.or(dependence);
             items.push(item);
         }
+        let has_lives = around.is_empty() && !self.lives.is_empty();
+        if has_lives {
+            items = cluster::with_lives(items, &self.lives);
+        }
         let placement = BarrierPlacement::best(&self.deps, &items, around, repeats);
         let dependence = inner.or_else(|| placement.dependence().cloned());
-        let (ops, flow) = placement.carried_out(self.among);
+        let (mut ops, flow) = placement.carried_out(self.among);
+        if has_lives {
+            cluster::without_lives(&mut ops);
+        }
         Ok(List { ops, flow, dependence })
     }
 
@@ -361,7 +333,9 @@ impl Inserter {
                     // What only orders may be done by all, unless it counts.
                     _ if effects.accesses.is_empty() && !counts(effects.sync) => return op,
                     // All threads of a block take its turn, but not all blocks need have one.
-                    Participants::Block => cond.iter().filter(|it| !is_divergent(it)).cloned().collect(),
+                    Participants::Block | Participants::Cluster => {
+                        cond.iter().filter(|it| !is_divergent(it)).cloned().collect()
+                    }
                     Participants::Thread
                     | Participants::Warp
                     | Participants::Warpgroup

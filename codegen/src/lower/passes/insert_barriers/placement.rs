@@ -10,7 +10,7 @@ use crate::lower::{
         kernel_accesses::KernelAccess,
     },
     passes::insert_barriers::{
-        Flow, Item,
+        flow::{Flow, Item},
         interval_hitting::{CircularInterval, fewest},
     },
 };
@@ -119,7 +119,9 @@ impl Placer<'_> {
         };
         let serves = |gap| {
             let all = || needs.iter().filter(|it| only(&it.0, gap)).map(|it| it.1.clone());
-            let data: Vec<_> = all().filter(|it| !self.deps.walk.is_mbarrier(&it.buffer)).collect();
+            // What statements exchange says more to readers than the mbarrier by which it comes, or that its block is there.
+            let is_data = |it: &Dependence| !self.deps.walk.is_mbarrier(&it.buffer) && it.life == [false; 2];
+            let data: Vec<_> = all().filter(is_data).collect();
             if data.is_empty() { all().collect() } else { data }
         };
         chosen.iter().map(|&gap| (gap, serves(gap))).collect()
@@ -258,6 +260,8 @@ fn phrase(it: &Dependence, var: Option<&Name>) -> String {
     let (first, then) = (verb(it.first_writes), verb(it.then_writes));
     let var = var.map_or("the loop", Name::as_str);
     match it.when {
+        When::Same if it.life[0] => format!("there when its block has begun, {then} after"),
+        When::Same if it.life[1] => format!("{first} before, gone when its block ends"),
         When::Same if first == then => format!("{first} before and after"),
         When::Same => format!("{first} before, {then} after"),
         When::Next => format!("{first} in one iteration of {var}, {then} in the next"),
@@ -266,7 +270,11 @@ fn phrase(it: &Dependence, var: Option<&Name>) -> String {
 }
 
 fn reason(it: &Dependence, named: bool) -> String {
-    let verb = |writes| if writes { "writes" } else { "reads" };
+    let verb = |writes, is_life: bool| match (is_life, writes) {
+        (true, _) => "has",
+        (false, true) => "writes",
+        (false, false) => "reads",
+    };
     let thread = |it: &[i64]| match it {
         [only] => only.to_string(),
         all => format!("({})", list(all)),
@@ -275,11 +283,11 @@ fn reason(it: &Dependence, named: bool) -> String {
         Reason::Example { first, then, element, other } => format!(
             "thread {} {} {}[{}], thread {} {} {}",
             thread(first),
-            verb(it.first_writes),
+            verb(it.first_writes, it.life[0]),
             if named { it.buffer.as_str() } else { "" },
             list(element),
             thread(then),
-            verb(it.then_writes),
+            verb(it.then_writes, it.life[1]),
             other.as_ref().map_or_else(|| "it".to_owned(), |it| format!("those bytes of {it}")),
         ),
         Reason::Unproved => "no proof that it is not by different threads".to_string(),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ir::{AllocScope, Buffer, Func, LoopKind, Name, Role, Scope, Stmt, Target, access::FuncAccess};
+use ir::{
+    AllocScope, Buffer, Func, Kernel, LoopKind, Name, Op, Role, Scope, Stmt, Target, access::FuncAccess,
+};
 
 use crate::lower::{
     LowerError,
@@ -29,14 +31,14 @@ pub(crate) fn places(
         let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
         match (target, buffer.scope) {
             (Target::Cuda(_), Scope::Global) => {}
-            (Target::Cuda(_), Scope::Shared | Scope::Fragment | Scope::Local) => {
+            (Target::Cuda(_), Scope::Cluster | Scope::Shared | Scope::Fragment | Scope::Local) => {
                 one_kernel(func, target, name, buffer.scope)?;
                 if let Some(axis) = constant {
                     let (buffer, scope, extent) =
                         (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
                     return Err(LowerError::NotConstant { buffer, scope, axis, extent });
                 }
-                let at = if buffer.scope == Scope::Shared { None } else { alloc_scope };
+                let at = if buffer.scope.is_of_blocks() { None } else { alloc_scope };
                 places.insert(name.clone(), at);
             }
             (Target::Cpu, _) => {
@@ -55,6 +57,21 @@ pub(crate) fn places(
     Ok(places)
 }
 
+/// Refuses memory of a cluster whose first dimension is not that of the cluster's blocks, each of which has the elements of one
+/// subscript.
+pub(crate) fn expect_dealt_out(kernel: &Kernel) -> Result<(), LowerError> {
+    let blocks = kernel.cluster_blocks();
+    for op in &kernel.body {
+        if let Op::Alloc(it) = op
+            && it.scope == Scope::Cluster
+            && it.blocks() != Some(blocks)
+        {
+            return Err(LowerError::ClusterParts { buffer: it.name.clone(), parts: it.blocks(), blocks });
+        }
+    }
+    Ok(())
+}
+
 /// The allocation scopes of shared buffers among the loops that a kernel still has: not those bound to axes.
 pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target, accesses: &[FuncAccess<'_>]) -> Places {
     let mut alloc_scopes = Places::new();
@@ -62,7 +79,7 @@ pub(crate) fn shared_alloc_scopes(func: &Func, target: &Target, accesses: &[Func
         // There it is private memory, taken anew where it lives.
         return alloc_scopes;
     }
-    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope == Scope::Shared) {
+    for (name, buffer) in func.buffers.iter().filter(|(_, it)| it.scope.is_of_blocks()) {
         let users: Vec<_> = accesses.iter().filter(|it| it.buffer == name).collect();
         let Some(first) = users.first() else { continue };
         let alloc_scope = alloc_scope(&users, buffer);

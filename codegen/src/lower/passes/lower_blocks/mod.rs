@@ -73,6 +73,7 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
         } else {
             to_kernel.by_role(name, stmt, &roles)
         };
+        memory::expect_dealt_out(&kernel)?;
         bulk::align(&mut kernel.body);
         let maps = to_kernel.maps.into_inner();
         let mbarriers = bulk::mbarriers(&func, &kernel.body);
@@ -344,13 +345,13 @@ impl FuncToKernel<'_> {
             let (shape, layout) = (buffer.shape.iter().map(extent).collect(), buffer.layout.clone());
             let per = self.shared_alloc_scopes.get(name).cloned().flatten();
             let align = Storage::of(buffer).alignment();
-            Op::Alloc(Alloc {
-                shape,
-                layout,
-                per,
-                align,
-                ..Alloc::new(name.clone(), buffer.dtype, 0, buffer.scope)
-            })
+            // A CPU has no clusters that this could be dealt out to.
+            let scope = if self.launch.is_empty() && buffer.scope == Scope::Cluster {
+                Scope::Shared
+            } else {
+                buffer.scope
+            };
+            Op::Alloc(Alloc { shape, layout, per, align, ..Alloc::new(name.clone(), buffer.dtype, 0, scope) })
         };
         here.map(alloc).collect()
     }

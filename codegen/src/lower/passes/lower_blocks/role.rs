@@ -1,7 +1,7 @@
 //! A kernel whose warps have roles: one program a role, cut out of the program of all.
 
 use indexmap::IndexMap;
-use ir::{Index, Kernel, Name, Op, Participants, Scope, Stmt, ThreadAxis, WarpRole, intrin};
+use ir::{Index, Kernel, Name, Op, Participants, Stmt, ThreadAxis, WarpRole, intrin};
 
 use crate::lower::{analysis::roles, passes::deal_iterations};
 
@@ -53,5 +53,5 @@ impl FuncToKernel<'_> {
 }
 
 fn is_shared(op: &Op) -> bool {
-    matches!(op, Op::Alloc(it) if it.scope == Scope::Shared)
+    matches!(op, Op::Alloc(it) if it.scope.is_of_blocks())
 }

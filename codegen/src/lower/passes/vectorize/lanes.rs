@@ -47,7 +47,9 @@ impl Lanes {
     fn instr(&self, it: &Instr) -> Result<Instr, String> {
         let effects = it.effects();
         match effects.participants {
-            Participants::Block => return Err("threads wait for each other in it".to_owned()),
+            Participants::Block | Participants::Cluster => {
+                return Err("threads wait for each other in it".to_owned());
+            }
             of @ (Participants::Warp | Participants::Warpgroup | Participants::Role) => {
                 return Err(format!("a {} does `{}` in it together", of.as_str(), it.word()));
             }
@@ -65,9 +67,12 @@ impl Lanes {
         Ok(ops.into_iter().flatten().collect())
     }
 
-    /// The coefficient of the lane in a subscript, and the subscript of lane 0.
-    fn subscript(&self, access: &Access) -> Option<(i64, Index)> {
-        self.bounds.linear_in(access.indices.first()?, &self.lane)
+    /// The coefficient of the lane in the place of an element, and the place of lane 0. All lanes are in one block's part of memory.
+    fn subscript(&self, access: &Access) -> Option<(i64, Vec<Index>)> {
+        let (last, block) = access.indices.split_last()?;
+        let (stride, start) = self.bounds.linear_in(last, &self.lane)?;
+        let block = block.iter().map(|it| self.constant(it)).collect::<Option<Vec<_>>>()?;
+        Some((stride, block.into_iter().chain([start]).collect()))
     }
 
     /// The index, if it is the same in all lanes.
@@ -78,14 +83,15 @@ impl Lanes {
         self.bounds.linear_in(index, &self.lane).filter(|it| it.0 == 0).map(|it| it.1)
     }
 
-    fn wide(&self, access: &Access, start: Index) -> Result<Access, String> {
-        if self.aligned && !self.bounds.divides(i64::from(self.width), &start) {
+    fn wide(&self, access: &Access, start: Vec<Index>) -> Result<Access, String> {
+        let is_aligned = |it: &Index| self.bounds.divides(i64::from(self.width), it);
+        if self.aligned && !start.last().is_some_and(is_aligned) {
             return Err(format!(
                 "accesses of `{}` are not aligned to {} elements",
                 access.buffer, self.width
             ));
         }
-        Ok(Access { buffer: access.buffer.clone(), indices: vec![start], lanes: self.width })
+        Ok(Access { buffer: access.buffer.clone(), indices: start, lanes: self.width })
     }
 
     fn place(&self, access: &Access) -> Result<Access, String> {
@@ -100,7 +106,7 @@ impl Lanes {
     fn load(&self, access: &Access) -> Result<Access, String> {
         match self.subscript(access) {
             Some((1, start)) => self.wide(access, start),
-            Some((0, start)) => Ok(Access { indices: vec![start], ..access.clone() }),
+            Some((0, start)) => Ok(Access { indices: start, ..access.clone() }),
             Some((stride, _)) => Err(format!("`{}` is read with a stride of {stride}", access.buffer)),
             None => Err(format!("`{}` is read at places that are not evenly spaced", access.buffer)),
         }
