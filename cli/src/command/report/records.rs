@@ -1,6 +1,10 @@
 //! Records of `run` and `tutorial` as one picture: a row of bars for each program, a bar for each size.
 
-use std::{fmt::Write, fs, path::Path};
+use std::{
+    fmt::Write,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
 
 use indexmap::{IndexMap, IndexSet};
 use tuner::{Record, read_log};
@@ -26,15 +30,12 @@ const GREY: &str = "#57606a";
 /// One size after the other.
 const COLOURS: [&str; 6] = ["#3b78c4", "#c47a1c", "#3f9142", "#b5487e", "#7654b8", "#2b8a90"];
 
+/// So many bytes of a file are looked at to tell what it is: a record has a few tens of thousands.
+const LONGEST_RECORD: u64 = 1 << 24;
+
 /// The records of a file, if it is one that `--log` of `run` and `tutorial` wrote.
 pub(super) fn records(path: &Path) -> Result<Option<Vec<Record>>, Diagnostic> {
-    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
-    let first = |text: &str| {
-        let line = text.lines().next()?;
-        serde_json::from_str::<IndexMap<String, serde_json::Value>>(line).ok()
-    };
-    let is_record = |text: String| first(&text).is_some_and(|it| it.contains_key("source_sha256"));
-    if !is_file || !fs::read_to_string(path).is_ok_and(is_record) {
+    if !begins_with_record(path) {
         return Ok(None);
     }
     let log = read_log(path).map_err(|err| match err {
@@ -44,6 +45,15 @@ pub(super) fn records(path: &Path) -> Result<Option<Vec<Record>>, Diagnostic> {
         }
     })?;
     Ok(Some(log.records))
+}
+
+/// Whether the first line of a file is a record. Lines of tuning logs have no source in them.
+fn begins_with_record(path: &Path) -> bool {
+    let Ok(file) = tuner::regular::open(path) else { return false };
+    let mut line = String::new();
+    let read = BufReader::new(file.take(LONGEST_RECORD)).read_line(&mut line);
+    let fields = serde_json::from_str::<IndexMap<String, serde_json::Value>>(&line);
+    read.is_ok() && fields.is_ok_and(|it| it.contains_key("source_sha256"))
 }
 
 /// What is drawn of each program: its values, by sizes.

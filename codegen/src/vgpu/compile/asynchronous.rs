@@ -125,7 +125,10 @@ impl Compiler<'_> {
         self.expect_shared(name, buffer)?;
         let dtype = self.found(&it.global.buffer)?;
         let same = self.buffers[buffer].dtype == self.buffers[dtype].dtype;
-        if !of_map || !same || it.shared.extents != *tile || it.global.indices.len() != tile.len() {
+        // A box of one matrix of several lies in a buffer of two dimensions.
+        let is_long = |side: &&i64| **side != 1;
+        let same_box = it.shared.extents.iter().filter(is_long).eq(tile.iter().filter(is_long));
+        if !of_map || !same || !same_box || it.global.indices.len() != tile.len() {
             let (kernel, map) = (self.kernel.name.clone(), it.map.clone());
             let why = "a copy by it has another tensor, type, box or number of coordinates";
             return Err(VgpuError::TensorMap { kernel, map, why });
