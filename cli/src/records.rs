@@ -1,19 +1,30 @@
-//! Where the records of measurements go.
+//! Where the records of measurements go, and where they come from.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-use tuner::{Record, append};
+use tuner::{LogError, Record, append, read_log};
 
-use crate::{diagnostic::Diagnostic, term::table::counted};
+use crate::{diagnostic::Diagnostic, term::table::counted, usage_error::UsageError};
 
 /// Appends to the log, if one is wanted.
 pub(crate) fn log(path: Option<&Path>, records: &[Record]) -> Result<(), Diagnostic> {
     let Some(path) = path else { return Ok(()) };
     append(path, records, true).map_err(|err| Diagnostic::io(path, &err))?;
     Ok(())
+}
+
+/// The records of a file that [`log`] wrote.
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>, Diagnostic> {
+    let log = read_log(path).map_err(|err| match err {
+        LogError::Io(err) => Diagnostic::io(path, &err),
+        LogError::Line { .. } | LogError::Newer { .. } => {
+            Diagnostic::usage(UsageError::Damage, format!("{}: {err}", path.display()))
+        }
+    })?;
+    Ok(log.records)
 }
 
 /// Where the tutorial keeps its records unless told otherwise: `tilewright/tutorial.jsonl` in `$XDG_STATE_HOME`, or in

@@ -40,21 +40,19 @@ pub(crate) fn instruction(name: &str, it: Instr) -> Stmt {
 }
 
 /// The statement with a role for its blocks.
-pub(crate) fn in_role(mut stmt: Stmt, role: Option<&Name>) -> Stmt {
-    stmt.walk_mut(&mut |stmt| {
-        if let Stmt::Block(it) = stmt {
-            Arc::make_mut(it).attrs.role = role.cloned();
-        }
-        true
-    });
-    stmt
+pub(crate) fn in_role(stmt: Stmt, role: Option<&Name>) -> Stmt {
+    with_attrs(stmt, &|it| it.role = role.cloned())
 }
 
 /// The statement with a place that its blocks come from.
-pub(crate) fn at(mut stmt: Stmt, origin: &Origin) -> Stmt {
+pub(crate) fn at(stmt: Stmt, origin: &Origin) -> Stmt {
+    with_attrs(stmt, &|it| it.origin = origin.clone())
+}
+
+fn with_attrs(mut stmt: Stmt, set: &dyn Fn(&mut BlockAttrs)) -> Stmt {
     stmt.walk_mut(&mut |stmt| {
         if let Stmt::Block(it) = stmt {
-            Arc::make_mut(it).attrs.origin = origin.clone();
+            set(&mut Arc::make_mut(it).attrs);
         }
         true
     });

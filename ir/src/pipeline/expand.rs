@@ -311,7 +311,8 @@ fn bounds_of(func: &Func, around: &[&Loop]) -> Bounds {
     bounds
 }
 
-fn lcm(a: i64, b: i64) -> i64 {
+/// The least common multiple of two positive numbers.
+pub(super) fn lcm(a: i64, b: i64) -> i64 {
     let gcd = |mut a: i64, mut b: i64| {
         while b != 0 {
             (a, b) = (b, a % b);

@@ -106,6 +106,11 @@ impl PipelinePlan {
         self.components.iter().map(|it| it.stage).max().unwrap_or(0)
     }
 
+    /// After how many iterations every buffer is back in the slot that it began with.
+    pub fn period(&self) -> i64 {
+        self.slots.values().fold(1, |all, it| expand::lcm(all, it.count()))
+    }
+
     /// The components in the order in which they run, with their places in program order.
     pub fn in_order(&self) -> Vec<(usize, &Component)> {
         let mut out: Vec<_> = self.components.iter().enumerate().collect();

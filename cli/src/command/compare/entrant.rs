@@ -18,10 +18,10 @@ use tuner::{
     Record, Regime,
     build::parse_target_word,
     log::{RunLog, Trial},
-    read_log, replay,
+    replay,
 };
 
-use crate::{diagnostic::Diagnostic, plan::Plan, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, plan::Plan, records, usage_error::UsageError};
 
 /// A schedule to compare.
 #[derive(Debug)]
@@ -178,16 +178,11 @@ impl Entrant {
 /// A record of `run` or `tutorial`: the last, or that of a line.
 fn record(path: &Path, line: Option<u64>, dims: &[(Name, i64)]) -> Result<Entrant, Diagnostic> {
     let fail = |words: String| Diagnostic::usage(UsageError::NoRun, format!("{}: {words}", path.display()));
-    let log = read_log(path).map_err(|err| match err {
-        tuner::LogError::Io(err) => Diagnostic::io(path, &err),
-        tuner::LogError::Line { .. } | tuner::LogError::Newer { .. } => {
-            Diagnostic::usage(UsageError::Damage, format!("{}: {err}", path.display()))
-        }
-    })?;
-    let count = log.records.len() as u64;
+    let records = records::read(path)?;
+    let count = records.len() as u64;
     let line = line.unwrap_or(count);
     let at = line.checked_sub(1).and_then(|it| usize::try_from(it).ok());
-    let record = at.and_then(|it| log.records.get(it));
+    let record = at.and_then(|it| records.get(it));
     let record = record.ok_or_else(|| fail(format!("it has {count} records, and none of number {line}")))?;
     let name = format!("{}:{line}", path.display());
     let params = params(&record.script.params).map_err(&fail)?;

@@ -7,13 +7,14 @@ use std::{
 };
 
 use indexmap::{IndexMap, IndexSet};
-use tuner::{Record, read_log};
+use tuner::Record;
 
 use super::plot::step;
 use crate::{
     diagnostic::Diagnostic,
+    records,
     term::markup::{escaped, shortened},
-    usage_error::UsageError,
+    timeline::{COLOURS, GREY, INK},
 };
 
 /// Pixels: the width of the picture, where bars begin and end, and the height of a bar.
@@ -25,11 +26,6 @@ const BAR: f64 = 13.0;
 const GAP: f64 = 12.0;
 const TOP: f64 = 74.0;
 
-const INK: &str = "#1b1f24";
-const GREY: &str = "#57606a";
-/// One size after the other.
-const COLOURS: [&str; 6] = ["#3b78c4", "#c47a1c", "#3f9142", "#b5487e", "#7654b8", "#2b8a90"];
-
 /// So many bytes of a file are looked at to tell what it is: a record has a few tens of thousands.
 const LONGEST_RECORD: u64 = 1 << 24;
 
@@ -38,13 +34,7 @@ pub(super) fn records(path: &Path) -> Result<Option<Vec<Record>>, Diagnostic> {
     if !begins_with_record(path) {
         return Ok(None);
     }
-    let log = read_log(path).map_err(|err| match err {
-        tuner::LogError::Io(err) => Diagnostic::io(path, &err),
-        tuner::LogError::Line { .. } | tuner::LogError::Newer { .. } => {
-            Diagnostic::usage(UsageError::Damage, format!("{}: {err}", path.display()))
-        }
-    })?;
-    Ok(Some(log.records))
+    records::read(path).map(Some)
 }
 
 /// Whether the first line of a file is a record. Lines of tuning logs have no source in them.
@@ -141,7 +131,7 @@ pub(super) fn picture(records: &[Record]) -> String {
                  <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" fill=\"{GREY}\">{}</text>",
                 end - LEFT,
                 BAR - 2.0,
-                COLOURS[n % COLOURS.len()],
+                COLOURS[n % COLOURS.len()].1,
                 end + 4.0,
                 y + 9.5,
                 if bars.library.is_some() { format!("{value:.1}") } else { format!("{value:.0}") }
@@ -181,7 +171,7 @@ fn head(bars: &Bars<'_>, records: &[Record], height: f64) -> String {
             out,
             "<rect x=\"{x:.1}\" y=\"55\" width=\"10\" height=\"10\" fill=\"{}\"/>\n\
              <text x=\"{:.1}\" y=\"64\">{}</text>",
-            COLOURS[n % COLOURS.len()],
+            COLOURS[n % COLOURS.len()].1,
             x + 15.0,
             escaped(size)
         );

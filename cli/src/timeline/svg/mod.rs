@@ -12,7 +12,8 @@ use super::{
     grid::{self, Row, RowKind, rows},
     title, traffic,
 };
-use pen::{AMBER, CHAR, Face, INK, LINE, MARGIN, Pen, RED, SMALL, pill_width};
+use pen::{AMBER, CHAR, Face, LINE, MARGIN, Pen, RED, SMALL, pill_width};
+pub(crate) use pen::{GREY, INK};
 
 /// The least width of a drawing, for its sentences.
 const MIN_WIDTH: usize = 800;
@@ -24,7 +25,7 @@ const STATEMENT: usize = 38;
 const SLOT: usize = 26;
 
 /// Fill and edge for iterations: those of one colour are the same iteration, or a whole turn apart.
-const COLOURS: [(&str, &str); 6] = [
+pub(crate) const COLOURS: [(&str, &str); 6] = [
     ("#cfe3ff", "#3b78c4"),
     ("#ffe0b8", "#c47a1c"),
     ("#d2f0cf", "#3f9142"),

@@ -11,8 +11,8 @@ pub(super) const SMALL: usize = 7;
 pub(super) const MARGIN: usize = 24;
 
 /// Ink for what matters, for what explains, and for small print.
-pub(super) const INK: &str = "#1b1f24";
-pub(super) const GREY: &str = "#57606a";
+pub(crate) const INK: &str = "#1b1f24";
+pub(crate) const GREY: &str = "#57606a";
 /// Barriers, and waits and commits.
 pub(super) const RED: &str = "#b3202b";
 pub(super) const AMBER: &str = "#7d5700";

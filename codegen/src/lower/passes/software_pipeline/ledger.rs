@@ -156,11 +156,11 @@ fn timelines<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<
 /// A run of the loop behind another one, in which the iterations are counted on.
 fn two_runs<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
     let runs = emission.steady.as_ref().and_then(|it| it.extent.as_int()).unwrap_or(0);
-    // As many as bring the loop back to its first slot tell all there is to tell.
-    let period = plan.slots.values().map(|it| it.count()).product();
-    let first = timeline(emission, runs.min(period));
+    // As many as bring the loop back to its first slots tell all there is to tell.
+    let runs = runs.min(plan.period());
+    let first = timeline(emission, runs);
     let count = i64::try_from(first.len()).expect("they are written out");
-    let again = timeline(emission, runs.min(period)).into_iter();
+    let again = timeline(emission, runs).into_iter();
     let again = again.map(|it| Moment { time: it.time + count, ..it });
     vec![first.into_iter().chain(again).collect()]
 }

@@ -90,14 +90,14 @@ impl Hooks for Lowering<'_> {
     }
 
     fn insertions(&mut self, plan: &PipelinePlan, emission: &Emission, around: &[&Loop]) -> Insertions {
-        let outlasting = stores::outlasting(self.func, plan, emission, around);
+        let outermost = around.iter().find(|it| !matches!(it.kind, LoopKind::Bound(_)));
+        let last_stores = outermost.and_then(|_| stores::outlasting(self.func, plan, emission, around));
         let groups = |kind| {
-            let outlasts = kind == Group::Bulk && outlasting.is_some();
+            let outlasts = kind == Group::Bulk && last_stores.is_some();
             ledger::groups(kind, self.func, plan, emission, &self.written, outlasts)
         };
         let mut all: Vec<Insertions> = Group::ALL.map(groups).into();
         let end = EmissionPoint { section: Section::Epilogue, step: emission.epilogue.len(), at: 0 };
-        self.drains.extend(outlasting.map(|it| (it.outermost, behind(plan, &end, vec![it.wait]))));
         let is_taken = |it: &Name| self.func.is_taken(it) || self.mbarriers.contains_key(it);
         let kernel = kernel_of(self.func, &plan.var);
         let compute = Name::from(COMPUTE);
@@ -112,8 +112,9 @@ impl Hooks for Lowering<'_> {
         all.push(fences(plan, emission));
         all.push(turns(plan, emission, around));
         self.mbarriers.extend(rings.iter().flat_map(rings::Ring::mbarriers));
-        let drain: Vec<Stmt> = rings.iter().flat_map(|ring| rings::drain(ring, plan, around)).collect();
-        match around.iter().find(|it| !matches!(it.kind, LoopKind::Bound(_))) {
+        let drain = rings.iter().flat_map(|ring| rings::drain(ring, plan, around));
+        let drain: Vec<Stmt> = last_stores.into_iter().chain(drain).collect();
+        match outermost {
             _ if drain.is_empty() => {}
             Some(outermost) => self.drains.push((outermost.var.clone(), behind(plan, &end, drain))),
             None => all.push(Insertions::from([(end, drain)])),

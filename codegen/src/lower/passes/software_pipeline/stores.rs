@@ -3,24 +3,16 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Block, Func, Group, Instr, Loop, LoopKind, Name, Stmt, Wait,
+    Block, Func, Group, Instr, Loop, Name, Stmt, Wait,
     pipeline::{Emission, PipelinePlan, is_pipeline},
 };
 
 use super::{kernel_of, ledger::members};
 use crate::lower::marks;
 
-/// Stores that one run of a pipeline leaves to the next.
-pub(crate) struct Outlasting {
-    /// The outermost of the loops that run the pipeline.
-    pub(crate) outermost: Name,
-    /// What waits for the last stores, behind that loop.
-    pub(crate) wait: Stmt,
-}
-
 /// Whether the stores of a pipeline, which loops `around` it run again and again, may outlast a run of it. A run waits before it writes to
 /// a slot for the stores from there, whoever has started them; so they may if each run begins with the slot behind the last one of the run
-/// before, and nothing else touches what is stored and where to.
+/// before, and nothing else touches what is stored and where to. The result waits for the last stores, behind all runs.
 ///
 /// If they could not, a block that stays on its multiprocessor would multiply nothing until the last part of its tile has been read.
 pub(crate) fn outlasting(
@@ -28,8 +20,7 @@ pub(crate) fn outlasting(
     plan: &PipelinePlan,
     emission: &Emission,
     around: &[&Loop],
-) -> Option<Outlasting> {
-    let outermost = around.iter().find(|it| !matches!(it.kind, LoopKind::Bound(_)))?.var.clone();
+) -> Option<Stmt> {
     // The steps of a pipeline around it, some of them written out, would have to be followed.
     if around.iter().any(|it| is_pipeline(it)) {
         return None;
@@ -55,6 +46,5 @@ pub(crate) fn outlasting(
 
     let buffers = touched.into_iter().collect();
     let wait = Wait { group: Group::Bulk, reads_only: true, in_flight: 0, buffers };
-    let wait = marks::in_role(marks::instruction("async_wait", Instr::Wait(wait)), role);
-    Some(Outlasting { outermost, wait })
+    Some(marks::in_role(marks::instruction("async_wait", Instr::Wait(wait)), role))
 }
