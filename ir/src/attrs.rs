@@ -6,13 +6,15 @@
 use indexmap::IndexMap;
 
 use crate::{
-    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, ThreadAxis,
+    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, PingPong, Raster, ThreadAxis,
     intrin::{self, Intrinsic, TENSORIZE},
     pipeline::{ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
 
 /// The key of [`LoopAttrs::serpentine`].
 pub const SERPENTINE: &str = "serpentine";
+/// The key of [`LoopAttrs::raster`].
+pub const RASTERIZE: &str = "rasterize";
 /// The key of [`LoopAttrs::blocks_per_sm`].
 pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
 /// The key of [`LoopAttrs::programmatic_launch`].
@@ -62,6 +64,9 @@ pub struct LoopAttrs {
     /// The loop runs backwards in odd iterations of the loop that is so many loops further out. A number and not a name,
     /// because passes that copy loops rename them.
     pub serpentine: Option<i64>,
+    /// The order of its iterations, if they are tiles that run in groups of rows. An order changes no result, so a loop that it does
+    /// not fit, or that is a pipeline, runs as it counts.
+    pub raster: Option<Raster>,
     /// How its iterations, each run by a block of threads of its own, reduce together.
     pub cross_block: Option<CrossBlock>,
     /// The buffers in which those blocks of threads meet: `check_races` finds them.
@@ -104,15 +109,6 @@ pub struct PipelineSpec {
     pub style: Option<Style>,
     /// The blocks whose stores only the last iteration decides.
     pub benign: Option<Vec<Name>>,
-}
-
-/// Warpgroups that take the iterations of a loop in turn.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PingPong {
-    /// The loop inside that only one of them runs at a time, in the order of the iterations.
-    pub turns: Name,
-    /// How many warpgroups there are.
-    pub members: i64,
 }
 
 /// A number for each component.
@@ -190,6 +186,7 @@ impl LoopAttrs {
             out.add(BENIGN, it.benign.as_deref().map(names));
         }
         out.add(SERPENTINE, self.serpentine.map(Annotation::Int));
+        out.add(RASTERIZE, self.raster.map(Raster::annotation));
         out.add(CROSS_BLOCK, self.cross_block.map(|it| text(it.as_str())));
         out.add(EXCHANGED, Some(&*self.exchanged).filter(|it| !it.is_empty()).map(names));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
@@ -227,6 +224,7 @@ impl LoopAttrs {
             }
             BENIGN => self.pipeline_mut().benign = Some(names_in(value)?),
             SERPENTINE => self.serpentine = Some(number(&value)?),
+            RASTERIZE => self.raster = Some(Raster::parse(&value)?),
             CROSS_BLOCK => {
                 self.cross_block = Some(word(&value, CrossBlock::parse, "`atomic` or `semaphore`")?);
             }
@@ -292,27 +290,6 @@ impl BlockAttrs {
         }
         Ok(())
     }
-}
-
-impl PingPong {
-    fn annotation(&self) -> Annotation {
-        Annotation::Map(IndexMap::from([(self.turns.clone(), self.members)]))
-    }
-
-    fn parse(value: &Annotation) -> Result<PingPong, String> {
-        let wanted = || "a loop inside and how many warpgroups take turns in it: 2 or 3".to_owned();
-        let Annotation::Map(map) = value else { return Err(wanted()) };
-        let mut entries = map.iter();
-        match (entries.next(), entries.next()) {
-            (Some((turns, &members)), None) if PingPong::MEMBERS.contains(&members) => {
-                Ok(PingPong { turns: turns.clone(), members })
-            }
-            _ => Err(wanted()),
-        }
-    }
-
-    /// How many warpgroups there may be: with a fourth, threads would have too few registers for what two of them gain.
-    pub const MEMBERS: std::ops::RangeInclusive<i64> = 2..=3;
 }
 
 impl Numbers {

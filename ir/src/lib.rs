@@ -121,7 +121,9 @@ mod near;
 pub mod number;
 mod op;
 mod origin;
+mod ping_pong;
 pub mod pipeline;
+mod raster;
 pub mod reference;
 pub mod region;
 mod reserved;
@@ -144,7 +146,7 @@ mod wgmma;
 pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
 pub use attrs::{
     Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
-    PING_PONG, PROGRAMMATIC_LAUNCH, PingPong, PipelineSpec, ROLE, SERPENTINE, WARP_ROLES,
+    PING_PONG, PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, ROLE, SERPENTINE, WARP_ROLES,
 };
 pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
 pub use code::{Code, Coded};
@@ -162,6 +164,8 @@ pub use mechanism::Mechanism;
 pub use name::Name;
 pub use op::Op;
 pub use origin::{Origin, PipelineStep};
+pub use ping_pong::PingPong;
+pub use raster::Raster;
 pub use reserved::is_reserved;
 pub use semaphore::{Semaphore, SemaphoreKind};
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};

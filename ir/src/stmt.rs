@@ -268,13 +268,16 @@ impl Block {
             binding: f(&iter.binding),
             ..iter.clone()
         });
-        Block {
-            iters: iters.collect(),
-            guards: self.guards.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect(),
-            init: self.init.as_ref().map(|it| it.map_indices(f)),
-            body: self.body.map_indices(f),
-            ..self.clone()
-        }
+        let iters = iters.collect();
+        let guards = self.guards.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect();
+        Block { iters, guards, ..self.map_inside(f) }
+    }
+
+    /// The block with what it computes over its iterators rewritten by `f`: subscripts, and loops inside.
+    #[must_use]
+    pub fn map_inside(&self, f: &mut dyn FnMut(&Index) -> Index) -> Block {
+        let init = self.init.as_ref().map(|it| it.map_indices(f));
+        Block { init, body: self.body.map_indices(f), ..self.clone() }
     }
 
     /// The iterator of a name.

@@ -1,6 +1,6 @@
 //! What primitives rewrite, and the look-ups that they ask before rewriting.
 
-use ir::{Block, Buffer, Func, Loop, LoopKind, Name, Scope, Target, is_reserved};
+use ir::{Block, Buffer, Func, Loop, LoopAttrs, LoopKind, Name, Scope, Target, is_reserved};
 
 use crate::{ScheduleError, error::Thing};
 
@@ -77,6 +77,13 @@ impl ScheduleState {
             Some(key) => Err(ScheduleError::LoopHasAnnotation { name: name.clone(), key }),
             None => Ok(it),
         }
+    }
+
+    /// A serial loop of which no more is asked than an order: what may be run at the same time.
+    pub fn expect_unmarked_loop(&self, name: &Name) -> Result<&Loop, ScheduleError> {
+        let it = self.expect_serial_loop(name)?;
+        let only = LoopAttrs { raster: it.attrs.raster, ..LoopAttrs::default() };
+        if it.attrs == only { Ok(it) } else { self.expect_plain_loop(name) }
     }
 
     /// The names of all loops, blocks or buffers.

@@ -83,6 +83,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, context| passes::settle_swizzles::settle_swizzles(func, &context.target)),
     },
     Pass {
+        name: "rasterize",
+        doc: "Lets loops over tiles run in groups of rows, where asked to.",
+        run: Run::Func(|func, _| Ok(passes::rasterize::rasterize(func))),
+    },
+    Pass {
         name: "deal_iterations",
         doc: "Lets each block of a persistent grid run several iterations of a loop over blocks, one after the other.",
         run: Run::Func(|func, context| passes::deal_iterations::deal_iterations(func, &context.target)),

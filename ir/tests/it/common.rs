@@ -148,6 +148,7 @@ impl<'a> Choices<'a> {
     fn loop_attrs(&mut self) -> LoopAttrs {
         let keys = [
             "hint",
+            "rasterize",
             "software_pipeline_stage",
             "software_pipeline_mechanism",
             "cross_block_buffers",

@@ -2,6 +2,7 @@
 
 mod common;
 mod interp;
+mod raster;
 mod refused;
 mod round_trip;
 mod text;

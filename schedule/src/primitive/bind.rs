@@ -67,7 +67,7 @@ impl Primitive for Bind {
 }
 
 impl Bind {
-    /// The loop: a plain one, or one over which blocks of threads reduce together.
+    /// The loop: a plain one, one over tiles in groups of rows, or one over which blocks of threads reduce together.
     fn expect_bindable<'a>(
         &self,
         state: &'a ScheduleState,
@@ -76,7 +76,7 @@ impl Bind {
         let it = state.expect_serial_loop(&self.target)?;
         let only = LoopAttrs { cross_block: it.attrs.cross_block, ..LoopAttrs::default() };
         if it.attrs.is_empty() || it.attrs != only {
-            return state.expect_plain_loop(&self.target);
+            return state.expect_unmarked_loop(&self.target);
         }
         if axis.is_thread() {
             return Err(CrossBlockError::Axis { name: self.target.clone(), axis }.into());

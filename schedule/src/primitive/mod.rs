@@ -315,7 +315,7 @@ pub fn explain(name: &str) -> Option<String> {
 
 /// Makes a plain loop one of a kind that runs its iterations at the same time.
 fn mark(state: &mut ScheduleState, target: &Name, kind: LoopKind) -> Result<(), ScheduleError> {
-    let it = state.expect_plain_loop(target)?;
+    let it = state.expect_unmarked_loop(target)?;
     expect_independent(&state.func, it, kind)?;
 
     state.func.replace_loop(target, |old| Stmt::Loop(Arc::new(Loop { kind, ..old })));

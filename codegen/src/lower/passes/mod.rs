@@ -17,6 +17,7 @@ pub(crate) mod mark_unrolls;
 pub(crate) mod merge_shared;
 pub(crate) mod place_allocs;
 pub(crate) mod promote_registers;
+pub(crate) mod rasterize;
 pub(crate) mod ring_counters;
 pub(crate) mod scalarize;
 pub(crate) mod select_copies;
