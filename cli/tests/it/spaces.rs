@@ -1,7 +1,7 @@
-//! The spaces that ship: how large they are, that nearly all of what they admit is legal, and that rungs of the ladders
-//! are points of them.
+//! The spaces that ship: how large they are, that nearly all of what they admit is legal, that they have points for every shape, and
+//! that rungs of the ladders are points of them.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
 use std::fs;
 
@@ -16,6 +16,8 @@ use tuner::{
     Space, Stream,
     build::{Problem, generate},
 };
+
+use super::end_to_end::check::Case;
 
 /// A space at some sizes, and what its points schedule.
 fn open(text: &str, sizes: &[(&str, i64)]) -> (Space, Problem) {
@@ -42,7 +44,8 @@ fn decisions(text: &str) -> Decisions {
 
 #[test]
 fn most_admitted_points_are_legal() {
-    let shapes = [[("m", 2048), ("n", 2048), ("k", 2048)], [("m", 16384), ("n", 64), ("k", 1024)]];
+    let shapes = [[2048, 2048, 2048], [16384, 64, 1024], [2500, 304, 4000]];
+    let shapes = shapes.map(|[m, n, k]| [("m", m), ("n", n), ("k", k)]);
     for (at, shipped) in workloads::spaces().iter().enumerate() {
         for shape in shapes {
             let (space, problem) = open(shipped.text, &shape);
@@ -61,6 +64,62 @@ fn most_admitted_points_are_legal() {
         let (space, problem) = open(shipped.text, &[]);
         assert_eq!(space.admits(0), Ok(()), "{}", shipped.name);
         generate(&problem, &space.steps(0).unwrap()).unwrap();
+    }
+}
+
+/// Shapes of which earlier spaces admitted nothing.
+const RAGGED: [[i64; 3]; 4] = [[1500, 1500, 1500], [300, 5000, 40], [2500, 300, 4000], [4097, 4097, 4097]];
+
+/// Such shapes, if `most` allows, and others with sizes from 1 to `most`, as if drawn at random. What the copy engine moves has rows of multiples of 16 bytes.
+fn shapes(name: &str, count: u64, most: u64) -> Vec<[(&'static str, i64); 3]> {
+    let aligned = |it: i64| if name.contains("hopper") { (it + 15) / 16 * 16 } else { it };
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut size = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from((state >> 33) % most + 1).unwrap()
+    };
+    let drawn = (0..count).map(|_| [size(), size(), size()]);
+    let ragged = RAGGED.into_iter().filter(|it| it.iter().all(|it| it.unsigned_abs() <= most));
+    ragged.chain(drawn).map(|[m, n, k]| [("m", m), ("n", aligned(n)), ("k", aligned(k))]).collect()
+}
+
+/// No space asks that a size be a multiple of anything, but for rows that hardware cannot address: there is a point that becomes a kernel.
+#[test]
+fn every_shape_has_points() {
+    for shipped in workloads::spaces() {
+        for (at, shape) in shapes(shipped.name, 30, 5000).into_iter().enumerate() {
+            let (space, problem) = open(shipped.text, &shape);
+            let mut refused = vec![];
+            let is_made = Stream::new(&space, at as u64).take(8).any(|index| {
+                let made = generate(&problem, &space.steps(index).unwrap());
+                refused.extend(made.as_ref().err().map(|err| format!("{:?}: {err}", space.decisions(index))));
+                made.is_ok()
+            });
+            assert!(is_made, "{} {shape:?}: {refused:#?}", shipped.name);
+        }
+    }
+}
+
+/// What such points compute is right.
+#[test]
+fn small_shapes_are_computed() {
+    for shipped in workloads::spaces() {
+        for (at, shape) in shapes(shipped.name, 3, 150).into_iter().enumerate() {
+            let (space, problem) = open(shipped.text, &shape);
+            let index = Stream::new(&space, at as u64)
+                .take(8)
+                .find(|it| generate(&problem, &space.steps(*it).unwrap()).is_ok());
+            let index = index.unwrap_or_else(|| panic!("{} {shape:?}", shipped.name));
+            let params = shape.map(|(name, it)| (name.to_owned(), Param::Int(it))).to_vec();
+            let case = Case {
+                what: format!("{} {shape:?} {:?}", shipped.name, space.decisions(index)),
+                text: shipped.text.to_owned(),
+                params,
+                dims: IndexMap::new(),
+                tolerance: 0.0,
+            };
+            case.check_scheduled(case.schedule_steps(space.steps(index).unwrap()));
+        }
     }
 }
 

@@ -94,7 +94,11 @@ impl Case {
 
     /// Interprets, lowers and runs the script: on the virtual GPU what is for GPUs, without a compiler.
     pub(crate) fn check_values(&self) -> Scheduled {
-        let scheduled = self.schedule();
+        self.check_scheduled(self.schedule())
+    }
+
+    /// The same of other steps than its own.
+    pub(crate) fn check_scheduled(&self, scheduled: Scheduled) -> Scheduled {
         let Scheduled { before, after, target } = &scheduled;
         let expected = Expected::new(before, &self.dims, self.tolerance);
         expected.interpreter(after).unwrap_or_else(|err| panic!("{}: {err}\n{}", self.what, text(after)));

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod check;
+pub(crate) mod check;
 mod cpu;
 mod gpu;
 mod ladders;
