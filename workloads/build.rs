@@ -2,6 +2,7 @@
 //!
 //! `<name>/<name>.ron` is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung, `<name>/spaces/<space>.ron` a space
 //! for the tuner, `<name>/exercises/<course>/NN_name.ron` an exercise and `course.ron` beside it what they teach.
+//! `std/<name>.ron` is a library of procedures.
 
 use std::{
     env,
@@ -17,6 +18,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ladders = String::new();
     let mut spaces = String::new();
     let mut courses = String::new();
+    let mut libraries = String::new();
+    for library in sorted(&here.join("std"))? {
+        if let Some(name) = file_name(&library)?.strip_suffix(".ron") {
+            writeln!(libraries, "    {},", shipped(&format!("std/{name}"), &library))?;
+        }
+    }
     for folder in sorted(&here)? {
         let name = file_name(&folder)?;
         let workload = folder.join(format!("{name}.ron"));
@@ -53,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", here.display());
     let table = format!(
         "static WORKLOADS: &[Shipped] = &[\n{workloads}];\n\nstatic LADDERS: &[Ladder] = &[\n{ladders}];\n\n\
-         static SPACES: &[Space] = &[\n{spaces}];\n\nstatic COURSES: &[Course] = &[\n{courses}];\n"
+         static SPACES: &[Space] = &[\n{spaces}];\n\nstatic COURSES: &[Course] = &[\n{courses}];\n\n\
+         static LIBRARIES: &[Shipped] = &[\n{libraries}];\n"
     );
     fs::write(Path::new(&env::var("OUT_DIR")?).join("table.rs"), table)?;
     Ok(())

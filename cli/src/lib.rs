@@ -70,6 +70,7 @@ mod progress;
 #[cfg(feature = "cli")]
 mod records;
 mod scheduling;
+mod script_text;
 mod source;
 #[cfg(feature = "cli")]
 mod term;

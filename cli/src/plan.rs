@@ -20,6 +20,8 @@ use tuner::Space;
 use crate::{
     diagnostic::Diagnostic,
     error_cascade::ErrorCascade,
+    scheduling::script,
+    script_text::ScriptText,
     source::{Source, find_workload},
     usage_error::UsageError,
 };
@@ -31,8 +33,8 @@ use crate::{
 pub struct Plan {
     /// The file.
     pub(crate) path: PathBuf,
-    /// Its text.
-    pub(crate) text: String,
+    /// Its text, and what is left of it without procedures.
+    pub(crate) text: ScriptText,
     /// What it says.
     pub(crate) script: Script,
     /// The parameters of the workload that were given, by the script or by the user.
@@ -74,11 +76,12 @@ impl Plan {
 
     /// A script from its text. Paths in it are relative to its own.
     pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        let refused = |err: ScriptError| Diagnostic::script(path, text, err);
-        let (script, wrong) = Script::read(text).map_err(refused)?;
+        let text = ScriptText::expand(path, text)?;
+        let refused = |err: ScriptError| Diagnostic::script(&text, err);
+        let (script, wrong) = Script::read(text.text()).map_err(refused)?;
         let (params, decisions) = split_given(&script, given)?;
-        let made = find_workload(path, text, &script).and_then(|(file, workload)| {
-            let source = Source { path, text, script: &script, file: &file, workload: &workload };
+        let made = find_workload(&text, &script).and_then(|(file, workload)| {
+            let source = Source { text: &text, script: &script, file: &file, workload: &workload };
             source.made(&params, given)
         });
         let (func, all_params) = match (made, wrong) {
@@ -93,7 +96,7 @@ impl Plan {
         script.axes(&all_params).map_err(refused)?;
         let steps = script.resolve(&all_params, &decisions).map_err(refused)?;
         let (steps, spans) = steps.into_iter().map(|it| (it.value, it.span)).unzip();
-        let (path, text) = (path.to_owned(), text.to_owned());
+        let path = path.to_owned();
         Ok(Plan {
             path,
             text,
@@ -177,9 +180,23 @@ impl Plan {
         }
     }
 
+    /// The first steps, or all, as a script without procedures, knobs and expressions. A comment says which call
+    /// steps come from.
+    pub(crate) fn plain_script(&self, target: &Target, until: Option<usize>) -> String {
+        let mut last = None;
+        let mut steps = vec![];
+        for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
+            let call = self.text.call(span);
+            let comment = call.clone().filter(|it| Some(it.0) != last).map(|it| it.1);
+            last = call.map(|it| it.0);
+            steps.push((comment, step));
+        }
+        script(&self.script.workload.value, &self.params, target, &steps)
+    }
+
     /// What is wrong in the text of the script.
     fn wrong(&self, err: ScriptError) -> Diagnostic {
-        Diagnostic::script(&self.path, &self.text, err)
+        Diagnostic::script(&self.text, err)
     }
 
     fn refused(
@@ -189,7 +206,7 @@ impl Plan {
         before: &Func,
         err: &schedule::ScheduleError,
     ) -> Diagnostic {
-        Diagnostic::refused(&self.path, &self.text, span, step.name(), before, err)
+        Diagnostic::refused(&self.text, span, step.name(), before, err)
     }
 
     /// The parameters that were given on one line: `m=1024 n=1024 dtype=f32`.

@@ -9,6 +9,7 @@ use crate::{
     build::{Built, build},
     diagnostic::Diagnostic,
     plan::Plan,
+    script_text::ScriptText,
 };
 
 /// A schedule under construction: steps applied one at a time to the program of a workload, each checked, each undoable.
@@ -69,12 +70,18 @@ impl Schedule {
 
     /// Applies a step, written as in a script: `split(loop: "i", into: {"io": None, "ii": 8})`.
     pub fn step(&mut self, text: &str) -> Result<&mut Schedule, Diagnostic> {
-        let name = "step".as_ref();
-        let step = Step::from_ron(text)
-            .map_err(|err| Diagnostic::failed(&err, &err.message).at(name, text, err.span).help(err.help))?;
+        let step = Step::from_ron(text).map_err(|err| {
+            Diagnostic::failed(&err, &err.message).at("step".as_ref(), text, err.span).help(err.help)
+        })?;
         let res = self.session.apply(&step);
         res.map_err(|err| {
-            Diagnostic::refused(name, text, &(0..text.len()), step.name(), self.session.func(), &err)
+            Diagnostic::refused(
+                &ScriptText::plain("step", text),
+                &(0..text.len()),
+                step.name(),
+                self.session.func(),
+                &err,
+            )
         })?;
         Ok(self)
     }
@@ -101,7 +108,8 @@ impl Schedule {
 
     /// The schedule as a script, which `tilewright run` takes.
     pub fn script(&self) -> String {
-        script(&self.workload, &self.params, &self.target, &self.session.trace().collect::<Vec<_>>())
+        let steps = self.session.trace().map(|it| (None, it)).collect::<Vec<_>>();
+        script(&self.workload, &self.params, &self.target, &steps)
     }
 
     /// The schedule as all verbs take it.
@@ -115,11 +123,19 @@ impl Schedule {
     }
 }
 
-/// The text of a script.
-fn script(workload: &str, params: &IndexMap<String, Param>, target: &Target, steps: &[&Step]) -> String {
+/// The text of a script of plain steps, some with a comment before them.
+pub(crate) fn script(
+    workload: &str,
+    params: &IndexMap<String, Param>,
+    target: &Target,
+    steps: &[(Option<String>, &Step)],
+) -> String {
     let params: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
-    let steps: Vec<_> = steps.iter().map(|it| format!("        {},\n", it.to_ron())).collect();
-    let steps = steps.concat();
+    let line = |(comment, step): &(Option<String>, &Step)| {
+        let comment = comment.as_ref().map(|it| format!("        // {it}\n")).unwrap_or_default();
+        format!("{comment}        {},\n", step.to_ron())
+    };
+    let steps: String = steps.iter().map(line).collect();
     format!(
         "schedule(\n    workload: {workload:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n{steps}    ],\n)\n",
         target_word(target),

@@ -12,12 +12,11 @@ use schedule::{
     workload::{self, Param},
 };
 
-use crate::{diagnostic::Diagnostic, text_file, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, script_text::ScriptText, text_file, usage_error::UsageError};
 
 /// A script and the file of its workload, to tell where an error stands.
 pub(crate) struct Source<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) text: &'a str,
+    pub(crate) text: &'a ScriptText,
     pub(crate) script: &'a Script,
     pub(crate) file: &'a Path,
     pub(crate) workload: &'a str,
@@ -52,14 +51,12 @@ impl Source<'_> {
                 (_, true) => Diagnostic::workload(self.file, self.workload, &err),
                 (Some(name), false) => {
                     let span = param_place(self.text, self.script, name);
-                    Diagnostic::failed(&err, err.to_string()).at(self.path, self.text, span).help(err.help())
+                    Diagnostic::failed(&err, err.to_string()).at_script(self.text, &span).help(err.help())
                 }
                 (None, false) if err.param().is_none() && given.is_empty() => {
                     let all = &self.script.params.span;
                     let span = if all.is_empty() { &self.script.workload.span } else { all };
-                    Diagnostic::failed(&err, err.to_string())
-                        .at(self.path, self.text, span.clone())
-                        .help(err.help())
+                    Diagnostic::failed(&err, err.to_string()).at_script(self.text, span).help(err.help())
                 }
                 (None, false) => {
                     // What is no parameter may have been meant for a knob.
@@ -89,7 +86,7 @@ impl Source<'_> {
                 UsageError::TextParams,
                 "a program in the text form has no parameters",
             )
-            .at(self.path, self.text, span));
+            .at_script(self.text, &span));
         }
         program_of(self.file, self.workload)
     }
@@ -120,10 +117,10 @@ pub(crate) fn place(text: &str, line: usize, column: usize) -> Range<usize> {
 }
 
 /// Where the script gives a parameter, or its whole list of them.
-fn param_place(text: &str, script: &Script, name: &str) -> Range<usize> {
+fn param_place(text: &ScriptText, script: &Script, name: &str) -> Range<usize> {
     let all = script.params.span.clone();
     let word = format!("\"{name}\"");
-    let found = text.get(all.clone()).and_then(|it| it.find(&word));
+    let found = text.text().get(all.clone()).and_then(|it| it.find(&word));
     match found {
         Some(at) => all.start + at..all.start + at + word.len(),
         None if all.is_empty() => script.workload.span.clone(),
@@ -139,15 +136,14 @@ pub(crate) fn workload_file(script: &Path, name: &str) -> Option<PathBuf> {
 
 /// The file and the text of the workload that a script names.
 pub(crate) fn find_workload(
-    path: &Path,
-    text: &str,
+    script_text: &ScriptText,
     script: &Script,
 ) -> Result<(PathBuf, String), Diagnostic> {
     let name = script.workload.value.as_str();
     let fail = |title: String| {
-        Diagnostic::failed(UsageError::Workload, title).at(path, text, script.workload.span.clone())
+        Diagnostic::failed(UsageError::Workload, title).at_script(script_text, &script.workload.span)
     };
-    if let Some(file) = workload_file(path, name) {
+    if let Some(file) = workload_file(&script_text.path, name) {
         if !text_file::is_workload(&file) {
             let title = format!("the workload `{name}` is no file that ends with .ron or .tw");
             return Err(

@@ -290,8 +290,8 @@ fn script(plan: &Plan, space: &Space) -> SpaceScript {
     let value = |it| serde_json::to_value(it).expect("parameters are plain data");
     SpaceScript {
         name: plan.path.display().to_string(),
-        text: plan.text.clone(),
-        sha256: sha256(format!("{}\n{spanned}", plan.text)),
+        text: plan.text.text().to_owned(),
+        sha256: sha256(format!("{}\n{spanned}", plan.text.text())),
         params: plan.all_params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
         knobs,
         size: space.size().to_string(),

@@ -24,6 +24,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::{
     diagnostic::Diagnostic,
     plan::read,
+    script_text::ScriptText,
     source::workload_file,
     term::shell::{Shell, Style},
     text_file,
@@ -50,7 +51,10 @@ impl Files {
         let mut all: Vec<PathBuf> = vec![];
         for path in paths {
             all.push((*path).to_owned());
-            let script = text_file::read(path).ok().and_then(|it| Script::read(&it).ok());
+            let text = text_file::read(path).ok().and_then(|it| ScriptText::expand(path, &it).ok());
+            let Some(text) = text else { continue };
+            all.extend(text.libraries().filter(|it| it.is_file()).map(Path::to_owned));
+            let script = Script::read(text.text()).ok();
             all.extend(script.and_then(|it| workload_file(path, &it.0.workload.value)));
         }
         Files::new(all.into_iter().map(|it| (it.clone(), text_file::read(&it).ok())).collect())

@@ -39,6 +39,7 @@ mod nest;
 mod number;
 mod placed;
 pub mod primitive;
+pub mod procedure;
 mod rewrite;
 mod role_error;
 pub mod ron_text;
@@ -71,7 +72,7 @@ pub use script_error::{ScriptError, ScriptProblem};
 pub use session::{MOST_LOOPS, Session};
 pub use space::{
     Choice, Choose, Decisions, EvalError, Expr, Item, Knob, MAX_CHOICES, MAX_EXPRESSION_DEPTH, MAX_KNOBS, Op,
-    Ref, SyntaxError, Tree,
+    Ref, SyntaxError, Tree, When,
 };
 pub use state::ScheduleState;
 pub use tile_error::TileError;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     Expr, Number, Step, nearest,
-    primitive::{self, CHOOSE},
+    primitive::{self, CHOOSE, WHEN},
     ron_text::{RonError, parse_raw, range_of},
     script_error::{ScriptError, ScriptProblem},
 };
@@ -93,7 +93,7 @@ pub(crate) fn better(text: &str, span: Range<usize>, err: RonError) -> ScriptErr
     if word.is_empty() || primitive::names().any(|it| it == word) {
         return err.into();
     }
-    let help = match nearest(&word, primitive::names().chain([CHOOSE])) {
+    let help = match nearest(&word, primitive::names().chain([CHOOSE, WHEN])) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`tilewright explain` lists them".to_owned(),
     };
@@ -103,6 +103,11 @@ pub(crate) fn better(text: &str, span: Range<usize>, err: RonError) -> ScriptErr
 
 /// The first place in a range where a name stands in quotes.
 pub(crate) fn quoted(text: &str, within: &Range<usize>, name: &Name) -> Option<Range<usize>> {
+    quoted_text(text, within, name.as_str())
+}
+
+/// The first place in a range where a text stands in quotes.
+pub(crate) fn quoted_text(text: &str, within: &Range<usize>, name: &str) -> Option<Range<usize>> {
     let word = format!("\"{name}\"");
     let at = within.start + text.get(within.clone())?.find(&word)?;
     Some(at..at + word.len())

@@ -199,6 +199,65 @@ where
     }
 }
 
+/// The fields of a struct, `(a: 1, b: "x")`, whatever their names are.
+#[derive(Debug)]
+pub(crate) struct Fields<'a>(pub Vec<(String, &'a RawValue)>);
+
+/// The entries of a map in order, whatever its keys are.
+#[derive(Debug)]
+pub(crate) struct Pairs<'a>(pub Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = deserializer.deserialize_struct("", &[], EntriesVisitor::<Word, &RawValue>(PhantomData))?;
+        Ok(Fields(all.into_iter().map(|(key, value)| (key.0, value)).collect()))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor(PhantomData)).map(Pairs)
+    }
+}
+
+/// All entries in order.
+struct EntriesVisitor<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K: Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for EntriesVisitor<K, V> {
+    type Value = Vec<(K, V)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names with values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
+    }
+}
+
+/// The name of a field.
+struct Word(String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(WordVisitor)
+    }
+}
+
+struct WordVisitor;
+
+impl Visitor<'_> for WordVisitor {
+    type Value = Word;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Word, E> {
+        Ok(Word(value.to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -180,7 +180,7 @@ impl Step {
 }
 
 /// Refuses texts that are too long, or nested so deep that reading them could use up the stack.
-fn check_size(text: &str) -> Result<(), ScriptError> {
+pub(crate) fn check_size(text: &str) -> Result<(), ScriptError> {
     let refuse = |span, message: String| Err(ScriptError::new(ScriptProblem::TooLarge, message, span));
     if text.len() > MAX_LENGTH {
         let first = text.chars().next().map_or(0, char::len_utf8);

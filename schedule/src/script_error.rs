@@ -98,6 +98,16 @@ pub enum ScriptProblem {
     NoValue,
     /// The alternatives of `choose` and the choices of its knob do not fit.
     Alternatives,
+    /// There is no such library, or it cannot be read.
+    Library,
+    /// A procedure is not well defined.
+    Procedure,
+    /// The arguments of a call are not those that its procedure takes.
+    Arguments,
+    /// A text names no parameter in its braces, or one that cannot stand within a text.
+    Placeholder,
+    /// A procedure calls itself, or calls never end.
+    Recursion,
 }
 
 ir::codes!(ScriptProblem {
@@ -119,6 +129,11 @@ ir::codes!(ScriptProblem {
     NotANumber = 116,
     NoValue = 117,
     Alternatives = 118,
+    Library = 119,
+    Procedure = 120,
+    Arguments = 121,
+    Placeholder = 122,
+    Recursion = 123,
 });
 
 impl ScriptError {

@@ -2,8 +2,8 @@
 //!
 //! They are data: `<name>/<name>.ron` in this folder is a workload, `<name>/ladders/<ladder>/NN_name.ron` a rung of a
 //! ladder, a schedule with an `about` text, and `<name>/spaces/<space>.ron` a schedule with knobs for the tuner.
-//! `<name>/exercises/<course>/course.ron` says what the exercises `NN_name.ron` beside it teach. The build lists them;
-//! adding one is adding a file.
+//! `<name>/exercises/<course>/course.ron` says what the exercises `NN_name.ron` beside it teach. `std/<name>.ron` is a library of
+//! procedures, which scripts use by the name `std/<name>`. The build lists them; adding one is adding a file.
 //!
 //! A file of an exercise is a schedule and its solution in one, told apart by how a line begins: `//+` stands before a
 //! line of the solution alone, `//-` before one of the exercise alone, and `// ???` before what is asked for. So the two
@@ -81,6 +81,16 @@ pub fn spaces() -> &'static [Space] {
 /// The space of a name.
 pub fn find_space(name: &str) -> Option<&'static Space> {
     SPACES.iter().find(|it| it.name == name)
+}
+
+/// Every library of procedures, in the order of names.
+pub fn libraries() -> &'static [Shipped] {
+    LIBRARIES
+}
+
+/// The library of a name, such as `std/copy`.
+pub fn find_library(name: &str) -> Option<&'static Shipped> {
+    LIBRARIES.iter().find(|it| it.name == name)
 }
 
 /// Every course, in the order of workloads and names.

@@ -4,13 +4,18 @@ use std::{io, ops::Range, path::Path};
 
 use codegen::{LaunchError, device::DeviceError, emit::EmitError, lower::LowerError};
 use ir::{Coded, Func, Name, VerifyError};
-use schedule::{ScheduleError, ScriptError, workload::WorkloadError};
+use schedule::{
+    ScheduleError, ScriptError,
+    procedure::{Frame, ProcedureError},
+    workload::WorkloadError,
+};
 use tuner::log::{Log, LogError};
 
 use super::{Diagnostic, Fault, Mark, MarkedText};
 use crate::{
     blame::{blamed_span, did_you_mean, longest_bound},
     escape::visible,
+    script_text::ScriptText,
     usage_error::UsageError,
 };
 
@@ -27,10 +32,16 @@ impl Diagnostic {
     }
 
     /// What is wrong in the text of a script.
-    pub(crate) fn script(path: &Path, text: &str, err: ScriptError) -> Diagnostic {
-        let more = err.more.into_iter().map(|it| Diagnostic::script(path, text, it)).collect();
+    pub(crate) fn script(text: &ScriptText, err: ScriptError) -> Diagnostic {
+        let more = err.more.into_iter().map(|it| Diagnostic::script(text, it)).collect();
         let report = Diagnostic::failed(err.problem, err.message).help(err.help);
-        Diagnostic { more, ..report.at(path, text, err.span) }
+        Diagnostic { more, ..report.at_script(text, &err.span) }
+    }
+
+    /// Procedures that cannot be expanded.
+    pub(crate) fn procedure(err: &ProcedureError) -> Diagnostic {
+        let report = Diagnostic::failed(err.error.problem, &err.error.message).help(err.error.help.clone());
+        report.within(&err.frames)
     }
 
     /// A file that cannot be read or written.
@@ -90,8 +101,7 @@ impl Diagnostic {
 
     /// A step that was refused: the step in the script and the line of the program that it is about.
     pub(crate) fn refused(
-        path: &Path,
-        text: &str,
+        text: &ScriptText,
         step: &Range<usize>,
         word: &str,
         before: &Func,
@@ -100,7 +110,7 @@ impl Diagnostic {
         let message = err.to_string();
         let title = if message.starts_with(word) { message } else { format!("{word}: {message}") };
         let mut report = Diagnostic::failed(err, title).help(err.help());
-        report.step(path, text, step, blamed_span(text, step, err));
+        report.step(text, step, blamed_span(text.text(), step, err));
         report.program("the program before it", before, &err.names(), err.buffer());
         report
     }
@@ -154,12 +164,60 @@ impl Diagnostic {
     }
 
     /// Points at what is to blame within a step, or at the whole step.
-    fn step(&mut self, path: &Path, text: &str, step: &Range<usize>, blamed: Option<Range<usize>>) {
-        let whole =
-            Mark { span: step.clone(), label: Some("in this step".to_owned()), primary: blamed.is_none() };
-        let blamed = blamed.map(|span| Mark { span, label: None, primary: true });
-        let marks = blamed.into_iter().chain([whole]).collect();
-        self.texts.push(MarkedText { name: path.display().to_string(), text: text.to_owned(), marks });
+    fn step(&mut self, text: &ScriptText, step: &Range<usize>, blamed: Option<Range<usize>>) {
+        let whole = |span, primary| Mark { span, label: Some("in this step".to_owned()), primary };
+        let (frames, calls) = split_frames(text.frames(blamed.as_ref().unwrap_or(step)));
+        let step_frame = split_frames(text.frames(step)).0;
+        let marks = match (&blamed, &step_frame) {
+            (Some(_), Some(step)) => {
+                let exact =
+                    frames.iter().map(|it| Mark { span: it.span.clone(), label: None, primary: true });
+                exact.chain([whole(step.span.clone(), false)]).collect()
+            }
+            _ => frames.iter().map(|it| whole(it.span.clone(), true)).collect(),
+        };
+        self.texts.extend(frames.map(|it| MarkedText {
+            name: it.source.to_string(),
+            text: it.text.to_string(),
+            marks,
+        }));
+        if !calls.is_empty() {
+            // What a definition says with parameters is easier read with what they stand for.
+            let inner = blamed.map_or(0..step.len(), |it| it.start - step.start..it.end - step.start);
+            let marks = vec![Mark { span: inner, label: None, primary: false }];
+            let text = text.text()[step.clone()].to_owned();
+            self.texts.push(MarkedText { name: "the step that it stands for".to_owned(), text, marks });
+        }
+        self.calls(calls);
+    }
+
+    /// Points at a place in a script and at the calls around it.
+    pub(crate) fn at_script(self, text: &ScriptText, span: &Range<usize>) -> Diagnostic {
+        self.within(&text.frames(span))
+    }
+
+    /// Points at a place and at the calls around it.
+    fn within(mut self, frames: &[Frame]) -> Diagnostic {
+        let (first, calls) = split_frames(frames.to_vec());
+        self.texts.extend(first.map(|it| MarkedText {
+            name: it.source.to_string(),
+            text: it.text.to_string(),
+            marks: vec![Mark { span: it.span, label: None, primary: true }],
+        }));
+        self.calls(calls);
+        self
+    }
+
+    /// Points at calls, the innermost first.
+    fn calls(&mut self, calls: Vec<Frame>) {
+        self.texts.extend(calls.into_iter().map(|it| {
+            let label = it.calls.map(|name| format!("in this call of {name}"));
+            MarkedText {
+                name: it.source.to_string(),
+                text: it.text.to_string(),
+                marks: vec![Mark { span: it.span, label, primary: false }],
+            }
+        }));
     }
 
     /// Points at the line of the program that introduces what is to blame.
@@ -171,6 +229,12 @@ impl Diagnostic {
         let marks = vec![Mark { span: span.clone(), label: None, primary: false }];
         self.texts.push(MarkedText { name: name.to_owned(), text: listing.text, marks });
     }
+}
+
+/// The place itself, and the calls around it.
+fn split_frames(frames: Vec<Frame>) -> (Option<Frame>, Vec<Frame>) {
+    let mut frames = frames.into_iter();
+    (frames.next(), frames.collect())
 }
 
 impl From<io::Error> for Diagnostic {

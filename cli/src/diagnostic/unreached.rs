@@ -39,8 +39,13 @@ fn func(text: &str) -> Func {
 fn step(text: &str, word: &str, err: &ScheduleError) -> Diagnostic {
     let script = format!("schedule(\n    workload: \"own.tw\",\n    steps: [{text}],\n)\n");
     let start = script.find(text).unwrap();
-    let path = Path::new("script.ron");
-    Diagnostic::refused(path, &script, &(start..start + text.len()), word, &func(COPY), err)
+    Diagnostic::refused(
+        &ScriptText::plain("script.ron", &script),
+        &(start..start + text.len()),
+        word,
+        &func(COPY),
+        err,
+    )
 }
 
 const COPY: &str = "func copy

@@ -87,7 +87,7 @@ impl Subject {
         let path = plan.path.display();
         let provenance = json!({
             "script": path.to_string(),
-            "script_sha256": tuner::sha256(&plan.text),
+            "script_sha256": tuner::sha256(plan.text.text()),
             "workload": plan.script.workload.value,
             "params": params,
         });

@@ -14,6 +14,7 @@ use schedule::{script::Script, workload::Param};
 use crate::{
     diagnostic::Diagnostic,
     plan::{Plan, read},
+    script_text::ScriptText,
     usage_error::UsageError,
 };
 
@@ -106,6 +107,12 @@ impl Ladder {
 }
 
 impl Rung {
+    /// The script, with plain steps in place of calls of procedures.
+    pub(crate) fn script(&self) -> Result<Script, Diagnostic> {
+        let text = ScriptText::expand(&self.path, &self.text)?;
+        Script::parse(text.text()).map_err(|err| Diagnostic::script(&text, err))
+    }
+
     /// What the file's name says: `loop order` for `02_loop_order.ron`.
     pub(crate) fn title(&self) -> String {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();

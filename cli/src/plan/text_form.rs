@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schedule::{Decisions, script::Script, workload::Param};
 
 use super::{Plan, read};
-use crate::{diagnostic::Diagnostic, source::program_of, usage_error::UsageError};
+use crate::{diagnostic::Diagnostic, script_text::ScriptText, source::program_of, usage_error::UsageError};
 
 impl Plan {
     /// A script, or a program in the text form as a script of no steps.
@@ -24,17 +24,16 @@ impl Plan {
             .expect("a workload and no steps are a script");
         script.workload.value = func.name.to_string();
         let (params, all_params, dims) = (IndexMap::new(), IndexMap::new(), IndexMap::new());
-        let (path, decisions) = (path.to_owned(), Decisions::new());
         Ok(Plan {
-            path,
-            text,
+            path: path.to_owned(),
+            text: ScriptText::plain(&path.display().to_string(), &text),
             script,
             params,
             func,
             dims,
             steps: vec![],
             spans: vec![],
-            decisions,
+            decisions: Decisions::new(),
             all_params,
         })
     }

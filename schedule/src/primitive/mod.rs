@@ -80,6 +80,9 @@ use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_ind
 /// What scripts have among their steps that is none: [`Choose`](crate::Choose).
 pub(crate) const CHOOSE: &str = "choose";
 
+/// The other one: [`When`](crate::When).
+pub(crate) const WHEN: &str = "when";
+
 /// A checked rewrite.
 pub trait Primitive {
     /// Rewrites the program, or refuses. What it leaves behind on refusal is thrown away by the session.
@@ -304,10 +307,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The manual of a primitive: the doc comment of its type, as Markdown. Its first ```` ```text ```` block is the
-/// rewrite rule. There is one of `choose`, too, which stands among steps and is none.
+/// rewrite rule. There is one of `choose` and of `when`, too, which stand among steps and are none.
 pub fn explain(name: &str) -> Option<String> {
-    let found = SOURCES.iter().find(|(it, _)| *it == name).map(|(_, source)| *source);
-    let source = found.or((name == CHOOSE).then_some(include_str!("../space/item.rs")))?;
+    let others = [(CHOOSE, include_str!("../space/item.rs")), (WHEN, include_str!("../space/when.rs"))];
+    let (_, source) = SOURCES.iter().chain(&others).find(|(it, _)| *it == name)?;
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))

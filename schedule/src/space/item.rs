@@ -7,12 +7,15 @@ use ir::Name;
 use ron::value::RawValue;
 use serde::Deserialize;
 
-use super::knob::{Knob, check_name};
+use super::{
+    When,
+    knob::{Knob, check_name},
+};
 use crate::{
     Number, Placed, Step,
-    placed::{quoted, read_step},
-    primitive::CHOOSE,
-    ron_text::{parse_raw, range_of},
+    placed::{place_numbers, quoted, read_step},
+    primitive::{CHOOSE, WHEN},
+    ron_text::{parse_at, parse_raw, range_of},
     script_error::{Errors, ScriptError, ScriptProblem},
 };
 
@@ -39,21 +42,83 @@ pub struct Choose {
     pub span: Range<usize>,
 }
 
-/// A step of a script, or alternatives of which one is taken.
+/// A step of a script, or lists of steps of which one is taken.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Item {
     /// A step.
     Step(Placed<Step>),
     /// Alternatives.
     Choose(Choose),
+    /// Steps under a condition.
+    When(When),
+}
+
+impl Item {
+    /// The lists of steps in it.
+    pub fn lists(&self) -> Vec<&[Item]> {
+        match self {
+            Item::Step(_) => vec![],
+            Item::Choose(it) => it.one_of.iter().map(Vec::as_slice).collect(),
+            Item::When(it) => vec![&it.then, &it.otherwise],
+        }
+    }
+
+    /// The same, to change them.
+    pub(crate) fn lists_mut(&mut self) -> Vec<&mut Vec<Item>> {
+        match self {
+            Item::Step(_) => vec![],
+            Item::Choose(it) => it.one_of.iter_mut().collect(),
+            Item::When(it) => vec![&mut it.then, &mut it.otherwise],
+        }
+    }
+
+    /// The numbers of a step, or of the condition.
+    pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
+        match self {
+            Item::Step(it) => it.value.get_mut().numbers(),
+            Item::Choose(_) => vec![],
+            Item::When(it) => vec![&mut it.cond],
+        }
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename = "choose")]
-struct Raw<'a> {
+struct RawChoose<'a> {
     knob: Name,
     #[serde(borrow)]
     one_of: Vec<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename = "when")]
+struct RawWhen<'a> {
+    #[serde(borrow)]
+    cond: &'a RawValue,
+    #[serde(borrow, default)]
+    then: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "else")]
+    otherwise: Vec<&'a RawValue>,
+}
+
+/// The places of the steps in the lists of `choose` and `when`, in the order of the text; none of what is another step or cannot be
+/// read.
+pub(crate) fn nested(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
+    let slice = &text[span.clone()];
+    let raws = match word(slice) {
+        CHOOSE => parse_at::<RawChoose<'_>>(slice, span.start).map(|it| it.one_of.concat()),
+        WHEN => parse_at::<RawWhen<'_>>(slice, span.start).map(|it| [it.then, it.otherwise].concat()),
+        _ => return vec![],
+    };
+    let mut out: Vec<_> = raws.unwrap_or_default().into_iter().map(|it| range_of(text, it)).collect();
+    out.sort_by_key(|it| it.start);
+    out
+}
+
+/// The word before the bracket of a step.
+fn word(slice: &str) -> &str {
+    let len = slice.find(|it: char| !(it.is_ascii_alphanumeric() || it == '_')).unwrap_or(slice.len());
+    if slice[len..].trim_start().starts_with('(') { &slice[..len] } else { "" }
 }
 
 /// Reads steps and alternatives; those that cannot be read are missing.
@@ -62,12 +127,16 @@ pub(crate) fn read(text: &str, raws: &[&RawValue], errors: &mut Errors) -> Vec<I
 }
 
 fn read_one(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
-    let span = range_of(text, raw);
-    let rest = text[span.clone()].strip_prefix(CHOOSE);
-    if !rest.is_some_and(|it| it.trim_start().starts_with('(')) {
-        return errors.keep(read_step(text, raw)).map(Item::Step);
+    match word(&text[range_of(text, raw)]) {
+        CHOOSE => read_choose(text, raw, errors),
+        WHEN => read_when(text, raw, errors),
+        _ => errors.keep(read_step(text, raw)).map(Item::Step),
     }
-    let Raw { knob, one_of } = errors.keep(parse_raw(text, raw))?;
+}
+
+fn read_choose(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
+    let span = range_of(text, raw);
+    let RawChoose { knob, one_of } = errors.keep(parse_raw(text, raw))?;
     let place = quoted(text, &span, &knob).unwrap_or(span);
     errors.keep(check_name("knob", &knob, &place));
     if one_of.is_empty() {
@@ -79,33 +148,46 @@ fn read_one(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
     Some(Item::Choose(Choose { knob, one_of, span: place }))
 }
 
+fn read_when(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
+    let span = range_of(text, raw);
+    let RawWhen { cond, then, otherwise } = errors.keep(parse_raw(text, raw))?;
+    let mut cond: Number = errors.keep(parse_raw(text, cond))?;
+    place_numbers(text, &span, vec![&mut cond]);
+    let (then, otherwise) = (read(text, &then, errors), read(text, &otherwise, errors));
+    Some(Item::When(When { cond, then, otherwise, span }))
+}
+
 /// Makes a knob for the alternatives that have none.
 pub(crate) fn declare(items: &[Item], knobs: &mut IndexMap<Name, Placed<Knob>>, errors: &mut Errors) {
     for item in items {
-        let Item::Choose(it) = item else { continue };
-        let count = it.one_of.len();
-        let made = Placed { value: Knob::Alternatives(count), span: it.span.clone() };
-        let known = knobs.entry(it.knob.clone()).or_insert(made);
-        if let Knob::Alternatives(other) = known.value
-            && other != count
-        {
-            let knob = &it.knob;
-            let message =
-                format!("the knob `{knob}` chooses one of {count} here and one of {other} elsewhere");
-            let help = format!("say which are meant: knobs: {{\"{knob}\": [0, 1]}}");
-            errors.add(ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone()).help(help));
+        if let Item::Choose(it) = item {
+            declare_one(it, knobs, errors);
         }
-        it.one_of.iter().for_each(|it| declare(it, knobs, errors));
+        item.lists().into_iter().for_each(|it| declare(it, knobs, errors));
+    }
+}
+
+fn declare_one(it: &Choose, knobs: &mut IndexMap<Name, Placed<Knob>>, errors: &mut Errors) {
+    let count = it.one_of.len();
+    let made = Placed { value: Knob::Alternatives(count), span: it.span.clone() };
+    let known = knobs.entry(it.knob.clone()).or_insert(made);
+    if let Knob::Alternatives(other) = known.value
+        && other != count
+    {
+        let knob = &it.knob;
+        let message = format!("the knob `{knob}` chooses one of {count} here and one of {other} elsewhere");
+        let help = format!("say which are meant: knobs: {{\"{knob}\": [0, 1]}}");
+        errors.add(ScriptError::new(ScriptProblem::Alternatives, message, it.span.clone()).help(help));
     }
 }
 
 /// Every step, those of all alternatives included.
 pub(crate) fn steps<'a>(items: &'a [Item], out: &mut Vec<&'a Placed<Step>>) {
     for item in items {
-        match item {
-            Item::Step(it) => out.push(it),
-            Item::Choose(it) => it.one_of.iter().for_each(|it| steps(it, out)),
+        if let Item::Step(it) = item {
+            out.push(it);
         }
+        item.lists().into_iter().for_each(|it| steps(it, out));
     }
 }
 
@@ -114,16 +196,19 @@ pub(crate) fn chooses<'a>(items: &'a [Item], out: &mut Vec<&'a Choose>) {
     for item in items {
         if let Item::Choose(it) = item {
             out.push(it);
-            it.one_of.iter().for_each(|it| chooses(it, out));
         }
+        item.lists().into_iter().for_each(|it| chooses(it, out));
     }
 }
 
-/// Calls `seen` for each expression in the numbers of a step.
-pub(crate) fn each_expr(step: &Step, seen: &mut impl FnMut(&crate::Expr)) {
-    for number in step.clone().get_mut().numbers() {
-        if let Number::Expr(it) = number {
-            seen(it);
+/// Calls `seen` for each expression in numbers of steps and in conditions.
+pub(crate) fn each_expr(items: &[Item], seen: &mut impl FnMut(&crate::Expr)) {
+    for item in items {
+        for number in item.clone().numbers() {
+            if let Number::Expr(it) = number {
+                seen(it);
+            }
         }
+        item.lists().into_iter().for_each(|it| each_expr(it, seen));
     }
 }

@@ -49,7 +49,7 @@ impl Script {
             }
         };
         self.values.values().for_each(&mut check);
-        self.steps().iter().for_each(|it| item::each_expr(&it.value, &mut check));
+        item::each_expr(&self.items, &mut check);
         self.constraints.iter().for_each(check);
         errors.or(axes)
     }
@@ -118,6 +118,13 @@ fn resolve(
                 let Some(choice) = decided.get(&it.knob) else { continue };
                 let at = alternative(it, choice)?;
                 resolve(&it.one_of[at], scope, decided, out)?;
+            }
+            Item::When(it) => {
+                let cond = match &it.cond {
+                    Number::Int(cond) => *cond,
+                    Number::Expr(expr) => scope.value(expr, Some(decided))?,
+                };
+                resolve(if cond == 0 { &it.otherwise } else { &it.then }, scope, decided, out)?;
             }
         }
     }

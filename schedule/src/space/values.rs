@@ -12,7 +12,7 @@ use super::{
     knob::check_name,
 };
 use crate::{
-    Number, Placed,
+    Number,
     placed::read_expr,
     ron_text::{Unique, parse_raw, range_of},
     script_error::{Errors, ScriptError, ScriptProblem},
@@ -65,16 +65,12 @@ pub(crate) fn expanded(expr: &Expr, values: &IndexMap<Name, Expr>) -> Result<Exp
 /// The same for every number of the steps.
 pub(crate) fn expand(items: &mut [Item], values: &IndexMap<Name, Expr>, errors: &mut Errors) {
     for item in items {
-        match item {
-            Item::Step(Placed { value, .. }) => {
-                for number in value.get_mut().numbers() {
-                    let Number::Expr(it) = number else { continue };
-                    if let Some(expr) = errors.keep(expanded(it, values)) {
-                        *it = expr;
-                    }
-                }
+        for number in item.numbers() {
+            let Number::Expr(it) = number else { continue };
+            if let Some(expr) = errors.keep(expanded(it, values)) {
+                *it = expr;
             }
-            Item::Choose(it) => it.one_of.iter_mut().for_each(|it| expand(it, values, errors)),
         }
+        item.lists_mut().into_iter().for_each(|it| expand(it, values, errors));
     }
 }

@@ -73,6 +73,15 @@ fn of_items(items: &[Item], axes: &IndexMap<Name, Vec<Choice>>) -> Activity {
                 let one_of = it.one_of.iter().map(|it| of_items(it, axes)).collect();
                 out.chooses.push(Fork { axis: knob, takes, one_of });
             }
+            // Both lists count: a condition may be about sizes alone, and which one holds is not asked here.
+            Item::When(it) => {
+                it.expr().into_iter().for_each(|it| each_name(it, &mut |name| out.always |= bit(name)));
+                for list in [&it.then, &it.otherwise] {
+                    let inner = of_items(list, axes);
+                    out.always |= inner.always;
+                    out.chooses.extend(inner.chooses);
+                }
+            }
         }
     }
     out

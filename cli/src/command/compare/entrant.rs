@@ -155,7 +155,7 @@ impl Entrant {
         let value = |it: &Param| serde_json::to_value(it).expect("parameters are plain data");
         let script = tuner::Script {
             name: plan.path.display().to_string(),
-            text: plan.text.clone(),
+            text: plan.text.text().to_owned(),
             workload: plan.script.workload.value.clone(),
             params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
             steps: steps.iter().map(|it| serde_json::to_value(it).expect("steps are plain data")).collect(),

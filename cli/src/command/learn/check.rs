@@ -86,10 +86,7 @@ fn same_task(exercise: &Exercise, plan: &Plan) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let title = format!("the exercise is about {}, and this is {}", words(&asked), words(plan));
-    Err(Diagnostic::failed(UsageError::Altered, title)
-        .at(&plan.path, &plan.text, plan.script.params.span.clone())
-        .help(format!(
-            "leave them as they are; `tilewright learn diff {}` shows what you changed",
-            exercise.name
-        )))
+    Err(Diagnostic::failed(UsageError::Altered, title).at_script(&plan.text, &plan.script.params.span).help(
+        format!("leave them as they are; `tilewright learn diff {}` shows what you changed", exercise.name),
+    ))
 }

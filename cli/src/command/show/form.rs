@@ -15,6 +15,8 @@ use crate::{
 pub(super) enum Emit {
     /// The program after the steps
     Ir,
+    /// The steps alone, as a script: no procedures, knobs and expressions left
+    Steps,
     /// What each step changes
     Diff,
     /// The lowered kernels
@@ -50,7 +52,13 @@ impl Emit {
         match self {
             Emit::C => Machine::Cpu,
             Emit::Cuda | Emit::Ptx | Emit::Sass | Emit::Resources => Machine::Gpu,
-            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Pipeline | Emit::Deps | Emit::Space => Machine::Any,
+            Emit::Ir
+            | Emit::Steps
+            | Emit::Diff
+            | Emit::Kernel
+            | Emit::Pipeline
+            | Emit::Deps
+            | Emit::Space => Machine::Any,
         }
     }
 
@@ -58,13 +66,21 @@ impl Emit {
     pub(super) const fn is_compiled(self) -> bool {
         match self {
             Emit::Pipeline | Emit::Ptx | Emit::Sass | Emit::Resources => true,
-            Emit::Ir | Emit::Diff | Emit::Kernel | Emit::Cuda | Emit::C | Emit::Deps | Emit::Space => false,
+            Emit::Ir
+            | Emit::Steps
+            | Emit::Diff
+            | Emit::Kernel
+            | Emit::Cuda
+            | Emit::C
+            | Emit::Deps
+            | Emit::Space => false,
         }
     }
 
     pub(super) const fn lang(self) -> Lang {
         match self {
             Emit::Diff => Lang::Diff,
+            Emit::Steps => Lang::Ron,
             Emit::Cuda | Emit::C => Lang::C,
             Emit::Deps => Lang::Dot,
             Emit::Ptx => Lang::Ptx,
@@ -79,7 +95,7 @@ impl Emit {
 #[schemars(title = "text")]
 pub(crate) struct Form<'a> {
     pub(super) ok: True,
-    /// Which form: ir, kernel, cuda, c, ptx, sass.
+    /// Which form: ir, steps, kernel, cuda, c, ptx, sass.
     #[schemars(with = "String")]
     pub(super) emit: Emit,
     /// The program.

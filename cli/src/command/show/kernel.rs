@@ -30,7 +30,8 @@ pub(super) fn show(path: &Path, emit: Emit, shell: &mut Shell<'_>) -> Result<(),
     })?;
     match emit {
         Emit::Ir | Emit::Kernel => {}
-        Emit::Diff
+        Emit::Steps
+        | Emit::Diff
         | Emit::Cuda
         | Emit::C
         | Emit::Pipeline

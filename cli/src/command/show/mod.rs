@@ -105,7 +105,8 @@ impl Show {
         match self.emit {
             Emit::Space => return space::show(&plan, shell),
             Emit::Diff => return steps::show(&plan, &target, until, self.step, self.context, shell),
-            Emit::Ir
+            Emit::Steps
+            | Emit::Ir
             | Emit::Kernel
             | Emit::Cuda
             | Emit::C
@@ -117,6 +118,7 @@ impl Show {
         }
         let session = plan.schedule(&target, until)?;
         let (text, notes) = match self.emit {
+            Emit::Steps => (plan.plain_script(&target, until), vec![]),
             Emit::Ir | Emit::Diff | Emit::Space => (ir::text::print(session.func()).text, vec![]),
             Emit::Kernel => {
                 let (module, notes) = lower(session.func(), &target)?;

@@ -59,9 +59,7 @@ pub(super) fn list(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let ladder = Ladder::find(shipped.name)?;
         let titles: Vec<String> = ladder.rungs.iter().map(Rung::title).collect();
         let (Some(first), Some(last)) = (ladder.rungs.first(), titles.last()) else { continue };
-        let script = Script::parse(&first.text).map_err(|err| {
-            Diagnostic::failed(&err, &err.message).at(&first.path, &first.text, err.span.clone())
-        })?;
+        let script = first.script()?;
         let target = script.target.as_ref().map_or("cpu".to_owned(), |it| it.value.to_string());
         let way = if titles.len() == 1 { last.clone() } else { format!("from {} to {last}", titles[0]) };
         let about = format!("{}: {way}", words(&script));

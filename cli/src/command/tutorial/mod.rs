@@ -8,7 +8,7 @@ mod without;
 use codegen::device::{Machine, MachineInfo};
 use indexmap::IndexMap;
 use ir::{Arch, Target};
-use schedule::{script::Script, workload::Param};
+use schedule::workload::Param;
 use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
@@ -325,7 +325,7 @@ fn single_thread(
 fn plans(ladder: &Ladder, size: Option<&Size>) -> Result<Vec<Plan>, Diagnostic> {
     let plan = |rung: &Rung| {
         // A script that cannot be read is told by `plan`.
-        let params = match (size, Script::parse(&rung.text)) {
+        let params = match (size, rung.script()) {
             (Some(size), Ok(script)) => size.params(&script, rung)?,
             (None, _) | (_, Err(_)) => vec![],
         };

@@ -1,0 +1,74 @@
+//! The text of a script: as it was written, and with plain steps in place of calls of procedures.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use schedule::procedure::{Expanded, Frame, expand};
+
+use crate::{diagnostic::Diagnostic, text_file};
+
+/// A script, expanded, and the file that it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptText {
+    /// The file, or what else the text is.
+    pub(crate) path: PathBuf,
+    expanded: Expanded,
+}
+
+impl ScriptText {
+    /// Expands a script. Libraries are those that ship, or files; their paths are relative to the text that uses them.
+    pub(crate) fn expand(path: &Path, text: &str) -> Result<ScriptText, Diagnostic> {
+        let expanded = expand(&path.display().to_string(), text, &find_library)
+            .map_err(|err| Diagnostic::procedure(&err))?;
+        Ok(ScriptText { path: path.to_owned(), expanded })
+    }
+
+    /// A text without procedures.
+    pub(crate) fn plain(name: &str, text: &str) -> ScriptText {
+        ScriptText { path: name.into(), expanded: Expanded::plain(name, text) }
+    }
+
+    /// The script with plain steps in place of calls: what is read, applied and kept in records.
+    pub(crate) fn text(&self) -> &str {
+        self.expanded.text()
+    }
+
+    /// The libraries that it uses, those that ship by their names.
+    pub(crate) fn libraries(&self) -> impl Iterator<Item = &Path> {
+        self.expanded.libraries().map(Path::new)
+    }
+
+    /// The call in the script that a place was expanded from, and where it stands.
+    pub(crate) fn call(&self, span: &Range<usize>) -> Option<(usize, String)> {
+        let outermost = self.frames(span).into_iter().skip(1).next_back()?;
+        let words: Vec<_> = outermost.text[outermost.span.clone()].split_whitespace().collect();
+        Some((outermost.span.start, words.join(" ")))
+    }
+
+    /// Where a place in the expansion was written, and the calls around it.
+    pub(crate) fn frames(&self, span: &Range<usize>) -> Vec<Frame> {
+        self.expanded.frames(span)
+    }
+}
+
+/// The library of a name: one that ships, as `std/copy`, or a file, as `./mine.ron`.
+pub(crate) fn find_library(name: &str, user: &str) -> Result<(String, String), String> {
+    if name.starts_with(['.', '/']) {
+        let path = Path::new(user).parent().unwrap_or(Path::new("")).join(name);
+        let text = text_file::read(&path).map_err(|err| Diagnostic::io(&path, &err).into_title())?;
+        return Ok((path.display().to_string(), text));
+    }
+    if let Some(library) = workloads::find_library(name) {
+        return Ok((library.name.to_owned(), library.text.to_owned()));
+    }
+    let known = || workloads::libraries().iter().map(|it| it.name);
+    Err(match schedule::nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<_> = known().map(|it| format!("`{it}`")).collect();
+            format!("there is {}; a file of your own starts with `./`", known.join(", "))
+        }
+    })
+}

@@ -1,0 +1,286 @@
+//! Definitions of procedures: those of a script or a library, and of the libraries that it uses.
+
+use std::{ops::Range, sync::Arc};
+
+use indexmap::IndexMap;
+use ron::value::RawValue;
+use serde::Deserialize;
+
+use super::{
+    FOR_EACH,
+    origin::{ProcedureError, Site, SourceText, frames},
+};
+use crate::{
+    placed::quoted_text,
+    primitive::{self, CHOOSE, WHEN},
+    ron_text::{RonError, Unique, parse, parse_raw, range_of},
+    script_error::{ScriptError, ScriptProblem},
+};
+
+/// How libraries are found: from the name that `use` has and the name of the text that uses it to the library's own name and
+/// text, or to what to try instead.
+pub type FindLibrary<'a> = dyn Fn(&str, &str) -> Result<(String, String), String> + 'a;
+
+/// A named list of steps with parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Procedure {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it does.
+    pub about: String,
+    /// Its parameters in order.
+    pub params: Vec<String>,
+    /// What parameters are if a call does not give them, as text in RON.
+    pub defaults: IndexMap<String, String>,
+    /// A whole script that calls it, as text in RON.
+    pub example: Option<String>,
+    /// Where each step stands in the text that defines it.
+    pub(super) steps: Vec<Range<usize>>,
+    /// Which text defines it.
+    pub(super) source: usize,
+}
+
+/// The procedures of a script or a library and of all libraries that it uses.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Definitions {
+    pub(super) sources: Vec<SourceText>,
+    pub(super) procedures: Vec<Procedure>,
+    /// For each text the procedures that it may call.
+    pub(super) scopes: Vec<IndexMap<Arc<str>, usize>>,
+}
+
+/// What of a script is about procedures.
+#[derive(Deserialize)]
+#[serde(rename = "schedule")]
+pub(super) struct RawScript<'a> {
+    #[serde(borrow, default, rename = "use")]
+    pub uses: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub define: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub steps: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename = "library")]
+struct RawLibrary<'a> {
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is for readers of the file")]
+    about: Option<String>,
+    #[serde(borrow, default, rename = "use")]
+    uses: Option<&'a RawValue>,
+    #[serde(borrow)]
+    define: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename = "procedure")]
+struct RawProcedure<'a> {
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    params: Vec<String>,
+    #[serde(borrow, default)]
+    defaults: Unique<String, &'a RawValue>,
+    #[serde(borrow, default)]
+    example: Option<&'a RawValue>,
+    #[serde(borrow)]
+    steps: Vec<&'a RawValue>,
+}
+
+/// The libraries that a text names, with the places of the names.
+type Uses = Vec<(String, Range<usize>)>;
+
+impl Definitions {
+    /// The procedures of a library and of those that it uses.
+    pub fn of_library(name: &str, text: &str, find: &FindLibrary<'_>) -> Result<Definitions, ProcedureError> {
+        let mut out = Definitions::new(name, text);
+        let uses = out.read_library(0)?;
+        out.link(uses, find)
+    }
+
+    /// The procedures that the text itself defines.
+    pub fn own(&self) -> impl Iterator<Item = &Procedure> {
+        self.procedures.iter().filter(|it| it.source == 0)
+    }
+
+    /// The text that a procedure is defined by, a step after the other.
+    pub fn steps_of<'a>(&'a self, procedure: &'a Procedure) -> impl Iterator<Item = &'a str> {
+        procedure.steps.iter().map(|it| &self.sources[procedure.source].text[it.clone()])
+    }
+
+    /// The procedures of a script and of the libraries that it uses.
+    pub(super) fn of_script(
+        name: &str,
+        text: &str,
+        raw: &RawScript<'_>,
+        find: &FindLibrary<'_>,
+    ) -> Result<Definitions, ProcedureError> {
+        let mut out = Definitions::new(name, text);
+        let uses = raw.uses.map(|it| out.read_uses(0, it)).transpose()?.unwrap_or_default();
+        if let Some(define) = raw.define {
+            out.read_procedures(0, define)?;
+        }
+        out.link(uses, find)
+    }
+
+    fn new(name: &str, text: &str) -> Definitions {
+        let source = SourceText { name: name.into(), text: text.into() };
+        Definitions { sources: vec![source], procedures: vec![], scopes: vec![] }
+    }
+
+    /// An error at a place in one of the texts.
+    fn wrong(&self, source: usize, error: impl Into<ScriptError>) -> ProcedureError {
+        let error = error.into();
+        let site = Site { source, span: error.span.clone(), call: None };
+        ProcedureError { frames: frames(&self.sources, &[], &site), error }
+    }
+
+    /// Reads the libraries that are used, those that they use and so on, each once, and says what each text may call.
+    fn link(mut self, uses: Uses, find: &FindLibrary<'_>) -> Result<Definitions, ProcedureError> {
+        let mut all = vec![uses];
+        let mut seen: IndexMap<String, usize> = IndexMap::new();
+        let mut links: Vec<Vec<(usize, Range<usize>)>> = vec![];
+        while let Some(uses) = all.get(links.len()).cloned() {
+            let from = links.len();
+            let mut linked = vec![];
+            for (wanted, place) in uses {
+                let found = find(&wanted, &self.sources[from].name);
+                let (name, text) = found.map_err(|help| {
+                    let message = format!("there is no library `{wanted}`");
+                    let err = ScriptError::new(ScriptProblem::Library, message, place.clone());
+                    self.wrong(from, if help.is_empty() { err } else { err.help(help) })
+                })?;
+                let source = match seen.get(&name) {
+                    Some(source) => *source,
+                    None => {
+                        let source = self.sources.len();
+                        self.sources.push(SourceText { name: name.as_str().into(), text: text.into() });
+                        all.push(self.read_library(source)?);
+                        seen.insert(name, source);
+                        source
+                    }
+                };
+                linked.push((source, place));
+            }
+            links.push(linked);
+        }
+        self.scopes = links.iter().enumerate().map(|(n, it)| self.scope(n, it)).collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// What a text may call: the procedures of the libraries that it uses, and its own, which come before those.
+    fn scope(
+        &self,
+        source: usize,
+        links: &[(usize, Range<usize>)],
+    ) -> Result<IndexMap<Arc<str>, usize>, ProcedureError> {
+        let of = |source: usize| self.procedures.iter().enumerate().filter(move |it| it.1.source == source);
+        let own: IndexMap<_, _> = of(source).map(|(n, it)| (it.name.clone(), n)).collect();
+        let mut out = own.clone();
+        for (library, place) in links {
+            for (n, it) in of(*library) {
+                let other = out.insert(it.name.clone(), n).filter(|it| *it != n);
+                let Some(other) = other else { continue };
+                if let Some(own) = own.get(&it.name) {
+                    out.insert(it.name.clone(), *own);
+                    continue;
+                }
+                let first = &self.sources[self.procedures[other].source].name;
+                let message =
+                    format!("`{first}` and `{}` both define `{}`", self.sources[*library].name, it.name);
+                let err = ScriptError::new(ScriptProblem::Procedure, message, place.clone());
+                return Err(self.wrong(source, err));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Reads the definitions of a library, and says which others it uses.
+    fn read_library(&mut self, source: usize) -> Result<Uses, ProcedureError> {
+        let text = self.sources[source].text.clone();
+        crate::script::check_size(&text).map_err(|it| self.wrong(source, it))?;
+        let raw: RawLibrary<'_> = parse(&text).map_err(|it| self.wrong(source, it))?;
+        let uses = raw.uses.map(|it| self.read_uses(source, it)).transpose()?.unwrap_or_default();
+        self.read_procedures(source, raw.define)?;
+        Ok(uses)
+    }
+
+    fn read_uses(&self, source: usize, raw: &RawValue) -> Result<Uses, ProcedureError> {
+        let text = self.sources[source].text.clone();
+        let names: Vec<&RawValue> = self.read(source, parse_raw(&text, raw))?;
+        let one = |it: &&RawValue| -> Result<(String, Range<usize>), ProcedureError> {
+            Ok((self.read(source, parse_raw(&text, it))?, range_of(&text, it)))
+        };
+        names.iter().map(one).collect()
+    }
+
+    fn read<T>(&self, source: usize, res: Result<T, RonError>) -> Result<T, ProcedureError> {
+        res.map_err(|it| self.wrong(source, it))
+    }
+
+    fn read_procedures(&mut self, source: usize, raw: &RawValue) -> Result<(), ProcedureError> {
+        let text = self.sources[source].text.clone();
+        let all: Unique<String, &RawValue> = self.read(source, parse_raw(&text, raw))?;
+        let within = range_of(&text, raw);
+        for (name, raw) in all.0 {
+            let place = quoted_text(&text, &within, &name).unwrap_or_else(|| within.clone());
+            let it: RawProcedure<'_> = self.read(source, parse_raw(&text, raw))?;
+            self.expect_sound(source, &name, &it, place)?;
+            let slice = |it: &RawValue| it.trim().get_ron().to_owned();
+            self.procedures.push(Procedure {
+                name: name.into(),
+                about: it.about,
+                params: it.params,
+                defaults: it.defaults.0.into_iter().map(|(name, it)| (name, slice(it))).collect(),
+                example: it.example.map(slice),
+                steps: it.steps.iter().map(|it| range_of(&text, it)).collect(),
+                source,
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses names that cannot be called, parameters that stand twice, and defaults of none.
+    fn expect_sound(
+        &self,
+        source: usize,
+        name: &str,
+        it: &RawProcedure<'_>,
+        place: Range<usize>,
+    ) -> Result<(), ProcedureError> {
+        let known = |param: &str| it.params.iter().filter(|it| *it == param).count();
+        let (problem, message) = if !is_word(name) {
+            (
+                ScriptProblem::BadName,
+                format!("`{name}` is no name: a procedure is a word of letters, digits and `_`"),
+            )
+        } else if primitive::names().chain([CHOOSE, WHEN, FOR_EACH]).any(|it| it == name) {
+            (
+                ScriptProblem::Procedure,
+                format!("`{name}` is a step already, and no procedure can have its name"),
+            )
+        } else if let Some(param) = it.params.iter().find(|it| !is_word(it)) {
+            let message =
+                format!("the parameter `{param}` of `{name}` is no word of letters, digits and `_`");
+            (ScriptProblem::BadName, message)
+        } else if let Some(param) = it.params.iter().find(|it| known(it) > 1) {
+            (ScriptProblem::Twice, format!("the parameter `{param}` of `{name}` stands twice"))
+        } else if let Some(param) = it.defaults.0.keys().find(|it| known(it) == 0) {
+            (
+                ScriptProblem::Procedure,
+                format!("`{name}` has a default for `{param}`, which is no parameter of it"),
+            )
+        } else {
+            return Ok(());
+        };
+        Err(self.wrong(source, ScriptError::new(problem, message, place)))
+    }
+}
+
+/// Whether it can stand in braces, and before a bracket.
+pub(super) fn is_word(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
+        && letters.all(|it| it.is_ascii_alphanumeric() || it == '_')
+}
