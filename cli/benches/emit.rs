@@ -6,6 +6,7 @@ use codegen::{compile_module, emit::emit};
 use ir::{Arch, Func, Target};
 use mimalloc::MiMalloc;
 use schedule::{Decisions, Script, Session, Step, workload};
+use workloads::Shipped;
 
 /// As the command has it.
 #[global_allocator]
@@ -21,10 +22,13 @@ const HOPPER: &str = "matmul-hopper";
 /// The unscheduled program and the steps of the longest rung of a ladder.
 fn rung(ladder: &str) -> (Func, Vec<Step>) {
     let ladder = workloads::find_ladder(ladder).expect("the ladder ships");
-    let rung = ladder.rungs.iter().max_by_key(|it| it.text.lines().count()).expect("a ladder has rungs");
-    let script = Script::parse(rung.text).expect("rungs are well formed");
-    let text = workloads::find(&script.workload.value).expect("the workload ships");
-    let workload = workload::parse(text).expect("workloads are well formed");
+    let expanded =
+        |it: &Shipped| tilewright::expand(it.name.as_ref(), it.text).expect("rungs use what ships");
+    let texts = ladder.rungs.iter().map(expanded);
+    let text = texts.max_by_key(|it| it.lines().count()).expect("a ladder has rungs");
+    let script = Script::parse(&text).expect("rungs are well formed");
+    let workload = workloads::find(&script.workload.value).expect("the workload ships");
+    let workload = workload::parse(workload).expect("workloads are well formed");
     let func = workload.instantiate(&script.params.value).expect("rungs give the parameters");
     let steps = script.resolve(&script.params.value, &Decisions::new()).expect("knobs have defaults");
     (func, steps.into_iter().map(|it| it.value).collect())

@@ -13,7 +13,8 @@ fn main() {
 fn module(rung: &str, (m, n, k): (i64, i64, i64)) -> Module {
     let ladder = workloads::find_ladder("matmul-cuda-f32").expect("the ladder ships");
     let rung = ladder.rungs.iter().find(|it| it.name.contains(rung)).expect("the rung ships");
-    let script = Script::parse(rung.text).expect("it is a script");
+    let text = tilewright::expand(rung.name.as_ref(), rung.text).expect("rungs use what ships");
+    let script = Script::parse(&text).expect("it is a script");
     let workload = workload::parse(workloads::find("matmul").expect("it ships")).expect("it is a workload");
     let mut params = script.params.value.clone();
     params.extend([("m", m), ("n", n), ("k", k)].map(|(name, it)| (name.to_owned(), Param::Int(it))));

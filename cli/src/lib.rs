@@ -95,6 +95,7 @@ pub use measuring::{Run, RunOptions, run};
 pub use plan::Plan;
 pub use schedule;
 pub use scheduling::Schedule;
+pub use script_text::expand;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};
 pub use usage_error::UsageError;

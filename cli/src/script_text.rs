@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schedule::procedure::{Expanded, Frame, expand};
+use schedule::procedure::{self, Expanded, Frame};
 
 use crate::{diagnostic::Diagnostic, text_file};
 
@@ -20,7 +20,7 @@ pub(crate) struct ScriptText {
 impl ScriptText {
     /// Expands a script. Libraries are those that ship, or files; their paths are relative to the text that uses them.
     pub(crate) fn expand(path: &Path, text: &str) -> Result<ScriptText, Diagnostic> {
-        let expanded = expand(&path.display().to_string(), text, &find_library)
+        let expanded = procedure::expand(&path.display().to_string(), text, &find_library)
             .map_err(|err| Diagnostic::procedure(&err))?;
         Ok(ScriptText { path: path.to_owned(), expanded })
     }
@@ -51,6 +51,16 @@ impl ScriptText {
     pub(crate) fn frames(&self, span: &Range<usize>) -> Vec<Frame> {
         self.expanded.frames(span)
     }
+}
+
+/// A script with plain steps in place of calls of procedures: what is read, applied and kept in logs. Libraries are those that ship,
+/// or files, named relative to `path`.
+///
+/// # Errors
+///
+/// What [`schedule::procedure::expand`] refuses, with its places.
+pub fn expand(path: &Path, text: &str) -> Result<String, Diagnostic> {
+    Ok(ScriptText::expand(path, text)?.text().to_owned())
 }
 
 /// The library of a name: one that ships, as `std/copy`, or a file, as `./mine.ron`.

@@ -32,7 +32,8 @@ pub(crate) const ALL: [Came; 7] =
 /// # Panics
 /// Where there is a bug: that is what is looked for.
 pub(crate) fn run(text: &str) -> Came {
-    let Ok(script) = Script::parse(text) else { return Came::Text };
+    let Ok(text) = tilewright::expand("fuzzed.ron".as_ref(), text) else { return Came::Text };
+    let Ok(script) = Script::parse(&text) else { return Came::Text };
     let params = &script.params.value;
     let Some(found) = workloads::find(&script.workload.value) else { return Came::Workload };
     let workload = workload::parse(found).expect("the workloads that ship are right");

@@ -2,6 +2,11 @@
 
 use std::{path::Path, process::Command};
 
+/// A script that ships, or uses no other libraries than those that do, with plain steps in place of calls.
+pub(crate) fn expanded(text: &str) -> String {
+    tilewright::expand("script.ron".as_ref(), text).expect("its calls are right")
+}
+
 /// What `tilewright` prints in a folder, with its exit code; NVRTC is not to be found.
 pub(crate) fn tilewright(folder: &Path, arguments: &[&str]) -> String {
     run(folder, arguments, &[("TILEWRIGHT_NVRTC_DIR", "no-such-folder")])

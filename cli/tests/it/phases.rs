@@ -9,6 +9,7 @@ use ir::{Arch, Target};
 use schedule::{Decisions, Script, Session, Step, workload, workload::Param};
 use tuner::{Space, Stream};
 
+use crate::common::expanded;
 use crate::end_to_end::scripts;
 
 fn target() -> Target {
@@ -33,7 +34,7 @@ fn lowers(what: &str, script: &Script, params: &[(String, Param)], steps: &[Step
 
 /// The same of a script with the first choice of each knob.
 fn script_lowers(what: &str, text: &str, params: &[(String, Param)]) -> bool {
-    let script = Script::parse(text).unwrap();
+    let script = Script::parse(&expanded(text)).unwrap();
     let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
     let mut all = script.params.value.clone();
     all.extend(params.iter().cloned());
@@ -73,7 +74,7 @@ fn rungs_are_proved() {
 #[test]
 fn points_of_the_space_are_proved() {
     let shipped = workloads::find_space("matmul-hopper").unwrap();
-    let script = Script::parse(shipped.text).unwrap();
+    let script = Script::parse(&expanded(shipped.text)).unwrap();
     let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
     let mut count = 0;
     for (seed, size) in [[4096, 4096, 4096], [1000, 1160, 712], [512, 256, 64]].into_iter().enumerate() {

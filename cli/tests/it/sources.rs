@@ -77,7 +77,8 @@ fn source(func: &Func, target: &Target) -> String {
 /// The program that a script makes with the defaults of its knobs, and whether it is for the CPU; none for workloads
 /// and for scripts that are refused.
 fn scheduled(path: &Path) -> Option<(Func, bool)> {
-    let script = Script::parse(&fs::read_to_string(path).unwrap()).ok()?;
+    let text = tilewright::expand(path, &fs::read_to_string(path).unwrap()).ok()?;
+    let script = Script::parse(&text).ok()?;
     let (func, params) = program(path, &script)?;
     let target = match script.target.as_ref().map(|it| it.value.clone()) {
         None => None,

@@ -18,10 +18,11 @@ use tuner::{
 };
 
 use super::end_to_end::check::Case;
+use crate::common::expanded;
 
 /// A space at some sizes, and what its points schedule.
 fn open(text: &str, sizes: &[(&str, i64)]) -> (Space, Problem) {
-    let script = Script::parse(text).unwrap();
+    let script = Script::parse(&expanded(text)).unwrap();
     let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
     let mut params = script.params.value.clone();
     params.extend(sizes.iter().map(|(name, it)| ((*name).to_owned(), Param::Int(*it))));

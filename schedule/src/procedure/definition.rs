@@ -117,9 +117,9 @@ impl Definitions {
         find: &FindLibrary<'_>,
     ) -> Result<Definitions, ProcedureError> {
         let mut out = Definitions::new(name, text);
-        let uses = raw.uses.map(|it| out.read_uses(0, it)).transpose()?.unwrap_or_default();
+        let uses = raw.uses.map(|it| out.read_uses(0, text, it)).transpose()?.unwrap_or_default();
         if let Some(define) = raw.define {
-            out.read_procedures(0, define)?;
+            out.read_procedures(0, text, define)?;
         }
         out.link(uses, find)
     }
@@ -201,16 +201,16 @@ impl Definitions {
         let text = self.sources[source].text.clone();
         crate::script::check_size(&text).map_err(|it| self.wrong(source, it))?;
         let raw: RawLibrary<'_> = parse(&text).map_err(|it| self.wrong(source, it))?;
-        let uses = raw.uses.map(|it| self.read_uses(source, it)).transpose()?.unwrap_or_default();
-        self.read_procedures(source, raw.define)?;
+        let uses = raw.uses.map(|it| self.read_uses(source, &text, it)).transpose()?.unwrap_or_default();
+        self.read_procedures(source, &text, raw.define)?;
         Ok(uses)
     }
 
-    fn read_uses(&self, source: usize, raw: &RawValue) -> Result<Uses, ProcedureError> {
-        let text = self.sources[source].text.clone();
-        let names: Vec<&RawValue> = self.read(source, parse_raw(&text, raw))?;
+    /// The names of libraries; `text` is what the value was borrowed from.
+    fn read_uses(&self, source: usize, text: &str, raw: &RawValue) -> Result<Uses, ProcedureError> {
+        let names: Vec<&RawValue> = self.read(source, parse_raw(text, raw))?;
         let one = |it: &&RawValue| -> Result<(String, Range<usize>), ProcedureError> {
-            Ok((self.read(source, parse_raw(&text, it))?, range_of(&text, it)))
+            Ok((self.read(source, parse_raw(text, it))?, range_of(text, it)))
         };
         names.iter().map(one).collect()
     }
@@ -219,13 +219,13 @@ impl Definitions {
         res.map_err(|it| self.wrong(source, it))
     }
 
-    fn read_procedures(&mut self, source: usize, raw: &RawValue) -> Result<(), ProcedureError> {
-        let text = self.sources[source].text.clone();
-        let all: Unique<String, &RawValue> = self.read(source, parse_raw(&text, raw))?;
-        let within = range_of(&text, raw);
+    /// Definitions; `text` is what the value was borrowed from.
+    fn read_procedures(&mut self, source: usize, text: &str, raw: &RawValue) -> Result<(), ProcedureError> {
+        let all: Unique<String, &RawValue> = self.read(source, parse_raw(text, raw))?;
+        let within = range_of(text, raw);
         for (name, raw) in all.0 {
-            let place = quoted_text(&text, &within, &name).unwrap_or_else(|| within.clone());
-            let it: RawProcedure<'_> = self.read(source, parse_raw(&text, raw))?;
+            let place = quoted_text(text, &within, &name).unwrap_or_else(|| within.clone());
+            let it: RawProcedure<'_> = self.read(source, parse_raw(text, raw))?;
             self.expect_sound(source, &name, &it, place)?;
             let slice = |it: &RawValue| it.trim().get_ron().to_owned();
             self.procedures.push(Procedure {
@@ -234,7 +234,7 @@ impl Definitions {
                 params: it.params,
                 defaults: it.defaults.0.into_iter().map(|(name, it)| (name, slice(it))).collect(),
                 example: it.example.map(slice),
-                steps: it.steps.iter().map(|it| range_of(&text, it)).collect(),
+                steps: it.steps.iter().map(|it| range_of(text, it)).collect(),
                 source,
             });
         }

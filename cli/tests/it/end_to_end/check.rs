@@ -11,6 +11,8 @@ use schedule::{
 
 use super::{cpu, gpu};
 
+use crate::common::expanded;
+
 /// A script at given sizes.
 pub(crate) struct Case {
     /// What it is called in messages.
@@ -46,7 +48,8 @@ pub(crate) struct Expected {
 impl Case {
     /// The script, the program before its first step, and its steps.
     fn load(&self) -> (Script, Func, Vec<Placed<Step>>) {
-        let script = Script::parse(&self.text).unwrap_or_else(|err| panic!("{}: {err}", self.what));
+        let script =
+            Script::parse(&expanded(&self.text)).unwrap_or_else(|err| panic!("{}: {err}", self.what));
         let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
         let mut params = script.params.value.clone();
         params.extend(self.params.iter().cloned());

@@ -10,6 +10,8 @@ use super::{
     gpu,
 };
 
+use crate::common::expanded;
+
 /// Rows, columns and depth: smaller than one tile, a whole number of some tiles, and one past them.
 const SIZES: [(i64, i64, i64); 4] = [(33, 50, 20), (64, 64, 64), (1, 1, 1), (48, 80, 40)];
 
@@ -22,7 +24,7 @@ fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
     let tolerance = if ladder.workload == "matmul" { 0.0 } else { 2e-3 };
     Case {
         what,
-        text: rung.text.to_owned(),
+        text: expanded(rung.text),
         params: whole_rows(rung, params),
         dims: IndexMap::new(),
         tolerance,
@@ -31,8 +33,9 @@ fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
 
 /// Lengths of rows that the copy engine can take, multiples of 16 bytes, for a rung whose warps have roles.
 fn whole_rows(rung: &Shipped, params: Vec<(String, Param)>) -> Vec<(String, Param)> {
-    let has_roles = rung.text.contains("warp_specialize");
-    let own = Script::parse(rung.text).unwrap().params.value;
+    let text = expanded(rung.text);
+    let has_roles = text.contains("warp_specialize");
+    let own = Script::parse(&text).unwrap().params.value;
     let given = |name: &str| params.iter().find(|it| it.0 == name).map(|it| it.1.clone());
     let dtype = given("dtype").or_else(|| own.get("dtype").cloned());
     let unit = 16 / dtype.and_then(|it| it.element_bytes()).unwrap_or(2).min(2);

@@ -11,6 +11,8 @@ use tuner::{Space, Stream};
 
 use super::check::Expected;
 
+use crate::common::expanded;
+
 /// Sizes that no tile divides, one that is smaller than each, types and layouts.
 const SUBJECTS: [(&str, [i64; 3], &str, &str); 5] = [
     ("matmul-hopper", [264, 200, 328], "bf16", "NT"),
@@ -25,7 +27,7 @@ fn points_compute_what_they_mean() {
     let seed = std::env::var("TILEWRIGHT_SEED").map_or(1, |it| it.parse().unwrap());
     let target = Target::Cuda(Arch::parse("sm_90a").unwrap());
     for (number, (name, sizes, dtype, layout)) in SUBJECTS.into_iter().enumerate() {
-        let script = Script::parse(workloads::find_space(name).unwrap().text).unwrap();
+        let script = Script::parse(&expanded(workloads::find_space(name).unwrap().text)).unwrap();
         let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
         let mut params = script.params.value.clone();
         params.extend(["m", "n", "k"].map(str::to_owned).into_iter().zip(sizes.map(Param::Int)));

@@ -13,6 +13,8 @@ use schedule::{
     workload::{self, Param},
 };
 
+use crate::common::expanded;
+
 /// A kernel to make mutants of.
 pub(crate) struct Subject {
     pub(crate) name: String,
@@ -50,13 +52,14 @@ pub(crate) fn all() -> Vec<Subject> {
     }
     for ladder in workloads::ladders() {
         for rung in ladder.rungs {
-            let script = Script::parse(rung.text).unwrap();
-            let pipelined = rung.text.contains("software_pipeline_stage");
+            let text = expanded(rung.text);
+            let script = Script::parse(&text).unwrap();
+            let pipelined = text.contains("software_pipeline_stage");
             if pipelined && script.target.as_ref().is_some_and(|it| it.value != ScriptTarget::Cpu) {
                 // So deep that slots are filled again: what gives them back too early is only noticed then.
                 // A slot of the products of warpgroups has 128 bytes of a row.
                 let narrow = script.params.value.get("dtype") == Some(&Param::Text("i8".to_owned()));
-                let depth = if !rung.text.contains("wgmma") {
+                let depth = if !text.contains("wgmma") {
                     80
                 } else if narrow {
                     672
@@ -116,7 +119,7 @@ fn cases(path: &Path) -> Vec<Case> {
 }
 
 fn of_workload(path: &Path, cases: &[Case]) -> Vec<Subject> {
-    let script = Script::parse(&fs::read_to_string(path).unwrap()).unwrap();
+    let script = Script::parse(&expanded(&fs::read_to_string(path).unwrap())).unwrap();
     if cases.is_empty() {
         choices(&stem(path), &script, &[Case::default()])
     } else {
@@ -144,7 +147,7 @@ pub(crate) fn lowered(path: &Path, sizes: &[(&str, i64)]) -> (Func, Module) {
 
 /// The program that a script is about at these sizes, what its steps make of it, and for what.
 pub(crate) fn scheduled(path: &Path, sizes: &[(&str, i64)]) -> (Func, Func, Target) {
-    let script = Script::parse(&fs::read_to_string(path).unwrap()).unwrap();
+    let script = Script::parse(&expanded(&fs::read_to_string(path).unwrap())).unwrap();
     let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
     let mut params = script.params.value.clone();
     params.extend(sizes.iter().map(|(name, it)| ((*name).to_owned(), Param::Int(*it))));
