@@ -42,6 +42,7 @@
     allow(dead_code, reason = "the command line calls more than a program that links the library")
 )]
 
+mod automatic;
 mod blame;
 mod build;
 mod clock;
@@ -85,6 +86,7 @@ mod virtual_gpu;
 mod watch;
 mod worker;
 
+pub use automatic::{Automatic, auto};
 pub use build::{Built, build};
 pub use codegen;
 pub use codes::codes;

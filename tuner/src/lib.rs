@@ -4,6 +4,7 @@
 //! [`codegen::device::Machine`], knows what its outputs must be, and times candidate programs against each other.
 //! A [`Record`] is one line of the log about one program. Nothing here reads the calendar or prints.
 
+pub mod auto;
 mod baseline;
 pub mod bench;
 pub mod bootstrap;

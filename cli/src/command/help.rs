@@ -12,7 +12,7 @@ use crate::term::wrap::lines_in;
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
-    ("Work on a schedule", &["check", "show", "run", "compare", "export"]),
+    ("Work on a schedule", &["auto", "check", "show", "run", "compare", "export"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
     ("The machine and the shell", &["doctor", "completions", "man", "schema"]),
 ];
@@ -51,6 +51,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("explain", "list the primitives and the intrinsics"),
             ("explain compute_at", "what a primitive does, and when it is legal"),
             ("explain TW1017", "what an error means, and what to do"),
+        ],
+    ),
+    (
+        "auto",
+        &[
+            ("auto matmul --param m=1500 --param n=1500 --param k=1500", "print a script, with reasons"),
+            ("auto softmax --target cpu --out first.ron", "write it into a file"),
+            ("auto matmul --target cuda:sm_90a --param dtype=bf16 --explain", "only why"),
         ],
     ),
     (

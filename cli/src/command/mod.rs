@@ -4,6 +4,7 @@
 //! all went well, 1 that the thing asked about failed, 2 that the command could not do its work, 3 that what was asked cannot be
 //! told from what was measured.
 
+mod auto;
 mod check;
 mod compare;
 mod completions;
@@ -57,6 +58,7 @@ enum Command {
     Tutorial(Box<tutorial::Tutorial>),
     Learn(learn::Learn),
     Run(run::Run),
+    Auto(auto::Auto),
     Check(check::Check),
     Show(show::Show),
     Doctor(doctor::Doctor),
@@ -161,6 +163,7 @@ impl Command {
             Command::Run(it) => it.is_measured(),
             Command::Show(it) => it.is_compiled(),
             Command::Learn(_)
+            | Command::Auto(_)
             | Command::Check(_)
             | Command::Doctor(_)
             | Command::Explain(_)
@@ -185,6 +188,7 @@ impl Command {
             Command::Show(it) => it.watched(),
             Command::Tutorial(_)
             | Command::Learn(_)
+            | Command::Auto(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Export(_)
@@ -207,6 +211,7 @@ impl Command {
             Command::Tutorial(it) => it.run(shell),
             Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
+            Command::Auto(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),

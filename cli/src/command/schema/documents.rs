@@ -5,8 +5,8 @@ use tuner::{Record, log::Entry};
 
 use crate::{
     command::{
-        check, compare, completions, doctor, explain, export, learn, log, man, replay, report, run, show,
-        top, tune, tutorial,
+        auto, check, compare, completions, doctor, explain, export, learn, log, man, replay, report, run,
+        show, top, tune, tutorial,
     },
     diagnostic::ErrorReport,
     ladder, timeline, virtual_gpu,
@@ -49,6 +49,7 @@ pub(super) fn documents() -> Vec<Document> {
             Entry, log::verify::DamagedLine, log::verify::Verified<'static>, log::segments::MergedSegment, log::segments::PackedSegment, log::Exported<'static>;
         "run", "tilewright run", "What was measured; one line for each combination of dimensions where there are several.":
             run::RunReport<'static>, run::sweep::AtValues<'static>, virtual_gpu::VirtualRun<'static>;
+        "auto", "tilewright auto", "The schedule and why it is so.": auto::FirstSchedule<'static>;
         "check", "tilewright check", "Whether every step is legal and the result can be lowered.": check::Checked<'static>;
         "compare", "tilewright compare", "The comparison on one line; if a verdict is not wanted, an error after it.":
             compare::data::Compared<'static>, compare::counted::CountersCompared<'static>;

@@ -1,0 +1,92 @@
+//! The rule for all other programs: what is independent is given to threads, statement by statement.
+
+use ir::{Func, Loop, Stmt, Target};
+use schedule::{Session, Step};
+
+use super::{Draft, Request};
+
+/// Threads of a block.
+const THREADS: i64 = 128;
+
+/// Steps that are each tried on the program, and left out where they are refused.
+pub(super) fn draft(request: &Request<'_>) -> Draft {
+    let about = "Independent iterations go to threads; the rest is as the workload has it.".to_owned();
+    let mut trial = Trial {
+        session: Session::new(request.func.clone(), Some(request.target.clone())),
+        out: Draft::new("anything", about, &[]),
+    };
+    for (number, nest) in nests(request.func).into_iter().enumerate() {
+        let loops: Vec<_> = nest.iter().map(|it| it.var.to_string()).collect();
+        match request.target {
+            Target::Cpu => {
+                let _ = trial.all(&[format!("parallel(loop: {:?})", loops[0])]);
+            }
+            Target::Cuda(_) => trial.bind(&loops, number),
+        }
+    }
+    trial.out
+}
+
+struct Trial {
+    session: Session,
+    out: Draft,
+}
+
+impl Trial {
+    /// Gives as many of the outer loops to threads as are independent.
+    fn bind(&mut self, loops: &[String], number: usize) {
+        for count in (1..=loops.len()).rev() {
+            let all = format!("all_{number}");
+            let (block, thread) = (format!("block_{number}"), format!("thread_{number}"));
+            let fuse = if count > 1 {
+                vec![format!("fuse(loops: {:?}, into: {all:?})", &loops[..count])]
+            } else {
+                vec![]
+            };
+            let target = if count > 1 { &all } else { &loops[0] };
+            let rest = [
+                format!("split(loop: {target:?}, into: {{{block:?}: None, {thread:?}: {THREADS}}})"),
+                format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"),
+                format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"),
+            ];
+            if self.all(&[fuse, rest.to_vec()].concat()) {
+                return;
+            }
+        }
+    }
+
+    /// Applies all of the steps, or none.
+    fn all(&mut self, steps: &[String]) -> bool {
+        let mut next = self.session.clone();
+        for step in steps {
+            let step = Step::from_ron(step).expect("the steps are written here");
+            if next.apply(&step).is_err() {
+                return false;
+            }
+        }
+        self.session = next;
+        steps.iter().for_each(|it| self.out.step(it.clone()));
+        true
+    }
+}
+
+/// The loops of each statement of the program that contain each other alone, from the outside in.
+fn nests(func: &Func) -> Vec<Vec<&Loop>> {
+    let mut out = vec![];
+    let tops: Vec<&Stmt> = match &func.body {
+        Stmt::Seq(all) => all.iter().collect(),
+        one => vec![one],
+    };
+    for top in tops {
+        let mut nest = vec![];
+        let mut at = top;
+        while let Stmt::Loop(it) = at {
+            nest.push(&**it);
+            at = &it.body;
+        }
+        if !nest.is_empty() {
+            out.push(nest);
+        }
+    }
+    out
+}

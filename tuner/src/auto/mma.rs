@@ -1,0 +1,100 @@
+//! Products on tensor cores by `mma.sync`.
+
+use ir::{DType, Feature, Target};
+
+use super::{
+    Draft, Request,
+    model::{Tile, ceil_div, group, ranked, shared_waves, tiles, usual_units},
+    product::{Product, vector},
+};
+
+/// A tile of a block of `warps_m` x `warps_n` warps.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    tile: Tile,
+    warps_m: i64,
+    warps_n: i64,
+    depth: i64,
+    stages: i64,
+}
+
+const fn shape(rows: i64, columns: i64, warps: (i64, i64), depth: i64, stages: i64, rate: f64) -> Shape {
+    Shape { tile: Tile { rows, columns, rate }, warps_m: warps.0, warps_n: warps.1, depth, stages }
+}
+
+/// Shapes with the rates that they reached in f16 at large sizes. Least shared memory last, for GPUs that have little.
+const SHAPES: [Shape; 6] = [
+    shape(256, 128, (4, 2), 64, 3, 0.98),
+    shape(128, 128, (2, 2), 64, 3, 1.0),
+    shape(128, 64, (2, 2), 64, 3, 0.91),
+    shape(64, 64, (2, 2), 64, 4, 0.75),
+    shape(128, 128, (2, 2), 32, 3, 0.9),
+    shape(64, 64, (2, 2), 32, 3, 0.6),
+];
+
+/// The product on tensor cores, likeliest first.
+pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
+    let Target::Cuda(arch) = request.target else { return vec![] };
+    let Some(product) = Product::of(request.func).filter(Product::has_usual_names) else { return vec![] };
+    let (feature, intrin) = match (product.a.dtype, product.acc) {
+        (DType::F16, DType::F32) => (Feature::MmaF16, "mma_m16n8k16_f16_f32"),
+        (DType::F16, DType::F16) => (Feature::MmaF16, "mma_m16n8k16_f16_f16"),
+        (DType::Bf16, DType::F32) => (Feature::MmaBf16, "mma_m16n8k16_bf16_f32"),
+        _ => return vec![],
+    };
+    if !arch.has(feature) || product.b.dtype != product.a.dtype || !product.a.is_k_last {
+        return vec![];
+    }
+    let units = request.units.unwrap_or_else(|| usual_units(request.target));
+    let batch = product.batch.as_ref().map_or(1, |it| it.extent);
+    let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile);
+    let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile, units));
+    all.into_iter().map(|it| one(&product, it, intrin, count(&it), units)).collect()
+}
+
+fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) -> Draft {
+    let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, depth, stages } = shape;
+    let Product { a, b, .. } = product;
+    let block = product.block.as_str();
+    let about = format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
+    let mut out = Draft::new("mma", about, &["std/mma"]);
+    out.because(
+        format!("{count} tiles for {units} multiprocessors."),
+        format!(
+            "mma_tile(block: {block:?}{}, m: {rows}, n: {columns}, k: {depth}, warps_m: {warps_m}, warps_n: {warps_n})",
+            product.inlined()
+        ),
+    );
+    let group = group(ceil_div(product.i.extent, rows)).min(8);
+    out.because(
+        format!("{group} rows of tiles at a time: blocks that run together find each other's factors in the cache."),
+        format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
+    );
+    out.step("bind(loop: \"bid\", axis: \"blockIdx.x\")");
+    product
+        .batch
+        .iter()
+        .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
+    let last = product.last_block();
+    let width = vector(product.j.extent, product.out, 16).min(8);
+    let pad = 16 / product.out.bytes_i64();
+    out.because(
+        format!("Rows of the result have {} elements: {width} leave at once.", product.j.extent),
+        format!("mma_store(block: {last:?}, n: {columns}, vector: {width}, pad: {pad}, y: {warps_n}, z: {warps_m})"),
+    );
+    let (wide_a, wide_b) = (vector(a.row, a.dtype, 16), vector(b.row, b.dtype, 16));
+    out.because(
+        format!(
+            "Rows of A have {} elements and those of B {}: {wide_a} and {wide_b} fit a copy.",
+            a.row, b.row
+        ),
+        format!("mma_fetch(vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m})"),
+    );
+    let is_rows = i64::from(b.is_k_last);
+    out.step(format!("mma_products(block: {block:?}, intrin: {intrin:?}, rows: {is_rows})"));
+    out.because(
+        format!("{stages} slots of {depth} steps of the sum."),
+        format!("mma_pipeline(block: {block:?}, stages: {stages})"),
+    );
+    out
+}

@@ -1,0 +1,115 @@
+//! Products on Hopper's tensor cores by warpgroups, with a role for the copy engine.
+
+use ir::{DType, Feature, Target};
+
+use super::{
+    Draft, Request,
+    model::{Tile, ceil_div, group, ranked, tiles, usual_units, whole_waves},
+    product::Product,
+};
+
+/// A tile of 64 rows for each warpgroup.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    warpgroups: i64,
+    columns: i64,
+    cluster_m: i64,
+    rate: f64,
+}
+
+const fn shape(warpgroups: i64, columns: i64, cluster_m: i64, rate: f64) -> Shape {
+    Shape { warpgroups, columns, cluster_m, rate }
+}
+
+/// Shapes with the rates that they reached in bf16 at large sizes.
+const SHAPES: [Shape; 10] = [
+    shape(2, 256, 2, 1.0),
+    shape(2, 256, 1, 0.99),
+    shape(2, 224, 1, 0.96),
+    shape(2, 192, 1, 0.95),
+    shape(2, 160, 1, 0.9),
+    shape(2, 128, 1, 0.84),
+    shape(2, 96, 1, 0.7),
+    shape(2, 64, 1, 0.55),
+    shape(1, 128, 1, 0.6),
+    shape(1, 64, 1, 0.4),
+];
+
+impl Shape {
+    fn tile(self) -> Tile {
+        Tile { rows: 64 * self.warpgroups, columns: self.columns, rate: self.rate }
+    }
+}
+
+/// Bytes of shared memory that a block may have for slots and for the way out.
+const SHARED: i64 = 227 * 1024;
+
+/// Bytes by which the copy engine can find the next row.
+const ROW_UNIT: i64 = 16;
+
+/// The product by warpgroups, likeliest first.
+pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
+    let Target::Cuda(arch) = request.target else { return vec![] };
+    if !arch.has(Feature::Wgmma) {
+        return vec![];
+    }
+    let Some(product) = Product::of(request.func).filter(Product::has_usual_names) else { return vec![] };
+    let bytes = |it: DType| it.bytes_i64();
+    let is_half = matches!(product.a.dtype, DType::F16 | DType::Bf16) && product.b.dtype == product.a.dtype;
+    let rows = [
+        product.a.row * bytes(product.a.dtype),
+        product.b.row * bytes(product.b.dtype),
+        product.j.extent * bytes(product.out),
+    ];
+    let fits = is_half && bytes(product.out) == 2 && product.acc == DType::F32 && product.only_converts;
+    if !fits || product.batch.is_some() || rows.iter().any(|it| it % ROW_UNIT != 0) {
+        return vec![];
+    }
+    let units = request.units.unwrap_or_else(|| usual_units(request.target));
+    let count = |it: &Shape| {
+        let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
+        tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
+    };
+    let all = ranked(SHAPES, |it| whole_waves(count(it), it.tile(), units));
+    all.into_iter().map(|it| one(&product, it, count(&it), units)).collect()
+}
+
+fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
+    let Shape { warpgroups, columns, cluster_m, .. } = shape;
+    let rows = 64 * warpgroups;
+    let block = product.block.as_str();
+    let about =
+        format!("Tiles of {rows} x {columns} by {warpgroups} warpgroups, fed by a role for the copy engine.");
+    let mut out = Draft::new("wgmma", about, &["std/wgmma"]);
+    let group = group(ceil_div(product.i.extent, rows * cluster_m));
+    out.because(
+        format!("{count} tiles for {units} multiprocessors, {group} rows of tiles at a time, which share what the cache holds."),
+        format!(
+            "wgmma_tile(block: {block:?}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, cluster_m: {cluster_m})"
+        ),
+    );
+    // The swizzle of the staging is as wide as what leaves at a time.
+    let store = [64, 32, 16].into_iter().find(|it| columns % it == 0).unwrap_or(16);
+    let last = product.last_block();
+    out.step(format!(
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\", m: {}, n: {columns}, store: {store})",
+        rows * cluster_m
+    ));
+    let (slot, way_out) = ((rows + columns) * 128, 2 * rows * store * 2);
+    let most = (SHARED - way_out) / (slot + ROW_UNIT);
+    let slots = most.min(8).min((product.k.extent / 64).max(2));
+    out.because(
+        format!("A slot has {slot} bytes, and {slots} of them fit beside {way_out} bytes for the way out."),
+        format!("wgmma_products(block: {block:?}, slots: {slots})"),
+    );
+    let blocks = units / cluster_m;
+    out.because(
+        "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
+        format!("persistent(loop: \"tile\", blocks: {blocks})"),
+    );
+    let registers = if warpgroups == 2 { ", registers: {\"load\": 40, \"compute\": 232}" } else { "" };
+    out.step(format!(
+        "warp_specialize(loop: \"tile\", roles: {{\"load\": [\"A_pad\", \"B_pad\"]}}{registers})"
+    ));
+    out
+}
