@@ -42,6 +42,7 @@ pub mod primitive;
 pub mod procedure;
 mod rewrite;
 mod role_error;
+mod ron_letters;
 pub mod ron_text;
 pub mod script;
 mod script_error;

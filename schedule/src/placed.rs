@@ -7,8 +7,7 @@ use ron::value::RawValue;
 use serde::Deserialize;
 
 use crate::{
-    Expr, Number, Step, nearest,
-    primitive::{self, CHOOSE, WHEN},
+    Expr, Number, Step, nearest, primitive,
     ron_text::{RonError, parse_raw, range_of},
     script_error::{ScriptError, ScriptProblem},
 };
@@ -93,12 +92,26 @@ pub(crate) fn better(text: &str, span: Range<usize>, err: RonError) -> ScriptErr
     if word.is_empty() || primitive::names().any(|it| it == word) {
         return err.into();
     }
-    let help = match nearest(&word, primitive::names().chain([CHOOSE, WHEN])) {
+    unknown_step(&word, span.start, [])
+}
+
+/// The error of a step that begins, at `start`, with a word that means nothing, where these procedures can be called.
+pub(crate) fn unknown_step<'a>(
+    word: &'a str,
+    start: usize,
+    procedures: impl IntoIterator<Item = &'a str>,
+) -> ScriptError {
+    let mut procedures = procedures.into_iter().peekable();
+    let what = if procedures.peek().is_some() { "primitive or procedure" } else { "primitive" };
+    let message = format!("there is no {what} `{word}`");
+    // A form is known, and yet none of the steps that a text can have that is no script.
+    let known =
+        primitive::names().chain(primitive::forms()).filter(|it| *it != word).map(|it| -> &'a str { it });
+    let help = match nearest(word, known.chain(procedures)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`tilewright explain` lists them".to_owned(),
     };
-    let message = format!("there is no primitive `{word}`");
-    ScriptError::new(ScriptProblem::UnknownPrimitive, message, span.start..span.start + word.len()).help(help)
+    ScriptError::new(ScriptProblem::UnknownPrimitive, message, start..start + word.len()).help(help)
 }
 
 /// The first place in a range where a name stands in quotes.

@@ -88,6 +88,10 @@ pub const MAX_DEPTH: usize = 32;
 struct Raw<'a> {
     #[serde(default)]
     about: Option<String>,
+    #[serde(borrow, default, rename = "use")]
+    uses: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    define: Option<&'a RawValue>,
     #[serde(borrow)]
     workload: &'a RawValue,
     #[serde(borrow, default)]
@@ -123,6 +127,10 @@ impl Script {
         check_size(text)?;
         let raw: Raw<'_> = parse(text)?;
         let mut errors = Errors::default();
+        for it in raw.uses.iter().chain(&raw.define) {
+            let message = "a script with procedures is expanded before it is read";
+            errors.add(ScriptError::new(ScriptProblem::Procedure, message, range_of(text, it)));
+        }
         let workload = errors.keep(placed(text, raw.workload));
         let target = raw.target.map(|it| placed::<Word>(text, it)?.try_map(target_of));
         let params = raw.params.map(|it| {

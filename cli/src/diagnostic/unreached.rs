@@ -28,6 +28,7 @@ use crate::{
     command::doctor::unfit,
     guard::{self, Activity},
     plan::Plan,
+    script_text::ScriptText,
     usage_error::UsageError,
 };
 

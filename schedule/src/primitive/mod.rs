@@ -77,10 +77,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
 
-/// What scripts have among their steps that is none: [`Choose`](crate::Choose).
+/// The word that takes one of several lists of steps: [`Choose`](crate::Choose).
 pub(crate) const CHOOSE: &str = "choose";
 
-/// The other one: [`When`](crate::When).
+/// The word that repeats steps, of [`procedure`](crate::procedure).
+pub(crate) const FOR_EACH: &str = "for_each";
+
+/// The word that takes steps under a condition: [`When`](crate::When).
 pub(crate) const WHEN: &str = "when";
 
 /// A checked rewrite.
@@ -306,11 +309,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|(name, _)| *name)
 }
 
-/// The manual of a primitive: the doc comment of its type, as Markdown. Its first ```` ```text ```` block is the
-/// rewrite rule. There is one of `choose` and of `when`, too, which stand among steps and are none.
+/// The sources of what stands among steps and is none, in alphabetical order.
+const FORMS: &[(&str, &str)] = &[
+    (CHOOSE, include_str!("../space/item.rs")),
+    (FOR_EACH, include_str!("../procedure/for_each.rs")),
+    (WHEN, include_str!("../space/when.rs")),
+];
+
+/// The words that stand among steps and are none: they hold lists of steps. In alphabetical order.
+pub fn forms() -> impl Iterator<Item = &'static str> {
+    FORMS.iter().map(|(name, _)| *name)
+}
+
+/// The manual of a primitive or of one of the [`forms`]: the doc comment of its type, as Markdown. Its first ```` ```text ````
+/// block is the rewrite rule.
 pub fn explain(name: &str) -> Option<String> {
-    let others = [(CHOOSE, include_str!("../space/item.rs")), (WHEN, include_str!("../space/when.rs"))];
-    let (_, source) = SOURCES.iter().chain(&others).find(|(it, _)| *it == name)?;
+    let (_, source) = SOURCES.iter().chain(FORMS).find(|(it, _)| *it == name)?;
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))

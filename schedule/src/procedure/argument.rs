@@ -1,12 +1,13 @@
 //! Arguments of calls, and how they stand in texts.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use indexmap::IndexMap;
 
-use super::{definition::Procedure, origin::Site, text::head};
+use super::{definition::Procedure, origin::Site};
 use crate::{
     nearest,
+    ron_letters::head,
     ron_text::{Fields, parse_at, range_of},
     script_error::{ScriptError, ScriptProblem},
 };
@@ -15,7 +16,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
     /// Its text in RON.
-    pub text: String,
+    pub text: Arc<str>,
     /// Where it was given.
     pub site: Site,
 }
@@ -60,7 +61,7 @@ pub(super) fn of_call(
 }
 
 /// What a procedure takes, in words.
-fn takes(procedure: &Procedure) -> String {
+pub(super) fn takes(procedure: &Procedure) -> String {
     let param = |it: &String| match procedure.defaults.get(it) {
         Some(default) => format!("`{it}` ({default} unless given)"),
         None => format!("`{it}`"),
@@ -76,7 +77,7 @@ impl Argument {
         let inner = match self.text.strip_prefix('"').and_then(|it| it.strip_suffix('"')) {
             Some(inner) => inner,
             None if self.text.contains(['[', '{', '(', '"']) => return None,
-            None => &self.text,
+            None => &*self.text,
         };
         let is_word = inner.chars().all(|it| it.is_ascii_alphanumeric() || "_.".contains(it));
         Some(if is_word { inner.to_owned() } else { format!("({inner})") })

@@ -7,12 +7,13 @@ use ron::value::RawValue;
 use serde::Deserialize;
 
 use super::{
-    FOR_EACH,
+    MAX_LIBRARIES,
     origin::{ProcedureError, Site, SourceText, frames},
 };
 use crate::{
     placed::quoted_text,
-    primitive::{self, CHOOSE, WHEN},
+    primitive,
+    ron_letters::dedented,
     ron_text::{RonError, Unique, parse, parse_raw, range_of},
     script_error::{ScriptError, ScriptProblem},
 };
@@ -43,6 +44,8 @@ pub struct Procedure {
 /// The procedures of a script or a library and of all libraries that it uses.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Definitions {
+    /// What the library says about itself; nothing of a script.
+    pub about: String,
     pub(super) sources: Vec<SourceText>,
     pub(super) procedures: Vec<Procedure>,
     /// For each text the procedures that it may call.
@@ -65,8 +68,7 @@ pub(super) struct RawScript<'a> {
 #[serde(deny_unknown_fields, rename = "library")]
 struct RawLibrary<'a> {
     #[serde(default)]
-    #[expect(dead_code, reason = "it is for readers of the file")]
-    about: Option<String>,
+    about: String,
     #[serde(borrow, default, rename = "use")]
     uses: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -104,9 +106,21 @@ impl Definitions {
         self.procedures.iter().filter(|it| it.source == 0)
     }
 
-    /// The text that a procedure is defined by, a step after the other.
-    pub fn steps_of<'a>(&'a self, procedure: &'a Procedure) -> impl Iterator<Item = &'a str> {
-        procedure.steps.iter().map(|it| &self.sources[procedure.source].text[it.clone()])
+    /// The steps of a procedure as its definition has them, with what stands between them.
+    pub fn steps_of(&self, procedure: &Procedure) -> String {
+        let ends = procedure.steps.first().zip(procedure.steps.last());
+        let text = &self.sources[procedure.source].text;
+        ends.map(|(first, last)| dedented(text, &(first.start..last.end))).unwrap_or_default()
+    }
+
+    /// The library's name, or the path of the script.
+    pub fn name(&self) -> &str {
+        &self.sources[0].name
+    }
+
+    /// The libraries that were read for it, in order.
+    pub fn libraries(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().skip(1).map(|it| &*it.name)
     }
 
     /// The procedures of a script and of the libraries that it uses.
@@ -126,7 +140,7 @@ impl Definitions {
 
     fn new(name: &str, text: &str) -> Definitions {
         let source = SourceText { name: name.into(), text: text.into() };
-        Definitions { sources: vec![source], procedures: vec![], scopes: vec![] }
+        Definitions { about: String::new(), sources: vec![source], procedures: vec![], scopes: vec![] }
     }
 
     /// An error at a place in one of the texts.
@@ -153,6 +167,12 @@ impl Definitions {
                 })?;
                 let source = match seen.get(&name) {
                     Some(source) => *source,
+                    None if seen.len() == MAX_LIBRARIES => {
+                        let message =
+                            format!("`{wanted}` is one library too many: there may be {MAX_LIBRARIES}");
+                        let err = ScriptError::new(ScriptProblem::Library, message, place);
+                        return Err(self.wrong(from, err));
+                    }
                     None => {
                         let source = self.sources.len();
                         self.sources.push(SourceText { name: name.as_str().into(), text: text.into() });
@@ -203,6 +223,9 @@ impl Definitions {
         let raw: RawLibrary<'_> = parse(&text).map_err(|it| self.wrong(source, it))?;
         let uses = raw.uses.map(|it| self.read_uses(source, &text, it)).transpose()?.unwrap_or_default();
         self.read_procedures(source, &text, raw.define)?;
+        if source == 0 {
+            self.about = raw.about;
+        }
         Ok(uses)
     }
 
@@ -227,7 +250,7 @@ impl Definitions {
             let place = quoted_text(text, &within, &name).unwrap_or_else(|| within.clone());
             let it: RawProcedure<'_> = self.read(source, parse_raw(text, raw))?;
             self.expect_sound(source, &name, &it, place)?;
-            let slice = |it: &RawValue| it.trim().get_ron().to_owned();
+            let slice = |it: &RawValue| dedented(text, &range_of(text, it));
             self.procedures.push(Procedure {
                 name: name.into(),
                 about: it.about,
@@ -255,7 +278,7 @@ impl Definitions {
                 ScriptProblem::BadName,
                 format!("`{name}` is no name: a procedure is a word of letters, digits and `_`"),
             )
-        } else if primitive::names().chain([CHOOSE, WHEN, FOR_EACH]).any(|it| it == name) {
+        } else if primitive::names().chain(primitive::forms()).any(|it| it == name) {
             (
                 ScriptProblem::Procedure,
                 format!("`{name}` is a step already, and no procedure can have its name"),

@@ -3,15 +3,17 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    FOR_EACH, MAX_CALL_DEPTH, MAX_CALLS,
+    MAX_CALL_DEPTH, MAX_CALLS, MAX_WRITTEN,
     argument::{Argument, Arguments, of_call},
     definition::{Definitions, FindLibrary, RawScript, is_word},
     for_each::{ForEach, elements},
     origin::{Call, Expanded, Piece, ProcedureError, Site, frames},
-    text::{behind_comma, head, indent, strings},
 };
 use crate::{
     nearest,
+    placed::unknown_step,
+    primitive::{self, FOR_EACH},
+    ron_letters::{self, behind_comma, head, indent, strings},
     ron_text::{parse, parse_at, range_of},
     script::{MAX_LENGTH, check_size},
     script_error::{ScriptError, ScriptProblem},
@@ -43,7 +45,7 @@ pub fn expand(name: &str, text: &str, find: &FindLibrary<'_>) -> Result<Expanded
     parts.sort_by_key(|it| it.0.start);
 
     let mut expander =
-        Expander { definitions: &definitions, out: String::new(), pieces: vec![], calls: vec![] };
+        Expander { definitions: &definitions, out: String::new(), pieces: vec![], calls: vec![], written: 0 };
     let nothing = Arguments::new();
     let script = Context { source: 0, call: None, arguments: &nothing, within: &[] };
     expander.splice(&(0..text.len()), &parts, &script)?;
@@ -53,8 +55,7 @@ pub fn expand(name: &str, text: &str, find: &FindLibrary<'_>) -> Result<Expanded
 
 /// The whole of a field, from its key to the comma behind its value, with the blanks before it.
 fn field(text: &str, key: &str, value: Range<usize>) -> Range<usize> {
-    let is_key = |at: &usize| text[at + key.len()..].trim_start().starts_with(':');
-    let start = text[..value.start].rmatch_indices(key).map(|it| it.0).find(is_key).unwrap_or(value.start);
+    let start = ron_letters::field(text, key).unwrap_or(value.start);
     text[..start].trim_end().len()..behind_comma(text, value.end)
 }
 
@@ -75,6 +76,8 @@ struct Expander<'a> {
     out: String,
     pieces: Vec<Piece>,
     calls: Vec<Call>,
+    /// How many bytes were written out for calls, with arguments that were put together for others.
+    written: usize,
 }
 
 impl Expander<'_> {
@@ -122,6 +125,10 @@ impl Expander<'_> {
         if let Some(procedure) = self.definitions.scopes[context.source].get(word) {
             return self.call(&text, span, *procedure, context);
         }
+        if !word.is_empty() && !primitive::names().chain(primitive::forms()).any(|it| it == word) {
+            let callable = self.definitions.scopes[context.source].keys().map(|it| &**it);
+            return Err(self.wrong(unknown_step(word, span.start, callable), context));
+        }
         let inner: Vec<_> = nested(&text, span).into_iter().map(|it| (it, true)).collect();
         self.splice(span, &inner, context)
     }
@@ -165,12 +172,12 @@ impl Expander<'_> {
         let given = of_call(text, span, procedure).map_err(|it| self.wrong(it, context))?;
         let site = Expander::site(span.clone(), context);
         let default = |(name, text): (&String, &String)| {
-            (name.clone(), Argument { text: text.clone(), site: site.clone() })
+            (name.clone(), Argument { text: text.as_str().into(), site: site.clone() })
         };
         let mut arguments: Arguments = procedure.defaults.iter().map(default).collect();
         for (name, value) in given {
             let site = Expander::site(value.clone(), context);
-            arguments.insert(name, Argument { text: self.substituted(&value, context)?, site });
+            arguments.insert(name, Argument { text: self.substituted(&value, context)?.into(), site });
         }
         let call = self.enter(site, &procedure.name, context)?;
         let within: Vec<_> = context.within.iter().copied().chain([number]).collect();
@@ -188,6 +195,7 @@ impl Expander<'_> {
         let read: ForEach<'_> =
             parse_at(&text[span.clone()], span.start).map_err(|it| self.wrong(it.into(), context))?;
         let place = range_of(text, read.list);
+        read.expect_sound(span).map_err(|it| self.wrong(it, context))?;
         let list = self.substituted(&place, context)?;
         let all = elements(&list, read.params.len())
             .map_err(|err| self.wrong(ScriptError { span: place.clone(), ..err.into() }, context))?;
@@ -207,7 +215,7 @@ impl Expander<'_> {
             let mut arguments = context.arguments.clone();
             for (name, text) in read.params.iter().zip(element) {
                 let site = Expander::site(place.clone(), context);
-                arguments.insert(name.clone(), Argument { text, site });
+                arguments.insert(name.clone(), Argument { text: text.into(), site });
             }
             let inner = Context { call: Some(call), arguments: &arguments, ..*context };
             self.list(&steps, indent(text, span.start), &inner)?;
@@ -247,6 +255,7 @@ impl Expander<'_> {
         let text = self.text(context);
         let mut at = range.start;
         if context.call.is_some() {
+            self.count(range.len(), range, context)?;
             for inside in strings(&text[range.clone()]) {
                 let inside = range.start + inside.start..range.start + inside.end;
                 self.fill(&text, &inside, &mut at, context)?;
@@ -266,12 +275,14 @@ impl Expander<'_> {
     ) -> Result<(), ProcedureError> {
         let mut from = inside.start;
         while let Some(open) = open_brace(&text[from..inside.end]).map(|it| from + it) {
-            let close = text[open..inside.end].find('}').map_or(inside.end, |it| open + it);
-            let name = &text[open + 1..close];
+            let close = text[open..inside.end].find('}').map(|it| open + it);
+            // A brace that is open until the end is no name, and is refused with what stands behind it.
+            let name = close.map_or(&text[open..inside.end], |it| &text[open + 1..it]);
+            let close = close.unwrap_or(inside.end);
             let braces = open..(close + 1).min(inside.end);
             let argument = self.argument(name, &braces, context)?;
             let (written, place) = if braces == *inside {
-                (argument.text.clone(), inside.start - 1..inside.end + 1)
+                (argument.text.to_string(), inside.start - 1..inside.end + 1)
             } else {
                 let within = argument.within_text().ok_or_else(|| {
                     let message =
@@ -281,6 +292,7 @@ impl Expander<'_> {
                 (within, braces.clone())
             };
             self.piece(text, *at..place.start, context);
+            self.count(written.len(), &braces, context)?;
             let site = Expander::site(place.clone(), context);
             self.pieces.push(Piece { start: self.out.len(), site, argument: Some(argument.site.clone()) });
             self.out.push_str(&written);
@@ -288,6 +300,21 @@ impl Expander<'_> {
             from = braces.end;
         }
         Ok(())
+    }
+
+    /// Counts what is written for a call: arguments of arguments may grow as fast as no text of a script does.
+    fn count(
+        &mut self,
+        bytes: usize,
+        place: &Range<usize>,
+        context: &Context<'_>,
+    ) -> Result<(), ProcedureError> {
+        self.written += bytes;
+        if self.written <= MAX_WRITTEN && self.out.len() + bytes <= 2 * MAX_LENGTH {
+            return Ok(());
+        }
+        let message = "the arguments of calls grow without an end".to_owned();
+        Err(self.wrong(ScriptError::new(ScriptProblem::Recursion, message, place.clone()), context))
     }
 
     /// What a parameter stands for.

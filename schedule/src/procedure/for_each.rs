@@ -1,7 +1,14 @@
+use std::ops::Range;
+
 use ron::value::RawValue;
 use serde::Deserialize;
 
-use crate::ron_text::{Pairs, RonError, parse_at, range_of};
+use super::definition::is_word;
+use crate::{
+    primitive::FOR_EACH,
+    ron_text::{Pairs, RonError, parse_at, range_of},
+    script_error::{ScriptError, ScriptProblem},
+};
 
 /// Repeats steps for the elements of a list, or for the keys and values of a map.
 ///
@@ -30,6 +37,27 @@ pub(super) struct ForEach<'a> {
     pub steps: Vec<&'a RawValue>,
 }
 
+impl ForEach<'_> {
+    /// Refuses parameters that cannot stand in braces, or that stand twice.
+    pub(super) fn expect_sound(&self, place: &Range<usize>) -> Result<(), ScriptError> {
+        let wrong = |problem, message| Err(ScriptError::new(problem, message, place.clone()));
+        for (n, it) in self.params.iter().enumerate() {
+            if !is_word(it) {
+                let message =
+                    format!("the parameter `{it}` of `{FOR_EACH}` is no word of letters, digits and `_`");
+                return wrong(ScriptProblem::BadName, message);
+            }
+            if self.params[..n].contains(it) {
+                return wrong(
+                    ScriptProblem::Twice,
+                    format!("the parameter `{it}` of `{FOR_EACH}` stands twice"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The elements of a list or a map, each as the texts of so many parameters.
 pub(super) fn elements(list: &str, params: usize) -> Result<Vec<Vec<String>>, RonError> {
     let words = |it: &[&RawValue]| it.iter().map(|it| it.trim().get_ron().to_owned()).collect::<Vec<_>>();
@@ -52,7 +80,7 @@ fn expect(words: Vec<String>, params: usize) -> Result<Vec<String>, RonError> {
     if words.len() == params {
         return Ok(words);
     }
-    let message =
-        format!("an element of the list has {} parts, and there are {params} parameters", words.len());
+    let part = if words.len() == 1 { "part" } else { "parts" };
+    let message = format!("the list has an element of {} {part} for {params} parameters", words.len());
     Err(RonError { message, problem: crate::ron_text::RonProblem::WrongType, span: 0..0, help: None })
 }

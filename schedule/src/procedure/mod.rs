@@ -43,8 +43,8 @@ mod argument;
 mod definition;
 mod expand;
 mod for_each;
+mod manual;
 mod origin;
-mod text;
 
 pub use definition::{Definitions, FindLibrary, Procedure};
 pub use expand::expand;
@@ -56,5 +56,8 @@ pub const MAX_CALL_DEPTH: usize = 16;
 /// The most calls and repetitions that an expansion may have.
 pub const MAX_CALLS: usize = 4096;
 
-/// The word that repeats steps.
-pub(crate) const FOR_EACH: &str = "for_each";
+/// The most libraries that a script may use, those included that its libraries use.
+pub const MAX_LIBRARIES: usize = 64;
+
+/// The most bytes that all calls and their arguments may be written out to, before they become the expansion.
+pub const MAX_WRITTEN: usize = 16 * crate::script::MAX_LENGTH;

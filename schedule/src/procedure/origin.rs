@@ -102,6 +102,11 @@ impl Expanded {
         !self.calls.is_empty()
     }
 
+    /// The procedures that were called, and `for_each` with what it took, in the order of their expansion.
+    pub fn called(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|it| &*it.procedure)
+    }
+
     /// The libraries that were read, in order.
     pub fn libraries(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().skip(1).map(|it| &*it.name)
@@ -149,7 +154,11 @@ impl Expanded {
         let mut site = piece.site.clone();
         if piece.argument.is_none() {
             let from = (site.span.start + (at - piece.start.min(at))).min(site.span.end);
-            site.span = if is_last { from..(from + 1).min(site.span.end) } else { from..site.span.end };
+            let text = &self.sources[site.source].text;
+            let behind = (from + 1..=site.span.end).find(|it| text.is_char_boundary(*it));
+            let end = if is_last { behind.unwrap_or(site.span.end) } else { site.span.end };
+            let from = (0..=from).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
+            site.span = from..end;
         }
         site
     }

@@ -15,6 +15,7 @@ use crate::{
     Number, Placed, Step,
     placed::{place_numbers, quoted, read_step},
     primitive::{CHOOSE, WHEN},
+    ron_letters::head,
     ron_text::{parse_at, parse_raw, range_of},
     script_error::{Errors, ScriptError, ScriptProblem},
 };
@@ -105,7 +106,7 @@ struct RawWhen<'a> {
 /// read.
 pub(crate) fn nested(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
     let slice = &text[span.clone()];
-    let raws = match word(slice) {
+    let raws = match head(slice) {
         CHOOSE => parse_at::<RawChoose<'_>>(slice, span.start).map(|it| it.one_of.concat()),
         WHEN => parse_at::<RawWhen<'_>>(slice, span.start).map(|it| [it.then, it.otherwise].concat()),
         _ => return vec![],
@@ -115,19 +116,13 @@ pub(crate) fn nested(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
     out
 }
 
-/// The word before the bracket of a step.
-fn word(slice: &str) -> &str {
-    let len = slice.find(|it: char| !(it.is_ascii_alphanumeric() || it == '_')).unwrap_or(slice.len());
-    if slice[len..].trim_start().starts_with('(') { &slice[..len] } else { "" }
-}
-
 /// Reads steps and alternatives; those that cannot be read are missing.
 pub(crate) fn read(text: &str, raws: &[&RawValue], errors: &mut Errors) -> Vec<Item> {
     raws.iter().filter_map(|raw| read_one(text, raw, errors)).collect()
 }
 
 fn read_one(text: &str, raw: &RawValue, errors: &mut Errors) -> Option<Item> {
-    match word(&text[range_of(text, raw)]) {
+    match head(&text[range_of(text, raw)]) {
         CHOOSE => read_choose(text, raw, errors),
         WHEN => read_when(text, raw, errors),
         _ => errors.keep(read_step(text, raw)).map(Item::Step),
