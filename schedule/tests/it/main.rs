@@ -5,6 +5,7 @@ mod common;
 mod expressions;
 mod hostile;
 mod manual;
+mod procedures;
 mod propose;
 mod random;
 mod scripts;
