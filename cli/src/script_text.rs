@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schedule::procedure::{self, Expanded, Frame};
+use schedule::{
+    ScriptProblem,
+    procedure::{self, Definitions, Expanded, Frame},
+};
 
 use crate::{diagnostic::Diagnostic, text_file};
 
@@ -63,6 +66,21 @@ pub fn expand(path: &Path, text: &str) -> Result<String, Diagnostic> {
     Ok(ScriptText::expand(path, text)?.text().to_owned())
 }
 
+/// The libraries that ship, read, in the order of their names.
+pub(crate) fn shipped_libraries() -> impl Iterator<Item = Result<Definitions, Diagnostic>> {
+    workloads::libraries().iter().map(|it| {
+        Definitions::of_library(it.name, it.text, &find_library).map_err(|err| Diagnostic::procedure(&err))
+    })
+}
+
+/// What to try instead of a step that begins with an unknown word, if that is a procedure of a library that ships.
+pub(crate) fn missing_use(problem: ScriptProblem, word: Option<&str>) -> Option<String> {
+    let word = word.filter(|_| problem == ScriptProblem::UnknownPrimitive)?;
+    let library = shipped_libraries().flatten().find(|it| it.own().any(|it| *it.name == *word))?;
+    let name = library.name();
+    Some(format!("it is a procedure of `{name}`: add `use: [\"{name}\"]`"))
+}
+
 /// The library of a name: one that ships, as `std/copy`, or a file, as `./mine.ron`.
 pub(crate) fn find_library(name: &str, user: &str) -> Result<(String, String), String> {
     if name.starts_with(['.', '/']) {
@@ -74,11 +92,11 @@ pub(crate) fn find_library(name: &str, user: &str) -> Result<(String, String), S
         return Ok((library.name.to_owned(), library.text.to_owned()));
     }
     let known = || workloads::libraries().iter().map(|it| it.name);
-    Err(match schedule::nearest(name, known()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
+    Err(schedule::nearest(name, known()).map_or_else(
+        || {
             let known: Vec<_> = known().map(|it| format!("`{it}`")).collect();
             format!("there is {}; a file of your own starts with `./`", known.join(", "))
-        }
-    })
+        },
+        |near| format!("did you mean `{near}`?"),
+    ))
 }

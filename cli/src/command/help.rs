@@ -48,7 +48,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "explain",
         &[
-            ("explain", "list the primitives and the intrinsics"),
+            ("explain", "list the primitives, the procedures and the intrinsics"),
             ("explain compute_at", "what a primitive does, and when it is legal"),
             ("explain TW1017", "what an error means, and what to do"),
         ],

@@ -15,7 +15,7 @@ use super::{Diagnostic, Fault, Mark, MarkedText};
 use crate::{
     blame::{blamed_span, did_you_mean, longest_bound},
     escape::visible,
-    script_text::ScriptText,
+    script_text::{ScriptText, missing_use},
     usage_error::UsageError,
 };
 
@@ -34,13 +34,16 @@ impl Diagnostic {
     /// What is wrong in the text of a script.
     pub(crate) fn script(text: &ScriptText, err: ScriptError) -> Diagnostic {
         let more = err.more.into_iter().map(|it| Diagnostic::script(text, it)).collect();
-        let report = Diagnostic::failed(err.problem, err.message).help(err.help);
+        let help = missing_use(err.problem, text.text().get(err.span.clone())).or(err.help);
+        let report = Diagnostic::failed(err.problem, err.message).help(help);
         Diagnostic { more, ..report.at_script(text, &err.span) }
     }
 
     /// Procedures that cannot be expanded.
     pub(crate) fn procedure(err: &ProcedureError) -> Diagnostic {
-        let report = Diagnostic::failed(err.error.problem, &err.error.message).help(err.error.help.clone());
+        let word = err.frames.first().and_then(|it| it.text.get(it.span.clone()));
+        let help = missing_use(err.error.problem, word).or_else(|| err.error.help.clone());
+        let report = Diagnostic::failed(err.error.problem, &err.error.message).help(help);
         report.within(&err.frames)
     }
 

@@ -2,25 +2,27 @@
 
 pub(crate) mod code;
 pub(crate) mod intrinsic;
+pub(crate) mod procedure;
 
 use ir::{Code, intrin};
-use schedule::primitive;
+use schedule::{primitive, procedure::Definitions};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
     constant::True,
     diagnostic::Diagnostic,
+    script_text::shipped_libraries,
     term::report::Report,
     term::{markdown::shown, shell::Shell, table::Table},
     usage_error::UsageError,
 };
 
-/// Explain an error code, a primitive or a tensor intrinsic, or list all of them
+/// Explain an error code, a primitive, a procedure, a library or a tensor intrinsic, or list all of them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// The code, the primitive or the intrinsic: TW1002, split, mma_m16n8k16_f16_f32. Without it all primitives and intrinsics are
-    /// listed
+    /// What to explain: TW1002, split, mma_tile, std/mma, mma_m16n8k16_f16_f32. Without it all primitives, procedures and intrinsics
+    /// are listed
     name: Option<String>,
     /// List all codes
     #[arg(long, conflicts_with = "name")]
@@ -86,13 +88,15 @@ impl Report for PrimitiveManual<'_> {
     }
 }
 
-/// All primitives and intrinsics.
+/// All primitives, procedures and intrinsics.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "all")]
 pub(crate) struct All {
     ok: True,
     /// What a step of a script can be.
     primitives: Vec<PrimitiveEntry>,
+    /// The procedures of libraries that ship.
+    procedures: Vec<procedure::Entry>,
     /// What `tensorize` takes.
     intrinsics: Vec<IntrinsicEntry>,
 }
@@ -125,6 +129,10 @@ impl Report for All {
             table.print_sentences(shell.out)?;
             writeln!(shell.out)?;
         }
+        if !self.procedures.is_empty() {
+            procedure::print(&self.procedures, shell)?;
+            writeln!(shell.out)?;
+        }
         let mut table = Table::new(["intrinsic", "what it does"]);
         for it in &self.intrinsics {
             table.row([it.intrinsic, it.summary]);
@@ -143,20 +151,35 @@ fn one(name: &str, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     }
     if intrin::families().contains(&name) {
         let members = intrin::ALL.iter().copied().filter(|it| it.family() == Some(name));
-        return shell.report(&All { ok: True, primitives: vec![], intrinsics: members.map(entry).collect() });
+        let intrinsics = members.map(entry).collect();
+        return shell.report(&All { ok: True, primitives: vec![], procedures: vec![], intrinsics });
     }
-    let Some(text) = primitive::explain(name) else {
-        let known = primitive::names().chain(["choose"]).chain(intrin::ALL.iter().map(|it| it.name));
-        let known = known.chain(intrin::families());
-        let known = known.chain(code::headings().map(|it| it.0));
-        let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
-        let all =
-            "`tilewright explain` lists primitives and intrinsics, `tilewright explain --codes` all codes"
-                .to_owned();
-        let title = format!("there is no primitive, intrinsic or code `{name}`");
-        return Err(Diagnostic::usage(UsageError::Topic, title).help(help.unwrap_or(all)));
-    };
-    shell.report(&PrimitiveManual { ok: True, primitive: name, text })
+    if let Some(text) = primitive::explain(name) {
+        return shell.report(&PrimitiveManual { ok: True, primitive: name, text });
+    }
+    let libraries: Vec<_> = shipped_libraries().collect::<Result<_, _>>()?;
+    if let Some(library) = libraries.iter().find(|it| it.name() == name) {
+        return shell.report(&procedure::LibraryManual::of(library));
+    }
+    let mut procedures = libraries.iter().flat_map(|library| library.own().map(move |it| (library, it)));
+    match procedures.find(|it| *it.1.name == *name) {
+        Some((library, it)) => shell.report(&procedure::ProcedureManual::of(library, it)),
+        None => Err(nothing(name, &libraries)),
+    }
+}
+
+/// There is nothing of a name.
+fn nothing(name: &str, libraries: &[Definitions]) -> Diagnostic {
+    let known = primitive::names().chain(primitive::forms()).chain(intrin::ALL.iter().map(|it| it.name));
+    let known = known.chain(intrin::families());
+    let known = known.chain(code::headings().map(|it| it.0));
+    let procedures = libraries.iter().flat_map(Definitions::own).map(|it| &*it.name);
+    let known =
+        known.map(|it| -> &str { it }).chain(procedures).chain(libraries.iter().map(Definitions::name));
+    let help = schedule::nearest(name, known).map(|it| format!("did you mean `{it}`?"));
+    let all = "`tilewright explain` lists primitives, procedures and intrinsics, `tilewright explain --codes` all codes";
+    let title = format!("there is no primitive, procedure, intrinsic or code `{name}`");
+    Diagnostic::usage(UsageError::Topic, title).help(help.unwrap_or(all.to_owned()))
 }
 
 fn entry(it: &'static intrin::Intrinsic) -> IntrinsicEntry {
@@ -170,8 +193,13 @@ fn all(shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let lines = text.lines().take_while(|it| !it.trim().is_empty());
         lines.collect::<Vec<_>>().join(" ")
     };
-    let primitives = primitive::names().chain(["choose"]);
+    let primitives = primitive::names().chain(primitive::forms());
     let primitives = primitives.map(|it| PrimitiveEntry { primitive: it, summary: summary(it) });
-    let intrinsics = intrin::ALL.iter().copied().map(entry);
-    shell.report(&All { ok: True, primitives: primitives.collect(), intrinsics: intrinsics.collect() })
+    let libraries: Vec<_> = shipped_libraries().collect::<Result<_, _>>()?;
+    shell.report(&All {
+        ok: True,
+        primitives: primitives.collect(),
+        procedures: libraries.iter().flat_map(procedure::entries).collect(),
+        intrinsics: intrin::ALL.iter().copied().map(entry).collect(),
+    })
 }

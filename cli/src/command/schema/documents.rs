@@ -55,8 +55,9 @@ pub(super) fn documents() -> Vec<Document> {
             compare::data::Compared<'static>, compare::counted::CountersCompared<'static>;
         "completions", "tilewright completions", "The script for a shell.": completions::Script;
         "doctor", "tilewright doctor", "All checks on one line.": doctor::Checks;
-        "explain", "tilewright explain", "The page of a code, the manual of a primitive or an intrinsic, or what there is.":
-            explain::code::Page, explain::PrimitiveManual<'static>, explain::intrinsic::Manual, explain::All, explain::AllCodes;
+        "explain", "tilewright explain", "The page of a code, the manual of a primitive, a procedure, a library or an intrinsic, or what there is.":
+            explain::code::Page, explain::PrimitiveManual<'static>, explain::procedure::ProcedureManual, explain::procedure::LibraryManual,
+            explain::intrinsic::Manual, explain::All, explain::AllCodes;
         "export", "tilewright export", "What is in the bundle.": export::Bundle<'static>;
         "learn", "tilewright learn", "A line for each exercise that was looked at, and a last one.":
             learn::report::Checked<'static>, learn::report::Listed<'static>, learn::report::AsHandedOut<'static>,

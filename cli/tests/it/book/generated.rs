@@ -1,4 +1,4 @@
-//! Pages that follow from the source: one for each primitive, and the lists of them and of codes.
+//! Pages that follow from the source: one for each primitive and each library that ships, and the lists of them and of codes.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schedule::primitive;
+use schedule::{primitive, procedure::Definitions};
 
 /// What stands in a page that nobody writes by hand.
 const MARK: &str = "<!-- Made from the source by `INSTA_UPDATE=always cargo test --test it book::`. -->\n";
@@ -27,6 +27,14 @@ fn generated_pages_follow_the_source() {
     let found: BTreeSet<PathBuf> = super::pages(&source.join("primitives")).into_iter().collect();
     assert_eq!(found, expected, "a page for each primitive, and no other");
     compare(&source.join("primitives.md"), &primitives(), &mut wrong);
+    let libraries = libraries();
+    let written: BTreeSet<PathBuf> = libraries.iter().map(|it| library_path(&source, it)).collect();
+    let _ = fs::create_dir_all(source.join("std"));
+    for it in &libraries {
+        compare(&library_path(&source, it), &library_page(it), &mut wrong);
+    }
+    let found: BTreeSet<PathBuf> = super::pages(&source.join("std")).into_iter().collect();
+    assert_eq!(found, written, "a page for each library, and no other");
     compare(&source.join("errors.md"), &errors(&source), &mut wrong);
     let summary = source.join("SUMMARY.md");
     let text = fs::read_to_string(&summary).unwrap();
@@ -48,7 +56,30 @@ fn compare(path: &Path, expected: &str, wrong: &mut Vec<PathBuf>) {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    primitive::names().chain(["choose"])
+    primitive::names().chain(primitive::forms())
+}
+
+/// The libraries that ship.
+fn libraries() -> Vec<Definitions> {
+    let find = |name: &str, _: &str| {
+        let it = workloads::find_library(name).ok_or("it does not ship")?;
+        Ok((it.name.to_owned(), it.text.to_owned()))
+    };
+    let all = workloads::libraries().iter();
+    all.map(|it| Definitions::of_library(it.name, it.text, &find).unwrap()).collect()
+}
+
+/// The page of a library: `std/mma.md` of `std/mma`.
+fn library_path(source: &Path, library: &Definitions) -> PathBuf {
+    source.join(format!("{}.md", library.name()))
+}
+
+fn library_page(library: &Definitions) -> String {
+    let mut out = format!("# `{}`\n\n{MARK}\n{}", library.name(), library.overview());
+    for it in library.own() {
+        let _ = write!(out, "\n## `{}`\n\n{}", it.name, library.manual(it));
+    }
+    out
 }
 
 /// The first paragraph of a manual on one line.
@@ -88,16 +119,26 @@ fn errors(source: &Path) -> String {
     out
 }
 
-/// The part of the table of contents that lists primitives, then what was written by hand behind it, then the codes.
+/// The part of the table of contents that lists primitives, then what was written by hand behind it with the libraries in it, then
+/// the codes.
 fn lists(source: &Path, text: &str) -> String {
     let mut out = String::new();
     for name in names() {
         let _ = writeln!(out, "  - [{name}](primitives/{name}.md)");
     }
     let middle = text.split_once("(primitives.md)\n").unwrap().1;
-    let by_hand =
-        |it: &&str| !it.starts_with("  - [") || !it.contains("](primitives/") && !it.contains("](errors/");
-    middle.lines().filter(by_hand).for_each(|it| out.extend([it, "\n"]));
+    let by_hand = |it: &&str| {
+        !it.starts_with("  - [")
+            || !["primitives/", "errors/", "std/"].iter().any(|folder| it.contains(&format!("]({folder}")))
+    };
+    for line in middle.lines().filter(by_hand) {
+        out.extend([line, "\n"]);
+        if line.ends_with("(procedures.md)") {
+            for it in libraries() {
+                let _ = writeln!(out, "  - [{0}]({0}.md)", it.name());
+            }
+        }
+    }
     for (code, words) in codes(source) {
         let _ = writeln!(out, "  - [{code}: {words}](errors/{code}.md)");
     }

@@ -96,6 +96,8 @@ fn what_needs_no_run_is_of_its_schema() {
         "show cpu.ron --emit space",
         "explain",
         "explain split",
+        "explain mma_tile",
+        "explain std/mma",
         "explain ldmatrix_x2",
         "explain mma_m16n8k16_f16_f16",
         "explain TW1002",

@@ -53,6 +53,8 @@ const IN_ARGUMENTS: &[(&str, &str)] = &[
     ("tune a.ron --strategy randm", "random"),
     ("tutorial matmul-cp", "matmul-cpu"),
     ("explain splt", "split"),
+    ("explain mma_tle", "mma_tile"),
+    ("explain std/mna", "std/mma"),
     ("explain ldmatrx_x2", "ldmatrix_x2"),
     ("schema chek", "check"),
     ("log cat x.twlog --kind trail", "trial"),
