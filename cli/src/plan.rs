@@ -20,8 +20,7 @@ use tuner::Space;
 use crate::{
     diagnostic::Diagnostic,
     error_cascade::ErrorCascade,
-    scheduling::script,
-    script_text::ScriptText,
+    script_text::{ScriptText, script},
     source::{Source, find_workload},
     usage_error::UsageError,
 };

@@ -3,13 +3,12 @@
 use indexmap::IndexMap;
 use ir::{Func, Target};
 use schedule::{Session, Step, workload::Param};
-use tuner::build::target_word;
 
 use crate::{
     build::{Built, build},
     diagnostic::Diagnostic,
     plan::Plan,
-    script_text::ScriptText,
+    script_text::{ScriptText, script},
 };
 
 /// A schedule under construction: steps applied one at a time to the program of a workload, each checked, each undoable.
@@ -121,24 +120,4 @@ impl Schedule {
     pub fn compile(&self) -> Result<Built, Diagnostic> {
         build(self.func(), &self.target, &IndexMap::new())
     }
-}
-
-/// The text of a script of plain steps, some with a comment before them.
-pub(crate) fn script(
-    workload: &str,
-    params: &IndexMap<String, Param>,
-    target: &Target,
-    steps: &[(Option<String>, &Step)],
-) -> String {
-    let params: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
-    let line = |(comment, step): &(Option<String>, &Step)| {
-        let comment = comment.as_ref().map(|it| format!("        // {it}\n")).unwrap_or_default();
-        format!("{comment}        {},\n", step.to_ron())
-    };
-    let steps: String = steps.iter().map(line).collect();
-    format!(
-        "schedule(\n    workload: {workload:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n{steps}    ],\n)\n",
-        target_word(target),
-        params.join(", ")
-    )
 }

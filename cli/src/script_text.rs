@@ -5,10 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use indexmap::IndexMap;
+use ir::Target;
 use schedule::{
-    ScriptProblem,
+    ScriptProblem, Step,
     procedure::{self, Definitions, Expanded, Frame},
+    workload::Param,
 };
+use tuner::build::target_word;
 
 use crate::{diagnostic::Diagnostic, text_file};
 
@@ -99,4 +103,24 @@ pub(crate) fn find_library(name: &str, user: &str) -> Result<(String, String), S
         },
         |near| format!("did you mean `{near}`?"),
     ))
+}
+
+/// The text of a script of plain steps, some with a comment before them.
+pub(crate) fn script(
+    workload: &str,
+    params: &IndexMap<String, Param>,
+    target: &Target,
+    steps: &[(Option<String>, &Step)],
+) -> String {
+    let params: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
+    let line = |(comment, step): &(Option<String>, &Step)| {
+        let comment = comment.as_ref().map(|it| format!("        // {it}\n")).unwrap_or_default();
+        format!("{comment}        {},\n", step.to_ron())
+    };
+    let steps: String = steps.iter().map(line).collect();
+    format!(
+        "schedule(\n    workload: {workload:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n{steps}    ],\n)\n",
+        target_word(target),
+        params.join(", ")
+    )
 }

@@ -106,12 +106,6 @@ struct Raw<'a> {
     constraints: Vec<&'a RawValue>,
     #[serde(borrow)]
     steps: Vec<&'a RawValue>,
-    /// For [`crate::procedure::expand`], which leaves neither. They are taken so that another mistake is told in a text that could
-    /// not be expanded for it.
-    #[serde(borrow, default, rename = "use")]
-    _uses: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "define")]
-    _define: Option<&'a RawValue>,
 }
 
 impl Script {

@@ -65,7 +65,7 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
             product.inlined()
         ),
     );
-    let group = group(ceil_div(product.i.extent, rows)).min(8);
+    let group = group(ceil_div(product.i.extent, rows), 8);
     out.because(
         format!("{group} rows of tiles at a time: blocks that run together find each other's factors in the cache."),
         format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),

@@ -62,7 +62,7 @@ pub(super) fn ranked<T>(choices: impl IntoIterator<Item = T>, cost: impl Fn(&T) 
     all
 }
 
-/// The largest of the groups that divides a number of rows of tiles.
-pub(super) fn group(rows: i64) -> i64 {
-    [16, 8, 4, 2].into_iter().find(|it| rows % it == 0).unwrap_or(1)
+/// How many rows of tiles are in a group: at most so many, and in equal groups where that is possible.
+pub(super) fn group(rows: i64, most: i64) -> i64 {
+    ceil_div(rows, ceil_div(rows, most))
 }

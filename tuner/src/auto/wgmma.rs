@@ -81,7 +81,7 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
     let about =
         format!("Tiles of {rows} x {columns} by {warpgroups} warpgroups, fed by a role for the copy engine.");
     let mut out = Draft::new("wgmma", about, &["std/wgmma"]);
-    let group = group(ceil_div(product.i.extent, rows * cluster_m));
+    let group = group(ceil_div(product.i.extent, rows * cluster_m), 16);
     out.because(
         format!("{count} tiles for {units} multiprocessors, {group} rows of tiles at a time, which share what the cache holds."),
         format!(
