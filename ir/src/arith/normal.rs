@@ -281,8 +281,9 @@ impl Bounds {
         sum.terms.iter().find_map(|term| {
             term.atoms.iter().find_map(|atom| match atom {
                 Atom::Div(pair) => {
+                    let by = units(term, atom, &pair.1)?;
                     let remainder = self.remainder(&pair.0, &pair.1)?;
-                    replace(sum, term, atom, &pair.1, &remainder, &pair.0)
+                    replace(sum, term, &by, &remainder, &pair.0)
                 }
                 Atom::Mod(pair) => self.recombined_mod(sum, term, atom, pair),
                 Atom::Min(_) | Atom::Max(_) | Atom::Xor(_) | Atom::Var(_) | Atom::Opaque(_) => None,
@@ -297,11 +298,15 @@ impl Bounds {
             if inner.coef != 1 {
                 return None;
             }
+            let by = units(term, atom, &ratio.1)?;
+            let remainder = self.remainder(&ratio.0, &ratio.1)?;
+            if !has_all(sum, &remainder.times_term(&by)?) {
+                return None;
+            }
             let y = pair.0.minus(&inner.clone().into_sum())?;
             let whole = ratio.0.plus(&ratio.1.times(&y)?)?;
             let whole = self.remainder(&whole, &ratio.1.times(&pair.1)?)?;
-            let remainder = self.remainder(&ratio.0, &ratio.1)?;
-            replace(sum, term, atom, &ratio.1, &remainder, &whole)
+            replace(sum, term, &by, &remainder, &whole)
         })
     }
 }
@@ -317,23 +322,28 @@ fn exclusive_or(a: Sum, b: Sum) -> Sum {
     }
 }
 
-/// Replaces `k*unit*atom + k*remainder` in a sum, where `term` is the first of them, by `k*whole`.
+/// The `k` of a term that is `k*unit*atom`.
+fn units(term: &Term, atom: &Atom, unit: &Sum) -> Option<Term> {
+    let cofactor = Term { atoms: term.without(std::slice::from_ref(atom))?, coef: term.coef };
+    cofactor.over(&unit.as_term()?)
+}
+
+/// Whether a sum has all quotients and remainders of another, with their coefficients.
+fn has_all(sum: &Sum, other: &Sum) -> bool {
+    let mut ratios = other.terms.iter().filter(|it| it.atoms.iter().any(Atom::is_ratio));
+    ratios.all(|it| sum.coef(&it.atoms) == it.coef)
+}
+
+/// Replaces `k*unit*atom + k*remainder` in a sum, where `term` is the first of them and `by` is `k`, by `k*whole`.
 ///
 /// Only where all of `k*remainder` is there, so that the result has fewer quotients and remainders.
-fn replace(sum: &Sum, term: &Term, atom: &Atom, unit: &Sum, remainder: &Sum, whole: &Sum) -> Option<Sum> {
-    let cofactor = Term { atoms: term.without(std::slice::from_ref(atom))?, coef: term.coef };
-    let by = cofactor.over(&unit.as_term()?)?;
-    let gone = remainder.times_term(&by)?;
-    let all_there = gone
-        .terms
-        .iter()
-        .filter(|it| it.atoms.iter().any(Atom::is_ratio))
-        .all(|it| sum.coef(&it.atoms) == it.coef);
-    if !all_there {
+fn replace(sum: &Sum, term: &Term, by: &Term, remainder: &Sum, whole: &Sum) -> Option<Sum> {
+    let gone = remainder.times_term(by)?;
+    if !has_all(sum, &gone) {
         return None;
     }
     let rest = sum.minus(&term.clone().into_sum())?.minus(&gone)?;
-    let out = rest.plus(&whole.times_term(&by)?)?;
+    let out = rest.plus(&whole.times_term(by)?)?;
     (out.ratios() < sum.ratios()).then_some(out)
 }
 
