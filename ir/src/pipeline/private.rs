@@ -9,8 +9,8 @@ use super::{
     written::written,
 };
 use crate::{
-    Func, Loop, Name, Role, Stmt,
-    region::{Nest, Way, bounds_of, covers, reads_own_places, starts_anew, writes_box},
+    Func, Index, IterKind, Less, Loop, Name, Role, Stmt,
+    region::{Nest, Way, bounds_of, covers, reads_own_places, runs, starts_anew, writes_box},
 };
 
 /// The temporaries of a loop that carry nothing from one of its iterations to another, nor into or out of it.
@@ -42,7 +42,7 @@ pub(super) fn is_inside(nest: &Nest<'_>, it: &Loop) -> bool {
 fn is_private(func: &Func, nests: &[Nest<'_>], it: &Loop, name: &Name) -> bool {
     let users = nests.iter().filter(|nest| nest.uses(name));
     let (inside, outside): (Vec<_>, Vec<_>) = users.partition(|nest| is_inside(nest, it));
-    inside.first().is_some_and(|first| !reads_first(first, name))
+    inside.first().is_some_and(|first| !reads_first(first, it, name))
         && (covered(func, &inside, it, name) || fills_first(func, &inside, it, name))
         && (outside.is_empty() || seen_by(func, nests, it, name).is_none())
 }
@@ -59,28 +59,40 @@ pub(super) fn kept_for(func: &Func, it: &Loop, name: &Name) -> Option<Name> {
     }
 }
 
-/// Whether a block, the first that uses a buffer, surely reads each of its elements before it writes it: it adds to what is
-/// there, and runs. Nothing that is harder to find out matters then.
-fn reads_first(nest: &Nest<'_>, buffer: &Name) -> bool {
+/// Whether a block, the first in a loop that uses a buffer, surely reads there what an iteration of the loop has not written:
+/// it adds to what is there, and runs. Nothing that is harder to find out matters then.
+fn reads_first(nest: &Nest<'_>, it: &Loop, buffer: &Name) -> bool {
     nest.reaches(buffer, Way::Read)
         && is_one_store(&nest.block.body)
-        && nest.block.init.is_none()
+        && (nest.block.init.is_none() || goes_on(nest, it))
         && nest.block.guards.is_empty()
         && reads_own_places(nest)
-        && nest.loops.iter().all(|it| surely_runs(it))
+        && runs(nest, 0)
+}
+
+/// Whether the second iteration of a loop begins at a point at which the init of a block does not run.
+fn goes_on(nest: &Nest<'_>, it: &Loop) -> bool {
+    let Some(level) = nest.loops.iter().position(|other| other.var == it.var) else { return false };
+    let inside = &nest.loops[level + 1..];
+    let beginning = |name: &Name| {
+        let is_inside = || inside.iter().any(|other| other.var == *name);
+        if *name == it.var { Some(Index::int(1)) } else { is_inside().then(|| Index::int(0)) }
+    };
+    let is_begun = |binding: &Index| {
+        let some = Less::new(Index::int(0), binding.subst(&beginning));
+        nest.bounds().prove(&some) == Some(true)
+    };
+    let mut reduced = nest.block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+    it.extent.as_int().is_some_and(|it| it > 1) && reduced.any(|it| is_begun(&it.binding))
 }
 
 /// Whether the body of a block is one assignment, in loops of its own or not.
 fn is_one_store(body: &Stmt) -> bool {
     match body {
         Stmt::Store(_) => true,
-        Stmt::Loop(it) => surely_runs(it) && is_one_store(&it.body),
+        Stmt::Loop(it) => is_one_store(&it.body),
         Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => false,
     }
-}
-
-fn surely_runs(it: &Loop) -> bool {
-    it.extent.as_int().is_some_and(|it| it > 0)
 }
 
 /// Whether every read follows writes that cover it.
@@ -132,4 +144,42 @@ fn fills_first(func: &Func, users: &[&Nest<'_>], it: &Loop, buffer: &Name) -> bo
             }
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::private;
+    use crate::Name;
+
+    /// The temporaries that iterations of `k` may have for their own, where sums go on from each to the next or, if `k` has
+    /// only one, start in it.
+    fn private_of_sums(iterations: i64) -> Vec<String> {
+        let text = format!(
+            "
+func sums()
+  in A: f32[8, 32]
+  out C: f32[8]
+  temp S: f32[8]
+
+  for i in 0..8
+    for k in 0..{iterations}
+      for l in 0..4
+        block S(v: 8 = i, r: reduce 32 = k*4 + l)
+          init
+            S[v] = 0.0f32
+          S[v] = S[v] + A[v, r]
+      block C(v_1: 8 = i)
+        C[v_1] = S[v_1]
+"
+        );
+        let func = crate::text::parse(&text).expect("the text above is a program");
+        let it = func.find_loop(&Name::new("k")).expect("it is there");
+        private(&func, it).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn sums_that_go_on_are_not_private() {
+        assert!(private_of_sums(8).is_empty());
+        assert_eq!(private_of_sums(1), ["S"]);
+    }
 }

@@ -108,7 +108,7 @@ pub fn writes_box(nest: &Nest<'_>, reader: &Block, buffer: &Name, fixed: usize) 
 }
 
 /// Whether every loop inside the outermost `fixed` ones is known to run, those in the block's body too.
-fn runs(nest: &Nest<'_>, fixed: usize) -> bool {
+pub fn runs(nest: &Nest<'_>, fixed: usize) -> bool {
     let runs = |extent: &Index, loops: usize| {
         let some = Less::new(Index::int(0), extent.clone());
         extent.as_int().is_some_and(|it| it > 0) || nest.bounds_outside(loops).prove(&some) == Some(true)

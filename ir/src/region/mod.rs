@@ -13,7 +13,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub use cover::{Uncovered, fails_outside, uncovered, writes_box};
+pub use cover::{Uncovered, fails_outside, runs, uncovered, writes_box};
 pub use fill::{covers_access, filled};
 pub use limit::limit;
 pub use nest::Nest;
