@@ -24,6 +24,7 @@ mod emission;
 mod error;
 mod expand;
 mod judge;
+mod judged;
 mod keys;
 mod lifetimes;
 mod materialize;
@@ -44,6 +45,7 @@ pub use annotation::{
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
 pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
+pub use judged::{are_alike, is_judged_alike};
 pub use keys::{
     ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style,
 };
