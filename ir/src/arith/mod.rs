@@ -81,6 +81,11 @@ impl Bounds {
         }
     }
 
+    /// Whether conditions were learnt.
+    pub(crate) fn has_facts(&self) -> bool {
+        !self.facts.is_empty()
+    }
+
     /// The extent learnt for a variable.
     pub fn extent(&self, var: &Name) -> Option<&Index> {
         self.known.get(var)?.extent.as_ref()

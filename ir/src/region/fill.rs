@@ -19,26 +19,36 @@ pub(super) fn fills(writer: &Nest<'_>, reader: &Nest<'_>, buffer: &Name) -> bool
     let shared = &writer.loops[..writer.shared_loops(reader)];
     let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
     let (dims, shape) = (reader.dims(), reader.shape(buffer));
-    let wrote = writer.places(buffer, Way::Write);
-    reader.places(buffer, Way::Read).iter().all(|read| {
-        let (read, writer) = ((read, reader.bounds()), writer.bounds());
-        wrote.iter().any(|it| covers_access(dims, shape, (it, writer), read, &is_common))
-    })
+    let of = |place| Write { place, bounds: writer.bounds(), is_common: &is_common };
+    let wrote: Vec<_> = writer.places(buffer, Way::Write).into_iter().map(of).collect();
+    let reads = reader.places(buffer, Way::Read);
+    reads.iter().all(|read| any_covers(dims, shape, &wrote, (read, reader.bounds())))
 }
 
-/// Whether each existing element that `read` touches is among those that `write` touches, while the common variables have the
-/// same values for both and all others run: by their boxes, or, where those do not tell, because the solver finds no element
-/// that is missed. What is known of the variables of each stands beside it.
+/// A write of elements that are read later.
+pub struct Write<'a> {
+    /// The elements.
+    pub place: AccessRelation,
+    /// What is known of its variables.
+    pub bounds: &'a Bounds,
+    /// The variables that have the same value where the elements are read; all others run.
+    pub is_common: &'a dyn Fn(&Name) -> bool,
+}
+
+/// Whether each existing element that `read` touches is among those of one of the writes: by their boxes, or, where those of
+/// none of them tell, because the solver finds no element that is missed. What is known of the variables of the read stands
+/// beside it.
 ///
 /// This is *region cover* of two accesses: allocation scopes, races and moved blocks rest on it.
-pub fn covers_access(
+pub fn any_covers(
     dims: &[Name],
     shape: &[Index],
-    write: (&AccessRelation, &Bounds),
+    writes: &[Write<'_>],
     read: (&AccessRelation, &Bounds),
-    is_common: &dyn Fn(&Name) -> bool,
 ) -> bool {
-    covers_box(shape, write, read, is_common) || access::covers(dims, shape, write.0, read.0, is_common)
+    let exactly = |it: &Write<'_>| access::covers(dims, shape, &it.place, read.0, it.is_common);
+    writes.iter().any(|it| covers_box(shape, (&it.place, it.bounds), read, it.is_common))
+        || writes.iter().any(exactly)
 }
 
 /// Whether the box that is written has all of the box that is read.

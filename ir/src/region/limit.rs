@@ -15,17 +15,71 @@ pub fn limit(
     bounds: &Bounds,
     is_inner: &dyn Fn(&Name) -> bool,
 ) -> Option<Index> {
-    let found = ratios(index, &guard.lhs).into_iter().find_map(|(c, d)| {
-        // c*lhs = d*index + base + rest, with low <= rest <= high.
-        let (base, low, high) = difference(&times(&guard.lhs, c), &times(index, d), bounds, is_inner)?;
-        let room = &guard.rhs * c - base;
-        let divisor = Index::int(d);
-        // The greatest index that a passing guard allows, and the least that a failing one does.
-        let passing = bounds.simplify(&(room.clone() - c - low).floor_div(&divisor));
-        let failing = bounds.simplify(&(room - high + (d - 1)).floor_div(&divisor));
-        bounds.equal(&(passing + 1), &failing).then_some(failing)
-    });
+    let alone = Alone::all(&guard.lhs, index, bounds, is_inner);
+    let mut near = ratios(index, &guard.lhs).into_iter().filter(|it| !Alone::keep_apart(&alone, *it));
+    let found = near.find_map(|it| limit_by(it, guard, index, bounds, is_inner));
     found.filter(|it| !it.any_var(is_inner))
+}
+
+/// The limit that shows when the guard is multiplied by `c` and the index by `d`.
+fn limit_by(
+    (c, d): (i64, i64),
+    guard: &Less,
+    index: &Index,
+    bounds: &Bounds,
+    is_inner: &dyn Fn(&Name) -> bool,
+) -> Option<Index> {
+    // c*lhs = d*index + base + rest, with low <= rest <= high.
+    let (base, low, high) = difference(&times(&guard.lhs, c), &times(index, d), bounds, is_inner)?;
+    let room = &guard.rhs * c - base;
+    let divisor = Index::int(d);
+    // The greatest index that a passing guard allows, and the least that a failing one does.
+    let passing = bounds.simplify(&(room.clone() - c - low).floor_div(&divisor));
+    let failing = bounds.simplify(&(room - high + (d - 1)).floor_div(&divisor));
+    bounds.equal(&(passing + 1), &failing).then_some(failing)
+}
+
+/// An inner variable that a guard and an index speak of in multiples alone.
+struct Alone {
+    of_guard: i64,
+    of_index: i64,
+    /// Its greatest value.
+    most: i64,
+}
+
+impl Alone {
+    /// Those that there are; none where more is known of variables than how far each of them goes.
+    fn all(lhs: &Index, index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) -> Vec<Alone> {
+        let is_dependent = |name: &Name| bounds.extent(name).is_some_and(|it| it.as_int().is_none());
+        if bounds.has_facts() || lhs.any_var(&is_dependent) || index.any_var(&is_dependent) {
+            return vec![];
+        }
+        let sides = [terms(lhs), terms(index)];
+        let all = || sides.iter().flatten();
+        let names: BTreeSet<&Name> = all().filter_map(|it| it.1.as_var()).filter(|it| is_inner(it)).collect();
+        let is_elsewhere =
+            |name: &Name| all().any(|it| it.1.as_var().is_none() && it.1.any_var(&|it| it == name));
+        let factor = |side: &[(i64, Index)], name: &Name| {
+            let mut own = side.iter().filter(|it| it.1.as_var() == Some(name));
+            own.try_fold(0_i64, |sum, it| sum.checked_add(it.0))
+        };
+        let one = |name: &Name| {
+            let most = bounds.extent(name)?.as_int()?.checked_sub(1)?.max(0);
+            Some(Alone { of_guard: factor(&sides[0], name)?, of_index: factor(&sides[1], name)?, most })
+        };
+        names.into_iter().filter(|it| !is_elsewhere(it)).filter_map(one).collect()
+    }
+
+    /// Whether `c*lhs` and `d*index` differ by too many values for the guard to say anything of the index: the greatest
+    /// index that it allows and the least that it does not are then more than one apart.
+    fn keep_apart(all: &[Alone], (c, d): (i64, i64)) -> bool {
+        let (c, d) = (i128::from(c), i128::from(d));
+        let values = all.iter().map(|it| {
+            let slope = c * i128::from(it.of_guard) - d * i128::from(it.of_index);
+            slope.saturating_abs().saturating_mul(it.most.into())
+        });
+        values.fold(0, i128::saturating_add) > c + d - 2
+    }
 }
 
 /// Numbers by which the guard and the index may be multiplied to become nearly the same.
@@ -150,11 +204,14 @@ mod tests {
         let mut found = 0;
         for index in &all {
             for lhs in &all {
+                let is_inner = |name: &Name| name.as_str() != "o";
+                let alone = Alone::all(lhs, index, &bounds, &is_inner);
                 for rhs in [-2, 0, 1, 5, 6, 9, 12, 20] {
                     let guard = Less::new(lhs.clone(), Index::int(rhs));
-                    let Some(limit) = limit(&guard, index, &bounds, &|name| name.as_str() != "o") else {
-                        continue;
-                    };
+                    let mut far = ratios(index, lhs).into_iter().filter(|it| Alone::keep_apart(&alone, *it));
+                    let lost = far.find_map(|it| limit_by(it, &guard, index, &bounds, &is_inner));
+                    assert_eq!(lost, None, "{lhs} < {rhs} limits {index}");
+                    let Some(limit) = limit(&guard, index, &bounds, &is_inner) else { continue };
                     found += 1;
                     for point in 0..3 * 4 * 6 {
                         let value = |name: &Name| match name.as_str() {

@@ -14,7 +14,7 @@ mod start;
 mod tests;
 
 pub use cover::{Uncovered, fails_outside, runs, uncovered, writes_box};
-pub use fill::{covers_access, filled};
+pub use fill::{Write, any_covers, filled};
 pub use limit::limit;
 pub use nest::Nest;
 pub use start::{reads_own_places, starts_anew};

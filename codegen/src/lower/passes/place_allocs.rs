@@ -5,7 +5,7 @@ use ir::{
     access::{Axes, FuncAccess, accesses},
     axis_var,
     pipeline::is_pipeline,
-    region::{self, Nest},
+    region::{self, Nest, Write},
 };
 
 /// The allocation scope of a temporary is the innermost loop around all its accesses that does not carry its value from one
@@ -58,19 +58,18 @@ pub(crate) fn is_fresh(
         let start = read.block().and_then(|block| region::starts_anew(&Nest::of(func, block)));
         return start.is_some_and(|start| start >= depth);
     }
-    let mut writes = users.iter().filter(|it| it.write && it.order < read.order);
-    writes.any(|write| {
-        let shared = write.shared_loops(read);
-        let is_fixed = fixed(func, &read.loops[..shared], scope);
-        (!write.updates() || write.block().is_some_and(|it| it.init.is_some()))
-            && region::covers_access(
-                &func.dims,
-                &func.buffers[read.buffer].shape,
-                (&write.relation(), write.bounds(func)),
-                (&read.relation(), read.bounds(func)),
-                &is_fixed,
-            )
-    })
+    let starts = |it: &FuncAccess<'_>| !it.updates() || it.block().is_some_and(|it| it.init.is_some());
+    let writes = users.iter().copied().filter(|it| it.write && it.order < read.order && starts(it));
+    let writes: Vec<(&FuncAccess<'_>, _)> =
+        writes.map(|it| (it, fixed(func, &read.loops[..it.shared_loops(read)], scope))).collect();
+    let writes = writes.iter().map(|(it, is_common)| Write {
+        place: it.relation(),
+        bounds: it.bounds(func),
+        is_common,
+    });
+    let writes: Vec<_> = writes.collect();
+    let shape = &func.buffers[read.buffer].shape;
+    region::any_covers(&func.dims, shape, &writes, (&read.relation(), read.bounds(func)))
 }
 
 /// The variables that have one value while memory of that scope is in use inside the given loops.
