@@ -1,8 +1,11 @@
 //! Whether copies to global memory that nothing orders may arrive in any order.
 
+use std::{cell::LazyCell, collections::BTreeSet};
+
 use ir::{
     Block, Func, Index, IterKind, Less, Loop, LoopKind, Name, Role, Stmt, Store,
-    access::{AccessRelation, Conflict, Iteration},
+    access::{AccessRelation, Conflict, Disjointness, Iteration},
+    arith::Bounds,
     region::{Nest, Way, at_loops, starts_anew},
 };
 
@@ -37,6 +40,11 @@ fn is_stored_once(func: &Func, nest: &Nest<'_>, level: usize, in_turn: &dyn Fn(&
     let var = Index::var(&nest.loops[level].var);
     nest.accesses(Way::Write).iter().all(|access| {
         let place = nest.relation(at_loops(nest.block, access));
+        // Mostly the loop is a digit of a subscript, which the solver need not be asked about.
+        let is_common = |name: &Name| when(name) == Iteration::Same;
+        if digits(&place.indices, nest.bounds(), &is_common).contains(&nest.loops[level].var) {
+            return true;
+        }
         let both = Conflict { first: &place, second: &place, dims: &func.dims, when: &when };
         both.never_where(&[Less::new(var.clone(), both.at_second(&var))])
     })
@@ -122,8 +130,19 @@ impl Told<'_> {
             };
             let when = |_: &Name| Iteration::Any;
             let both = Conflict { first: &place, second: &place, dims: &self.func.dims, when: &when };
+            // The same here.
+            let known = LazyCell::new(|| {
+                let mut bounds = Bounds::of_dims(self.func);
+                place.vars.iter().for_each(|(name, extent)| bounds.insert(name, extent));
+                digits(&place.indices, &bounds, &|name| self.func.dims.contains(name))
+            });
             let shown = |name: &Name| place.indices.iter().any(|it| it.as_var() == Some(name));
-            spoken.iter().all(|it| shown(it) || both.has_same(it))
+            spoken.iter().all(|it| shown(it) || known.contains(it) || both.has_same(it))
         })
     }
+}
+
+/// The variables that subscripts tell, as far as a fast proof can see.
+fn digits(indices: &[Index], bounds: &Bounds, is_common: &dyn Fn(&Name) -> bool) -> BTreeSet<Name> {
+    Disjointness { a: indices, b: indices, bounds, is_common }.separated()
 }
