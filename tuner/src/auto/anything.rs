@@ -65,7 +65,9 @@ impl Trial {
             }
         }
         self.session = next;
-        steps.iter().for_each(|it| self.out.step(it.clone()));
+        for step in steps {
+            self.out.step(step.clone());
+        }
         true
     }
 }

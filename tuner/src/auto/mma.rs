@@ -42,12 +42,16 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         (DType::Bf16, DType::F32) => (Feature::MmaBf16, "mma_m16n8k16_bf16_f32"),
         _ => return vec![],
     };
-    if !arch.has(feature) || product.b.dtype != product.a.dtype || !product.a.is_k_last {
+    // A batch has a dimension more, which the procedures do not know.
+    if product.batch.is_some()
+        || !arch.has(feature)
+        || product.b.dtype != product.a.dtype
+        || !product.a.is_k_last
+    {
         return vec![];
     }
     let units = request.units.unwrap_or_else(|| usual_units(request.target));
-    let batch = product.batch.as_ref().map_or(1, |it| it.extent);
-    let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile);
+    let count = |it: &Shape| tiles(product.i.extent, product.j.extent, it.tile);
     let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile, units));
     all.into_iter().map(|it| one(&product, it, intrin, count(&it), units)).collect()
 }
@@ -71,10 +75,6 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
         format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
     );
     out.step("bind(loop: \"bid\", axis: \"blockIdx.x\")");
-    product
-        .batch
-        .iter()
-        .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
     let last = product.last_block();
     let width = vector(product.j.extent, product.out, 16).min(8);
     let pad = 16 / product.out.bytes_i64();

@@ -71,7 +71,7 @@ impl Product {
             return None;
         }
         let axis = |it: &ir::Iter| axis_of(func, first, it);
-        let out = tail.last().map_or(Some(first), |it| Some(it))?;
+        let out = tail.last().unwrap_or(first);
         Some(Product {
             block: first.name.clone(),
             batch: both.first().map(|it| axis(it)).map_or(Some(None), |it| it.map(Some))?,

@@ -76,13 +76,14 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
         .iter()
         .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
     store(&mut out, product, jm, jv);
+    let axes = if product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" };
     let operand = |it: &Factor, lane_rows: i64, groups: i64| {
         let width = vector(it.row, it.dtype, 16);
         let (row, pad) = if it.is_k_last { (depth, 4) } else { (lane_rows, 0) };
         let is_wide = i64::from(it.is_k_last || width > 1);
         let groups = if it.is_k_last { 1 } else { groups };
         let step = format!(
-            "simt_operand(block: {block:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide})",
+            "simt_operand(block: {block:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
             it.buffer.as_str()
         );
         (format!("Rows of {} have {} elements: {width} fit a copy.", it.buffer, it.row), step)
@@ -101,7 +102,12 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
 /// Stores as wide as rows of the output allow.
 fn store(out: &mut Draft, product: &Product, jm: i64, jv: i64) {
     let width = vector(product.j.extent, product.out, 16).min(jv);
-    let name = format!("{}_1{}", product.last_block(), if jm > 1 { "_1" } else { "" });
+    let name = format!(
+        "{}_{}{}",
+        product.last_block(),
+        if product.batch.is_some() { 2 } else { 1 },
+        if jm > 1 { "_1" } else { "" }
+    );
     match width {
         1 => {}
         _ if width == jv => out.step(format!("vectorize(loop: {name:?})")),

@@ -39,13 +39,18 @@ const NARROW: [(i64, f64); 2] = [(128, 0.6), (64, 0.4)];
 /// Rows that begin at whole lines of the cache.
 const LINE: i64 = 128;
 
-/// All shapes, alone and in clusters of two, which share the copies of B. Where rows cross lines of the cache, a box costs twice the
-/// requests, and sharing them is worth a third; else it is worth little, and only where it wastes no tile.
+/// All shapes, alone, and in clusters of two, which share the copies of B. Where rows cross lines of the cache, a box costs twice the
+/// requests, and sharing them is worth a third. Else a cluster gains a little with the largest tiles and loses up to a quarter with
+/// small ones.
 fn shapes(has_whole_lines: bool) -> Vec<Shape> {
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
-        let alone = if has_whole_lines { 0.99 } else { 0.75 };
-        [(2, 1.0), (1, alone)].map(|(cluster_m, gain)| Shape {
+        let (alone, pair) = match (has_whole_lines, columns) {
+            (false, _) => (0.75, 1.0),
+            (true, 256) => (0.99, 1.0),
+            (true, _) => (1.0, 0.8),
+        };
+        [(2, pair), (1, alone)].map(|(cluster_m, gain)| Shape {
             warpgroups,
             columns,
             cluster_m,
