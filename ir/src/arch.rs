@@ -27,6 +27,8 @@ pub struct Arch {
 pub struct Caps {
     /// The compute capability times ten.
     pub sm: u32,
+    /// The multiprocessors of the usual GPU of the architecture, for estimates where no device says how many it has.
+    pub usual_units: u32,
     /// Bytes of shared memory that one block can have, when it asks for more than [`Arch::DEFAULT_SHARED`].
     pub max_shared_per_block: u32,
     /// Bytes of shared memory of a multiprocessor.

@@ -6,6 +6,8 @@
 //! - units in which registers and shared memory are given, partitions, barriers: NVIDIA's `cuda_occupancy.h` of CUDA 13;
 //! - the KiB that the system takes of each block, and sizes of clusters: NVIDIA's tuning guides for Ampere, Ada, Hopper
 //!   and Blackwell;
+//! - multiprocessors: NVIDIA's data sheets, of the card of the architecture that computes most: M40, P100, GTX 1080 Ti, V100, RTX 6000,
+//!   A100, A40, Orin, RTX 4090, H100 and H200 (SXM), B200, B300, Thor, RTX 5090, GB10;
 //! - f32 lanes: the Programming Guide, throughput of arithmetic instructions;
 //! - tensor cores: NVIDIA's white papers on Turing, Ampere, Jetson Orin, Ada, Hopper and Blackwell, of the fastest cards
 //!   of an architecture: of those with compute capability 8.6, 8.9 and 12.0, the ones for games add up in f32 at half
@@ -28,6 +30,7 @@ pub(super) const TABLE: &[Caps] = &[
 /// Maxwell.
 const SM_50: Caps = Caps {
     sm: 50,
+    usual_units: 24,
     max_shared_per_block: 48 * KIB,
     shared_per_sm: 64 * KIB,
     reserved_shared: 0,
@@ -49,18 +52,25 @@ const SM_50: Caps = Caps {
 };
 
 /// Pascal: P100.
-const SM_60: Caps = Caps { sm: 60, partitions: 2, f32_lanes: 64, ..SM_50 };
+const SM_60: Caps = Caps { sm: 60, usual_units: 56, partitions: 2, f32_lanes: 64, ..SM_50 };
 
 /// Pascal: cards for games.
-const SM_61: Caps = Caps { sm: 61, shared_per_sm: 96 * KIB, ..SM_50 };
+const SM_61: Caps = Caps { sm: 61, usual_units: 28, shared_per_sm: 96 * KIB, ..SM_50 };
 
 /// Volta: V100. Its tensor cores multiply by an instruction that no later architecture is good at and nothing here emits.
-const SM_70: Caps =
-    Caps { sm: 70, max_shared_per_block: 96 * KIB, shared_per_sm: 96 * KIB, f32_lanes: 64, ..SM_50 };
+const SM_70: Caps = Caps {
+    sm: 70,
+    usual_units: 80,
+    max_shared_per_block: 96 * KIB,
+    shared_per_sm: 96 * KIB,
+    f32_lanes: 64,
+    ..SM_50
+};
 
 /// Turing.
 const SM_75: Caps = Caps {
     sm: 75,
+    usual_units: 72,
     max_shared_per_block: 64 * KIB,
     shared_per_sm: 64 * KIB,
     warps_per_sm: 32,
@@ -73,6 +83,7 @@ const SM_75: Caps = Caps {
 /// Ampere: A100.
 const SM_80: Caps = Caps {
     sm: 80,
+    usual_units: 108,
     max_shared_per_block: 163 * KIB,
     shared_per_sm: 164 * KIB,
     reserved_shared: KIB,
@@ -87,6 +98,7 @@ const SM_80: Caps = Caps {
 /// Ampere: cards for games and graphics, A40.
 const SM_86: Caps = Caps {
     sm: 86,
+    usual_units: 84,
     max_shared_per_block: 99 * KIB,
     shared_per_sm: 100 * KIB,
     warps_per_sm: 48,
@@ -99,6 +111,7 @@ const SM_86: Caps = Caps {
 /// Ampere: Jetson Orin.
 const SM_87: Caps = Caps {
     sm: 87,
+    usual_units: 16,
     max_shared_per_block: 163 * KIB,
     shared_per_sm: 164 * KIB,
     tensor: ampere_rates(2048),
@@ -111,6 +124,7 @@ const SM_88: Caps = Caps { sm: 88, tensor: TensorRates::NONE, ..SM_86 };
 /// Ada.
 const SM_89: Caps = Caps {
     sm: 89,
+    usual_units: 128,
     blocks_per_sm: 24,
     tensor: ada_rates(1024),
     f8_sum_bits: Some(13),
@@ -121,6 +135,7 @@ const SM_89: Caps = Caps {
 /// Hopper: H100, H200.
 const SM_90: Caps = Caps {
     sm: 90,
+    usual_units: 132,
     max_shared_per_block: 227 * KIB,
     shared_per_sm: 228 * KIB,
     barriers_per_sm: Some(64),
@@ -133,15 +148,22 @@ const SM_90: Caps = Caps {
 };
 
 /// Blackwell: B200.
-const SM_100: Caps =
-    Caps { sm: 100, tensor: ada_rates(8192), f8_sum_bits: None, features: BLACKWELL, ..SM_90 };
+const SM_100: Caps = Caps {
+    sm: 100,
+    usual_units: 148,
+    tensor: ada_rates(8192),
+    f8_sum_bits: None,
+    features: BLACKWELL,
+    ..SM_90
+};
 
 /// Blackwell: B300.
-const SM_103: Caps = Caps { sm: 103, barriers_per_sm: Some(32), ..SM_100 };
+const SM_103: Caps = Caps { sm: 103, usual_units: 160, barriers_per_sm: Some(32), ..SM_100 };
 
 /// Blackwell: Jetson Thor. No clusters larger than portable ones and no rates are documented.
 const SM_110: Caps = Caps {
     sm: 110,
+    usual_units: 20,
     warps_per_sm: 48,
     blocks_per_sm: 24,
     barriers_per_sm: Some(24),
@@ -153,6 +175,7 @@ const SM_110: Caps = Caps {
 /// Blackwell: cards for games and graphics.
 const SM_120: Caps = Caps {
     sm: 120,
+    usual_units: 170,
     max_shared_per_block: 99 * KIB,
     shared_per_sm: 100 * KIB,
     tensor: ada_rates(1024),
@@ -161,7 +184,7 @@ const SM_120: Caps = Caps {
 };
 
 /// Blackwell: DGX Spark.
-const SM_121: Caps = Caps { sm: 121, ..SM_120 };
+const SM_121: Caps = Caps { sm: 121, usual_units: 48, ..SM_120 };
 
 /// Rates that follow from those of f16.
 const fn ampere_rates(half: u32) -> TensorRates {

@@ -4,7 +4,7 @@ use ir::{DType, Feature, Target};
 
 use super::{
     Draft, Request,
-    model::{Tile, ceil_div, group, ranked, shared_waves, tiles, usual_units},
+    model::{Tile, ceil_div, group, ranked, shared_waves, tiles, units},
     product::{Product, vector},
 };
 
@@ -50,7 +50,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     {
         return vec![];
     }
-    let units = request.units.unwrap_or_else(|| usual_units(request.target));
+    let units = units(request);
     let count = |it: &Shape| tiles(product.i.extent, product.j.extent, it.tile);
     let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile, units));
     all.into_iter().map(|it| one(&product, it, intrin, count(&it), units)).collect()

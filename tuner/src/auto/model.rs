@@ -2,19 +2,12 @@
 
 use ir::Target;
 
-/// The multiprocessors of the GPU that is usual for an architecture, where no device says it: A100, A10, RTX 4090, H100 and
-/// H200 (SXM), B200, RTX 5090.
-pub(super) fn usual_units(target: &Target) -> i64 {
-    let Target::Cuda(arch) = target else { return 1 };
-    match arch.sm {
-        ..80 => 40,
-        80 => 108,
-        81..=88 => 72,
-        89 => 128,
-        90 => 132,
-        91..=119 => 148,
-        120.. => 170,
-    }
+use super::Request;
+
+/// How many multiprocessors a schedule is for: as many as was said, or as the usual GPU of the architecture has.
+pub(super) fn units(request: &Request<'_>) -> i64 {
+    let Target::Cuda(arch) = request.target else { return 1 };
+    request.units.unwrap_or(i64::from(arch.caps().usual_units))
 }
 
 /// A tile that a block of threads computes.

@@ -4,7 +4,7 @@ use ir::Target;
 
 use super::{
     Draft, Request,
-    model::{Tile, ranked, shared_waves, tiles, usual_units},
+    model::{Tile, ranked, shared_waves, tiles, units},
     product::{Factor, Product, vector},
 };
 
@@ -41,7 +41,7 @@ impl Shape {
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Target::Cuda(_) = request.target else { return vec![] };
     let Some(product) = Product::of(request.func).filter(Product::has_usual_names) else { return vec![] };
-    let units = request.units.unwrap_or_else(|| usual_units(request.target));
+    let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile());
     let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile(), units));

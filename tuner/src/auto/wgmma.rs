@@ -4,7 +4,7 @@ use ir::{DType, Feature, Target};
 
 use super::{
     Draft, Request,
-    model::{Tile, ceil_div, group, ranked, tiles, usual_units, whole_waves},
+    model::{Tile, ceil_div, group, ranked, tiles, units, whole_waves},
     product::Product,
 };
 
@@ -90,7 +90,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if !fits || product.batch.is_some() || rows.iter().any(|it| it % ROW_UNIT != 0) {
         return vec![];
     }
-    let units = request.units.unwrap_or_else(|| usual_units(request.target));
+    let units = units(request);
     let count = |it: &Shape| {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
