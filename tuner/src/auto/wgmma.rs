@@ -36,16 +36,16 @@ const COLUMNS: [(i64, f64); 11] = [
 /// The same of one warpgroup.
 const NARROW: [(i64, f64); 2] = [(128, 0.6), (64, 0.4)];
 
-/// Rows that begin at whole lines of the cache.
-const LINE: i64 = 128;
+/// The bytes in which the second-level cache answers.
+const SECTOR: i64 = 32;
 
-/// All shapes, alone, and in clusters of two, which share the copies of B. Where rows cross lines of the cache, a box costs twice the
-/// requests, and sharing them is worth a third. Else a cluster gains a little with the largest tiles and loses up to a quarter with
+/// All shapes, alone, and in clusters of two, which share the copies of B. Where rows end within a sector of the cache, a box costs twice
+/// the requests, and sharing them is worth a third. Else a cluster gains a little with the largest tiles and loses up to a quarter with
 /// small ones.
-fn shapes(has_whole_lines: bool) -> Vec<Shape> {
+fn shapes(has_whole_sectors: bool) -> Vec<Shape> {
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
-        let (alone, pair) = match (has_whole_lines, columns) {
+        let (alone, pair) = match (has_whole_sectors, columns) {
             (false, _) => (0.75, 1.0),
             (true, 256) => (0.99, 1.0),
             (true, _) => (1.0, 0.8),
@@ -95,8 +95,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let has_whole_lines = rows.iter().all(|it| it % LINE == 0);
-    let all = ranked(shapes(has_whole_lines), |it| whole_waves(count(it), it.tile(), units));
+    let has_whole_sectors = rows[..2].iter().all(|it| it % SECTOR == 0);
+    let all = ranked(shapes(has_whole_sectors), |it| whole_waves(count(it), it.tile(), units));
     all.into_iter().map(|it| one(&product, it, count(&it), units)).collect()
 }
 
