@@ -5,7 +5,7 @@ use ir::{DType, Feature, Target};
 use super::{
     Draft, Request,
     model::{Tile, ceil_div, group, ranked, tiles, units, whole_waves},
-    product::Product,
+    product::{Factor, Product},
 };
 
 /// A tile of 64 rows for each warpgroup.
@@ -39,11 +39,13 @@ const NARROW: [(i64, f64); 2] = [(128, 0.6), (64, 0.4)];
 /// The bytes in which the second-level cache answers.
 const SECTOR: i64 = 32;
 
-/// All shapes, alone, and in clusters of two, which share the copies of B. Where rows end within a sector of the cache, a box costs twice
-/// the requests, and sharing them is worth a third. Else a cluster gains a little with the largest tiles and loses up to a quarter with
-/// small ones.
-fn shapes(has_whole_sectors: bool) -> Vec<Shape> {
+/// All shapes for a factor B, alone, and in clusters of two, which share its copies. Where its rows end within a sector of the cache, a box
+/// costs twice the requests, and sharing it is worth a third. Else a cluster gains a little with the largest tiles and loses up to a
+/// quarter with small ones. Where rows of B run along the columns of a tile, boxes are 64 columns wide, and tiles hold whole ones.
+fn shapes(b: &Factor) -> Vec<Shape> {
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
+    let all = all.filter(|it| b.is_k_last || it.1.0 % 64 == 0);
+    let has_whole_sectors = b.row * b.dtype.bytes_i64() % SECTOR == 0;
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
         let (alone, pair) = match (has_whole_sectors, columns) {
             (false, _) => (0.75, 1.0),
@@ -95,8 +97,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let has_whole_sectors = rows[..2].iter().all(|it| it % SECTOR == 0);
-    let all = ranked(shapes(has_whole_sectors), |it| whole_waves(count(it), it.tile(), units));
+    let all = ranked(shapes(&product.b), |it| whole_waves(count(it), it.tile(), units));
     all.into_iter().map(|it| one(&product, it, count(&it), units)).collect()
 }
 
