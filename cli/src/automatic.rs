@@ -1,6 +1,6 @@
 //! First schedules without search, for workloads by name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use indexmap::IndexMap;
 use ir::Target;
@@ -11,7 +11,13 @@ use tuner::{
     filter::{Limits, before_compiling},
 };
 
-use crate::{diagnostic::Diagnostic, plan::Plan};
+#[cfg(feature = "cli")]
+use crate::source::workload_file;
+use crate::{
+    build::{lower, source},
+    diagnostic::Diagnostic,
+    plan::Plan,
+};
 
 /// A schedule that was made without search, as a script that says why each choice was made.
 #[derive(Clone, Debug)]
@@ -34,30 +40,60 @@ pub struct Automatic {
 ///
 /// # Errors
 ///
-/// There is no such workload, or it has other parameters.
+/// There is no such workload, it has other parameters, or nothing of it can be given to threads of a GPU.
 pub fn auto(
     workload: &str,
     params: &IndexMap<String, Param>,
     target: &Target,
     units: Option<i64>,
 ) -> Result<Automatic, Diagnostic> {
-    let path = PathBuf::from("auto.ron");
+    auto_at(Path::new("auto.ron"), workload, params, target, units)
+}
+
+/// The same for a script that is to stand at that path, to which a path of a workload is relative.
+pub(crate) fn auto_at(
+    path: &Path,
+    workload: &str,
+    params: &IndexMap<String, Param>,
+    target: &Target,
+    units: Option<i64>,
+) -> Result<Automatic, Diagnostic> {
     let given: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
     let empty = format!(
         "schedule(workload: {workload:?}, target: {:?}, params: {{{}}}, steps: [])",
         target_word(target),
         given.join(", ")
     );
-    let plan = Plan::parse(&path, &empty, &[])?;
+    let plan = Plan::parse(path, &empty, &[])?;
     let request = Request { func: &plan.func, workload, params, target, units };
     let mut refused = vec![];
     let draft = auto::draft(&request, |it| {
-        let err = expect_legal(&path, it, &request).err();
+        let err = expect_legal(path, it, &request).err();
         refused.extend(err.iter().map(|err| format!("{}: {} {err}", it.rule, it.about)));
         err.is_none()
     });
+    let script = draft.script(&request);
+    expect_lowers(&Plan::parse(path, &script, &[])?, target)?;
     let reasons = draft.reasons().map(str::to_owned).collect();
-    Ok(Automatic { rule: draft.rule, script: draft.script(&request), reasons, refused })
+    Ok(Automatic { rule: draft.rule, script, reasons, refused })
+}
+
+/// A path of a workload as a script in that folder has to name it; none if it may stay as it is.
+#[cfg(feature = "cli")]
+pub(crate) fn seen_from(folder: &Path, workload: &str) -> Option<String> {
+    let file = workload_file(Path::new(""), workload).filter(|it| it.is_relative())?;
+    let (file, folder) = (file.canonicalize().ok()?, folder.canonicalize().ok()?);
+    let common = folder.ancestors().find(|it| file.starts_with(it))?;
+    let up = folder.strip_prefix(common).ok()?.components().count();
+    let start = if up == 0 { "./".to_owned() } else { "../".repeat(up) };
+    Some(format!("{start}{}", file.strip_prefix(common).ok()?.to_str()?))
+}
+
+/// Refuses a script that stands for no kernel, in the words of `check`.
+fn expect_lowers(plan: &Plan, target: &Target) -> Result<(), Diagnostic> {
+    let session = plan.schedule(target, None)?;
+    let (module, _) = lower(session.func(), target)?;
+    source(session.func(), &module, target).map(drop)
 }
 
 /// Refuses what the compiler refuses, and what no multiprocessor holds a block of.

@@ -1,7 +1,8 @@
 //! `tilewright auto`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use ir::Target;
 use schedule::{script::ScriptTarget, workload::Param};
 use schemars::JsonSchema;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
-    automatic::auto,
+    automatic::{Automatic, auto, auto_at, seen_from},
     build::found_arch,
     constant::True,
     diagnostic::Diagnostic,
@@ -86,6 +87,17 @@ impl Report for FirstSchedule<'_> {
 }
 
 impl Auto {
+    /// The script; one that goes to another folder names a workload in a file as that folder sees it.
+    fn made(&self, params: &IndexMap<String, Param>, target: &Target) -> Result<Automatic, Diagnostic> {
+        let folder = self.out.as_ref().and_then(|it| it.parent()).filter(|it| *it != Path::new(""));
+        if let (Some(folder), Some(out)) = (folder, &self.out)
+            && let Some(name) = seen_from(folder, &self.workload)
+        {
+            return auto_at(out, &name, params, target, self.units);
+        }
+        auto(&self.workload, params, target, self.units)
+    }
+
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let target = match &self.target {
             Some(ScriptTarget::Cpu) => Target::Cpu,
@@ -96,7 +108,7 @@ impl Auto {
             None => found_arch().map_or(Target::Cpu, Target::Cuda),
         };
         let params = self.params.iter().cloned().collect();
-        let made = auto(&self.workload, &params, &target, self.units)?;
+        let made = self.made(&params, &target)?;
         if let Some(out) = &self.out {
             new_file::write(out, made.script.as_bytes(), self.force)?;
         }

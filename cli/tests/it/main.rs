@@ -2,6 +2,7 @@
 
 extern crate schedule as tilewright_schedule; // as `propose` calls it, a file of that crate's tests
 
+mod auto;
 mod book;
 mod cli;
 mod common;

@@ -3,7 +3,7 @@
 use ir::{DType, Feature, Target};
 
 use super::{
-    Draft, Request,
+    Draft, Request, counted,
     model::{Tile, ceil_div, group, ranked, shared_waves, tiles, units},
     product::{Product, vector},
 };
@@ -63,7 +63,7 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
     let about = format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
     let mut out = Draft::new("mma", about, &["std/mma"]);
     out.because(
-        format!("{count} tiles for {units} multiprocessors."),
+        format!("{} for {}.", counted(count, "tile"), counted(units, "multiprocessor")),
         format!(
             "mma_tile(block: {block:?}{}, m: {rows}, n: {columns}, k: {depth}, warps_m: {warps_m}, warps_n: {warps_n})",
             product.inlined()
@@ -71,7 +71,10 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
     );
     let group = group(ceil_div(product.i.extent, rows), 8);
     out.because(
-        format!("{group} rows of tiles at a time: blocks that run together find each other's factors in the cache."),
+        format!(
+            "{} of tiles at a time: blocks that run together find each other's factors in the cache.",
+            counted(group, "row")
+        ),
         format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
     );
     out.step("bind(loop: \"bid\", axis: \"blockIdx.x\")");

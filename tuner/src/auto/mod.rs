@@ -1,7 +1,7 @@
 //! A first schedule without search: rules look at what a program is, and write an ordinary script whose comments say why.
 //!
-//! Each rule knows one kind of program and gives its choices, the likeliest first. What the compiler refuses is left out, so that
-//! a script that [`draft`] returns is legal and lowers; the last rule takes every program. Rules compose the procedures of
+//! Each rule knows one kind of program and gives its choices, the likeliest first. What the compiler refuses is left out; the
+//! last rule takes every program, and is legal and lowers wherever the program has independent iterations. Rules compose the procedures of
 //! the standard library and know nothing that a script cannot say.
 
 mod anything;
@@ -112,6 +112,12 @@ fn folded(text: &str) -> Vec<String> {
     lines
 }
 
+/// So many of something, in words.
+fn counted(count: i64, one: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
+
 /// The choices of all rules that know the program, the likeliest first. The last one leaves the program as it is, which every CPU
 /// runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
@@ -120,7 +126,8 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
 }
 
-/// The first of the [`drafts`] that `is_legal` takes, or the last one.
+/// The first of the [`drafts`] that `is_legal` takes, or the last one, which it is not asked about: what stands in the way of that
+/// one stands in the way of the program.
 pub fn draft(request: &Request<'_>, mut is_legal: impl FnMut(&Draft) -> bool) -> Draft {
     let mut all = drafts(request);
     let last = all.pop().expect("one rule takes every program");

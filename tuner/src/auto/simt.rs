@@ -3,7 +3,7 @@
 use ir::Target;
 
 use super::{
-    Draft, Request,
+    Draft, Request, counted,
     model::{Tile, ranked, shared_waves, tiles, units},
     product::{Factor, Product, vector},
 };
@@ -61,8 +61,9 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
     let (im, jm) = (rows / iv, columns / jv);
     let (last, inlined) = (product.last_block(), product.inlined());
     let why = format!(
-        "{count} tiles for {units} multiprocessors. A slot has {depth} steps of the sum, so that a copy of it takes less time \
-         than its arithmetic."
+        "{} for {}. A slot has {depth} steps of the sum, so that a copy of it takes less time than its arithmetic.",
+        counted(count, "tile"),
+        counted(units, "multiprocessor")
     );
     out.because(
         why,

@@ -3,7 +3,7 @@
 use ir::{DType, Feature, Target};
 
 use super::{
-    Draft, Request,
+    Draft, Request, counted,
     model::{Tile, ceil_div, group, ranked, tiles, units, whole_waves},
     product::{Factor, Product},
 };
@@ -68,9 +68,6 @@ impl Shape {
     }
 }
 
-/// Bytes of shared memory that a block may have for slots and for the way out.
-const SHARED: i64 = 227 * 1024;
-
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
 
@@ -93,15 +90,17 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![];
     }
     let units = units(request);
+    let shared = i64::from(arch.caps().max_shared_per_block);
     let count = |it: &Shape| {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
     let all = ranked(shapes(&product.b), |it| whole_waves(count(it), it.tile(), units));
-    all.into_iter().map(|it| one(&product, it, count(&it), units)).collect()
+    all.into_iter().map(|it| one(&product, it, count(&it), units, shared)).collect()
 }
 
-fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
+/// `shared` are the bytes that a block may have.
+fn one(product: &Product, shape: Shape, count: i64, units: i64, shared: i64) -> Draft {
     let Shape { warpgroups, columns, cluster_m, .. } = shape;
     let rows = 64 * warpgroups;
     let block = product.block.as_str();
@@ -110,7 +109,12 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
     let mut out = Draft::new("wgmma", about, &["std/wgmma"]);
     let group = group(ceil_div(product.i.extent, rows * cluster_m), 16);
     out.because(
-        format!("{count} tiles for {units} multiprocessors, {group} rows of tiles at a time, which share what the cache holds."),
+        format!(
+            "{} for {}, {} of tiles at a time, which share what the cache holds.",
+            counted(count, "tile"),
+            counted(units, "multiprocessor"),
+            counted(group, "row")
+        ),
         format!(
             "wgmma_tile(block: {block:?}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, cluster_m: {cluster_m})"
         ),
@@ -123,7 +127,7 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
         rows * cluster_m
     ));
     let (slot, way_out) = ((rows + columns) * 128, 2 * rows * store * 2);
-    let most = (SHARED - way_out) / (slot + ROW_UNIT);
+    let most = (shared - way_out) / (slot + ROW_UNIT);
     let slots = most.min(8).min((product.k.extent / 64).max(2));
     out.because(
         format!("A slot has {slot} bytes, and {slots} of them fit beside {way_out} bytes for the way out."),

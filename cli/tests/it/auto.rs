@@ -1,0 +1,283 @@
+//! First schedules without search: each is legal, becomes a kernel, and computes what its workload says.
+//!
+//! `TILEWRIGHT_SEED` chooses other random sizes, `TILEWRIGHT_AUTO` how many.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use indexmap::IndexMap;
+use ir::{Arch, Target};
+use schedule::workload::{self, Param};
+use tilewright::Automatic;
+
+use super::end_to_end::check::Case;
+use crate::common::tilewright;
+
+/// What is tried: a workload, targets, how far elements may be off, and parameters. `*` stands for each word that the workload takes
+/// there, and `a|b` for one after the other.
+const CASES: &str = "
+matmul                    cpu          0     m=33 n=17 k=21 dtype=*
+matmul                    cpu          0     m=5 n=16 k=9 layout=*
+matmul                    sm_80,sm_90a 0     m=33 n=17 k=21 dtype=* layout=NN
+matmul                    sm_80,sm_90a 0     m=33 n=20 k=12 dtype=f32|f16 layout=NT|TN|TT
+matmul                    sm_80,sm_90a 0     m=37 n=24 k=40 dtype=f16|bf16 layout=NN|NT
+matmul                    sm_80        0     m=37 n=24 k=40 dtype=f16 acc=f16 out=f16
+matmul                    sm_90a       0     m=72 n=40 k=72 dtype=bf16 out=bf16 layout=*
+matmul                    sm_90a       0     m=130 n=264 k=136 dtype=f16 out=f16 layout=NT
+matmul                    sm_90a       0     m=33 n=17 k=21 dtype=f16|bf16 out=f16
+matmul                    cpu,sm_80    0     m=1 n=1 k=1|70
+matmul                    sm_80,sm_90a 0     m=1|50 n=66|1 k=2 dtype=f16
+batch_matmul              cpu          0     batch=3 m=9 n=10 k=11 dtype=*
+batch_matmul              sm_80,sm_90a 0     batch=3 m=9 n=10 k=11 dtype=* layout=*
+matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=*
+matmul_bias_relu          sm_80,sm_90a 0     m=33 n=18 k=11 dtype=* layout=*
+matmul_bias_gelu_residual cpu          1e-2  m=9 n=10 k=11 dtype=*
+matmul_bias_gelu_residual sm_80,sm_90a 1e-2  m=33 n=18 k=11 dtype=* layout=*
+elementwise               cpu          0     n=1|1000|1001 dtype=*
+elementwise               sm_80,sm_90a 0     n=1|1000|1001 dtype=*
+row_sum                   cpu,sm_80    0     m=130 n=11 dtype=*
+row_sum                   sm_90a       0     m=1 n=11 dtype=f32
+softmax                   cpu,sm_80    1e-2  m=9 n=11 dtype=*
+softmax                   sm_90a       1e-2  m=1 n=200 dtype=f32
+conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
+conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
+matmul                    cpu,sm_80    0     m=m n=20 k=depth @m=7 @depth=9
+matmul                    sm_90a       0     m=m n=n k=24 dtype=bf16 out=bf16 @m=7 @n=8
+elementwise               cpu,sm_80    0     n=n @n=13
+";
+
+/// One of the cases.
+struct Subject {
+    what: String,
+    workload: String,
+    target: Target,
+    tolerance: f64,
+    params: IndexMap<String, Param>,
+    dims: IndexMap<ir::Name, i64>,
+}
+
+fn target(word: &str) -> Target {
+    if word == "cpu" { Target::Cpu } else { Target::Cuda(Arch::parse(word).unwrap()) }
+}
+
+/// The words that a workload takes for a parameter.
+fn words(workload: &str, param: &str) -> Vec<String> {
+    let workload = workload::parse(workloads::find(workload).unwrap()).unwrap();
+    let given = [(param.to_owned(), Param::Text("none".to_owned()))].into_iter().collect();
+    let refused = workload.instantiate(&given).unwrap_err().to_string();
+    let (_, all) = refused.split_once("not one of ").unwrap_or_else(|| panic!("{refused}"));
+    all.split(", ").map(str::to_owned).collect()
+}
+
+/// All combinations of the alternatives of a line.
+fn subjects(line: &str) -> Vec<Subject> {
+    let mut fields = line.split_whitespace();
+    let (workload, targets) = (fields.next().unwrap(), fields.next().unwrap());
+    let tolerance = fields.next().unwrap().parse().unwrap();
+    let mut choices: Vec<Vec<(String, String)>> = vec![vec![]];
+    for field in fields {
+        let (name, value) = field.split_once('=').unwrap();
+        let values: Vec<_> = match value {
+            "*" => words(workload, name),
+            _ => value.split('|').map(str::to_owned).collect(),
+        };
+        let with = |it: &Vec<(String, String)>, value: &String| {
+            it.iter().cloned().chain([(name.to_owned(), value.clone())]).collect()
+        };
+        choices = choices
+            .iter()
+            .flat_map(|it| values.iter().map(|value| with(it, value)).collect::<Vec<_>>())
+            .collect();
+    }
+    let one = |word: &str, choice: &Vec<(String, String)>| {
+        let said: Vec<_> = choice.iter().map(|(name, it)| format!("{name}={it}")).collect();
+        let (dims, params): (Vec<_>, Vec<_>) = choice.iter().partition(|it| it.0.starts_with('@'));
+        let param = |it: &str| it.parse().map_or(Param::Text(it.to_owned()), Param::Int);
+        Subject {
+            what: format!("{workload} {word} {}", said.join(" ")),
+            workload: workload.to_owned(),
+            target: target(word),
+            tolerance,
+            params: params.iter().map(|(name, it)| (name.clone(), param(it))).collect(),
+            dims: dims.iter().map(|(name, it)| (ir::Name::new(&name[1..]), it.parse().unwrap())).collect(),
+        }
+    };
+    targets.split(',').flat_map(|word| choices.iter().map(move |it| one(word, it))).collect()
+}
+
+impl Subject {
+    fn made(&self) -> Automatic {
+        tilewright::auto(&self.workload, &self.params, &self.target, None)
+            .unwrap_or_else(|err| panic!("{}: {err}", self.what))
+    }
+
+    fn case(&self, made: &Automatic) -> Case {
+        Case {
+            what: format!("{}\n{}", self.what, made.script),
+            text: made.script.clone(),
+            params: vec![],
+            dims: self.dims.clone(),
+            tolerance: self.tolerance,
+        }
+    }
+}
+
+/// Makes, schedules, lowers, prints and runs every case whose number leaves `part` when divided by `parts`, and says by which rules.
+fn expect_right(part: usize, parts: usize) {
+    let all = CASES.lines().filter(|it| !it.is_empty()).flat_map(subjects);
+    for subject in all.skip(part).step_by(parts) {
+        let made = subject.made();
+        let case = subject.case(&made);
+        let scheduled = case.check_values();
+        let module = case.lower(&scheduled.after, &scheduled.target);
+        codegen::emit::emit(&module, &scheduled.target).unwrap_or_else(|err| panic!("{}: {err}", case.what));
+    }
+}
+
+#[test]
+fn they_compute_what_workloads_say_0() {
+    expect_right(0, 2);
+}
+
+#[test]
+fn they_compute_what_workloads_say_1() {
+    expect_right(1, 2);
+}
+
+/// Which rule knows what, and that no shipped workload is left out of the table.
+#[test]
+fn rules_know_their_programs() {
+    let mut printed = String::new();
+    for line in CASES.lines().filter(|it| !it.is_empty()) {
+        writeln!(printed, "{line}").unwrap();
+        let mut before = String::new();
+        for subject in subjects(line) {
+            let rule = subject.made().rule;
+            if rule != before {
+                writeln!(printed, "    {rule}: {}", subject.what).unwrap();
+                rule.clone_into(&mut before);
+            }
+        }
+    }
+    for it in workloads::all() {
+        assert!(CASES.contains(&format!("\n{} ", it.name)), "{} is in no case", it.name);
+    }
+    insta::assert_snapshot!(printed);
+}
+
+/// Products of any size become kernels; small ones are run.
+#[test]
+fn products_of_random_sizes() {
+    let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |it| it.parse().unwrap());
+    let mut state = number("TILEWRIGHT_SEED", 1);
+    let mut below = |count: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from((state >> 33) % count).unwrap()
+    };
+    for _ in 0..number("TILEWRIGHT_AUTO", 6) {
+        let [m, n, k] = [(); 3].map(|()| below(300) + 1);
+        let layout = ["NN", "NT", "TN", "TT"][usize::try_from(below(4)).unwrap()];
+        for (at, dtype) in ["f32", "f16", "bf16"].into_iter().enumerate() {
+            // The copy engine and stores of 16 bits come with aligned rows and an output as narrow as the factors.
+            let aligned = |it: i64| if at > 0 && below(2) == 0 { (it + 7) / 8 * 8 } else { it };
+            let [m, n, k] = [m, n, k].map(aligned);
+            let out = if (m + n + k) % 2 == 0 { dtype } else { "f32" };
+            for word in ["sm_80", "sm_90a"] {
+                let line =
+                    format!("matmul {word} 0 m={m} n={n} k={k} dtype={dtype} out={out} layout={layout}");
+                let subject = subjects(&line).remove(0);
+                let made = subject.made();
+                let case = subject.case(&made);
+                if m * n * k < 100_000 {
+                    case.check_values();
+                } else {
+                    case.lower(&case.schedule().after, &subject.target);
+                }
+            }
+        }
+    }
+}
+
+/// What the command prints in a folder with `mine.ron` and more.
+fn told(folder: &Path, requests: &[&str]) -> String {
+    let one = |it: &&str| {
+        let arguments: Vec<_> = it.split_whitespace().collect();
+        format!("$ tilewright {it}\n{}\n", tilewright(folder, &arguments))
+    };
+    requests.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// A sum of all elements, which has nothing that threads could share.
+const TOTAL: &str = r#"workload(
+    name: "total",
+    about: "The sum of a vector.",
+    params: {"n": size(default: 100)},
+    axes: {"i": "n"},
+    tensors: {"X": input(dtype: "f32", shape: ["n"]), "S": output(dtype: "f32", shape: [])},
+    stages: ["S[] += X[i]"],
+)
+"#;
+
+const TEXT_FORM: &str = "func product(m)
+  in A: f16[m, 30]
+  in B: f16[30, 40]
+  out C: f32[m, 40]
+
+  for i in 0..m
+    for j in 0..40
+      for k in 0..30
+        block C(vi: m = i, vj: 40 = j, vk: reduce 30 = k)
+          init
+            C[vi, vj] = 0.0f32
+          C[vi, vj] = C[vi, vj] + f32(A[vi, vk]) * f32(B[vk, vj])
+";
+
+#[test]
+fn scripts_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!(told(
+        folder.path(),
+        &[
+            "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500",
+            "auto matmul --target cuda:sm_90a --param m=4096 --param n=4096 --param k=4096 --param dtype=bf16 --param out=bf16 --param layout=NT",
+            "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500 --explain",
+            "auto matmul --target cuda:sm_80 --param m=1 --param n=1 --param dtype=f16 --units 1 --explain",
+            "auto elementwise --target cuda:sm_80 --param n=1001 --explain",
+        ]
+    ));
+}
+
+#[test]
+fn programs_in_files_and_what_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("total.ron", TOTAL);
+    write("own.tw", TEXT_FORM);
+    write("taken.ron", "");
+    fs::create_dir_all(folder.path().join("schedules/cpu")).unwrap();
+    insta::assert_snapshot!(told(
+        folder.path(),
+        &[
+            "auto ./own.tw --target cuda:sm_80",
+            "auto ./own.tw --target cuda:sm_80 --param m=3",
+            "auto ./total.ron --target cpu --out schedules/cpu/total.ron",
+            "check schedules/cpu/total.ron",
+            "auto ./total.ron --target cpu --out beside.ron",
+            "check beside.ron",
+            "auto ./total.ron --target cuda:sm_80",
+            "auto total --target cpu",
+            "auto ./nothing.ron --target cpu",
+            "auto matmul --target cpu --param rows=3",
+            "auto matmul --target cpu --param m=0",
+            "auto matmul --target cpu --param dtype=f7",
+            "auto matmul --target cpu --units 0",
+            "auto matmul --target cuda:sm_1",
+            "auto matmul --target cpu --out taken.ron",
+            "auto matmul --target cpu --out taken.ron --explain",
+            "auto matmul --target cpu --force",
+            "auto matmul --target cpu --out no/such/folder.ron",
+            "auto matmul --target cpu --out taken.ron --force",
+        ]
+    ));
+}
