@@ -2,10 +2,10 @@
 
 use codegen::device::MachineInfo;
 use ir::{Arch, Target};
-use schedule::{Step, script::ScriptTarget, workload::Param};
+use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{
     Bench, BenchError, Candidate, Case, CaseError, Comparison, Environment, Measured, Progress, Record,
-    Regime, Settings, sha256,
+    RecordedStep, Regime, Settings, sha256,
 };
 
 use crate::{
@@ -110,11 +110,7 @@ pub(crate) fn record(
         text: plan.text.text().to_owned(),
         workload: plan.script.workload.value.clone(),
         params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
-        steps: plan
-            .steps
-            .iter()
-            .map(|it: &Step| serde_json::to_value(it).expect("steps are plain data"))
-            .collect(),
+        steps: plan.steps.iter().cloned().map(RecordedStep::Known).collect(),
     };
     let mut record = Record::new(case, comparison, measured, script, environment, clock::now());
     record.ir_sha256 = sha256(&ir::text::print(&built.func).text);

@@ -38,7 +38,7 @@ pub use case::{Case, CaseError, Work};
 pub use data::Tensor;
 pub use failure::Failure;
 pub use record::{
-    Append, Environment, LogError, ReadLog, Record, Script, append, parse_log, read_log, sha256,
+    Append, Environment, LogError, ReadLog, Record, RecordedStep, Script, append, parse_log, read_log, sha256,
 };
 pub use report::{Bound, Comparison, Measured, Ratio, Roofline, Stats};
 pub use settings::{Regime, Settings};

@@ -12,6 +12,7 @@ use std::{
 
 use codegen::device::{Launch, MachineInfo};
 use indexmap::IndexMap;
+use schedule::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -98,7 +99,18 @@ pub struct Script {
     /// The workload's parameters, with the values they had.
     pub params: IndexMap<String, Value>,
     /// The steps that were applied, as data.
-    pub steps: Vec<Value>,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Value>"))]
+    pub steps: Vec<RecordedStep>,
+}
+
+/// A step as a record has it. A JSON value sorts the keys of what it holds, and the parts of a `split` have an order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RecordedStep {
+    /// A step that this version knows.
+    Known(Step),
+    /// One of another version.
+    Unknown(Value),
 }
 
 /// Where and how a program was measured.

@@ -111,6 +111,14 @@ impl Diagnostic {
         self
     }
 
+    /// Without places in a text that the user has not written and cannot see.
+    pub(crate) fn without(mut self, path: &Path) -> Diagnostic {
+        let name = path.display().to_string();
+        self.texts.retain(|it| it.name != name);
+        self.more = self.more.into_iter().map(|it| it.without(path)).collect();
+        self
+    }
+
     /// With places in a text that is no file, each with what happens there.
     pub(crate) fn about(
         mut self,

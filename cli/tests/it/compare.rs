@@ -114,6 +114,21 @@ fn scripts_are_timed_and_records_made_again() {
 }
 
 #[test]
+fn the_record_of_a_point_of_a_space_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // The parts of the split are not in the order of their names.
+    let text = "schedule(workload: \"row_sum\", target: \"cpu\", params: {\"m\": 32, \"n\": 32}, knobs: {\"part\": [8, 4]}, \
+        steps: [split(loop: \"i\", into: {\"outer\": None, \"inner\": \"part\"}), parallel(loop: \"outer\")])";
+    fs::write(path.join("space.ron"), text).unwrap();
+    let ran = ["run", "space.ron", "--param", "part=4", "--log", "log.jsonl"];
+    assert!(tilewright(path, &ran).ends_with("exit code 0"));
+    assert!(tilewright(path, &ran).ends_with("exit code 0"));
+    let told = tilewright(path, &["compare", "log.jsonl:1", "log.jsonl:2"]);
+    assert!(told.contains("same program") && told.ends_with("exit code 0"), "{told}");
+}
+
+#[test]
 fn a_log_that_is_not_what_was_measured() {
     let folder = folder();
     let path = folder.path();

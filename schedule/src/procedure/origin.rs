@@ -97,11 +97,6 @@ impl Expanded {
         &self.sources[0].text
     }
 
-    /// Whether calls were replaced.
-    pub fn has_calls(&self) -> bool {
-        !self.calls.is_empty()
-    }
-
     /// The procedures that were called, and `for_each` with what it took, in the order of their expansion.
     pub fn called(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().map(|it| &*it.procedure)

@@ -3,7 +3,10 @@
 use ir::{Func, Loop, Stmt, Target};
 use schedule::{Session, Step};
 
-use super::{Draft, Request};
+use super::{Draft, Request, free};
+
+/// Its name.
+pub(super) const RULE: &str = "anything";
 
 /// Threads of a block.
 const THREADS: i64 = 128;
@@ -13,7 +16,7 @@ pub(super) fn draft(request: &Request<'_>) -> Draft {
     let about = "Independent iterations go to threads; the rest is as the workload has it.".to_owned();
     let mut trial = Trial {
         session: Session::new(request.func.clone(), Some(request.target.clone())),
-        out: Draft::new("anything", about, &[]),
+        out: Draft::new(RULE, about, &[]),
     };
     for (number, nest) in nests(request.func).into_iter().enumerate() {
         let loops: Vec<_> = nest.iter().map(|it| it.var.to_string()).collect();
@@ -36,8 +39,8 @@ impl Trial {
     /// Gives as many of the outer loops to threads as are independent.
     fn bind(&mut self, loops: &[String], number: usize) {
         for count in (1..=loops.len()).rev() {
-            let all = format!("all_{number}");
-            let (block, thread) = (format!("block_{number}"), format!("thread_{number}"));
+            let name = |it: &str| free(self.session.func(), &format!("{it}_{number}")).to_string();
+            let (all, block, thread) = (name("all"), name("block"), name("thread"));
             let fuse = if count > 1 {
                 vec![format!("fuse(loops: {:?}, into: {all:?})", &loops[..count])]
             } else {

@@ -2,7 +2,7 @@
 
 use ir::{Block, Func, IterKind, Role, Target};
 
-use super::{Draft, Request};
+use super::{Draft, Request, counted, free};
 
 /// Threads of a block.
 const THREADS: i64 = 256;
@@ -44,31 +44,35 @@ fn one(request: &Request<'_>, before: &[&Block], last: &Block, loops: &[String],
     for block in before {
         out.step(format!("compute_inline(block: {:?})", block.name.as_str()));
     }
+    let name = |it: &str| free(request.func, it).to_string();
     let mut all = loops[0].clone();
     if loops.len() > 1 {
-        all = format!("{}_all", last.name);
+        all = name(&format!("{}_all", last.name));
         out.step(format!("fuse(loops: {loops:?}, into: {all:?})"));
     }
     let why =
-        format!("{vector} elements at once, which is as wide as they lie beside each other in all buffers.");
+        format!("{} at once: as many as lie beside each other in all buffers.", counted(vector, "element"));
+    let lane = name("lane");
     if *request.target == Target::Cpu {
+        let (part, run) = (name("part"), name("run"));
         out.because(
             why,
-            format!("split(loop: {all:?}, into: {{\"part\": 64, \"run\": None, \"lane\": {vector}}})"),
+            format!("split(loop: {all:?}, into: {{{part:?}: 64, {run:?}: None, {lane:?}: {vector}}})"),
         );
-        out.step("parallel(loop: \"part\")");
+        out.step(format!("parallel(loop: {part:?})"));
     } else {
+        let (block, thread) = (name("block"), name("thread"));
         out.because(
             why,
             format!(
-                "split(loop: {all:?}, into: {{\"block\": None, \"thread\": {THREADS}, \"lane\": {vector}}})"
+                "split(loop: {all:?}, into: {{{block:?}: None, {thread:?}: {THREADS}, {lane:?}: {vector}}})"
             ),
         );
-        out.step("bind(loop: \"block\", axis: \"blockIdx.x\")");
-        out.step("bind(loop: \"thread\", axis: \"threadIdx.x\")");
+        out.step(format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"));
+        out.step(format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"));
     }
     if vector > 1 {
-        out.step("vectorize(loop: \"lane\")");
+        out.step(format!("vectorize(loop: {lane:?})"));
     }
     out
 }

@@ -15,7 +15,7 @@ mod wgmma;
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
-use ir::{Func, Target};
+use ir::{Func, Name, Target};
 use schedule::workload::Param;
 
 use crate::build::target_word;
@@ -61,6 +61,11 @@ impl Draft {
     /// Adds a step with its reason.
     fn because(&mut self, why: impl Into<String>, step: impl Into<String>) {
         self.steps.push((Some(why.into()), step.into()));
+    }
+
+    /// Whether it is of the rule that takes every program, which nobody has asked whether it is legal.
+    pub fn is_last(&self) -> bool {
+        self.rule == anything::RULE
     }
 
     /// The reasons, in the order of the steps.
@@ -112,14 +117,19 @@ fn folded(text: &str) -> Vec<String> {
     lines
 }
 
+/// A name like that, which nothing of the program has.
+fn free(func: &Func, name: &str) -> Name {
+    Name::nth(name, |it| func.is_taken(it))
+}
+
 /// So many of something, in words.
 fn counted(count: i64, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {one}{plural}")
 }
 
-/// The choices of all rules that know the program, the likeliest first. The last one leaves the program as it is, which every CPU
-/// runs, or gives each statement's iterations to threads as far as they are independent.
+/// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
+/// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let rules: [fn(&Request<'_>) -> Vec<Draft>; 4] =
         [wgmma::drafts, mma::drafts, simt::drafts, elementwise::drafts];

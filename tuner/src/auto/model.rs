@@ -31,8 +31,8 @@ pub(super) fn ceil_div(a: i64, b: i64) -> i64 {
 /// The time of a grid of tiles, in that of one multiplication and addition of the fastest tile by one multiprocessor.
 ///
 /// Where there are several blocks for each multiprocessor, they share it, and about a third of a wave is lost at the end. A block alone
-/// reaches six tenths of what several do together. Read off about a hundred runs of the templates in `std/simt` and `std/mma` at 18 shapes
-/// on an H200.
+/// reaches six tenths of what several do together. Both are round figures that suit about a hundred runs of the templates in `std/simt` and
+/// `std/mma` at 18 shapes on an H200.
 pub(super) fn shared_waves(count: i64, tile: Tile, units: i64) -> f64 {
     let waves = as_f64(count) / as_f64(units);
     as_f64(tile.rows * tile.columns) / tile.rate * (waves + 0.3).max(1.0 / 0.6)

@@ -2,6 +2,7 @@
 
 use ir::{Access, Block, DType, Func, Index, IterKind, Name, Role, Stmt};
 
+use super::Request;
 use crate::baseline::product_of;
 
 /// A loop of the product.
@@ -42,8 +43,16 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// The product that a program is, if it is one with constant sizes and loops named i, j and k.
-    pub(super) fn of(func: &Func) -> Option<Product> {
+    /// The product that a program is, if it is one with constant sizes, of A and B, and with the loops i, j and k, which are the names
+    /// that the procedures of the library expect.
+    pub(super) fn of(request: &Request<'_>) -> Option<Product> {
+        let found = Product::find(request.func)?;
+        let loops = [&found.i, &found.j, &found.k].map(|it| it.loop_name.as_str());
+        let factors = [&found.a, &found.b].map(|it| it.buffer.as_str());
+        (loops == ["i", "j", "k"] && factors == ["A", "B"]).then_some(found)
+    }
+
+    fn find(func: &Func) -> Option<Product> {
         let blocks = func.body.blocks();
         let (first, tail) = blocks.split_first()?;
         let (place, left, right) = product_of(first)?;
@@ -98,12 +107,6 @@ impl Product {
         let unpad = format!("{}_unpad", self.block);
         let all: Vec<_> = [unpad].into_iter().chain(before.iter().map(ToString::to_string)).collect();
         format!(", inline: {all:?}")
-    }
-
-    /// Whether loops have the names that the procedures of the library expect.
-    pub(super) fn has_usual_names(&self) -> bool {
-        let names = [&self.i, &self.j, &self.k].map(|it| it.loop_name.as_str());
-        names == ["i", "j", "k"] && [&self.a, &self.b].map(|it| it.buffer.as_str()) == ["A", "B"]
     }
 }
 

@@ -40,7 +40,7 @@ impl Shape {
 /// The product with tiles in registers, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Target::Cuda(_) = request.target else { return vec![] };
-    let Some(product) = Product::of(request.func).filter(Product::has_usual_names) else { return vec![] };
+    let Some(product) = Product::of(request) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile());
@@ -87,7 +87,7 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
             "simt_operand(block: {block:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
             it.buffer.as_str()
         );
-        (format!("Rows of {} have {} elements: {width} fit a copy.", it.buffer, it.row), step)
+        (format!("Rows of {} have {}: {width} fit a copy.", it.buffer, counted(it.row, "element")), step)
     };
     for (why, step) in [operand(a, tile.rows, im), operand(b, tile.columns, jm)] {
         out.because(why, step);

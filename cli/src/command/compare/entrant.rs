@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tuner::{
-    Record, Regime,
+    Record, RecordedStep, Regime,
     build::parse_target_word,
     log::{RunLog, Trial},
     replay,
@@ -158,7 +158,7 @@ impl Entrant {
             text: plan.text.text().to_owned(),
             workload: plan.script.workload.value.clone(),
             params: plan.params.iter().map(|(name, it)| (name.clone(), value(it))).collect(),
-            steps: steps.iter().map(|it| serde_json::to_value(it).expect("steps are plain data")).collect(),
+            steps: steps.iter().cloned().map(RecordedStep::Known).collect(),
         };
         Entrant {
             name,
@@ -189,8 +189,13 @@ fn record(path: &Path, line: Option<u64>, dims: &[(Name, i64)]) -> Result<Entran
     let mut plan = Plan::parse(Path::new(&record.script.name), &record.script.text, &params)?;
     plan.dims = record_dims(record, &plan, dims);
     plan.expect_dims()?;
-    let steps = record.script.steps.iter().map(|it| serde_json::from_value::<Step>(it.clone()));
-    let steps = steps.collect::<Result<Vec<_>, _>>().map_err(|err| fail(format!("record {line}: {err}")))?;
+    let steps = record.script.steps.iter().map(|it| match it {
+        RecordedStep::Known(it) => Ok(it.clone()),
+        RecordedStep::Unknown(it) => Err(fail(format!("record {line}: no step of this version: {it}"))),
+    });
+    // A script without knobs says all, and the first records sorted the parts of a `split`.
+    let has_knobs = !plan.script.knobs.is_empty();
+    let steps = if has_knobs { steps.collect::<Result<Vec<_>, _>>()? } else { plan.steps.clone() };
     let mut entrant = Entrant::of(plan, name, Origin::Record, steps);
     entrant.plan = None;
     // A script for any GPU was compiled for the one that was there.
@@ -246,7 +251,7 @@ fn trial(path: &Path, number: Option<u64>) -> Result<Entrant, Diagnostic> {
         text: head.script.text.clone(),
         workload: head.workload.name.clone(),
         params: head.script.params.clone(),
-        steps: again.steps.iter().map(|it| serde_json::to_value(it).expect("steps are plain data")).collect(),
+        steps: again.steps.iter().cloned().map(RecordedStep::Known).collect(),
     };
     let target = parse_target_word(&head.target).map(|it| match it {
         ir::Target::Cpu => ScriptTarget::Cpu,
