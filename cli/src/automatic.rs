@@ -6,20 +6,24 @@ use indexmap::IndexMap;
 use ir::Target;
 use schedule::workload::Param;
 use tuner::{
-    auto::{self, Draft, Request},
+    auto::{self, Draft, Form, Request},
     build::{Problem, generate, target_word},
     filter::{Limits, before_compiling},
 };
 
 #[cfg(feature = "cli")]
-use crate::source::workload_file;
+use {
+    crate::{build::found_arch, source::workload_file},
+    schedule::script::ScriptTarget,
+};
+
 use crate::{
     build::{lower, source},
     diagnostic::Diagnostic,
     plan::Plan,
 };
 
-/// A schedule that was made without search, as a script that says why each choice was made.
+/// A schedule that was made without search, as a script that says why each choice was made, or a space around it.
 #[derive(Clone, Debug)]
 pub struct Automatic {
     /// The rule that knew the program: `wgmma`, `mma`, `simt`, `elementwise`, or `anything`.
@@ -47,7 +51,21 @@ pub fn auto(
     target: &Target,
     units: Option<i64>,
 ) -> Result<Automatic, Diagnostic> {
-    auto_at(Path::new("auto.ron"), workload, params, target, units)
+    auto_at(Path::new("auto.ron"), workload, params, target, units, Form::Script)
+}
+
+/// A space for `tune` around the schedule of [`auto`], which is its first point: what was chosen there stands first in each knob.
+///
+/// # Errors
+///
+/// As [`auto`].
+pub fn auto_space(
+    workload: &str,
+    params: &IndexMap<String, Param>,
+    target: &Target,
+    units: Option<i64>,
+) -> Result<Automatic, Diagnostic> {
+    auto_at(Path::new("auto.ron"), workload, params, target, units, Form::Space)
 }
 
 /// The same for a script that is to stand at that path, to which a path of a workload is relative.
@@ -57,6 +75,7 @@ pub(crate) fn auto_at(
     params: &IndexMap<String, Param>,
     target: &Target,
     units: Option<i64>,
+    form: Form,
 ) -> Result<Automatic, Diagnostic> {
     let given: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
     let empty = format!(
@@ -66,7 +85,7 @@ pub(crate) fn auto_at(
     );
     let nobody_wrote = |it: Diagnostic| it.without(path);
     let plan = Plan::parse(path, &empty, &[]).map_err(nobody_wrote)?;
-    let request = Request { func: &plan.func, workload, params, target, units };
+    let request = Request { func: &plan.func, workload, params, target, units, form };
     let mut refused = vec![];
     let draft = auto::draft(&request, |it| {
         let err = expect_legal(path, it, &request).err();
@@ -79,6 +98,45 @@ pub(crate) fn auto_at(
     }
     let reasons = draft.reasons().map(str::to_owned).collect();
     Ok(Automatic { rule: draft.rule, script, reasons, refused })
+}
+
+/// The target that is asked for; else the GPU at hand, or the CPU where there is none.
+#[cfg(feature = "cli")]
+pub(crate) fn target_of(asked: Option<&ScriptTarget>) -> Target {
+    let oldest = || ir::Arch { sm: 80, suffix: None };
+    match asked {
+        Some(ScriptTarget::Cpu) => Target::Cpu,
+        Some(ScriptTarget::Cuda(Some(arch))) => Target::Cuda(arch.clone()),
+        Some(ScriptTarget::Cuda(None)) => Target::Cuda(found_arch().unwrap_or_else(oldest)),
+        None => found_arch().map_or(Target::Cpu, Target::Cuda),
+    }
+}
+
+/// Whether that is a workload rather than a script: the name of one that ships where there is no such file, a program in the text
+/// form, or a file that holds a workload.
+#[cfg(feature = "cli")]
+pub(crate) fn is_workload(path: &Path) -> bool {
+    let ships = || path.to_str().is_some_and(|it| workloads::find(it).is_some());
+    match crate::text_file::read(path) {
+        Ok(text) => {
+            let is_code = |it: &&str| !it.trim().is_empty() && !it.trim_start().starts_with("//");
+            path.extension().is_some_and(|it| it == "tw")
+                || text.lines().find(is_code).is_some_and(|it| it.trim_start().starts_with("workload("))
+        }
+        Err(_) => ships(),
+    }
+}
+
+/// The space around the schedule of [`auto`]. What is given and no parameter of the workload decides a knob.
+#[cfg(feature = "cli")]
+pub(crate) fn space(workload: &str, given: &[(String, Param)], target: &Target) -> Result<Plan, Diagnostic> {
+    let path = Path::new("auto.ron");
+    let empty = format!("schedule(workload: {workload:?}, steps: [])");
+    let known = Plan::parse(path, &empty, &[]).map_err(|it| it.without(path))?.all_params;
+    let (params, decisions): (Vec<_>, Vec<_>) =
+        given.iter().cloned().partition(|(name, _)| known.contains_key(name.as_str()));
+    let made = auto_space(workload, &params.into_iter().collect(), target, None)?;
+    Plan::parse(path, &made.script, &decisions)
 }
 
 /// A path of a workload as a script in that folder has to name it; none if it may stay as it is.

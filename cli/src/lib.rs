@@ -86,7 +86,7 @@ mod virtual_gpu;
 mod watch;
 mod worker;
 
-pub use automatic::{Automatic, auto};
+pub use automatic::{Automatic, auto, auto_space};
 pub use build::{Built, build};
 pub use codegen;
 pub use codes::codes;

@@ -152,7 +152,7 @@ pub(crate) fn find_workload(
         }
         let text = text_file::read(&file).map_err(|err| {
             fail(Diagnostic::io(&file, &err).into_title())
-                .help("a path is relative to its script; `auto` looks from where you are".to_owned())
+                .help("a path in a script is relative to the script".to_owned())
         })?;
         return Ok((file, text));
     }

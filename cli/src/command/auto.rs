@@ -7,11 +7,10 @@ use ir::Target;
 use schedule::{script::ScriptTarget, workload::Param};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tuner::build::target_word;
+use tuner::{auto::Form, build::target_word};
 
 use crate::{
-    automatic::{Automatic, auto, auto_at, seen_from},
-    build::found_arch,
+    automatic::{Automatic, auto_at, seen_from, target_of},
     constant::True,
     diagnostic::Diagnostic,
     new_file,
@@ -39,6 +38,9 @@ pub(crate) struct Auto {
     /// Overwrite the file of `--out`
     #[arg(long, requires = "out")]
     force: bool,
+    /// Write a space for `tune` instead, whose first point is that schedule
+    #[arg(long)]
+    space: bool,
     /// Say only why
     #[arg(long, conflicts_with = "out")]
     explain: bool,
@@ -62,14 +64,18 @@ pub(crate) struct FirstSchedule<'a> {
     file: Option<String>,
     #[serde(skip)]
     explain: bool,
+    #[serde(skip)]
+    space: bool,
 }
 
 impl Report for FirstSchedule<'_> {
     fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if let Some(file) = &self.file {
             return shell.say(&format!(
-                "{file}: a schedule by the rule `{}`; `tilewright run {file}` measures it",
-                self.rule
+                "{file}: a {} by the rule `{}`; `tilewright {} {file}` measures it",
+                if self.space { "space" } else { "schedule" },
+                self.rule,
+                if self.space { "tune" } else { "run" }
             ));
         }
         if !self.explain {
@@ -89,24 +95,18 @@ impl Report for FirstSchedule<'_> {
 impl Auto {
     /// The script; one that goes to another folder names a workload in a file as that folder sees it.
     fn made(&self, params: &IndexMap<String, Param>, target: &Target) -> Result<Automatic, Diagnostic> {
+        let form = if self.space { Form::Space } else { Form::Script };
         let folder = self.out.as_ref().and_then(|it| it.parent()).filter(|it| *it != Path::new(""));
         if let (Some(folder), Some(out)) = (folder, &self.out)
             && let Some(name) = seen_from(folder, &self.workload)
         {
-            return auto_at(out, &name, params, target, self.units);
+            return auto_at(out, &name, params, target, self.units, form);
         }
-        auto(&self.workload, params, target, self.units)
+        auto_at(Path::new("auto.ron"), &self.workload, params, target, self.units, form)
     }
 
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let target = match &self.target {
-            Some(ScriptTarget::Cpu) => Target::Cpu,
-            Some(ScriptTarget::Cuda(Some(arch))) => Target::Cuda(arch.clone()),
-            Some(ScriptTarget::Cuda(None)) => {
-                Target::Cuda(found_arch().unwrap_or(ir::Arch { sm: 80, suffix: None }))
-            }
-            None => found_arch().map_or(Target::Cpu, Target::Cuda),
-        };
+        let target = target_of(self.target.as_ref());
         let params = self.params.iter().cloned().collect();
         let made = self.made(&params, &target)?;
         if let Some(out) = &self.out {
@@ -121,6 +121,7 @@ impl Auto {
             refused: &made.refused,
             file: self.out.as_ref().map(|it| it.display().to_string()),
             explain: self.explain,
+            space: self.space,
         })
     }
 }

@@ -9,7 +9,7 @@ use std::{fmt::Write as _, fs, path::Path};
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::workload::{self, Param};
-use tilewright::Automatic;
+use tilewright::{Automatic, Plan};
 
 use super::end_to_end::check::Case;
 use crate::common::tilewright;
@@ -145,6 +145,21 @@ fn they_compute_what_workloads_say_1() {
     expect_right(1, 2);
 }
 
+/// The first point of a space is the schedule that is made without search.
+#[test]
+fn spaces_begin_with_the_schedule() {
+    let all = CASES.lines().filter(|it| !it.is_empty()).flat_map(subjects);
+    for it in all.step_by(3) {
+        let space = tilewright::auto_space(&it.workload, &it.params, &it.target, None).unwrap();
+        let scheduled = |text: &str| {
+            let plan = Plan::parse("auto.ron".as_ref(), text, &[]);
+            let plan = plan.unwrap_or_else(|err| panic!("{}: {}\n{text}", it.what, err.message()));
+            plan.schedule(&it.target, None).unwrap().func().clone()
+        };
+        assert_eq!(scheduled(&space.script), scheduled(&it.made().script), "{}", it.what);
+    }
+}
+
 /// Which rule knows what, and that no shipped workload is left out of the table.
 #[test]
 fn rules_know_their_programs() {
@@ -244,6 +259,9 @@ fn scripts_say_why() {
             "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500 --explain",
             "auto matmul --target cuda:sm_80 --param m=1 --param n=1 --param dtype=f16 --units 1 --explain",
             "auto elementwise --target cuda:sm_80 --param n=1001 --explain",
+            "auto matmul --target cuda:sm_80 --param m=50 --param n=60 --param k=70 --param dtype=f16 --space",
+            "auto batch_matmul --target cuda:sm_80 --space --out space.ron",
+            "show space.ron --emit space",
         ]
     ));
 }

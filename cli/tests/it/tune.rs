@@ -66,6 +66,23 @@ fn logged(log: &Path) -> Vec<(u64, String)> {
 }
 
 #[test]
+fn the_first_trial_for_a_workload_is_what_auto_makes() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = "tune elementwise --target cpu --param n=1000 --param parts=32 --trials 3 --finalists 0";
+    let (code, out, err) = run(folder.path(), &args.split(' ').collect::<Vec<_>>());
+    assert!(code == Some(0) && out.contains("trials     1: 1 measured"), "a knob is fixed: {out}{err}");
+    let args = "tune elementwise --target cpu --param n=1000 --trials 3 --finalists 0 --log all";
+    let (code, out, err) = run(folder.path(), &args.split(' ').collect::<Vec<_>>());
+    assert!(code == Some(0) && out.contains("trials     3: 3 measured"), "{out}{err}");
+    let made = ["auto", "elementwise", "--target", "cpu", "--param", "n=1000", "--out", "auto.ron"];
+    assert_eq!(run(folder.path(), &made).0, Some(0));
+    let (code, out, err) = run(folder.path(), &["compare", "auto.ron", "all:0"]);
+    assert!(code == Some(0) && out.contains("same program"), "{out}{err}");
+    let (code, out, err) = run(folder.path(), &["replay", "all"]);
+    assert!(code == Some(0) && out.contains("sources      3 of 3 identical"), "{out}{err}");
+}
+
+#[test]
 fn a_run_tries_each_candidate_once_and_is_replayed() {
     let folder = folder();
     let (code, out, err) = run(folder.path(), &["tune", "space.ron", "--seed", "7", "--rounds", "3"]);

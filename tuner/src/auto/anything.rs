@@ -3,7 +3,7 @@
 use ir::{Func, Loop, Stmt, Target};
 use schedule::{Session, Step};
 
-use super::{Draft, Request, free};
+use super::{Draft, Request, free, size::Size};
 
 /// Its name.
 pub(super) const RULE: &str = "anything";
@@ -16,13 +16,20 @@ pub(super) fn draft(request: &Request<'_>) -> Draft {
     let about = "Independent iterations go to threads; the rest is as the workload has it.".to_owned();
     let mut trial = Trial {
         session: Session::new(request.func.clone(), Some(request.target.clone())),
-        out: Draft::new(RULE, about, &[]),
+        out: Draft::new(RULE, about, &[], request.form),
+        threads: THREADS.into(),
     };
+    if let Target::Cuda(_) = request.target {
+        trial.threads = trial.out.knob("threads", THREADS, &[32, 64, 256, 512]);
+    }
     for (number, nest) in nests(request.func).into_iter().enumerate() {
         let loops: Vec<_> = nest.iter().map(|it| it.var.to_string()).collect();
         match request.target {
             Target::Cpu => {
-                let _ = trial.all(&[format!("parallel(loop: {:?})", loops[0])]);
+                let step = format!("parallel(loop: {:?})", loops[0]);
+                if trial.takes(&[step.clone()]) {
+                    trial.out.step(step);
+                }
             }
             Target::Cuda(_) => trial.bind(&loops, number),
         }
@@ -33,6 +40,8 @@ pub(super) fn draft(request: &Request<'_>) -> Draft {
 struct Trial {
     session: Session,
     out: Draft,
+    /// How many threads a block has.
+    threads: Size,
 }
 
 impl Trial {
@@ -47,19 +56,23 @@ impl Trial {
                 vec![]
             };
             let target = if count > 1 { &all } else { &loops[0] };
-            let rest = [
-                format!("split(loop: {target:?}, into: {{{block:?}: None, {thread:?}: {THREADS}}})"),
-                format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"),
-                format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"),
-            ];
-            if self.all(&[fuse, rest.to_vec()].concat()) {
+            let steps = |threads: &Size| {
+                let rest = [
+                    format!("split(loop: {target:?}, into: {{{block:?}: None, {thread:?}: {threads}}})"),
+                    format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"),
+                    format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"),
+                ];
+                [fuse.clone(), rest.to_vec()].concat()
+            };
+            if self.takes(&steps(&THREADS.into())) {
+                steps(&self.threads).into_iter().for_each(|it| self.out.step(it));
                 return;
             }
         }
     }
 
-    /// Applies all of the steps, or none.
-    fn all(&mut self, steps: &[String]) -> bool {
+    /// Whether all of the steps could be applied; else none is.
+    fn takes(&mut self, steps: &[String]) -> bool {
         let mut next = self.session.clone();
         for step in steps {
             let step = Step::from_ron(step).expect("the steps are written here");
@@ -68,9 +81,6 @@ impl Trial {
             }
         }
         self.session = next;
-        for step in steps {
-            self.out.step(step.clone());
-        }
         true
     }
 }

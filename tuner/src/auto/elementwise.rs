@@ -7,6 +7,9 @@ use super::{Draft, Request, counted, free};
 /// Threads of a block.
 const THREADS: i64 = 256;
 
+/// Parts that CPU threads take.
+const PARTS: i64 = 64;
+
 /// One pass over all elements, the widest vectors first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let blocks = request.func.body.blocks();
@@ -40,7 +43,7 @@ fn role(func: &Func, buffer: &ir::Name) -> Option<Role> {
 }
 
 fn one(request: &Request<'_>, before: &[&Block], last: &Block, loops: &[String], vector: i64) -> Draft {
-    let mut out = Draft::new("elementwise", "One pass over all elements.".to_owned(), &[]);
+    let mut out = Draft::new("elementwise", "One pass over all elements.".to_owned(), &[], request.form);
     for block in before {
         out.step(format!("compute_inline(block: {:?})", block.name.as_str()));
     }
@@ -55,17 +58,19 @@ fn one(request: &Request<'_>, before: &[&Block], last: &Block, loops: &[String],
     let lane = name("lane");
     if *request.target == Target::Cpu {
         let (part, run) = (name("part"), name("run"));
+        let parts = out.knob("parts", PARTS, &[16, 32, 128, 256]);
         out.because(
             why,
-            format!("split(loop: {all:?}, into: {{{part:?}: 64, {run:?}: None, {lane:?}: {vector}}})"),
+            format!("split(loop: {all:?}, into: {{{part:?}: {parts}, {run:?}: None, {lane:?}: {vector}}})"),
         );
         out.step(format!("parallel(loop: {part:?})"));
     } else {
         let (block, thread) = (name("block"), name("thread"));
+        let threads = out.knob("threads", THREADS, &[64, 128, 512, 1024]);
         out.because(
             why,
             format!(
-                "split(loop: {all:?}, into: {{{block:?}: None, {thread:?}: {THREADS}, {lane:?}: {vector}}})"
+                "split(loop: {all:?}, into: {{{block:?}: None, {thread:?}: {threads}, {lane:?}: {vector}}})"
             ),
         );
         out.step(format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"));

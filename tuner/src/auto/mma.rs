@@ -4,7 +4,7 @@ use ir::{DType, Feature, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, group, ranked, shared_waves, tiles, units},
+    model::{Tile, ceil_div, group, ranked, shared_bytes, shared_waves, tiles, units},
     product::{Product, vector},
 };
 
@@ -54,27 +54,44 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let units = units(request);
     let count = |it: &Shape| tiles(product.i.extent, product.j.extent, it.tile);
     let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile, units));
-    all.into_iter().map(|it| one(&product, it, intrin, count(&it), units)).collect()
+    all.into_iter().map(|it| one(request, &product, it, intrin, count(&it))).collect()
 }
 
-fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) -> Draft {
+fn one(request: &Request<'_>, product: &Product, shape: Shape, intrin: &str, count: i64) -> Draft {
     let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, depth, stages } = shape;
     let Product { a, b, .. } = product;
     let block = product.block.as_str();
     let about = format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
-    let mut out = Draft::new("mma", about, &["std/mma"]);
+    let mut out = Draft::new("mma", about, &["std/mma"], request.form);
+    let group = group(ceil_div(product.i.extent, rows), 8);
+    let (m, n) =
+        (out.knob("m_tile", rows, &[64, 128, 256]), out.knob("n_tile", columns, &[32, 64, 128, 256]));
+    let (warps_m, warps_n) =
+        (out.knob("warps_m", warps_m, &[1, 2, 4]), out.knob("warps_n", warps_n, &[1, 2, 4]));
+    let k = out.knob("k_tile", depth, &[32, 64]);
+    let slots = out.knob("slots", stages, &[2, 3, 4, 5]);
+    let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
+    out.constraint(format!(
+        "{} % 16 == 0 && {} % 16 == 0",
+        m.over(&warps_m).words(),
+        n.over(&warps_n).words()
+    ));
+    // The sums of a warp, which its 32 lanes hold.
+    let sums = out.value("sums", &m.times(&n).over(&warps_m.times(&warps_n))).words();
+    out.constraint(format!("{sums} >= 1024 && {sums} <= 8192"));
+    let bytes = m.plus(&n).times(&k).times(&slots).times(a.dtype.bytes_i64());
+    out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
     out.because(
-        format!("{} for {}.", counted(count, "tile"), counted(units, "multiprocessor")),
+        format!("{} for {}.", counted(count, "tile"), counted(units(request), "multiprocessor")),
         format!(
-            "mma_tile(block: {block:?}{}, m: {rows}, n: {columns}, k: {depth}, warps_m: {warps_m}, warps_n: {warps_n})",
+            "mma_tile(block: {block:?}{}, m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n})",
             product.inlined()
         ),
     );
-    let group = group(ceil_div(product.i.extent, rows), 8);
     out.because(
         format!(
             "{} of tiles at a time: blocks that run together find each other's factors in the cache.",
-            counted(group, "row")
+            counted(group.value, "row")
         ),
         format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
     );
@@ -83,8 +100,13 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
     let width = vector(product.j.extent, product.out, 16).min(8);
     let pad = 16 / product.out.bytes_i64();
     out.because(
-        format!("Rows of the result have {}: {width} at a time can leave.", counted(product.j.extent, "element")),
-        format!("mma_store(block: {last:?}, n: {columns}, vector: {width}, pad: {pad}, y: {warps_n}, z: {warps_m})"),
+        format!(
+            "Rows of the result have {}: {width} at a time can leave.",
+            counted(product.j.extent, "element")
+        ),
+        format!(
+            "mma_store(block: {last:?}, n: {n}, vector: {width}, pad: {pad}, y: {warps_n}, z: {warps_m})"
+        ),
     );
     let (wide_a, wide_b) = (vector(a.row, a.dtype, 16), vector(b.row, b.dtype, 16));
     out.because(
@@ -99,7 +121,7 @@ fn one(product: &Product, shape: Shape, intrin: &str, count: i64, units: i64) ->
     out.step(format!("mma_products(block: {block:?}, intrin: {intrin:?}, rows: {is_rows})"));
     out.because(
         format!("{stages} slots of {depth} steps of the sum."),
-        format!("mma_pipeline(block: {block:?}, stages: {stages})"),
+        format!("mma_pipeline(block: {block:?}, stages: {slots})"),
     );
     out
 }

@@ -10,6 +10,7 @@ mod mma;
 mod model;
 mod product;
 mod simt;
+mod size;
 mod wgmma;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use ir::{Func, Name, Target};
 use schedule::workload::Param;
 
 use crate::build::target_word;
+use size::Size;
 
 /// What a first schedule is wanted for.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,17 @@ pub struct Request<'a> {
     pub target: &'a Target,
     /// How many multiprocessors the GPU has; else what is usual for the architecture.
     pub units: Option<i64>,
+    /// What is to be written.
+    pub form: Form,
+}
+
+/// What rules write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A schedule.
+    Script,
+    /// A space around that schedule, which is its first point.
+    Space,
 }
 
 /// A script in the making: what a rule chose, and why.
@@ -44,23 +57,89 @@ pub struct Draft {
     pub about: String,
     /// The libraries that it uses.
     uses: Vec<&'static str>,
-    /// Steps with the reason before them.
-    steps: Vec<(Option<String>, String)>,
+    lines: Vec<Line>,
+    form: Form,
+    /// What a space chooses from.
+    knobs: Vec<(String, Vec<i64>)>,
+    /// What is computed of that.
+    values: Vec<(String, String)>,
+    constraints: Vec<String>,
+}
+
+/// What a list of steps has.
+#[derive(Clone, Debug)]
+enum Line {
+    /// The reason for the next step.
+    Why(String),
+    Step(String),
 }
 
 impl Draft {
-    fn new(rule: &'static str, about: String, uses: &[&'static str]) -> Draft {
-        Draft { rule, about, uses: uses.to_vec(), steps: vec![] }
+    fn new(rule: &'static str, about: String, uses: &[&'static str], form: Form) -> Draft {
+        Draft {
+            rule,
+            about,
+            uses: uses.to_vec(),
+            lines: vec![],
+            form,
+            knobs: vec![],
+            values: vec![],
+            constraints: vec![],
+        }
+    }
+
+    /// A size that a space may choose otherwise.
+    fn knob(&mut self, name: &str, chosen: i64, others: &[i64]) -> Size {
+        if self.form == Form::Script {
+            return chosen.into();
+        }
+        let others = others.iter().copied().filter(|it| *it != chosen);
+        self.knobs.push((name.to_owned(), std::iter::once(chosen).chain(others).collect()));
+        Size::named(name, chosen)
+    }
+
+    /// A name for what is computed of knobs.
+    fn value(&mut self, name: &str, size: &Size) -> Size {
+        if !size.is_open() {
+            return size.clone();
+        }
+        self.values.push((name.to_owned(), size.words()));
+        Size::named(name, size.value)
+    }
+
+    /// What has to hold for the points of a space.
+    fn constraint(&mut self, words: impl Into<String>) {
+        self.constraints.push(words.into());
+    }
+
+    /// Gives the reason for the next step.
+    fn reason(&mut self, why: impl Into<String>) {
+        self.lines.push(Line::Why(why.into()));
+    }
+
+    /// Adds one of two lists of steps, or lets a space decide it by the size.
+    fn step_if(&mut self, size: &Size, cond: &str, holds: bool, then: &[String], otherwise: &[String]) {
+        if self.form == Form::Script {
+            let taken = if holds { then } else { otherwise };
+            taken.iter().for_each(|it| self.step(it));
+            return;
+        }
+        let otherwise = match otherwise {
+            [] => String::new(),
+            some => format!(", else: [{}]", some.join(", ")),
+        };
+        self.step(format!("when(cond: \"{} {cond}\", then: [{}]{otherwise})", size.words(), then.join(", ")));
     }
 
     /// Adds a step.
     fn step(&mut self, step: impl Into<String>) {
-        self.steps.push((None, step.into()));
+        self.lines.push(Line::Step(step.into()));
     }
 
     /// Adds a step with its reason.
     fn because(&mut self, why: impl Into<String>, step: impl Into<String>) {
-        self.steps.push((Some(why.into()), step.into()));
+        self.reason(why);
+        self.step(step);
     }
 
     /// Whether it is of the rule that takes every program, which nobody has asked whether it is legal.
@@ -70,7 +149,10 @@ impl Draft {
 
     /// The reasons, in the order of the steps.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().filter_map(|it| it.0.as_deref())
+        self.lines.iter().filter_map(|it| match it {
+            Line::Why(it) => Some(it.as_str()),
+            Line::Step(_) => None,
+        })
     }
 
     /// The script as text.
@@ -83,18 +165,52 @@ impl Draft {
         }
         let _ = write!(
             out,
-            "    workload: {:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n",
+            "    workload: {:?},\n    target: {:?},\n    params: {{{}}},\n",
             request.workload,
             target_word(request.target),
-            params.join(", ")
+            params.join(", "),
         );
-        for (why, step) in &self.steps {
-            for line in why.iter().flat_map(|it| folded(it)) {
-                let _ = writeln!(out, "        // {line}");
+        out.push_str(&self.choices());
+        out.push_str("    steps: [\n");
+        for line in &self.lines {
+            match line {
+                Line::Why(why) => folded(why).iter().for_each(|it| {
+                    let _ = writeln!(out, "        // {it}");
+                }),
+                Line::Step(step) => {
+                    let _ = writeln!(out, "        {step},");
+                }
             }
-            let _ = writeln!(out, "        {step},");
         }
         out.push_str("    ],\n)\n");
+        out
+    }
+
+    /// The knobs and constraints of a space.
+    fn choices(&self) -> String {
+        let mut out = String::new();
+        if self.form == Form::Script {
+            return out;
+        }
+        out.push_str("    // What was chosen without search stands first, and the comments below speak of it.\n    knobs: {\n");
+        for (name, choices) in &self.knobs {
+            let _ = writeln!(out, "        {name:?}: {choices:?},");
+        }
+        out.push_str("    },\n");
+        if !self.values.is_empty() {
+            out.push_str("    values: {\n");
+            for (name, words) in &self.values {
+                let _ = writeln!(out, "        {name:?}: {words:?},");
+            }
+            out.push_str("    },\n");
+        }
+        if !self.constraints.is_empty() {
+            out.push_str("    constraints: [\n");
+            for it in &self.constraints {
+                let _ = writeln!(out, "        {it:?},");
+            }
+            out.push_str("    ],\n");
+        }
         out
     }
 }

@@ -10,6 +10,12 @@ pub(super) fn units(request: &Request<'_>) -> i64 {
     request.units.unwrap_or(i64::from(arch.caps().usual_units))
 }
 
+/// The bytes of shared memory that a block of threads may have.
+pub(super) fn shared_bytes(request: &Request<'_>) -> i64 {
+    let Target::Cuda(arch) = request.target else { return 0 };
+    i64::from(arch.caps().max_shared_per_block)
+}
+
 /// A tile that a block of threads computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile {

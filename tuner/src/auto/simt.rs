@@ -4,8 +4,9 @@ use ir::Target;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ranked, shared_waves, tiles, units},
+    model::{Tile, ranked, shared_bytes, shared_waves, tiles, units},
     product::{Factor, Product, vector},
+    size::Size,
 };
 
 /// How threads share a tile: each has `rows` x `columns` sums.
@@ -45,76 +46,132 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile());
     let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile(), units));
-    all.into_iter().map(|it| one(&product, it, count(&it), units)).collect()
+    all.into_iter().map(|it| one(request, &product, it, count(&it))).collect()
 }
 
-fn one(product: &Product, shape: Shape, count: i64, units: i64) -> Draft {
-    let Shape { ty, tx, rows, columns, depth, slots, .. } = shape;
-    let Product { a, b, .. } = product;
+/// The sizes of a schedule.
+struct Sizes {
+    ty: Size,
+    tx: Size,
+    /// Groups of `iv` rows and of `jv` columns that a thread has.
+    im: Size,
+    jm: Size,
+    /// Steps of the sum in groups of `kv`.
+    ki: Size,
+    slots: Size,
+    /// How many blocks a multiprocessor is to hold, 0 for as many as come.
+    resident: Size,
+    /// What lies beside each other in memory and is read at once.
+    iv: i64,
+    jv: i64,
+    kv: i64,
+    /// Of the tile and of a slot.
+    rows: Size,
+    columns: Size,
+    depth: Size,
+}
+
+impl Sizes {
+    /// Those of the shape, which are knobs in a space.
+    fn of(out: &mut Draft, request: &Request<'_>, product: &Product, shape: Shape) -> Sizes {
+        let Product { a, b, .. } = product;
+        // Four of what lies beside each other in memory, of A's rows and of B's columns.
+        let iv = if a.is_k_last { 1 } else { shape.rows.min(4) };
+        let jv = if b.is_k_last { 1 } else { 4 };
+        let kv = if a.is_k_last || b.is_k_last { 4 } else { 1 };
+        let ty = out.knob("ty", shape.ty, &[2, 4, 8, 16, 32]);
+        let tx = out.knob("tx", shape.tx, &[4, 8, 16, 32]);
+        let im = out.knob("im", shape.rows / iv, &[1, 2, 4, 8]);
+        let jm = out.knob("jm", shape.columns / jv, &[1, 2, 4]);
+        let ki = out.knob("ki", shape.depth / kv, &[2, 4, 8, 16, 32]);
+        let slots = out.knob("slots", shape.slots, &[2, 3, 4, 5, 6]);
+        let resident = out.knob("resident", 0, &[2, 3]);
+        let height = out.value("height", &im.times(iv));
+        let width = out.value("width", &jm.times(jv));
+        let rows = out.value("rows", &height.times(&ty));
+        let columns = out.value("columns", &width.times(&tx));
+        let depth = out.value("depth", &ki.times(kv));
+        let threads = out.value("threads", &ty.times(&tx)).words();
+        out.constraint(format!("{threads} >= 64 && {threads} <= 512 && {threads} % 32 == 0"));
+        // The registers of sums, and of operands for this iteration and the next.
+        let (sums, operands) = (height.times(&width), height.plus(&width).times(2 * kv));
+        out.constraint(format!("{} <= 220", sums.plus(&operands).words()));
+        // The instructions that are written out for a slot.
+        out.constraint(format!("{} <= 2048", sums.times(&depth).words()));
+        let bytes = rows.plus(&columns).times(&depth.plus(4)).times(&slots).times(a.dtype.bytes_i64());
+        out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
+        Sizes { ty, tx, im, jm, ki, slots, resident, iv, jv, kv, rows, columns, depth }
+    }
+}
+
+fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Draft {
     let block = product.block.as_str();
     let tile = shape.tile();
-    let about = format!("Tiles of {} x {} in the registers of {} threads.", tile.rows, tile.columns, ty * tx);
-    let mut out = Draft::new("simt", about, &["std/simt"]);
-    // Four of what lies beside each other in memory, of A's rows and of B's columns.
-    let (iv, jv) = (if a.is_k_last { 1 } else { rows.min(4) }, if b.is_k_last { 1 } else { 4 });
-    let kv = if a.is_k_last || b.is_k_last { 4 } else { 1 };
-    let (im, jm) = (rows / iv, columns / jv);
+    let threads = shape.ty * shape.tx;
+    let about = format!("Tiles of {} x {} in the registers of {threads} threads.", tile.rows, tile.columns);
+    let mut out = Draft::new("simt", about, &["std/simt"], request.form);
+    let sizes = Sizes::of(&mut out, request, product, shape);
+    let Sizes { ty, tx, im, jm, ki, slots, resident, iv, jv, kv, .. } = &sizes;
     let (last, inlined) = (product.last_block(), product.inlined());
     let why = format!(
-        "{} for {}. A slot has {depth} steps of the sum, so that a copy of it takes less time than its arithmetic.",
+        "{} for {}. A slot has {} steps of the sum, so that a copy of it takes less time than its arithmetic.",
         counted(count, "tile"),
-        counted(units, "multiprocessor")
+        counted(units(request), "multiprocessor"),
+        shape.depth,
     );
     out.because(
         why,
         format!(
-            "simt_tile(block: {block:?}, out: {last:?}{inlined}, ty: {ty}, tx: {tx}, im: {im}, iv: {iv}, jm: {jm}, jv: {jv}, ki: {}, kv: {kv})",
-            depth / kv
+            "simt_tile(block: {block:?}, out: {last:?}{inlined}, ty: {ty}, tx: {tx}, im: {im}, iv: {iv}, jm: {jm}, jv: {jv}, ki: {ki}, kv: {kv})"
         ),
     );
     product
         .batch
         .iter()
         .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
-    store(&mut out, product, jm, jv);
-    let axes = if product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" };
-    let operand = |it: &Factor, lane_rows: i64, groups: i64| {
-        let width = vector(it.row, it.dtype, 16);
-        let (row, pad) = if it.is_k_last { (depth, 4) } else { (lane_rows, 0) };
-        let is_wide = i64::from(it.is_k_last || width > 1);
-        let groups = if it.is_k_last { 1 } else { groups };
-        let step = format!(
-            "simt_operand(block: {block:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
-            it.buffer.as_str()
-        );
-        (format!("Rows of {} have {}: {width} fit a copy.", it.buffer, counted(it.row, "element")), step)
-    };
-    for (why, step) in [operand(a, tile.rows, im), operand(b, tile.columns, jm)] {
-        out.because(why, step);
-    }
-    let nested = i64::from(depth / kv > 1);
+    let hold = format!("annotate(loop: \"by\", key: \"blocks_per_sm\", value: {resident})");
+    out.step_if(resident, "> 0", false, &[hold], &[]);
+    store(&mut out, product, jm, *jv);
+    operand(&mut out, product, &product.a, &sizes.rows, im, &sizes);
+    operand(&mut out, product, &product.b, &sizes.columns, jm, &sizes);
     out.because(
-        format!("{slots} slots: copies run {} iterations ahead.", slots - 1),
-        format!("simt_pipeline(block: {block:?}, slots: {slots}, nested: {nested})"),
+        format!("{} slots: copies run {} iterations ahead.", slots.value, slots.value - 1),
+        format!("simt_pipeline(block: {block:?}, slots: {slots})"),
     );
     out
 }
 
-/// Stores as wide as rows of the output allow.
-fn store(out: &mut Draft, product: &Product, jm: i64, jv: i64) {
-    let width = vector(product.j.extent, product.out, 16).min(jv);
-    let name = format!(
-        "{}_{}{}",
-        product.last_block(),
-        if product.batch.is_some() { 2 } else { 1 },
-        if jm > 1 { "_1" } else { "" }
+/// A factor in shared memory. A thread has `groups` of its `lines`, rows of A or columns of B.
+fn operand(out: &mut Draft, product: &Product, it: &Factor, lines: &Size, groups: &Size, sizes: &Sizes) {
+    let Sizes { ty, tx, depth, .. } = sizes;
+    let width = vector(it.row, it.dtype, 16);
+    let (row, pad) = if it.is_k_last { (depth, 4) } else { (lines, 0) };
+    let is_wide = i64::from(it.is_k_last || width > 1);
+    let groups = if it.is_k_last { Size::from(1) } else { groups.clone() };
+    let axes = if product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" };
+    out.because(
+        format!("Rows of {} have {}: {width} fit a copy.", it.buffer, counted(it.row, "element")),
+        format!(
+            "simt_operand(block: {:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
+            product.block.as_str(),
+            it.buffer.as_str()
+        ),
     );
-    match width {
-        1 => {}
-        _ if width == jv => out.step(format!("vectorize(loop: {name:?})")),
-        _ => {
-            out.step(format!("split(loop: {name:?}, into: {{\"store_m\": None, \"store_v\": {width}}})"));
-            out.step("vectorize(loop: \"store_v\")");
-        }
+}
+
+/// Stores as wide as rows of the output allow.
+fn store(out: &mut Draft, product: &Product, jm: &Size, jv: i64) {
+    let width = vector(product.j.extent, product.out, 16).min(jv);
+    let name = format!("{}_{}", product.last_block(), if product.batch.is_some() { 2 } else { 1 });
+    let steps = |name: String| match width {
+        1 => vec![],
+        _ if width == jv => vec![format!("vectorize(loop: {name:?})")],
+        _ => vec![
+            format!("split(loop: {name:?}, into: {{\"store_m\": None, \"store_v\": {width}}})"),
+            "vectorize(loop: \"store_v\")".to_owned(),
+        ],
+    };
+    if width > 1 {
+        out.step_if(jm, "> 1", jm.value > 1, &steps(format!("{name}_1")), &steps(name));
     }
 }

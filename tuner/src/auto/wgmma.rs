@@ -4,8 +4,9 @@ use ir::{DType, Feature, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, group, ranked, tiles, units, whole_waves},
+    model::{Tile, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
     product::{Factor, Product},
+    size::Size,
 };
 
 /// A tile of 64 rows for each warpgroup.
@@ -35,6 +36,10 @@ const COLUMNS: [(i64, f64); 11] = [
 
 /// The same of one warpgroup.
 const NARROW: [(i64, f64); 2] = [(128, 0.6), (64, 0.4)];
+
+/// Columns that a space has for tiles, and those that hold whole boxes.
+const ALL_COLUMNS: [i64; 15] = [256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32];
+const WHOLE_BOXES: [i64; 4] = [256, 192, 128, 64];
 
 /// The bytes in which the second-level cache answers.
 const SECTOR: i64 = 32;
@@ -90,17 +95,15 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![];
     }
     let units = units(request);
-    let shared = i64::from(arch.caps().max_shared_per_block);
     let count = |it: &Shape| {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
     let all = ranked(shapes(&product.b), |it| whole_waves(count(it), it.tile(), units));
-    all.into_iter().map(|it| one(&product, it, count(&it), units, shared)).collect()
+    all.into_iter().map(|it| one(request, &product, it, count(&it))).collect()
 }
 
-/// `shared` are the bytes that a block may have.
-fn one(product: &Product, shape: Shape, count: i64, units: i64, shared: i64) -> Draft {
+fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Draft {
     let Shape { warpgroups, columns, cluster_m, .. } = shape;
     let rows = 64 * warpgroups;
     let block = product.block.as_str();
@@ -108,47 +111,61 @@ fn one(product: &Product, shape: Shape, count: i64, units: i64, shared: i64) -> 
         "Tiles of {rows} x {columns} by {}, fed by a role for the copy engine.",
         counted(warpgroups, "warpgroup")
     );
-    let mut out = Draft::new("wgmma", about, &["std/wgmma"]);
+    let mut out = Draft::new("wgmma", about, &["std/wgmma"], request.form);
+    let (units, shared) = (units(request), shared_bytes(request));
     let group = group(ceil_div(product.i.extent, rows * cluster_m), 16);
+    let multiples = if product.b.is_k_last { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
+    let warpgroups = out.knob("warpgroups", warpgroups, &[1, 2]);
+    let columns = out.knob("columns", columns, multiples);
+    let cluster_m = out.knob("cluster_m", cluster_m, &[1, 2]);
+    let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
+    let along = out.knob("along", 0, &[1]);
+    let rows = out.value("rows", &warpgroups.times(64));
+    // The swizzle of the staging is as wide as what leaves at a time.
+    let store = out.value("store", &columns.widest(&[64, 32, 16]));
+    let slot = out.value("slot", &rows.plus(&columns).times(128));
+    let way_out = out.value("way_out", &rows.times(&store).times(4));
+    let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
+    let slots = out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
+    let early = out.knob("early", i64::from(count <= units), &[0, 1]);
+    out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
     out.because(
         format!(
             "{} for {}, {} of tiles at a time, which share what the cache holds.",
             counted(count, "tile"),
             counted(units, "multiprocessor"),
-            counted(group, "row")
+            counted(group.value, "row")
         ),
         format!(
-            "wgmma_tile(block: {block:?}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, cluster_m: {cluster_m})"
+            "wgmma_tile(block: {block:?}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, along: {along}, cluster_m: {cluster_m})"
         ),
     );
-    // The swizzle of the staging is as wide as what leaves at a time.
-    let store = [64, 32, 16].into_iter().find(|it| columns % it == 0).unwrap_or(16);
     let last = product.last_block();
     out.step(format!(
         "wgmma_store(block: {last:?}, sums: \"{block}_pad\", m: {}, n: {columns}, store: {store})",
-        rows * cluster_m
+        rows.times(&cluster_m)
     ));
-    let (slot, way_out) = ((rows + columns) * 128, 2 * rows * store * 2);
-    let most = (shared - way_out) / (slot + ROW_UNIT);
-    let slots = most.min(8).min((product.k.extent / 64).max(2));
     out.because(
-        format!("A slot has {slot} bytes, and {slots} of them fit beside {way_out} bytes for the way out."),
+        format!(
+            "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
+            slot.value, slots.value, way_out.value
+        ),
         format!("wgmma_products(block: {block:?}, slots: {slots})"),
     );
-    if count <= units {
-        out.because(
-            "The whole grid is one wave: it may start while the kernel ahead of it ends.",
-            "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)",
-        );
+    if early.value == 1 {
+        out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
     }
-    let blocks = units / cluster_m;
+    let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
+    out.step_if(&early, "== 1", early.value == 1, &[launch], &[]);
+    let blocks = Size::from(units).over(&cluster_m);
     out.because(
         "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
         format!("persistent(loop: \"tile\", blocks: {blocks})"),
     );
-    let registers = if warpgroups == 2 { ", registers: {\"load\": 40, \"compute\": 232}" } else { "" };
-    out.step(format!(
-        "warp_specialize(loop: \"tile\", roles: {{\"load\": [\"A_pad\", \"B_pad\"]}}{registers})"
-    ));
+    let roles = |registers: &str| {
+        format!("warp_specialize(loop: \"tile\", roles: {{\"load\": [\"A_pad\", \"B_pad\"]}}{registers})")
+    };
+    let own = ", registers: {\"load\": 40, \"compute\": 232}";
+    out.step_if(&warpgroups, "== 2", warpgroups.value == 2, &[roles(own)], &[roles("")]);
     out
 }

@@ -16,6 +16,7 @@ use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{Regime, log};
 
 use crate::{
+    automatic::{is_workload, space, target_of},
     diagnostic::Diagnostic,
     options::measure::{parse_regime, parse_threads, parse_time},
     options::workers::WorkerArgs,
@@ -31,11 +32,12 @@ pub(crate) use resume::Resume;
 
 /// Search a space of schedules for the fastest
 ///
-/// The script's knobs, constraints and `choose` steps span the space; `show --emit space` prints it. Every trial is in
+/// The script's knobs, constraints and `choose` steps span the space; `show --emit space` prints it. Of a workload the space is
+/// that of `auto --space`, and the first trial is the schedule of `auto`. Every trial is in
 /// the log before the next is shown. Ctrl-C ends the run after the trial under way, and `resume` goes on with it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tune {
-    /// The schedule script
+    /// The schedule script, or a workload: the name of one that ships, or its file
     script: PathBuf,
     /// The target, instead of the script's: cpu, cuda, cuda:sm_90a
     #[arg(long, value_parser = parse_target)]
@@ -56,9 +58,9 @@ pub(crate) struct Tune {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How candidates are chosen: random, or evolution (generations of mutated and crossed candidates, which start from
-    /// the defaults and what a roofline rule expects most of)
-    #[arg(long, default_value = "random", value_parser = ["random", "evolution"])]
-    strategy: String,
+    /// the defaults and what a roofline rule expects most of) [default: random for a script, evolution for a workload]
+    #[arg(long, value_parser = ["random", "evolution"])]
+    strategy: Option<String>,
     /// The folder of the log; by default the script's name with `.twlog`, in the current folder
     #[arg(long, value_name = "FOLDER")]
     log: Option<PathBuf>,
@@ -89,21 +91,31 @@ pub(crate) struct Tune {
 
 impl Tune {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let mut plan = Plan::load(&self.script, &self.params)?;
+        let is_workload = is_workload(&self.script);
+        let mut plan = if is_workload { self.space()? } else { Plan::load(&self.script, &self.params)? };
         plan.dims = self.dims.iter().cloned().collect();
-        let options = self.options(&plan)?;
+        let options = self.options(&plan, if is_workload { "evolution" } else { "random" })?;
         tell_compiler(&plan.target(self.target.as_ref(), None), shell);
         shell.detail(|| format!("the log is {}", options.log.display()));
         shell.progress("starting workers");
         ended(Tuner::start(&plan, &options)?, &options.log, shell)
     }
 
-    fn options(&self, plan: &Plan) -> Result<TuneOptions, Diagnostic> {
+    /// The space of a workload.
+    fn space(&self) -> Result<Plan, Diagnostic> {
+        let workload = self.script.to_str().ok_or_else(|| {
+            let title = format!("{}: a path of a workload is UTF-8", self.script.display());
+            Diagnostic::usage(UsageError::Workload, title)
+        })?;
+        space(workload, &self.params, &target_of(self.target.as_ref()))
+    }
+
+    fn options(&self, plan: &Plan, strategy: &str) -> Result<TuneOptions, Diagnostic> {
         let incumbents = self.incumbent.iter().map(|it| incumbent(it, plan)).collect::<Result<_, _>>()?;
         Ok(TuneOptions {
             target: self.target.clone(),
             seed: self.seed,
-            strategy: self.strategy.clone(),
+            strategy: self.strategy.clone().unwrap_or_else(|| strategy.to_owned()),
             log: self.log.clone().unwrap_or_else(|| default_log(&self.script)),
             plan: log::RunPlan {
                 trials: self.trials,
