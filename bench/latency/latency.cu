@@ -282,7 +282,7 @@ __global__ void read_shared(long long *cycles, uint32_t *sink) {
 #pragma unroll 8
     for (int i = 0; i < STEPS; ++i) {
         uint4 it;
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+        asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(it.x), "=r"(it.y), "=r"(it.z), "=r"(it.w)
                      : "r"(place));
         all ^= it.x ^ it.y ^ it.z ^ it.w;
