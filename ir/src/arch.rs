@@ -4,11 +4,14 @@
 //! differs is a row of the table in `arch/table.rs`, which names its sources. What differs between cards of one
 //! architecture (multiprocessors, clocks, the second-level cache, memory) is asked of the device.
 
+mod latency;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+
+pub use latency::Latencies;
 
 use crate::{DType, ThreadAxis};
 use table::TABLE;
@@ -63,6 +66,8 @@ pub struct Caps {
     /// The bits after the point that they keep of sums of products of `f8e4m3` and `f8e5m2`; `None` where as many as f32 has, where
     /// there are no such products, or where it is not known.
     pub f8_sum_bits: Option<u32>,
+    /// How long operations take, and what gets done in a cycle.
+    pub latencies: Latencies,
     /// How many blocks make a cluster; `None` where there are no clusters.
     pub cluster: Option<Cluster>,
     /// The instructions that only some architectures have.

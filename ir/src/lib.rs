@@ -116,6 +116,7 @@ mod kernel;
 mod less;
 mod mbarrier;
 mod mechanism;
+pub mod modulo;
 mod name;
 mod near;
 pub mod number;
@@ -143,7 +144,7 @@ mod value;
 pub mod verify;
 mod wgmma;
 
-pub use arch::{Arch, Caps, Cluster, Feature, Features, TensorRates};
+pub use arch::{Arch, Caps, Cluster, Feature, Features, Latencies, TensorRates};
 pub use attrs::{
     Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
     PING_PONG, PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, ROLE, SERPENTINE, WARP_ROLES,

@@ -18,6 +18,8 @@ pub struct PipelineReport {
     pub style: &'static str,
     /// How many iterations one run of the steady loop takes.
     pub unroll: i64,
+    /// Why it is as it is, if nobody wrote it by hand.
+    pub reason: Option<String>,
     /// The components in program order.
     pub components: Vec<ComponentReport>,
     /// The buffers of which each iteration has its own, in declaration order.
@@ -109,6 +111,7 @@ pub(crate) fn report(
         extent: plan.extent.clone(),
         style: plan.style.as_str(),
         unroll: plan.unroll,
+        reason: plan.reason.clone(),
         components: components.collect(),
         buffers: buffers.collect(),
     }

@@ -47,6 +47,8 @@ pub struct Timeline {
     pub style: &'static str,
     /// How many iterations the body of the steady loop has.
     pub unroll: i64,
+    /// Why its stages, order and slots are as they are, if they were worked out and not written by hand.
+    pub reason: Option<String>,
     /// How often the steady loop runs, if it is known.
     pub runs: Option<i64>,
     /// The number of steps of the prologue and of the epilogue: the last stage, or how far roles are apart.
@@ -246,6 +248,7 @@ fn timeline(
         count: ring::count_letter(report),
         style: report.style,
         unroll: report.unroll,
+        reason: report.reason.clone(),
         runs: clock.runs(),
         last: pace.last,
         cycle: clock.cycle,

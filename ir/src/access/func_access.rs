@@ -141,6 +141,14 @@ impl<'a> FuncAccess<'a> {
         })
     }
 
+    /// The value that is stored, if it is the place of a store, and not of the init of a reduction.
+    pub fn stored(&self) -> Option<&'a Value> {
+        match self.stmt {
+            Stmt::Store(it) if self.write && self.chosen.is_empty() => Some(&it.value),
+            Stmt::Store(_) | Stmt::Loop(_) | Stmt::Block(_) | Stmt::Seq(_) | Stmt::Instr(_) => None,
+        }
+    }
+
     /// What the assignment reads.
     pub fn loads(&self) -> Vec<&'a Name> {
         let mut out = Vec::new();

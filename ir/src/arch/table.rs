@@ -17,7 +17,7 @@
 //!   on Hopper;
 //! - features: the PTX ISA, the notes on targets of each instruction.
 
-use super::{Arch, Caps, Cluster, Feature, Features, TensorRates};
+use super::{Arch, Caps, Cluster, Feature, Features, TensorRates, latency};
 
 const KIB: u32 = 1024;
 
@@ -47,6 +47,7 @@ const SM_50: Caps = Caps {
     f32_lanes: 128,
     tensor: TensorRates::NONE,
     f8_sum_bits: None,
+    latencies: latency::VOLTA,
     cluster: None,
     features: Features::NONE,
 };
@@ -142,6 +143,7 @@ const SM_90: Caps = Caps {
     f32_lanes: 128,
     tensor: ada_rates(4096),
     f8_sum_bits: Some(13),
+    latencies: latency::HOPPER,
     cluster: Some(Cluster { portable: Arch::MAX_CLUSTER, most: 16 }),
     features: HOPPER,
     ..SM_80

@@ -58,6 +58,14 @@ pub enum PipelineError {
     MayNotRun { name: Name },
     #[error("role `{role}` copies for loop `{name}`, and goes on from one run to the next by itself")]
     OwnPace { name: Name, role: Name },
+    #[error("loop `{name}` is scheduled for no GPU, and pipelines are worked out for GPUs")]
+    NoGpu { name: Name },
+    #[error(
+        "{count} pipelines are worked out for loop `{name}`, numbered from 0, and {choice} is none of them"
+    )]
+    NoSuchChoice { name: Name, choice: i64, count: usize },
+    #[error("no pipeline can be worked out for loop `{name}`: {why}")]
+    NotWorkedOut { name: Name, why: &'static str },
     #[error("loop `{name}`: `{component}` cannot be {mechanism}, as the script asks: {reason}")]
     Mechanism { name: Name, component: Name, mechanism: Mechanism, reason: String, change: &'static str },
 }
@@ -86,6 +94,9 @@ crate::codes!(PipelineError {
     NotAround = 1521,
     OwnPace = 1522,
     MayNotRun = 1523,
+    NoGpu = 1524,
+    NoSuchChoice = 1525,
+    NotWorkedOut = 1526,
 });
 
 /// A dependence that a pipeline would break.
@@ -163,6 +174,9 @@ impl PipelineError {
             | E::StageTwice { name, .. }
             | E::NoPipeline { name }
             | E::MayNotRun { name }
+            | E::NoGpu { name }
+            | E::NoSuchChoice { name, .. }
+            | E::NotWorkedOut { name, .. }
             | E::PipelineArity { name, .. } => vec![name],
             E::NotAround { name, outer } => vec![outer, name],
             E::OwnPace { name, role } => vec![name, role],
@@ -204,6 +218,9 @@ impl PipelineError {
                 return Some(format!("it has {}", known.join(", ")));
             }
             E::NoSuchStage { stages, .. } => return Some(known_stages(stages)),
+            E::NoGpu { .. } => "say stages and an order, or schedule for the target `cuda`",
+            E::NoSuchChoice { .. } => "leave `choice` out for the best of them",
+            E::NotWorkedOut { .. } => "say stages and an order",
             E::NoPipeline { .. } => "give it stages and an order first",
             E::NotAround { .. } => {
                 "name the loop over tiles, and apply this after the steps that move or split loops"

@@ -16,7 +16,7 @@ use super::{
     materialize::{Parts, Writer, with_slots},
     private::{kept_for, private},
 };
-use crate::{Block, Func, Index, Loop, LoopKind, Name, Role, Stmt, StorageAlign, arith::Bounds};
+use crate::{Annotation, Block, Func, Index, Loop, LoopKind, Name, Role, Stmt, StorageAlign, arith::Bounds};
 
 /// What a lowering adds to the expansion.
 pub trait Hooks {
@@ -36,6 +36,11 @@ pub trait Hooks {
     /// Called when a loop has been expanded; `home` is the loop around it.
     fn expanded(&mut self, _plan: &PipelinePlan, _home: Option<&Name>) {}
 }
+
+/// Nothing is added.
+pub(super) struct NoHooks;
+
+impl Hooks for NoHooks {}
 
 /// Statements by the place that they go to.
 pub type Insertions = BTreeMap<EmissionPoint, Vec<Stmt>>;
@@ -60,8 +65,6 @@ impl EmissionPoint {
 /// # Errors
 /// What is wrong with the first such loop.
 pub fn check(func: &Func, wanted: &dyn Fn(&Loop) -> bool) -> Result<(), PipelineError> {
-    struct NoHooks;
-    impl Hooks for NoHooks {}
     let is_wanted = |it: &&Loop| is_pipeline(it) && wanted(it);
     if !func.loops().iter().any(is_wanted) {
         return Ok(());
@@ -91,16 +94,16 @@ pub fn expand(func: &Func, hooks: &mut dyn Hooks) -> Result<Func, PipelineError>
     Ok(Func { body, ..expander.func })
 }
 
-struct Expander<'a> {
+pub(super) struct Expander<'a> {
     original: &'a Func,
     /// The program with the buffers as they have become.
-    func: Func,
+    pub(super) func: Func,
     writer: Writer,
     hooks: &'a mut dyn Hooks,
 }
 
 impl<'a> Expander<'a> {
-    fn new(original: &'a Func, hooks: &'a mut dyn Hooks) -> Expander<'a> {
+    pub(super) fn new(original: &'a Func, hooks: &'a mut dyn Hooks) -> Expander<'a> {
         Expander { original, func: original.clone(), writer: Writer::new(original), hooks }
     }
 
@@ -198,11 +201,16 @@ impl<'a> Expander<'a> {
         let slots = if whole { self.slots(it, &judge, &private) } else { IndexMap::new() };
         let unroll = self.unroll(it, &slots);
         let style = style(it, &it.extent);
-        Ok(PipelinePlan { var: it.var.clone(), extent: it.extent.clone(), style, components, slots, unroll })
+        let reason = match it.attrs.notes.get(super::REASON) {
+            Some(Annotation::Text(it)) => Some(it.clone()),
+            _ => None,
+        };
+        let (var, extent) = (it.var.clone(), it.extent.clone());
+        Ok(PipelinePlan { var, extent, style, components, slots, unroll, reason })
     }
 
     /// The statement of each component.
-    fn bodies(
+    pub(super) fn bodies(
         &mut self,
         it: &Loop,
         around: &[&Loop],
@@ -293,7 +301,7 @@ fn blocks_of_pipelines(body: &Stmt) -> BTreeSet<Name> {
 }
 
 /// The slots that a block asks for.
-fn forced(block: &Block) -> Option<i64> {
+pub fn forced(block: &Block) -> Option<i64> {
     block.attrs.slots.or_else(|| block.attrs.double_buffer.then_some(2))
 }
 

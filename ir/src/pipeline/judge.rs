@@ -73,6 +73,11 @@ impl<'a> Judge<'a> {
         self.time(src) < (stage + distance, order)
     }
 
+    /// Whether a component depends on another one of that many iterations before.
+    pub(super) fn depends(&self, src: usize, dst: usize, distance: i64) -> bool {
+        self.hazard(src, dst, distance, &|_, _| false).is_some()
+    }
+
     /// A dependence between two components at that distance, if there is one.
     fn hazard(
         &self,

@@ -21,6 +21,9 @@ pub const DOUBLE: &str = "double_buffer_scope";
 /// The annotation of a block whose buffer shall have that many slots at least.
 pub const SLOTS: &str = "double_buffer_slots";
 
+/// The note that says why stages, order and slots are as they are, where they were worked out.
+pub const REASON: &str = "software_pipeline_reason";
+
 /// The greatest stage: prologue and epilogue are written out that many times.
 pub const LAST_STAGE: i64 = 16;
 

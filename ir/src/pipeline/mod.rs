@@ -23,6 +23,7 @@ mod depend;
 mod emission;
 mod error;
 mod expand;
+mod graph;
 mod judge;
 mod judged;
 mod keys;
@@ -44,10 +45,12 @@ pub use annotation::{
 };
 pub use emission::{Emission, Instance, Steady, Step, emit};
 pub use error::{Hazard, Legal, PipelineError};
-pub use expand::{EmissionPoint, Hooks, Insertions, check, expand};
+pub use expand::{EmissionPoint, Hooks, Insertions, check, expand, forced};
+pub use graph::{Dependence, DependenceGraph, dependences};
 pub use judged::{are_alike, is_judged_alike};
 pub use keys::{
-    ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style,
+    ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, LAST_STAGE, MECHANISM, ORDER, REASON, SLOTS, STAGE, STYLE,
+    Style,
 };
 pub use lifetimes::split_lifetimes;
 pub use private::private;
@@ -100,6 +103,8 @@ pub struct PipelinePlan {
     pub slots: IndexMap<Name, SlotCount>,
     /// How many steps one run of the steady loop takes.
     pub unroll: i64,
+    /// Why it is as it is, if nobody wrote it by hand.
+    pub reason: Option<String>,
 }
 
 impl PipelinePlan {
