@@ -22,6 +22,7 @@ mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
 mod set_scope;
+mod software_pipeline;
 mod software_pipeline_across;
 mod software_pipeline_async_stages;
 mod software_pipeline_order;
@@ -57,6 +58,7 @@ pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
 pub use set_scope::SetScope;
+pub use software_pipeline::SoftwarePipeline;
 pub use software_pipeline_across::SoftwarePipelineAcross;
 pub use software_pipeline_async_stages::{Forced, SoftwarePipelineAsyncStages};
 pub use software_pipeline_order::{Order, SoftwarePipelineOrder};
@@ -130,6 +132,7 @@ pub enum Step {
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
     SetScope(SetScope),
+    SoftwarePipeline(SoftwarePipeline),
     SoftwarePipelineAcross(SoftwarePipelineAcross),
     SoftwarePipelineAsyncStages(SoftwarePipelineAsyncStages),
     SoftwarePipelineOrder(SoftwarePipelineOrder),
@@ -170,6 +173,7 @@ impl Step {
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
             Step::SetScope(it) => it,
+            Step::SoftwarePipeline(it) => it,
             Step::SoftwarePipelineAcross(it) => it,
             Step::SoftwarePipelineAsyncStages(it) => it,
             Step::SoftwarePipelineOrder(it) => it,
@@ -210,6 +214,7 @@ impl Step {
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
             Step::SetScope(it) => it,
+            Step::SoftwarePipeline(it) => it,
             Step::SoftwarePipelineAcross(it) => it,
             Step::SoftwarePipelineAsyncStages(it) => it,
             Step::SoftwarePipelineOrder(it) => it,
@@ -250,6 +255,7 @@ impl Step {
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
             Step::SetScope(_) => "set_scope",
+            Step::SoftwarePipeline(_) => "software_pipeline",
             Step::SoftwarePipelineAcross(_) => "software_pipeline_across",
             Step::SoftwarePipelineAsyncStages(_) => "software_pipeline_async_stages",
             Step::SoftwarePipelineOrder(_) => "software_pipeline_order",
@@ -290,6 +296,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),
     ("set_scope", include_str!("set_scope.rs")),
+    ("software_pipeline", include_str!("software_pipeline.rs")),
     ("software_pipeline_across", include_str!("software_pipeline_across.rs")),
     ("software_pipeline_async_stages", include_str!("software_pipeline_async_stages.rs")),
     ("software_pipeline_order", include_str!("software_pipeline_order.rs")),

@@ -6,12 +6,24 @@ use std::{fs, path::Path};
 
 use indexmap::IndexMap;
 use ir::{Func, Name, Role, Tensor};
+use tilewright_schedule::{Script, script::ScriptTarget};
 
 /// The program of a name in `tests/funcs`.
 pub(crate) fn program(name: &str) -> Func {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/funcs").join(format!("{name}.txt"));
     let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
     ir::text::parse(&text).unwrap_or_else(|err| panic!("{name}: {err:?}"))
+}
+
+/// What a script is for, as far as it says.
+pub(crate) fn target(script: &Script) -> Option<ir::Target> {
+    let target = match &script.target.as_ref()?.value {
+        ScriptTarget::Cpu => ir::Target::Cpu,
+        ScriptTarget::Cuda(arch) => {
+            ir::Target::Cuda(arch.clone().unwrap_or(ir::Arch { sm: 80, suffix: None }))
+        }
+    };
+    Some(target)
 }
 
 /// Sizes for the symbolic dimensions, different from each other and not round.

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::common::program;
+use crate::common::{program, target};
 use tilewright_schedule::{Decisions, Script, Session, Step, primitive};
 
 #[test]
@@ -41,7 +41,7 @@ fn every_primitive_is_accepted_by_one_script_and_refused_by_another() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         let Ok(script) = Script::parse(&text) else { continue };
         let Ok(steps) = script.resolve(&script.params.value, &Decisions::new()) else { continue };
-        let mut session = Session::new(program(&script.workload.value), None);
+        let mut session = Session::new(program(&script.workload.value), target(&script));
         for step in steps {
             match session.apply(&step.value) {
                 Ok(()) => accepted.insert(step.value.name()),

@@ -10,9 +10,9 @@ use tilewright_schedule::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
         PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reorder, ReverseComputeAt,
-        ReverseComputeInline, Rfactor, SetScope, SoftwarePipelineAcross, SoftwarePipelineAsyncStages,
-        SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, StorageAlign, Swizzle, Tensorize,
-        TransformLayout, Unroll, Vectorize, WarpSpecialize,
+        ReverseComputeInline, Rfactor, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
+        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize, WarpSpecialize,
     },
 };
 
@@ -208,6 +208,10 @@ fn pipeline(func: &Func, loops: &[Name], dice: &mut Dice) -> Option<Step> {
     });
     let (target, count) = dice.pick(&bodies.collect::<Vec<_>>())?;
     let place = |at: usize| i64::try_from(at).unwrap();
+    if dice.roll(6) == 0 {
+        let choice = dice.pick(&[None, Some(1.into())])?;
+        return Some(Step::SoftwarePipeline(SoftwarePipeline { target, choice, slots: None }));
+    }
     if dice.roll(6) == 0 {
         return roles(func, &target, dice);
     }

@@ -43,7 +43,7 @@ fn accepted_schedules_compute_the_same() {
     let steps = vec(any::<u64>(), 0..24);
     let result = runner.run(&(0..PROGRAMS.len(), steps), |(which, numbers)| {
         let before = program(PROGRAMS[which]);
-        let mut session = Session::new(before.clone(), None);
+        let mut session = Session::new(before.clone(), target(numbers.len()));
         for number in numbers {
             if let Some(step) = propose(session.func(), Dice(number))
                 && session.apply(&step).is_ok()
@@ -70,6 +70,11 @@ fn accepted_schedules_compute_the_same() {
     println!("{accepted:?}");
     let missing: Vec<&str> = primitive::names().filter(|it| !accepted.contains_key(it)).collect();
     assert!(cases < 1000 || missing.is_empty(), "never accepted: {missing:?}");
+}
+
+/// A GPU for every other schedule: some steps are for GPUs, and some for none.
+fn target(steps: usize) -> Option<ir::Target> {
+    (steps % 2 == 1).then_some(ir::Target::Cuda(ir::Arch { sm: 80, suffix: None }))
 }
 
 /// The program with the iterations of each parallel, vectorized or bound loop run from the last to the first.

@@ -4,8 +4,8 @@
 
 use std::{fmt::Write as _, fs};
 
-use crate::common::{difference, program};
-use tilewright_schedule::{Decisions, Placed, Script, ScriptError, Session, Step, script::ScriptTarget};
+use crate::common::{difference, program, target};
+use tilewright_schedule::{Decisions, Script, ScriptError, Session, Step};
 
 #[test]
 fn scripts() {
@@ -22,7 +22,7 @@ fn transcript(text: &str) -> String {
         Err(err) => return script_refusal(text, &err),
     };
     let func = program(&script.workload.value);
-    let target = script.target.as_ref().map(target);
+    let target = target(&script);
     let mut session = Session::new(func.clone(), target.clone());
     let mut out = String::new();
     let params = &script.params.value;
@@ -72,15 +72,6 @@ fn through_ron_and_json(step: &Step) -> Step {
     let back: Step = serde_json::from_str(&json).unwrap_or_else(|err| panic!("{json}: {err}"));
     assert_eq!(ron.to_ron(), back.to_ron());
     back
-}
-
-fn target(target: &Placed<ScriptTarget>) -> ir::Target {
-    match &target.value {
-        ScriptTarget::Cpu => ir::Target::Cpu,
-        ScriptTarget::Cuda(arch) => {
-            ir::Target::Cuda(arch.clone().unwrap_or(ir::Arch { sm: 80, suffix: None }))
-        }
-    }
 }
 
 fn script_refusal(text: &str, err: &ScriptError) -> String {
