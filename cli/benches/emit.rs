@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use codegen::{compile_module, emit::emit};
-use ir::{Arch, Func, Target};
+use ir::{Arch, Func, Name, Target, modulo::candidates};
 use mimalloc::MiMalloc;
 use schedule::{Decisions, Script, Session, Step, workload};
 use workloads::Shipped;
@@ -18,6 +18,7 @@ fn main() {
 
 const CUDA: &str = "matmul-cuda-f32";
 const HOPPER: &str = "matmul-hopper";
+const MOYE: &str = "matmul-moye";
 
 /// The unscheduled program and the steps of the longest rung of a ladder.
 fn rung(ladder: &str) -> (Func, Vec<Step>) {
@@ -87,4 +88,16 @@ fn hopper_lower_and_emit(bencher: divan::Bencher) {
     let ((func, steps), target) = (rung(HOPPER), target(HOPPER));
     let session = schedule(&func, &steps, &target);
     bencher.bench(|| source(black_box(session.func()), &target));
+}
+
+/// The candidates for the outer loop of the pipeline with most statements that ships.
+#[divan::bench]
+fn work_out_pipeline(bencher: divan::Bencher) {
+    let ((func, steps), target) = (rung(MOYE), target(MOYE));
+    let Target::Cuda(arch) = &target else { return };
+    let ko = Name::new("ko");
+    let is_outer = |step: &Step| matches!(step, Step::SoftwarePipelineStage(it) if it.target == ko);
+    let before = steps.iter().position(is_outer).expect("the rung has a pipeline");
+    let session = schedule(&func, &steps[..before], &target);
+    bencher.bench(|| candidates(black_box(session.func()), &ko, arch, 16));
 }

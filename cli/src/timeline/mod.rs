@@ -120,7 +120,8 @@ fn title(it: &Timeline) -> Vec<String> {
             it.unroll
         )
     });
-    [kernel, shape].into_iter().chain(unroll).chain(roles(it)).collect()
+    let reason = it.reason.as_ref().map(|it| format!("worked out, candidate {it}"));
+    [kernel, shape].into_iter().chain(unroll).chain(reason).chain(roles(it)).collect()
 }
 
 /// The roles, with how far each may be ahead of those that come last.

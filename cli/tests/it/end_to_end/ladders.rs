@@ -18,7 +18,7 @@ const SIZES: [(i64, i64, i64); 4] = [(33, 50, 20), (64, 64, 64), (1, 1, 1), (48,
 /// The rung from which a kernel holds its tile in registers and so must not spill.
 const IN_REGISTERS: usize = 3;
 
-fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
+pub(super) fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
     let what = format!("{} {} {params:?}", ladder.name, rung.name);
     // What follows a product is no whole number, and what f16 makes of it depends on the last bit.
     let tolerance = if ladder.workload == "matmul" { 0.0 } else { 2e-3 };
@@ -46,7 +46,7 @@ fn whole_rows(rung: &Shipped, params: Vec<(String, Param)>) -> Vec<(String, Para
     params.into_iter().map(whole).collect()
 }
 
-fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
+pub(super) fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
     let mut count = 0;
     for ladder in workloads::ladders() {
         for (at, rung) in ladder.rungs.iter().enumerate() {
@@ -57,7 +57,7 @@ fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
     assert!(count >= 15);
 }
 
-fn sizes((m, n, k): (i64, i64, i64)) -> Vec<(String, Param)> {
+pub(super) fn sizes((m, n, k): (i64, i64, i64)) -> Vec<(String, Param)> {
     [("m", m), ("n", n), ("k", k)].map(|(name, it)| (name.to_owned(), Param::Int(it))).to_vec()
 }
 
@@ -74,7 +74,7 @@ fn at_size(at: usize) {
 }
 
 /// Rows and columns of a block, and how deep it goes at a time. `None` for a CPU.
-fn tile(case: &Case) -> Option<(i64, i64, i64)> {
+pub(super) fn tile(case: &Case) -> Option<(i64, i64, i64)> {
     let Scheduled { before, after, target } = case.schedule();
     if target == Target::Cpu {
         return None;
@@ -110,7 +110,7 @@ fn on_tiles(half: usize, sizes_of: impl Fn((i64, i64, i64)) -> (i64, i64, i64)) 
 }
 
 /// Full tiles, and enough of them for the steady loop of the deepest pipeline.
-fn whole((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
+pub(super) fn whole((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
     (m, n, 5 * k)
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod auto_pipelines;
 pub(crate) mod check;
 mod cpu;
 mod gpu;
