@@ -27,6 +27,9 @@ matmul                    sm_90a       0     m=72 n=40 k=72 dtype=bf16 out=bf16 
 matmul                    sm_90a       0     m=130 n=264 k=136 dtype=f16 out=f16 layout=NT
 matmul                    sm_90a       0     m=33 n=17 k=21 dtype=f16|bf16 out=f16
 matmul                    cpu,sm_80    0     m=1 n=1 k=1|70
+matmul                    sm_80,sm_90a 1e-4  m=17 n=33 k=1201 layout=*
+matmul                    sm_80        0     m=17 n=33 k=700 dtype=i8 layout=TN
+matmul_bias_relu          sm_90a       1e-4  m=9 n=10 k=1100 dtype=f32
 matmul                    sm_80,sm_90a 0     m=1|50 n=66|1 k=2 dtype=f16
 batch_matmul              cpu          0     batch=3 m=9 n=10 k=11 dtype=*
 batch_matmul              sm_80,sm_90a 0     batch=3 m=9 n=10 k=11 dtype=* layout=*

@@ -44,6 +44,13 @@ pub(super) fn shared_waves(count: i64, tile: Tile, units: i64) -> f64 {
     as_f64(tile.rows * tile.columns) / tile.rate * (waves + 0.3).max(1.0 / 0.6)
 }
 
+/// What it costs to add up the parts of a sum in a second kernel, in the same measure: its launch takes about 3 microseconds, in which
+/// a multiprocessor does half a million products, and each part is written and read once by way of the second-level cache, at 30 bytes a
+/// cycle (`bench/latency`), while 27 products are done. Round figures, not fitted.
+pub(super) fn parts_cost(elements: i64, slices: i64, units: i64) -> f64 {
+    if slices == 1 { 0.0 } else { 5e5 + 27.0 * as_f64(elements * slices) / as_f64(units) }
+}
+
 /// The same where blocks stay and take tile after tile: some have one more than others.
 pub(super) fn whole_waves(count: i64, tile: Tile, units: i64) -> f64 {
     as_f64(tile.rows * tile.columns) / tile.rate * as_f64(ceil_div(count, units))

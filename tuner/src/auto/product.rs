@@ -38,6 +38,8 @@ pub(super) struct Product {
     pub tail: Vec<Name>,
     /// The type of the output.
     pub out: DType,
+    /// The two innermost loops of the block that writes the output, once the product is padded.
+    pub out_loops: [String; 2],
     /// Whether the only block behind it converts, and nothing else.
     pub only_converts: bool,
 }
@@ -91,6 +93,7 @@ impl Product {
             b: factor(func, b, &k.var)?,
             acc: func.dtype_of(&place.buffer)?,
             tail: elementwise_tail(func, &place.buffer, tail)?,
+            out_loops: out_loops(func, first, tail)?,
             out: func.dtype_of(&out.writes().last()?.buffer)?,
             only_converts: tail.len() == 1 && tail[0].reads().len() == 1,
         })
@@ -108,6 +111,17 @@ impl Product {
         let all: Vec<_> = [unpad].into_iter().chain(before.iter().map(ToString::to_string)).collect();
         format!(", inline: {all:?}")
     }
+}
+
+/// The loops of the last block, or of the copy that padding makes.
+fn out_loops(func: &Func, product: &Block, tail: &[&Block]) -> Option<[String; 2]> {
+    let Some(last) = tail.last() else {
+        let dims = product.writes().last()?.indices.len();
+        return Some([dims - 2, dims - 1].map(|it| format!("{}_unpad_{it}", product.name)));
+    };
+    let loops = func.loops_of(&last.name)?;
+    let [.., rows, columns] = loops.as_slice() else { return None };
+    Some([rows, columns].map(|it| it.var.to_string()))
 }
 
 fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {

@@ -4,7 +4,7 @@ use ir::Target;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ranked, shared_bytes, shared_waves, tiles, units},
+    model::{Tile, as_f64, parts_cost, ranked, shared_bytes, shared_waves, tiles, units},
     product::{Factor, Product, vector},
     size::Size,
 };
@@ -32,6 +32,9 @@ const SHAPES: [Shape; 6] = [
     Shape { ty: 16, tx: 8, rows: 1, columns: 4, depth: 64, slots: 3, rate: 0.36 },
 ];
 
+/// Into how many parts the sum may be split.
+const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
+
 impl Shape {
     fn tile(self) -> Tile {
         Tile { rows: self.ty * self.rows, columns: self.tx * self.columns, rate: self.rate }
@@ -43,10 +46,19 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Target::Cuda(_) = request.target else { return vec![] };
     let Some(product) = Product::of(request) else { return vec![] };
     let units = units(request);
+    let (m, n, k) = (product.i.extent, product.j.extent, product.k.extent);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
-    let count = |it: &Shape| batch * tiles(product.i.extent, product.j.extent, it.tile());
-    let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile(), units));
-    all.into_iter().map(|it| one(request, &product, it, count(&it))).collect()
+    let count = |it: &Shape, slices: i64| slices * batch * tiles(m, n, it.tile());
+    // A batch has no axis of the grid left, and parts are stored four at a time.
+    let can_split = product.batch.is_none() && product.acc.bytes_i64() == 4;
+    let fits = |it: &Shape, slices: i64| slices == 1 || (can_split && k >= slices * it.depth * it.slots);
+    let pairs = SHAPES.iter().flat_map(|it| SLICES.iter().map(|slices| (*it, *slices)));
+    let all = ranked(pairs.filter(|(it, slices)| fits(it, *slices)), |(it, slices)| {
+        // The first two slots of each part are waited for.
+        let depth = as_f64(k) / as_f64(*slices) + as_f64(2 * it.depth);
+        shared_waves(count(it, *slices), it.tile(), units) * depth + parts_cost(m * n, *slices, units)
+    });
+    all.into_iter().map(|(it, slices)| one(request, &product, it, slices, count(&it, slices))).collect()
 }
 
 /// The sizes of a schedule.
@@ -104,36 +116,36 @@ impl Sizes {
     }
 }
 
-fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Draft {
-    let block = product.block.as_str();
+fn one(request: &Request<'_>, product: &Product, shape: Shape, slices: i64, count: i64) -> Draft {
     let tile = shape.tile();
     let threads = shape.ty * shape.tx;
     let about = format!("Tiles of {} x {} in the registers of {threads} threads.", tile.rows, tile.columns);
     let mut out = Draft::new("simt", about, &["std/simt"], request.form);
     let sizes = Sizes::of(&mut out, request, product, shape);
-    let Sizes { ty, tx, im, jm, ki, slots, resident, iv, jv, kv, .. } = &sizes;
-    let (last, inlined) = (product.last_block(), product.inlined());
-    let why = format!(
+    let Sizes { im, jm, slots, resident, jv, .. } = &sizes;
+    let split = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));
+    out.reason(format!(
         "{} for {}. A slot has {} steps of the sum, so that a copy of it takes less time than its arithmetic.",
         counted(count, "tile"),
         counted(units(request), "multiprocessor"),
         shape.depth,
-    );
-    out.because(
-        why,
-        format!(
-            "simt_tile(block: {block:?}, out: {last:?}{inlined}, ty: {ty}, tx: {tx}, im: {im}, iv: {iv}, jm: {jm}, jv: {jv}, ki: {ki}, kv: {kv})"
-        ),
-    );
+    ));
+    if slices > 1 {
+        out.reason(format!("With a tile for each of {slices} parts of the sum, there is work for all."));
+    }
+    out.step(tile_step(product, &sizes, split.as_ref()));
     product
         .batch
         .iter()
         .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
     let hold = format!("annotate(loop: \"by\", key: \"blocks_per_sm\", value: {resident})");
     out.step_if(resident, "> 0", false, &[hold], &[]);
-    store(&mut out, product, jm, *jv);
-    operand(&mut out, product, &product.a, &sizes.rows, im, &sizes);
-    operand(&mut out, product, &product.b, &sizes.columns, jm, &sizes);
+    let block = if slices > 1 { format!("{}_rf", product.block) } else { product.block.to_string() };
+    if slices == 1 {
+        store(&mut out, product, jm, *jv);
+    }
+    operand(&mut out, product, &block, &product.a, (&sizes.rows, im), &sizes);
+    operand(&mut out, product, &block, &product.b, (&sizes.columns, jm), &sizes);
     out.because(
         format!("{} slots: copies run {} iterations ahead.", slots.value, slots.value - 1),
         format!("simt_pipeline(block: {block:?}, slots: {slots})"),
@@ -141,8 +153,29 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
     out
 }
 
-/// A factor in shared memory. A thread has `groups` of its `lines`, rows of A or columns of B.
-fn operand(out: &mut Draft, product: &Product, it: &Factor, lines: &Size, groups: &Size, sizes: &Sizes) {
+/// The step that makes tiles, and parts of the sum where there are any.
+fn tile_step(product: &Product, sizes: &Sizes, slices: Option<&Size>) -> String {
+    let Sizes { ty, tx, im, jm, ki, iv, jv, kv, .. } = sizes;
+    let (block, last, inlined) = (product.block.as_str(), product.last_block(), product.inlined());
+    let shape = format!("ty: {ty}, tx: {tx}, im: {im}, iv: {iv}, jm: {jm}, jv: {jv}, ki: {ki}, kv: {kv}");
+    let Some(slices) = slices else {
+        return format!("simt_tile(block: {block:?}, out: {last:?}{inlined}, {shape})");
+    };
+    let [rows, columns] = &product.out_loops;
+    format!(
+        "simt_tile_split(block: {block:?}, out: {last:?}{inlined}, rows: {rows:?}, columns: {columns:?}, slices: {slices}, {shape})"
+    )
+}
+
+/// A factor of the block in shared memory: rows of A or columns of B, of which a thread has groups.
+fn operand(
+    out: &mut Draft,
+    product: &Product,
+    block: &str,
+    it: &Factor,
+    (lines, groups): (&Size, &Size),
+    sizes: &Sizes,
+) {
     let Sizes { ty, tx, depth, .. } = sizes;
     let width = vector(it.row, it.dtype, 16);
     let (row, pad) = if it.is_k_last { (depth, 4) } else { (lines, 0) };
@@ -152,8 +185,7 @@ fn operand(out: &mut Draft, product: &Product, it: &Factor, lines: &Size, groups
     out.because(
         format!("Rows of {} have {}: {width} fit a copy.", it.buffer, counted(it.row, "element")),
         format!(
-            "simt_operand(block: {:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
-            product.block.as_str(),
+            "simt_operand(block: {block:?}, name: {:?}, vector: {width}, ty: {ty}, tx: {tx}, row: {row}, pad: {pad}, groups: {groups}, wide: {is_wide}{axes})",
             it.buffer.as_str()
         ),
     );
