@@ -3,8 +3,8 @@
 //! Sources:
 //! - Hopper: `bench/latency/2026-11-23-h200.json`, measured by `latency.cu` beside it, but for the bytes of shared memory: a copy of 2 KiB less a load for TMA,
 //!   a product of 64 x 64 x 16 less the 32 cycles that it keeps the tensor cores, a barrier of 256 threads;
-//! - Volta to Ampere: loads, and arithmetic, by the table of hardware features in Ultrasonics Sonochemistry 99 (2023) 106546;
-//!   products by arXiv 2206.02874 (Sun et al.), about;
+//! - Volta to Ampere: round figures near those of published microbenchmarks (Volta: Jia et al., arXiv 1804.06826; products of warps:
+//!   Sun et al., arXiv 2206.02874); nobody measured them with that program;
 //! - bytes a cycle of shared memory: the Programming Guide, 32 banks of 4 bytes.
 //!
 //! What nobody measured is as on the architecture before it. These numbers tell candidates apart; nothing is proved by them.
