@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::tilewright;
+use crate::common::{run, tilewright};
 use fixture::Fixture;
 use tuner::log::Writer;
 
@@ -36,10 +36,7 @@ fn a_log_becomes_a_page() {
     let _ = fs::remove_dir_all(&kept);
     write(&kept.join("both"), &[fixture::gpu(400), fixture::cpu()]);
     write(&kept.join("one"), &[fixture::gpu(400)]);
-    assert_eq!(
-        tilewright(&kept, &["report", "both"]),
-        "--- stdout\nwrote both/report.html: 2 runs, 460 trials\n--- exit code 0"
-    );
+    insta::assert_snapshot!(tilewright(&kept, &["report", "both"]));
     tilewright(&kept, &["report", "one"]);
     let both = fs::read_to_string(kept.join("both/report.html")).unwrap();
     assert!(both.starts_with("<!DOCTYPE html>") && both.ends_with("</html>\n"));
@@ -54,12 +51,10 @@ fn one_run_of_a_log_and_one_segment() {
     let folder = log();
     let name = fixture::cpu().head.run;
     let told = tilewright(folder.path(), &["report", "log", "--run", &name, "--out", "cpu.html", "--json"]);
-    assert!(
-        told.contains(
-            "{\"ok\":true,\"out\":\"cpu.html\",\"runs\":[\"20261121T200000Z-00c0ffee\"],\"trials\":60}"
-        ),
-        "{told}"
-    );
+    let told: serde_json::Value = serde_json::from_str(told.lines().nth(1).unwrap()).unwrap();
+    assert_eq!(told["runs"], serde_json::json!([name]));
+    assert_eq!((&told["out"], &told["trials"]), (&"cpu.html".into(), &60.into()));
+    assert_eq!(told["costs"][0]["run"], name);
     let told = tilewright(folder.path(), &["report", "log", "--run", "other\u{1b}[2J"]);
     insta::assert_snapshot!(told);
     let segment = format!("log/run-{name}.jsonl");
@@ -69,6 +64,26 @@ fn one_run_of_a_log_and_one_segment() {
         fs::read(folder.path().join("log/report.html")).unwrap(),
         fs::read(folder.path().join("cpu.html")).unwrap()
     );
+}
+
+/// A log that holds all 36 points of its space says what both strategies would have needed, in words, numbers and drawings, and
+/// on a narrow terminal without quartiles.
+#[test]
+fn a_whole_space_tells_what_searches_cost() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let log = root.join("bench/results/2026-11-22-h200-tune-f16-4096.twlog");
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["report", log.to_str().unwrap(), "--out", "x.html"];
+    insta::assert_snapshot!(tilewright(folder.path(), &arguments));
+    let page = fs::read_to_string(folder.path().join("x.html")).unwrap();
+    assert!(page.contains("The cost of the search") && page.contains("class=\"evolution quartile\""));
+    let told = tilewright(folder.path(), &[&arguments[..], &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(told.lines().nth(1).unwrap()).unwrap();
+    let cost = &json["costs"][0];
+    assert_eq!((&cost["whole_space"], &cost["strategies"][1]["strategy"]), (&36.into(), &"evolution".into()));
+    assert_eq!(cost["strategies"][0]["after"][0]["trials"], 1);
+    let narrow = run(folder.path(), &arguments, &[("COLUMNS", "40")]);
+    assert!(narrow.lines().all(|it| it.chars().count() <= 40) && narrow.contains("evolution"), "{narrow}");
 }
 
 #[test]

@@ -6,12 +6,14 @@
 //! So a run is repeated by telling the results of a log again.
 //!
 //! [`Random`] is the default and the baseline, [`Evolution`] learns from results, [`Seeded`] tries given points
-//! first, and [`rule`] finds good ones by [`roofline`], an estimate of their times. [`simulate`] runs a strategy against a table of results instead of a machine.
+//! first, and [`rule`] finds good ones by [`roofline`], an estimate of their times. [`simulate`] runs a strategy against a table of results
+//! instead of a machine, and [`regret`] says from that what a search costs.
 
 mod evolution;
 mod knobs;
 mod points;
 mod random;
+pub mod regret;
 pub mod roofline;
 pub mod rule;
 mod seeded;

@@ -7,6 +7,7 @@
 //! `page` puts it together from one file for each part. `plot` has scales, axes and marks, `view` what follows from a run at
 //! once, `words` numbers as text.
 
+mod cost;
 mod coverage;
 mod failures;
 mod figure;
@@ -17,6 +18,7 @@ mod page;
 mod plot;
 mod progress;
 mod records;
+mod regret;
 mod roofline;
 mod steps;
 mod strips;
@@ -43,9 +45,13 @@ use tuner::{
 use crate::{
     constant::True, diagnostic::Diagnostic, log_notes::Noted, new_file, term::markup, term::shell::Shell,
 };
+use cost::SearchCost;
 use view::View;
 
 /// Draw a tuning log: one HTML page that needs no network and runs no script
+///
+/// What the search cost is told here too: how good the best so far was after how many trials. Where the log holds a whole
+/// space, both strategies are tried on its results.
 ///
 /// Records of `run` and `tutorial` become a picture: a row of bars for each program, a bar for each size, in percent of
 /// the library if all were timed beside it.
@@ -77,6 +83,8 @@ pub(crate) struct Written {
     /// How many records are drawn, where they are no tuning log.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<usize>,
+    /// What the search of each run cost that has a result.
+    costs: Vec<SearchCost>,
 }
 
 impl crate::term::report::Report for Written {
@@ -91,7 +99,8 @@ impl crate::term::report::Report for Written {
         }
         let (runs, trials) = (words::plural(self.runs.len(), "run"), words::plural(self.trials, "trial"));
         let out = markup::plain(&self.out.display().to_string());
-        Ok(writeln!(shell.out, "wrote {out}: {runs}, {trials}")?)
+        writeln!(shell.out, "wrote {out}: {runs}, {trials}")?;
+        self.costs.iter().try_for_each(|it| it.print(shell))
     }
 }
 
@@ -106,6 +115,7 @@ impl Report {
                 runs: vec![],
                 trials: 0,
                 records: Some(records.len()),
+                costs: vec![],
             });
         }
         let log = read(&self.log)?;
@@ -116,7 +126,8 @@ impl Report {
         page::REPORT.write(&out, &page::page(&views, &damage_words(&log)), self.force)?;
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         let runs = views.iter().map(|it| it.name.to_owned()).collect();
-        shell.report(&Written { ok: True, out, runs, trials, records: None })
+        let costs = views.iter().filter_map(|it| it.cost().cloned()).collect();
+        shell.report(&Written { ok: True, out, runs, trials, records: None, costs })
     }
 
     /// The runs to draw.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{
     coverage, failures,
     figure::Figure,
-    finals, head, progress, roofline, steps, strips, times, top,
+    finals, head, progress, regret, roofline, steps, strips, times, top,
     view::View,
     words::{count, gflops, plural, ratio},
 };
@@ -107,6 +107,9 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
     let charts: String =
         [progress::draw(view), roofline::draw(view)].iter().flatten().map(Figure::html).collect();
     part(&mut out, "The search", &format!("<div class=\"charts\">\n{charts}</div>\n"));
+    if let Some(it) = view.cost() {
+        part(&mut out, "The cost of the search", &regret::draw(it));
+    }
     if let Some(it) = view.finals {
         let words: Vec<_> = finals::words(view, it).iter().map(|it| escaped(it)).collect();
         let words = words.join("</p>\n<p>");

@@ -1,9 +1,13 @@
 //! A run as the page sees it: what the log says, and what follows from it at once.
 
+use std::cell::OnceCell;
+
 use tuner::{
     Bound,
     log::{Event, Finalist, Finals, Measurement, Run, RunLog, StepResult, Trial, TrialError},
 };
+
+use super::cost::SearchCost;
 
 /// A run, borrowed from its log.
 pub(super) struct View<'a> {
@@ -18,6 +22,8 @@ pub(super) struct View<'a> {
     /// The last finals.
     pub(super) finals: Option<&'a Finals>,
     pub(super) events: &'a [Event],
+    /// What the search cost, once it was asked for.
+    pub(super) cost: OnceCell<Option<SearchCost>>,
 }
 
 /// What became of a trial.
@@ -54,10 +60,16 @@ impl<'a> View<'a> {
             steps: it.steps.iter().filter(|it| Some(it.n) == of).collect(),
             finals: it.finals.last(),
             events: &it.events,
+            cost: OnceCell::new(),
         }
     }
 
-    pub(super) fn fate(trial: &'a Trial) -> Fate<'a> {
+    /// What the search cost; none if no trial has a result. Where the log holds a whole space this takes a second.
+    pub(super) fn cost(&self) -> Option<&SearchCost> {
+        self.cost.get_or_init(|| SearchCost::of(self)).as_ref()
+    }
+
+    pub(super) fn fate(trial: &Trial) -> Fate<'_> {
         let (Some(it), None) = (&trial.result, &trial.error) else {
             return Fate::Failed(trial.error.as_ref());
         };
@@ -69,6 +81,14 @@ impl<'a> View<'a> {
             Fate::Doubtful(it, "its GFLOPS are not to be believed")
         } else {
             Fate::Timed(it)
+        }
+    }
+
+    /// The GFLOPS of a trial that has a result.
+    pub(super) fn gflops(trial: &Trial) -> Option<f64> {
+        match View::fate(trial) {
+            Fate::Timed(it) => Some(it.gflops),
+            Fate::Doubtful(..) | Fate::Failed(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@ use tilewright_tuner::{
     Space,
     log::{RunLog, read},
     search::{
-        Breeding, Evolution, Knobs, Random, Strategy,
+        Breeding, Evolution, Knobs, Random, Strategy, regret,
         simulate::{Table, mean},
     },
 };
@@ -45,4 +45,25 @@ fn evolution_beats_random_search_on_what_a_gpu_did() {
         assert!((random - exact.mean).abs() < 4.0 * error, "{random} is not {} ± {error}", exact.mean);
         assert!(evolution > exact.mean + 4.0 * error, "{evolution} after {trials} trials");
     }
+}
+
+/// What `report` tells of a log that holds a whole space.
+#[test]
+fn a_whole_space_tells_what_searches_cost() {
+    let (space, table) = recorded();
+    assert_eq!(regret::whole(&space, table.len(), 0), Some(2752));
+    assert_eq!(regret::whole(&space, 2000, 0), None);
+    assert_eq!(regret::whole(&space, 2000, 700), Some(2752));
+    let all = regret::simulations(&space, &table);
+    let [random, evolution] = &all[..] else { panic!("two strategies") };
+    assert_eq!((random.strategy, evolution.strategy, random.seeds()), ("random", "evolution", 100));
+    // The exact distribution of random search says the same: its mean lies within the quartiles.
+    let exact = table.expected_random(200);
+    for trials in [20, 100, 200] {
+        let (it, mean) = (random.after(trials).unwrap(), exact[trials - 1].mean);
+        assert!(it.low < mean && mean < it.high, "{it:?} after {trials} trials, and {mean}");
+    }
+    assert!(evolution.after(100).unwrap().median > random.after(100).unwrap().median);
+    let trials = |it: &regret::Simulation| it.until(0.01).unwrap().median.unwrap_or(usize::MAX);
+    assert!(trials(evolution) < trials(random));
 }

@@ -14,6 +14,7 @@ fn view(it: &Fixture) -> View<'_> {
         steps: it.steps.iter().collect(),
         finals: it.finals.as_ref(),
         events: &it.events,
+        cost: std::cell::OnceCell::new(),
     }
 }
 
