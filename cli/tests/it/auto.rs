@@ -19,6 +19,9 @@ use crate::common::tilewright;
 const CASES: &str = "
 matmul                    cpu          0     m=33 n=17 k=21 dtype=*
 matmul                    cpu          0     m=5 n=16 k=9 layout=*
+matmul                    cpu          0     m=9|40 n=130|64 k=50 dtype=f32|f16 layout=*
+matmul                    cpu          0     m=128 n=96 k=100 layout=*
+matmul                    cpu          0     m=1|300 n=1|70 k=2
 matmul                    sm_80,sm_90a 0     m=33 n=17 k=21 dtype=* layout=NN
 matmul                    sm_80,sm_90a 0     m=33 n=20 k=12 dtype=f32|f16 layout=NT|TN|TT
 matmul                    sm_80,sm_90a 0     m=37 n=24 k=40 dtype=f16|bf16 layout=NN|NT
@@ -31,17 +34,21 @@ matmul                    sm_80,sm_90a 1e-4  m=17 n=33 k=1201 layout=*
 matmul                    sm_80        0     m=17 n=33 k=700 dtype=i8 layout=TN
 matmul_bias_relu          sm_90a       1e-4  m=9 n=10 k=1100 dtype=f32
 matmul                    sm_80,sm_90a 0     m=1|50 n=66|1 k=2 dtype=f16
-batch_matmul              cpu          0     batch=3 m=9 n=10 k=11 dtype=*
+batch_matmul              cpu          0     batch=3 m=9 n=10 k=11 dtype=* layout=*
+batch_matmul              cpu          0     batch=2 m=120 n=97 k=50 layout=*
 batch_matmul              sm_80,sm_90a 0     batch=3 m=9 n=10 k=11 dtype=* layout=*
-matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=*
+matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=* layout=*
+matmul_bias_relu          cpu          0     m=100 n=110 k=105
 matmul_bias_relu          sm_80,sm_90a 0     m=33 n=18 k=11 dtype=* layout=*
 matmul_bias_gelu_residual cpu          1e-2  m=9 n=10 k=11 dtype=*
 matmul_bias_gelu_residual sm_80,sm_90a 1e-2  m=33 n=18 k=11 dtype=* layout=*
 elementwise               cpu          0     n=1|1000|1001 dtype=*
 elementwise               sm_80,sm_90a 0     n=1|1000|1001 dtype=*
 row_sum                   cpu,sm_80    0     m=130 n=11 dtype=*
+row_sum                   cpu          0     m=13 n=256|333 dtype=*
 row_sum                   sm_90a       0     m=1 n=11 dtype=f32
 softmax                   cpu,sm_80    1e-2  m=9 n=11 dtype=*
+softmax                   cpu          1e-2  m=3 n=256|333 dtype=*
 softmax                   sm_90a       1e-2  m=1 n=200 dtype=f32
 conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
 conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
@@ -201,7 +208,7 @@ fn products_of_random_sizes() {
             let aligned = |it: i64| if at > 0 && below(2) == 0 { (it + 7) / 8 * 8 } else { it };
             let [m, n, k] = [m, n, k].map(aligned);
             let out = if (m + n + k) % 2 == 0 { dtype } else { "f32" };
-            for word in ["sm_80", "sm_90a"] {
+            for word in ["sm_80", "sm_90a", "cpu"] {
                 let line =
                     format!("matmul {word} 0 m={m} n={n} k={k} dtype={dtype} out={out} layout={layout}");
                 let subject = subjects(&line).remove(0);

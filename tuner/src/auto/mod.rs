@@ -5,10 +5,12 @@
 //! the standard library and know nothing that a script cannot say.
 
 mod anything;
+mod cpu;
 mod elementwise;
 mod mma;
 mod model;
 mod product;
+mod rows;
 mod simt;
 mod size;
 mod wgmma;
@@ -247,8 +249,8 @@ fn counted(count: i64, one: &str) -> String {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 4] =
-        [wgmma::drafts, mma::drafts, simt::drafts, elementwise::drafts];
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 6] =
+        [wgmma::drafts, mma::drafts, simt::drafts, cpu::drafts, rows::drafts, elementwise::drafts];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
 }
 
