@@ -10,6 +10,10 @@ use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::workload::{self, Param};
 use tilewright::{Automatic, Plan};
+use tuner::{
+    Space,
+    build::{BuildError, Problem, generate},
+};
 
 use super::end_to_end::check::Case;
 use crate::common::tilewright;
@@ -167,6 +171,42 @@ fn spaces_begin_with_the_schedule() {
             plan.schedule(&it.target, None).unwrap().func().clone()
         };
         assert_eq!(scheduled(&space.script), scheduled(&it.made().script), "{}", it.what);
+    }
+}
+
+/// Whatever one knob of a space is set to, the steps are legal if the constraints admit it; memory may still be short.
+#[test]
+fn choices_of_spaces_are_legal() {
+    for (workload, word, text) in [
+        ("matmul", "sm_90a", "m=1000 n=1000 k=1000"),
+        ("matmul", "sm_90a", "m=1000 n=96 k=9000"),
+        ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
+        ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=bf16 out=bf16"),
+        ("matmul", "cpu", "m=100 n=100 k=100"),
+        ("elementwise", "sm_80", "n=1000"),
+        ("softmax", "sm_80", "m=100 n=100"),
+    ] {
+        let subject = subjects(&format!("{workload} {word} 0 {text}")).remove(0);
+        let made = tilewright::auto_space(workload, &subject.params, &subject.target, None).unwrap();
+        let source = workload::parse(workloads::find(workload).unwrap()).unwrap();
+        let script = tilewright::expand("auto.ron".as_ref(), &made.script).unwrap();
+        let script = schedule::Script::parse(&script).unwrap();
+        let space = Space::of(&script, &source.complete(&subject.params).unwrap()).unwrap();
+        let func = source.instantiate(&subject.params).unwrap();
+        let problem = Problem::new(func, IndexMap::new(), 1, subject.target.clone()).unwrap();
+        let mut tried = 0;
+        for (knob, choices) in space.axes().values().enumerate() {
+            for choice in 0..choices.len() {
+                let mut digits = vec![0; space.axes().len()];
+                digits[knob] = choice;
+                if space.admits_digits(&digits).is_ok() {
+                    let made = generate(&problem, &space.steps(space.index(&digits)).unwrap());
+                    assert!(!matches!(made, Err(BuildError::Schedule { .. })), "{}: {made:?}", subject.what);
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried >= 5, "{}: {tried}", subject.what);
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn draft(request: &Request<'_>) -> Draft {
         match request.target {
             Target::Cpu => {
                 let step = format!("parallel(loop: {:?})", loops[0]);
-                if trial.takes(&[step.clone()]) {
+                if trial.takes(std::slice::from_ref(&step)) {
                     trial.out.step(step);
                 }
             }
@@ -65,7 +65,9 @@ impl Trial {
                 [fuse.clone(), rest.to_vec()].concat()
             };
             if self.takes(&steps(&THREADS.into())) {
-                steps(&self.threads).into_iter().for_each(|it| self.out.step(it));
+                for step in steps(&self.threads) {
+                    self.out.step(step);
+                }
                 return;
             }
         }

@@ -6,6 +6,7 @@ use super::{
     Draft, Request, counted,
     model::{Tile, ceil_div, group, ranked, shared_bytes, shared_waves, tiles, units},
     product::{Product, vector},
+    size::Size,
 };
 
 /// A tile of a block of `warps_m` x `warps_n` warps.
@@ -57,6 +58,36 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     all.into_iter().map(|it| one(request, &product, it, intrin, count(&it))).collect()
 }
 
+/// The sizes of a schedule.
+struct Sizes {
+    m: Size,
+    n: Size,
+    k: Size,
+    warps_m: Size,
+    warps_n: Size,
+    slots: Size,
+}
+
+impl Sizes {
+    /// Those of the shape, which are knobs in a space.
+    fn of(out: &mut Draft, request: &Request<'_>, product: &Product, shape: Shape) -> Sizes {
+        let m = out.knob("m_tile", shape.tile.rows, &[64, 128, 256]);
+        let n = out.knob("n_tile", shape.tile.columns, &[32, 64, 128, 256]);
+        let warps_m = out.knob("warps_m", shape.warps_m, &[1, 2, 4]);
+        let warps_n = out.knob("warps_n", shape.warps_n, &[1, 2, 4]);
+        let k = out.knob("k_tile", shape.depth, &[32, 64]);
+        let slots = out.knob("slots", shape.stages, &[2, 3, 4, 5]);
+        let (below, beside) = (m.over(&warps_m).words(), n.over(&warps_n).words());
+        out.constraint(format!("{below} % 16 == 0 && {beside} % 16 == 0"));
+        // The sums of a warp, which its 32 lanes hold.
+        let sums = out.value("sums", &m.times(&n).over(warps_m.times(&warps_n))).words();
+        out.constraint(format!("{sums} >= 1024 && {sums} < 8192"));
+        let bytes = m.plus(&n).times(&k).times(&slots).times(product.a.dtype.bytes_i64());
+        out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
+        Sizes { m, n, k, warps_m, warps_n, slots }
+    }
+}
+
 fn one(request: &Request<'_>, product: &Product, shape: Shape, intrin: &str, count: i64) -> Draft {
     let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, depth, stages } = shape;
     let Product { a, b, .. } = product;
@@ -64,23 +95,8 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, intrin: &str, cou
     let about = format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
     let mut out = Draft::new("mma", about, &["std/mma"], request.form);
     let group = group(ceil_div(product.i.extent, rows), 8);
-    let (m, n) =
-        (out.knob("m_tile", rows, &[64, 128, 256]), out.knob("n_tile", columns, &[32, 64, 128, 256]));
-    let (warps_m, warps_n) =
-        (out.knob("warps_m", warps_m, &[1, 2, 4]), out.knob("warps_n", warps_n, &[1, 2, 4]));
-    let k = out.knob("k_tile", depth, &[32, 64]);
-    let slots = out.knob("slots", stages, &[2, 3, 4, 5]);
+    let Sizes { m, n, k, warps_m, warps_n, slots } = Sizes::of(&mut out, request, product, shape);
     let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
-    out.constraint(format!(
-        "{} % 16 == 0 && {} % 16 == 0",
-        m.over(&warps_m).words(),
-        n.over(&warps_n).words()
-    ));
-    // The sums of a warp, which its 32 lanes hold.
-    let sums = out.value("sums", &m.times(&n).over(&warps_m.times(&warps_n))).words();
-    out.constraint(format!("{sums} >= 1024 && {sums} <= 8192"));
-    let bytes = m.plus(&n).times(&k).times(&slots).times(a.dtype.bytes_i64());
-    out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
     out.because(
         format!("{} for {}.", counted(count, "tile"), counted(units(request), "multiprocessor")),
         format!(

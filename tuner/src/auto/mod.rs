@@ -123,7 +123,9 @@ impl Draft {
     fn step_if(&mut self, size: &Size, cond: &str, holds: bool, then: &[String], otherwise: &[String]) {
         if self.form == Form::Script {
             let taken = if holds { then } else { otherwise };
-            taken.iter().for_each(|it| self.step(it));
+            for it in taken {
+                self.step(it);
+            }
             return;
         }
         let otherwise = match otherwise {

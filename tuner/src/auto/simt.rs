@@ -32,6 +32,9 @@ const SHAPES: [Shape; 6] = [
     Shape { ty: 16, tx: 8, rows: 1, columns: 4, depth: 64, slots: 3, rate: 0.36 },
 ];
 
+/// How many blocks a space may ask a multiprocessor to hold.
+const RESIDENT: [i64; 2] = [2, 3];
+
 /// Into how many parts the sum may be split.
 const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
 
@@ -97,7 +100,7 @@ impl Sizes {
         let jm = out.knob("jm", shape.columns / jv, &[1, 2, 4]);
         let ki = out.knob("ki", shape.depth / kv, &[2, 4, 8, 16, 32]);
         let slots = out.knob("slots", shape.slots, &[2, 3, 4, 5, 6]);
-        let resident = out.knob("resident", 0, &[2, 3]);
+        let resident = out.knob("resident", 0, &RESIDENT);
         let height = out.value("height", &im.times(iv));
         let width = out.value("width", &jm.times(jv));
         let rows = out.value("rows", &height.times(&ty));
@@ -110,7 +113,7 @@ impl Sizes {
         out.constraint(format!("{} <= 220", sums.plus(&operands).words()));
         // The instructions that are written out for a slot.
         out.constraint(format!("{} <= 2048", sums.times(&depth).words()));
-        let bytes = rows.plus(&columns).times(&depth.plus(4)).times(&slots).times(a.dtype.bytes_i64());
+        let bytes = rows.plus(&columns).times(depth.plus(4)).times(&slots).times(a.dtype.bytes_i64());
         out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
         Sizes { ty, tx, im, jm, ki, slots, resident, iv, jv, kv, rows, columns, depth }
     }
@@ -138,8 +141,10 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, slices: i64, coun
         .batch
         .iter()
         .for_each(|it| out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", it.loop_name.as_str())));
-    let hold = format!("annotate(loop: \"by\", key: \"blocks_per_sm\", value: {resident})");
-    out.step_if(resident, "> 0", false, &[hold], &[]);
+    for blocks in RESIDENT {
+        let hold = format!("annotate(loop: \"by\", key: \"blocks_per_sm\", value: {blocks})");
+        out.step_if(resident, &format!("== {blocks}"), false, &[hold], &[]);
+    }
     let block = if slices > 1 { format!("{}_rf", product.block) } else { product.block.to_string() };
     if slices == 1 {
         store(&mut out, product, jm, *jv);

@@ -23,16 +23,16 @@ impl Size {
     }
 
     pub(super) fn times(&self, other: impl Into<Size>) -> Size {
-        self.with(other.into(), "*", |a, b| a * b)
+        self.with(&other.into(), "*", |a, b| a * b)
     }
 
     pub(super) fn plus(&self, other: impl Into<Size>) -> Size {
-        self.with(other.into(), "+", |a, b| a + b)
+        self.with(&other.into(), "+", |a, b| a + b)
     }
 
     /// Divided by what divides it.
     pub(super) fn over(&self, other: impl Into<Size>) -> Size {
-        self.with(other.into(), "/", |a, b| a / b)
+        self.with(&other.into(), "/", |a, b| a / b)
     }
 
     /// The widest of these that divides it, or the last.
@@ -58,7 +58,7 @@ impl Size {
         if self.is_atom { self.words() } else { format!("({})", self.words()) }
     }
 
-    fn with(&self, other: Size, sign: &str, compute: impl Fn(i64, i64) -> i64) -> Size {
+    fn with(&self, other: &Size, sign: &str, compute: impl Fn(i64, i64) -> i64) -> Size {
         if sign != "+" && other.words.is_none() && other.value == 1 {
             return self.clone();
         }

@@ -162,10 +162,15 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
         "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
         format!("persistent(loop: \"tile\", blocks: {blocks})"),
     );
-    let roles = |registers: &str| {
+    roles(&mut out, &warpgroups);
+    out
+}
+
+/// The role that loads, which gives registers to two warpgroups that multiply.
+fn roles(out: &mut Draft, warpgroups: &Size) {
+    let step = |registers: &str| {
         format!("warp_specialize(loop: \"tile\", roles: {{\"load\": [\"A_pad\", \"B_pad\"]}}{registers})")
     };
     let own = ", registers: {\"load\": 40, \"compute\": 232}";
-    out.step_if(&warpgroups, "== 2", warpgroups.value == 2, &[roles(own)], &[roles("")]);
-    out
+    out.step_if(warpgroups, "== 2", warpgroups.value == 2, &[step(own)], &[step("")]);
 }

@@ -14,8 +14,8 @@ use std::time::Duration;
 use codegen::device::{Machine, Program};
 use fake::{Does, Fake, Formula, matmul, program};
 use tilewright_tuner::{
-    Bench, Candidate, Case, Comparison, Environment, Failure, LogError, Oracle, Record, Regime, Script,
-    Settings, append, gemm_of, parse_log, read_log,
+    Bench, Candidate, Case, Comparison, Environment, Failure, LogError, Oracle, Record, RecordedStep, Regime,
+    Script, Settings, append, gemm_of, parse_log, read_log,
 };
 
 fn quick(regime: Regime) -> Settings {
@@ -221,7 +221,7 @@ fn records() -> Vec<Record> {
         text: "schedule()".to_owned(),
         workload: "matmul".to_owned(),
         params: indexmap::IndexMap::from([("m".to_owned(), 8.into())]),
-        steps: vec![serde_json::json!({"split": {"loop": "i"}})],
+        steps: vec![RecordedStep::Unknown(serde_json::json!({"split": {"loop": "i"}}))],
     };
     let record = |it| {
         let time = "2026-01-02T03:04:05Z".to_owned();
