@@ -54,11 +54,11 @@ pub fn auto(
     auto_at(Path::new("auto.ron"), workload, params, target, units, Form::Script)
 }
 
-/// A space for `tune` around the schedule of [`auto`], which is its first point: what was chosen there stands first in each knob.
+/// A space for `tune` around the schedule of [`auto()`], which is its first point: what was chosen there stands first in each knob.
 ///
 /// # Errors
 ///
-/// As [`auto`].
+/// As [`auto()`].
 pub fn auto_space(
     workload: &str,
     params: &IndexMap<String, Param>,
