@@ -1,10 +1,15 @@
 //! Products on tensor cores by `mma.sync`.
 
+use std::cmp::Ordering;
+
 use ir::{DType, Feature, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, group, ranked, shared_bytes, shared_waves, tiles, units},
+    model::{
+        Tile, as_f64, ceil_div, group, parts_cost, ranked, shared_bytes, shared_waves, tiles, units,
+        whole_waves,
+    },
     product::{Product, vector},
     size::Size,
 };
@@ -17,10 +22,17 @@ struct Shape {
     warps_n: i64,
     depth: i64,
     stages: i64,
+    /// Whether a multiprocessor has registers for one block only.
+    is_alone: bool,
 }
 
 const fn shape(rows: i64, columns: i64, warps: (i64, i64), depth: i64, stages: i64, rate: f64) -> Shape {
-    Shape { tile: Tile { rows, columns, rate }, warps_m: warps.0, warps_n: warps.1, depth, stages }
+    let (warps_m, warps_n) = warps;
+    Shape { tile: Tile { rows, columns, rate }, warps_m, warps_n, depth, stages, is_alone: false }
+}
+
+const fn alone(shape: Shape) -> Shape {
+    Shape { is_alone: true, ..shape }
 }
 
 /// Shapes with the rates that they reached in f16 at large sizes. The last two are for GPUs with little shared memory: they reached 0.95 and
@@ -34,28 +46,111 @@ const SHAPES: [Shape; 6] = [
     shape(64, 64, (2, 2), 32, 3, 0.6),
 ];
 
+/// The same for copies of 4 bytes, of which a deep slot takes more than there are registers for addresses. Rates at 2046³ on an H200.
+const NARROW: [Shape; 4] = [
+    alone(shape(256, 128, (4, 2), 32, 3, 0.92)),
+    shape(128, 128, (2, 2), 32, 3, 1.0),
+    shape(128, 64, (2, 2), 64, 3, 0.71),
+    shape(64, 64, (2, 2), 32, 3, 0.5),
+];
+
+/// The same for factors that come by way of the registers that sums leave, and have two slots. Rates at 2047³ on an H200.
+const STAGED: [Shape; 6] = [
+    alone(shape(256, 128, (4, 2), 32, 2, 0.94)),
+    alone(shape(128, 256, (2, 4), 32, 2, 0.89)),
+    shape(128, 128, (2, 2), 32, 2, 1.0),
+    shape(64, 128, (2, 2), 32, 2, 0.78),
+    shape(64, 64, (2, 2), 64, 2, 0.63),
+    shape(64, 64, (2, 2), 32, 2, 0.57),
+];
+
+/// Into how many parts the sum may be split.
+const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
+
+/// How many products a multiprocessor does in a cycle, about: what these schedules reach on an H200.
+const PRODUCTS: f64 = 1300.0;
+
+/// The least bytes of an asynchronous copy.
+const LEAST_COPY: i64 = 4;
+
+/// A product that tensor cores take, and how.
+struct Plan<'a> {
+    request: &'a Request<'a>,
+    product: Product,
+    intrin: &'static str,
+    /// How many elements of each factor fit a copy.
+    widths: [i64; 2],
+    /// The bytes of the narrower of the two.
+    copy: i64,
+}
+
+impl<'a> Plan<'a> {
+    fn of(request: &'a Request<'a>) -> Option<Plan<'a>> {
+        let Target::Cuda(arch) = request.target else { return None };
+        let product = Product::of(request)?;
+        let (feature, intrin) = match (product.a.dtype, product.acc) {
+            (DType::F16, DType::F32) => (Feature::MmaF16, "mma_m16n8k16_f16_f32"),
+            (DType::F16, DType::F16) => (Feature::MmaF16, "mma_m16n8k16_f16_f16"),
+            (DType::Bf16, DType::F32) => (Feature::MmaBf16, "mma_m16n8k16_bf16_f32"),
+            _ => return None,
+        };
+        if !arch.has(feature) || product.b.dtype != product.a.dtype {
+            return None;
+        }
+        let widths = [&product.a, &product.b].map(|it| vector(it.row, it.dtype, 16));
+        let copy = widths[0].min(widths[1]) * product.a.dtype.bytes_i64();
+        Some(Plan { request, product, intrin, widths, copy })
+    }
+
+    /// Whether factors come by way of registers, since no asynchronous copy is as narrow as what rows allow.
+    fn is_staged(&self) -> bool {
+        self.copy < LEAST_COPY
+    }
+
+    fn shapes(&self) -> &'static [Shape] {
+        match self.copy.cmp(&LEAST_COPY) {
+            Ordering::Less => &STAGED,
+            Ordering::Equal => &NARROW,
+            Ordering::Greater => &SHAPES,
+        }
+    }
+
+    /// The tiles of a grid.
+    fn count(&self, shape: &Shape, slices: i64) -> i64 {
+        let batch = self.product.batch.as_ref().map_or(1, |it| it.extent);
+        slices * batch * tiles(self.product.i.extent, self.product.j.extent, shape.tile)
+    }
+
+    /// Whether each part of the sum is long enough for its pipeline. A batch has no axis of the grid left, and parts are added up as they are.
+    fn fits(&self, shape: &Shape, slices: i64) -> bool {
+        let can_split = self.product.batch.is_none() && self.product.acc == DType::F32;
+        slices == 1 || (can_split && self.product.k.extent >= slices * shape.depth * shape.stages)
+    }
+
+    /// How long it takes, in the time of one product.
+    fn cost(&self, shape: &Shape, slices: i64) -> f64 {
+        let units = units(self.request);
+        // The first two slots of each part are waited for.
+        let depth = as_f64(self.product.k.extent) / as_f64(slices) + as_f64(2 * shape.depth);
+        let elements = self.product.i.extent * self.product.j.extent;
+        let parts = parts_cost(elements, slices, units, PRODUCTS);
+        let waves = if shape.is_alone { whole_waves } else { shared_waves };
+        waves(self.count(shape, slices), shape.tile, units) * depth + parts
+    }
+
+    /// What procedures are told of the dimensions of a batch.
+    fn axes(&self) -> &'static str {
+        if self.product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" }
+    }
+}
+
 /// The product on tensor cores, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let Target::Cuda(arch) = request.target else { return vec![] };
-    let Some(product) = Product::of(request) else { return vec![] };
-    let (feature, intrin) = match (product.a.dtype, product.acc) {
-        (DType::F16, DType::F32) => (Feature::MmaF16, "mma_m16n8k16_f16_f32"),
-        (DType::F16, DType::F16) => (Feature::MmaF16, "mma_m16n8k16_f16_f16"),
-        (DType::Bf16, DType::F32) => (Feature::MmaBf16, "mma_m16n8k16_bf16_f32"),
-        _ => return vec![],
-    };
-    // A batch has a dimension more, which the procedures do not know.
-    if product.batch.is_some()
-        || !arch.has(feature)
-        || product.b.dtype != product.a.dtype
-        || !product.a.is_k_last
-    {
-        return vec![];
-    }
-    let units = units(request);
-    let count = |it: &Shape| tiles(product.i.extent, product.j.extent, it.tile);
-    let all = ranked(SHAPES, |it| shared_waves(count(it), it.tile, units));
-    all.into_iter().map(|it| one(request, &product, it, intrin, count(&it))).collect()
+    let Some(plan) = Plan::of(request) else { return vec![] };
+    let pairs = plan.shapes().iter().flat_map(|it| SLICES.iter().map(|slices| (*it, *slices)));
+    let fitting = pairs.filter(|(it, slices)| plan.fits(it, *slices));
+    let all = ranked(fitting, |(it, slices)| plan.cost(it, *slices));
+    all.into_iter().map(|(it, slices)| plan.draft(it, slices)).collect()
 }
 
 /// The sizes of a schedule.
@@ -66,78 +161,124 @@ struct Sizes {
     warps_m: Size,
     warps_n: Size,
     slots: Size,
+    slices: Option<Size>,
 }
 
 impl Sizes {
     /// Those of the shape, which are knobs in a space.
-    fn of(out: &mut Draft, request: &Request<'_>, product: &Product, shape: Shape) -> Sizes {
+    fn of(out: &mut Draft, plan: &Plan<'_>, shape: Shape, slices: i64) -> Sizes {
         let m = out.knob("m_tile", shape.tile.rows, &[64, 128, 256]);
         let n = out.knob("n_tile", shape.tile.columns, &[32, 64, 128, 256]);
         let warps_m = out.knob("warps_m", shape.warps_m, &[1, 2, 4]);
         let warps_n = out.knob("warps_n", shape.warps_n, &[1, 2, 4]);
         let k = out.knob("k_tile", shape.depth, &[32, 64]);
-        let slots = out.knob("slots", shape.stages, &[2, 3, 4, 5]);
+        let slots = if plan.is_staged() { 2.into() } else { out.knob("slots", shape.stages, &[2, 3, 4, 5]) };
+        let slices = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));
         let (below, beside) = (m.over(&warps_m).words(), n.over(&warps_n).words());
         out.constraint(format!("{below} % 16 == 0 && {beside} % 16 == 0"));
         // The sums of a warp, which its 32 lanes hold.
         let sums = out.value("sums", &m.times(&n).over(warps_m.times(&warps_n))).words();
         out.constraint(format!("{sums} >= 1024 && {sums} < 8192"));
-        let bytes = m.plus(&n).times(&k).times(&slots).times(product.a.dtype.bytes_i64());
-        out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(request)));
-        Sizes { m, n, k, warps_m, warps_n, slots }
+        let slot = m.plus(&n).times(&k);
+        if plan.is_staged() {
+            // Beside the sums, a lane holds what it loads of the next slot.
+            let lanes = warps_m.times(&warps_n).times(32);
+            out.constraint(format!("{} <= 64", slot.over(lanes).words()));
+        }
+        let bytes = slot.times(&slots).times(plan.product.a.dtype.bytes_i64());
+        out.constraint(format!("{} <= {}", bytes.words(), shared_bytes(plan.request)));
+        Sizes { m, n, k, warps_m, warps_n, slots, slices }
     }
 }
 
-fn one(request: &Request<'_>, product: &Product, shape: Shape, intrin: &str, count: i64) -> Draft {
-    let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, depth, stages } = shape;
-    let Product { a, b, .. } = product;
-    let block = product.block.as_str();
-    let about = format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
-    let mut out = Draft::new("mma", about, &["std/mma"], request.form);
-    let group = group(ceil_div(product.i.extent, rows), 8);
-    let Sizes { m, n, k, warps_m, warps_n, slots } = Sizes::of(&mut out, request, product, shape);
-    let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
-    out.because(
-        format!("{} for {}.", counted(count, "tile"), counted(units(request), "multiprocessor")),
-        format!(
-            "mma_tile(block: {block:?}{}, m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n})",
-            product.inlined()
-        ),
-    );
-    out.because(
-        format!(
-            "{} of tiles at a time: blocks that run together find each other's factors in the cache.",
-            counted(group.value, "row")
-        ),
-        format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
-    );
-    out.step("bind(loop: \"bid\", axis: \"blockIdx.x\")");
-    let last = product.last_block();
-    let width = vector(product.j.extent, product.out, 16).min(8);
-    let pad = 16 / product.out.bytes_i64();
-    out.because(
-        format!(
-            "Rows of the result have {}: {width} at a time can leave.",
-            counted(product.j.extent, "element")
-        ),
-        format!(
-            "mma_store(block: {last:?}, n: {n}, vector: {width}, pad: {pad}, y: {warps_n}, z: {warps_m})"
-        ),
-    );
-    let (wide_a, wide_b) = (vector(a.row, a.dtype, 16), vector(b.row, b.dtype, 16));
-    out.because(
-        format!(
-            "Rows of A have {} and those of B {}: {wide_a} and {wide_b} fit a copy.",
-            counted(a.row, "element"),
-            b.row
-        ),
-        format!("mma_fetch(vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m})"),
-    );
-    let is_rows = i64::from(b.is_k_last);
-    out.step(format!("mma_products(block: {block:?}, intrin: {intrin:?}, rows: {is_rows})"));
-    out.because(
-        format!("{stages} slots of {depth} steps of the sum."),
-        format!("mma_pipeline(block: {block:?}, stages: {slots})"),
-    );
-    out
+impl Plan<'_> {
+    fn draft(&self, shape: Shape, slices: i64) -> Draft {
+        let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, .. } = shape;
+        let about =
+            format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
+        let mut out = Draft::new("mma", about, &["std/mma"], self.request.form);
+        let group = group(ceil_div(self.product.i.extent, rows), 8);
+        let sizes = Sizes::of(&mut out, self, shape, slices);
+        let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
+        self.tiles(&mut out, &sizes, self.count(&shape, slices));
+        out.because(
+            format!(
+                "{} of tiles at a time: blocks that run together find each other's factors in the cache.",
+                counted(group.value, "row")
+            ),
+            format!("rasterize(outer: \"by\", inner: \"bx\", group: {group}, into: \"bid\")"),
+        );
+        out.step("bind(loop: \"bid\", axis: \"blockIdx.x\")");
+        if let Some(batch) = &self.product.batch {
+            out.step(format!("bind(loop: {:?}, axis: \"blockIdx.z\")", batch.loop_name.as_str()));
+        }
+        if slices == 1 {
+            self.store(&mut out, &sizes);
+        }
+        self.sum(&mut out, &sizes, shape);
+        out
+    }
+
+    /// The step that makes tiles, and parts of the sum where there are any.
+    fn tiles(&self, out: &mut Draft, sizes: &Sizes, count: i64) {
+        let Sizes { m, n, k, warps_m, warps_n, slices, .. } = sizes;
+        let product = &self.product;
+        let (block, inlined) = (product.block.as_str(), product.inlined());
+        let units = counted(units(self.request), "multiprocessor");
+        out.reason(format!("{} for {units}.", counted(count, "tile")));
+        let shape = format!("m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n}");
+        let Some(slices) = slices else {
+            return out.step(format!("mma_tile(block: {block:?}{inlined}, {shape})"));
+        };
+        out.reason(format!(
+            "With a tile for each of {} parts of the sum, there is work for all.",
+            slices.value
+        ));
+        let (last, [rows, columns]) = (product.last_block(), &product.out_loops);
+        out.step(format!(
+            "mma_tile_split(block: {block:?}, out: {last:?}{inlined}, rows: {rows:?}, columns: {columns:?}, slices: {slices}, {shape})"
+        ));
+    }
+
+    /// The way of the result through shared memory.
+    fn store(&self, out: &mut Draft, sizes: &Sizes) {
+        let Sizes { n, warps_m, warps_n, .. } = sizes;
+        let (last, axes, row) = (self.product.last_block(), self.axes(), self.product.j.extent);
+        let width = vector(row, self.product.out, 16).min(8);
+        out.because(
+            format!("Rows of the result have {}: {width} at a time can leave.", counted(row, "element")),
+            format!("mma_store(block: {last:?}, n: {n}, vector: {width}, y: {warps_n}, z: {warps_m}{axes})"),
+        );
+    }
+
+    /// Copies of the factors, products, and how they overlap.
+    fn sum(&self, out: &mut Draft, sizes: &Sizes, shape: Shape) {
+        let Sizes { warps_m, warps_n, slots, slices, .. } = sizes;
+        let (Product { a, b, .. }, intrin, axes) = (&self.product, self.intrin, self.axes());
+        let part = if slices.is_some() { "_rf" } else { "" };
+        let block = format!("\"{}{part}\"", self.product.block);
+        let [wide_a, wide_b] = self.widths;
+        let copies = format!("vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m}{axes}");
+        let layout = format!("columns: {}, rows: {}", i64::from(!a.is_k_last), i64::from(b.is_k_last));
+        let lengths = format!("Rows of A have {} and those of B {}", counted(a.row, "element"), b.row);
+        if self.is_staged() {
+            out.because(
+                format!("{lengths}, too odd for asynchronous copies: they come by way of registers."),
+                format!("mma_fetch_staged(block: {block}, {copies})"),
+            );
+            out.step(format!(
+                "mma_products(block: {block}, from: \"shared\", intrin: {intrin:?}, {layout}{axes})"
+            ));
+            return out.because(
+                "What is loaded for the next iteration has all products of this one to arrive in.",
+                format!("mma_pipeline_staged(block: {block})"),
+            );
+        }
+        out.because(format!("{lengths}: {wide_a} and {wide_b} fit a copy."), format!("mma_fetch({copies})"));
+        out.step(format!("mma_products(block: {block}, intrin: {intrin:?}, {layout}{axes})"));
+        out.because(
+            format!("{} slots of {} steps of the sum.", shape.stages, shape.depth),
+            format!("mma_pipeline(block: {block}, stages: {slots})"),
+        );
+    }
 }

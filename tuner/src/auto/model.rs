@@ -44,11 +44,12 @@ pub(super) fn shared_waves(count: i64, tile: Tile, units: i64) -> f64 {
     as_f64(tile.rows * tile.columns) / tile.rate * (waves + 0.3).max(1.0 / 0.6)
 }
 
-/// What it costs to add up the parts of a sum in a second kernel, in the same measure: its launch takes about 3 microseconds, in which
-/// a multiprocessor does half a million products, and each part is written and read once by way of the second-level cache, at 30 bytes a
-/// cycle (`bench/latency`), while 27 products are done. Round figures, not fitted.
-pub(super) fn parts_cost(elements: i64, slices: i64, units: i64) -> f64 {
-    if slices == 1 { 0.0 } else { 5e5 + 27.0 * as_f64(elements * slices) / as_f64(units) }
+/// What it costs to add up the parts of a sum in a second kernel, in the same measure, on multiprocessors that do `products` in a
+/// cycle: its launch takes about 3 microseconds, which are 5,000 cycles, and each part is written and read once by way of the second-level cache,
+/// at 30 bytes a cycle (`bench/latency`). Round figures, not fitted.
+pub(super) fn parts_cost(elements: i64, slices: i64, units: i64, products: f64) -> f64 {
+    let cycles = 5e3 + 0.27 * as_f64(elements * slices) / as_f64(units);
+    if slices == 1 { 0.0 } else { products * cycles }
 }
 
 /// The same where blocks stay and take tile after tile: some have one more than others.

@@ -38,6 +38,9 @@ const RESIDENT: [i64; 2] = [2, 3];
 /// Into how many parts the sum may be split.
 const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
 
+/// How many products a multiprocessor does in a cycle, about.
+const PRODUCTS: f64 = 100.0;
+
 impl Shape {
     fn tile(self) -> Tile {
         Tile { rows: self.ty * self.rows, columns: self.tx * self.columns, rate: self.rate }
@@ -59,7 +62,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let all = ranked(pairs.filter(|(it, slices)| fits(it, *slices)), |(it, slices)| {
         // The first two slots of each part are waited for.
         let depth = as_f64(k) / as_f64(*slices) + as_f64(2 * it.depth);
-        shared_waves(count(it, *slices), it.tile(), units) * depth + parts_cost(m * n, *slices, units)
+        shared_waves(count(it, *slices), it.tile(), units) * depth
+            + parts_cost(m * n, *slices, units, PRODUCTS)
     });
     all.into_iter().map(|(it, slices)| one(request, &product, it, slices, count(&it, slices))).collect()
 }
