@@ -36,6 +36,9 @@ matmul                    sm_80        0     m=65 n=83 k=91 dtype=bf16 out=bf16 
 matmul                    sm_80        1e-4  m=65 n=67|72 k=1201|1208 dtype=f16
 matmul                    sm_90a       0     m=72 n=40 k=72 dtype=bf16 out=bf16 layout=*
 matmul                    sm_90a       0     m=130 n=264 k=136 dtype=f16 out=f16 layout=NT
+matmul                    sm_90a       0     m=72 n=40 k=72 dtype=f16|bf16 layout=*
+matmul                    sm_90a       1e-4  m=130 n=72 k=1208|3200 dtype=f16
+matmul                    sm_90a       0     m=130 n=260 k=136 dtype=bf16 layout=NT
 matmul                    sm_90a       0     m=33 n=17 k=21 dtype=f16|bf16 out=f16
 matmul                    cpu,sm_80    0     m=1 n=1 k=1|70
 matmul                    sm_80,sm_90a 1e-4  m=17 n=33 k=1201 layout=*
@@ -49,6 +52,8 @@ batch_matmul              sm_80        0     batch=3 m=65 n=67|72 k=71|72 dtype=
 matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=* layout=*
 matmul_bias_relu          cpu          0     m=100 n=110 k=105
 matmul_bias_relu          sm_80,sm_90a 0     m=33 n=18 k=11 dtype=* layout=*
+matmul_bias_relu          sm_90a       0     m=130 n=72 k=136 dtype=f16|bf16 layout=*
+matmul_bias_gelu_residual sm_90a       1e-2  m=130 n=200 k=72 dtype=f16|bf16 layout=*
 matmul_bias_gelu_residual cpu          1e-2  m=9 n=10 k=11 dtype=*
 matmul_bias_gelu_residual sm_80,sm_90a 1e-2  m=33 n=18 k=11 dtype=* layout=*
 matmul_bias_gelu_residual sm_80        1e-2  m=65 n=63|64 k=1720 dtype=f16
@@ -189,6 +194,8 @@ fn choices_of_spaces_are_legal() {
         ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
         ("matmul", "sm_80", "m=96 n=96 k=9001 dtype=f16"),
         ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=bf16 out=bf16"),
+        ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=bf16"),
+        ("matmul_bias_gelu_residual", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
         ("matmul", "cpu", "m=100 n=100 k=100"),
         ("elementwise", "sm_80", "n=1000"),
         ("softmax", "sm_80", "m=100 n=100"),

@@ -200,6 +200,7 @@ impl Plan<'_> {
         let group = group(ceil_div(self.product.i.extent, rows), 8);
         let sizes = Sizes::of(&mut out, self, shape, slices);
         let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
+        out.cycles = Some(self.cost(&shape, slices) / PRODUCTS);
         self.tiles(&mut out, &sizes, self.count(&shape, slices));
         out.because(
             format!(

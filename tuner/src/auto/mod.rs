@@ -61,6 +61,8 @@ pub struct Draft {
     uses: Vec<&'static str>,
     lines: Vec<Line>,
     form: Form,
+    /// How many cycles it takes by the rule's estimate, where rules are weighed against each other.
+    cycles: Option<f64>,
     /// What a space chooses from.
     knobs: Vec<(String, Vec<i64>)>,
     /// What is computed of that.
@@ -84,6 +86,7 @@ impl Draft {
             uses: uses.to_vec(),
             lines: vec![],
             form,
+            cycles: None,
             knobs: vec![],
             values: vec![],
             constraints: vec![],
@@ -248,11 +251,24 @@ fn counted(count: i64, one: &str) -> String {
     format!("{count} {one}{plural}")
 }
 
+/// What `mma` takes of the cycles of `wgmma`, by estimate, where it is tried first. The estimates are rough, and `wgmma` is the faster of two
+/// that come out alike.
+const CLEARLY: f64 = 0.7;
+
+/// Products by warpgroups come before those by warps, except where few tiles leave most multiprocessors idle: `mma` splits long sums.
+fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
+    let (wide, narrow) = (wgmma::drafts(request), mma::drafts(request));
+    let cycles = |it: &[Draft]| it.first().and_then(|it| it.cycles);
+    let is_split_better = cycles(&narrow).zip(cycles(&wide)).is_some_and(|(it, other)| it < CLEARLY * other);
+    let (first, second) = if is_split_better { (narrow, wide) } else { (wide, narrow) };
+    first.into_iter().chain(second).collect()
+}
+
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 6] =
-        [wgmma::drafts, mma::drafts, simt::drafts, cpu::drafts, rows::drafts, elementwise::drafts];
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 5] =
+        [on_tensor_cores, simt::drafts, cpu::drafts, rows::drafts, elementwise::drafts];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
 }
 

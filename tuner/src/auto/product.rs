@@ -40,8 +40,8 @@ pub(super) struct Product {
     pub out: DType,
     /// The two innermost loops of the block that writes the output, once the product is padded.
     pub out_loops: [String; 2],
-    /// Whether the only block behind it converts, and nothing else.
-    pub only_converts: bool,
+    /// What those blocks read beside each other's results, if all subscripts of it are iterators alone.
+    pub inputs: Option<Vec<Name>>,
 }
 
 impl Product {
@@ -95,7 +95,7 @@ impl Product {
             tail: elementwise_tail(func, &place.buffer, tail)?,
             out_loops: out_loops(func, first, tail)?,
             out: func.dtype_of(&out.writes().last()?.buffer)?,
-            only_converts: tail.len() == 1 && tail[0].reads().len() == 1,
+            inputs: inputs(func, tail),
         })
     }
 
@@ -156,6 +156,25 @@ fn elementwise_tail(func: &Func, product: &Name, tail: &[&Block]) -> Option<Vec<
         from = store.place.buffer.clone();
     }
     (func.buffers.get(&from)?.role == Role::Output).then(|| tail.iter().map(|it| it.name.clone()).collect())
+}
+
+/// The inputs that a tail reads, in order, if a padded block can read them.
+fn inputs(func: &Func, tail: &[&Block]) -> Option<Vec<Name>> {
+    let mut all: Vec<Name> = vec![];
+    for block in tail {
+        let is_iter = |it: &Index| block.iters.iter().any(|iter| *it == Index::var(&iter.var));
+        let reads = block.reads();
+        let is_input = |it: &Name| func.buffers.get(it).is_some_and(|it| it.role == Role::Input);
+        for access in reads.iter().filter(|it| is_input(&it.buffer)) {
+            if !access.indices.iter().all(is_iter) {
+                return None;
+            }
+            if !all.contains(&access.buffer) {
+                all.push(access.buffer.clone());
+            }
+        }
+    }
+    Some(all)
 }
 
 /// The widest vector, in elements, of up to `bytes` bytes that all rows of such a length begin with a whole one of.

@@ -1,10 +1,10 @@
 //! Products on Hopper's tensor cores by warpgroups, with a role for the copy engine.
 
-use ir::{DType, Feature, Target};
+use ir::{DType, Feature, Name, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
+    model::{Tile, as_f64, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
     product::{Factor, Product},
     size::Size,
 };
@@ -73,6 +73,9 @@ impl Shape {
     }
 }
 
+/// How many products a multiprocessor does in a cycle, about: what the fastest tile reaches on an H200.
+const PRODUCTS: f64 = 1700.0;
+
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
 
@@ -90,8 +93,13 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         product.b.row * bytes(product.b.dtype),
         product.j.extent * bytes(product.out),
     ];
-    let fits = is_half && bytes(product.out) == 2 && product.acc == DType::F32 && product.only_converts;
+    let fits = is_half && matches!(bytes(product.out), 2 | 4) && product.acc == DType::F32;
     if !fits || product.batch.is_some() || rows.iter().any(|it| it % ROW_UNIT != 0) {
+        return vec![];
+    }
+    // What else the stages behind it read is loaded lane by lane; copies of the factors belong to the product.
+    let Some(inputs) = &product.inputs else { return vec![] };
+    if inputs.iter().any(|it| [&product.a, &product.b].iter().any(|factor| factor.buffer == *it)) {
         return vec![];
     }
     let units = units(request);
@@ -100,7 +108,10 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
     let all = ranked(shapes(&product.b), |it| whole_waves(count(it), it.tile(), units));
-    all.into_iter().map(|it| one(request, &product, it, count(&it))).collect()
+    let depth = as_f64(product.k.extent);
+    let cycles = |it: &Shape| whole_waves(count(it), it.tile(), units) * depth / PRODUCTS;
+    let draft = |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, it, count(&it)) };
+    all.into_iter().map(draft).collect()
 }
 
 fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Draft {
@@ -121,10 +132,12 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
     let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
     let along = out.knob("along", 0, &[1]);
     let rows = out.value("rows", &warpgroups.times(64));
-    // The swizzle of the staging is as wide as what leaves at a time.
-    let store = out.value("store", &columns.widest(&[64, 32, 16]));
+    // The swizzle of the staging is as wide as what leaves at a time, which is 128 bytes of a row at most.
+    let bytes = product.out.bytes_i64();
+    let is_wide = bytes == 4;
+    let store = out.value("store", &columns.widest(if is_wide { &[32, 16] } else { &[64, 32, 16] }));
     let slot = out.value("slot", &rows.plus(&columns).times(128));
-    let way_out = out.value("way_out", &rows.times(&store).times(4));
+    let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
     let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
     let slots = out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
     let early = out.knob("early", i64::from(count <= units), &[0, 1]);
@@ -137,14 +150,11 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
             counted(group.value, "row")
         ),
         format!(
-            "wgmma_tile(block: {block:?}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, along: {along}, cluster_m: {cluster_m})"
+            "wgmma_tile(block: {block:?}{}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, along: {along}, cluster_m: {cluster_m})",
+            behind(product)
         ),
     );
-    let last = product.last_block();
-    out.step(format!(
-        "wgmma_store(block: {last:?}, sums: \"{block}_pad\", m: {}, n: {columns}, store: {store})",
-        rows.times(&cluster_m)
-    ));
+    out.step(way_out_of(product, &rows.times(&cluster_m), &columns, &store));
     out.because(
         format!(
             "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
@@ -164,6 +174,36 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
     );
     roles(&mut out, &warpgroups);
     out
+}
+
+/// What is behind the sums, as arguments of a procedure.
+fn behind(product: &Product) -> String {
+    match product.tail.split_last() {
+        None => ", tail: 0".to_owned(),
+        Some((_, [])) => String::new(),
+        Some((_, between)) => format!(", inline: {:?}", words(between)),
+    }
+}
+
+fn words(names: &[Name]) -> Vec<&str> {
+    names.iter().map(Name::as_str).collect()
+}
+
+/// The step by which the result leaves, `store` of its columns at a time.
+fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> String {
+    let wide = if product.out.bytes_i64() == 4 { ", wide: 1" } else { "" };
+    let block = &product.block;
+    let Some(last) = product.tail.last() else {
+        return format!("wgmma_out(block: \"{block}_frag\", result: \"{block}\", store: {store}{wide})");
+    };
+    let inputs = match product.inputs.as_deref() {
+        None | Some([]) => String::new(),
+        Some(some) => format!(", inputs: {:?}", words(some)),
+    };
+    let last = last.as_str();
+    format!(
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide})"
+    )
 }
 
 /// The role that loads, which gives registers to two warpgroups that multiply.
