@@ -5,8 +5,9 @@
 //! sources, its step on the virtual GPU, and the passes that it is about.
 
 use crate::{
-    Access, Arrival, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index, Less,
-    Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tile, Turn, Value, Wgmma, intrin::Intrinsic,
+    Access, Arrival, Barrier, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index,
+    Less, Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tile, Turn, Value, Wait, WarpReduce,
+    Wgmma, intrin::Intrinsic,
 };
 
 /// An instruction of a [`Kernel`](crate::Kernel).
@@ -24,6 +25,8 @@ pub enum Instr {
     AtomicAdd(Access, Value),
     /// What the threads of a warp compute together.
     Tensor(TensorOp),
+    /// What lanes of a warp reduce together.
+    WarpReduce(WarpReduce),
     /// What a warpgroup computes together, while it goes on: until it has waited, nobody may touch the place.
     Wgmma(Wgmma),
     /// A copy of a box, which the copy engine makes while the thread goes on.
@@ -62,36 +65,6 @@ pub struct TensorOp {
     pub operands: Vec<Access>,
 }
 
-/// Waits until all but the last `in_flight` committed groups of a kind are complete.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
-    /// The kind.
-    pub group: Group,
-    /// Whether it is enough that they have read what they read: what they write may still be under way. Of bulk copies only.
-    pub reads_only: bool,
-    /// How many groups, the youngest, may still be under way.
-    pub in_flight: u32,
-    /// The buffers that it is there for: what of them earlier groups copied is in its place afterwards.
-    pub buffers: Vec<Name>,
-}
-
-impl Wait {
-    /// A wait for copies by `cp.async`.
-    pub const fn copies(in_flight: u32, buffers: Vec<Name>) -> Wait {
-        Wait { group: Group::CpAsync, reads_only: false, in_flight, buffers }
-    }
-}
-
-/// A barrier: those that it is among wait for each other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Barrier {
-    /// Who.
-    pub among: Participants,
-    /// The dependences between threads that no other barrier orders, in words, for readers; of a barrier that somebody wrote by
-    /// hand there are none.
-    pub proof: Vec<String>,
-}
-
 impl Instr {
     /// A barrier of the block that gives no reason.
     pub const fn barrier() -> Instr {
@@ -120,6 +93,7 @@ impl Instr {
             Instr::Store(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
+            | Instr::WarpReduce(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
             | Instr::Barrier(_)
@@ -135,7 +109,7 @@ impl Instr {
     /// Who has to come to it together.
     pub const fn participants(&self) -> Participants {
         match self {
-            Instr::Tensor(_) => Participants::Warp,
+            Instr::Tensor(_) | Instr::WarpReduce(_) => Participants::Warp,
             Instr::Wgmma(_)
             | Instr::Commit(Group::Wgmma)
             | Instr::Wait(Wait { group: Group::Wgmma, .. })
@@ -170,6 +144,7 @@ impl Instr {
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
+            | Instr::WarpReduce(_)
             | Instr::Wgmma(_)
             | Instr::Bulk(_)
             | Instr::Comment(_) => None,
@@ -201,6 +176,10 @@ impl Instr {
             }
             Instr::Tensor(it) => {
                 it.operands.iter().for_each(|it| f(element(it, Mode::Read)));
+                f(element(&it.place, Mode::Write));
+            }
+            Instr::WarpReduce(it) => {
+                f(element(&it.operand, Mode::Read));
                 f(element(&it.place, Mode::Write));
             }
             Instr::Wgmma(it) => {
@@ -251,7 +230,9 @@ impl Instr {
                 place.indices.iter().for_each(&mut *f);
                 value.each_index(f);
             }
-            Instr::Tensor(_) => self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f)),
+            Instr::Tensor(_) | Instr::WarpReduce(_) => {
+                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
+            }
             Instr::Wgmma(it) => {
                 self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
                 it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
@@ -282,6 +263,7 @@ impl Instr {
                 let operands = it.operands.iter().map(&mut *f).collect();
                 Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place: f(&it.place), operands })
             }
+            Instr::WarpReduce(it) => Instr::WarpReduce(it.map_accesses(f)),
             Instr::Wgmma(it) => Instr::Wgmma(it.map_accesses(f)),
             Instr::Bulk(it) => {
                 let (global, first) = (f(&it.global), f(&it.shared.first));
@@ -308,7 +290,7 @@ impl Instr {
                 let place = place.map_indices(f);
                 self.with_assignment(place, value.map_indices(f))
             }
-            Instr::Tensor(_) => self.map_accesses(&mut |it| it.map_indices(f)),
+            Instr::Tensor(_) | Instr::WarpReduce(_) => self.map_accesses(&mut |it| it.map_indices(f)),
             Instr::Wgmma(it) => {
                 let starts = it
                     .starts
@@ -374,12 +356,13 @@ impl Instr {
     }
 
     /// What it is called in messages.
-    pub const fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Instr::Store(..) => "store",
             Instr::AsyncCopy(..) => "asynchronous copy",
             Instr::AtomicAdd(..) => "atomic addition",
             Instr::Tensor(it) => it.intrinsic.name,
+            Instr::WarpReduce(it) => it.word(),
             Instr::Wgmma(it) => it.intrinsic.name,
             Instr::Bulk(_) => "bulk copy",
             Instr::Commit(_) => "commit",

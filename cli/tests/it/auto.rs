@@ -61,10 +61,12 @@ elementwise               cpu          0     n=1|1000|1001 dtype=*
 elementwise               sm_80,sm_90a 0     n=1|1000|1001 dtype=*
 row_sum                   cpu,sm_80    0     m=130 n=11 dtype=*
 row_sum                   cpu          0     m=13 n=256|333 dtype=*
-row_sum                   sm_90a       0     m=1 n=11 dtype=f32
+row_sum                   sm_90a       0     m=1|7 n=1|37|1500 dtype=*
+row_sum                   sm_80        1e-5  m=2 n=70001
 softmax                   cpu,sm_80    1e-2  m=9 n=11 dtype=*
 softmax                   cpu          1e-2  m=3 n=256|333 dtype=*
-softmax                   sm_90a       1e-2  m=1 n=200 dtype=f32
+softmax                   sm_90a       1e-2  m=1|13 n=1|200|1333|2052 dtype=f32|f16
+softmax                   sm_80        1e-2  m=1 n=70001
 conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
 conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
 matmul                    cpu,sm_80    0     m=m n=20 k=depth @m=7 @depth=9
@@ -199,6 +201,8 @@ fn choices_of_spaces_are_legal() {
         ("matmul", "cpu", "m=100 n=100 k=100"),
         ("elementwise", "sm_80", "n=1000"),
         ("softmax", "sm_80", "m=100 n=100"),
+        ("softmax", "sm_90a", "m=10 n=4096 dtype=f16"),
+        ("row_sum", "sm_80", "m=10 n=70001"),
     ] {
         let subject = subjects(&format!("{workload} {word} 0 {text}")).remove(0);
         let made = tilewright::auto_space(workload, &subject.params, &subject.target, None).unwrap();

@@ -43,6 +43,8 @@ pub(super) enum Helper {
     Release,
     /// A tensor intrinsic on elements of a type.
     Tensor(&'static str, DType),
+    /// A reduction by groups of so many lanes.
+    WarpReduce(BinaryOp, DType, u32),
 }
 
 /// The type in which an emulated type computes: integers have no exponential function of their own.
@@ -115,6 +117,7 @@ impl Printer<'_> {
                 format!("tw_{name}_{dtype}")
             }
             Helper::Tensor(name, _) => format!("tw_{name}"),
+            Helper::WarpReduce(op, dtype, width) => format!("tw_warp_reduce_{}_{dtype}_{width}", word(op)),
         }
     }
 
@@ -147,6 +150,9 @@ impl Printer<'_> {
             }
             Helper::Acquire => across::define_acquire(&self.helper_name(helper)),
             Helper::Release => across::define_release(&self.helper_name(helper)),
+            Helper::WarpReduce(op, dtype, width) => {
+                self.define_warp_reduce(&self.helper_name(helper), op, dtype, width)
+            }
             Helper::Tensor(intrinsic, dtype) => match ir::intrin::find(intrinsic) {
                 Some(it) => self.define_tensor(&self.helper_name(helper), it, dtype),
                 None => String::new(),

@@ -28,6 +28,7 @@ mod team;
 mod tensor;
 mod types;
 mod value;
+mod warp_reduce;
 mod wgmma;
 
 pub(crate) use frame::memory;

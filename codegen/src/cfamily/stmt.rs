@@ -58,6 +58,7 @@ impl Printer<'_> {
             Instr::AsyncCopy(place, value) => self.copy(place, value),
             Instr::AtomicAdd(place, value) => self.atomic_add(place, value),
             Instr::Tensor(it) => self.tensor(it),
+            Instr::WarpReduce(it) => self.warp_reduce(it),
             Instr::Wgmma(it) => self.wgmma(it),
             Instr::Bulk(it) => self.bulk(it),
             Instr::Commit(group) => self.commit(*group),

@@ -85,6 +85,8 @@ pub enum LowerError {
     Exchange { buffer: Name, scope: &'static str, writer: Name, reader: Name, axis: ThreadAxis },
     #[error("`{block}` may write one element of `{buffer}` in several threads of {}, in no order", axis.as_str())]
     Race { block: Name, buffer: Name, axis: ThreadAxis },
+    #[error("the threads of a block cannot reduce `{block}` together: {why}")]
+    ThreadReduction { block: Name, why: &'static str },
     #[error(
         "the blocks of loop `{var}` would take turns again and again in loop `{around}`, and nobody ends a round"
     )]
@@ -168,13 +170,16 @@ ir::codes!(LowerError {
     NoClusters = 2031,
     ClusterParts = 2032,
     ClusterMeets = 2033,
+    ThreadReduction = 2034,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
     /// The names in the program that the message is about; the first is the culprit.
     pub fn names(&self) -> Vec<&Name> {
         match self {
-            LowerError::Unbound { block } | LowerError::IntrinsicArch { block, .. } => vec![block],
+            LowerError::Unbound { block }
+            | LowerError::IntrinsicArch { block, .. }
+            | LowerError::ThreadReduction { block, .. } => vec![block],
             LowerError::BoundOnCpu { var, .. }
             | LowerError::ThreadExtent { var, .. }
             | LowerError::GridExtent { var, .. } => vec![var],
@@ -254,7 +259,7 @@ impl LowerError {
             LowerError::GridExtent { .. } => "bind a loop whose extent depends on dimensions only",
             LowerError::ReservedName { .. } => "give it another name",
             LowerError::SpansKernels { .. } => {
-                "set its scope to global, or compute it at a loop of its consumer"
+                "set its scope to global, or compute it at its consumer's loop"
             }
             LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
             LowerError::SwizzleChunk { .. } => "swizzle it with a mode, or with `base: 4`",
@@ -277,6 +282,7 @@ impl LowerError {
             LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
             LowerError::Exchange { axis, scope, .. } => exchange_help(*axis, scope),
             LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
+            LowerError::ThreadReduction { .. } => "let `rfactor` make partial results, and bind their loop",
             LowerError::TurnsRepeat { .. } => {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }

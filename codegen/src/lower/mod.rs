@@ -58,6 +58,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, _| Ok(split_lifetimes(func))),
     },
     Pass {
+        name: "factor_reductions",
+        doc: "Lets each thread reduce its own part before the threads of a block reduce together.",
+        run: Run::Func(|func, context| passes::factor_reductions::factor_reductions(func, &context.target)),
+    },
+    Pass {
         name: "choose_mechanisms",
         doc: "Finds how each asynchronous stage of a pipeline copies: TMA, cp.async, through registers, or in its place.",
         run: Run::Func(passes::choose_mechanisms::choose_mechanisms),

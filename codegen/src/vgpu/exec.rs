@@ -193,6 +193,7 @@ impl<'p> Machine<'p, '_, '_> {
                 | Code::Copy(..)
                 | Code::AtomicAdd(..)
                 | Code::Tensor(..)
+                | Code::WarpReduce(..)
                 | Code::Commit
                 | Code::Wait(_)
                 | Code::Leader(_)
@@ -308,6 +309,7 @@ impl<'p> Machine<'p, '_, '_> {
                 }
                 Code::Store(site, place, value) => self.store(*site, place, value, mask),
                 Code::Tensor(site, place, it) => self.tensor(*site, place, it, mask),
+                Code::WarpReduce(site, place, it) => self.warp_reduce(*site, place, it, mask),
                 Code::Copy(site, place, value) => self.copy(*site, place, value, mask),
                 Code::AtomicAdd(site, place, value) => self.atomic_add(*site, place, value, mask),
                 Code::Commit => self.commit(mask),

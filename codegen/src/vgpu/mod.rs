@@ -59,6 +59,7 @@ mod tests;
 mod track;
 mod turn;
 mod value;
+mod warp_reduce;
 mod wgmma;
 
 use std::collections::HashMap;

@@ -11,6 +11,7 @@ use super::{
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
     tensor::TensorCode,
     turn::TurnCode,
+    warp_reduce::WarpReduceCode,
     wgmma::WgmmaCode,
 };
 use crate::launch::shared_layout;
@@ -104,6 +105,7 @@ pub(crate) enum Code {
     AtomicAdd(u32, Elements, ValueCode),
     Semaphore(Box<SemaphoreCode>),
     Tensor(u32, Elements, Box<TensorCode>),
+    WarpReduce(u32, Elements, Box<WarpReduceCode>),
     Leader(Box<LeaderCode>),
     /// The number of the role, and what it does.
     Role(usize, Vec<Code>),
@@ -291,6 +293,7 @@ impl Code {
             | Code::Copy(..)
             | Code::AtomicAdd(..)
             | Code::Tensor(..)
+            | Code::WarpReduce(..)
             | Code::Commit
             | Code::Wait(_) => false,
         }
@@ -302,7 +305,8 @@ impl Code {
             Code::Store(_, place, _)
             | Code::Copy(_, place, _)
             | Code::AtomicAdd(_, place, _)
-            | Code::Tensor(_, place, _) => place.lanes.into(),
+            | Code::Tensor(_, place, _)
+            | Code::WarpReduce(_, place, _) => place.lanes.into(),
             Code::Async(_, it) => match &**it {
                 AsyncCode::Wgmma(it) => it.place.lanes.into(),
                 _ => 0,
@@ -322,7 +326,7 @@ impl Code {
     /// Whether there is something in it that a warp does together.
     pub(crate) fn converges(&self) -> bool {
         match self {
-            Code::Tensor(..) => true,
+            Code::Tensor(..) | Code::WarpReduce(..) => true,
             Code::For(it) => it.converges,
             Code::If(it) => it.converges,
             Code::Alloc(_)

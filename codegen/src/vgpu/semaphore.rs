@@ -54,6 +54,7 @@ fn first_turn(code: &[Code]) -> Option<&SemaphoreCode> {
         | Code::Copy(..)
         | Code::AtomicAdd(..)
         | Code::Tensor(..)
+        | Code::WarpReduce(..)
         | Code::Commit
         | Code::Wait(_)
         | Code::Async(..)

@@ -78,7 +78,13 @@ fn unary(op: UnaryOp, dtype: DType, mask: Mask, out: &mut Lanes) {
 }
 
 /// Combines two operands into the first; a lane that divides an integer by zero, if there is one.
-fn binary(op: BinaryOp, dtype: DType, mask: Mask, out: &mut Lanes, other: &Lanes) -> Option<usize> {
+pub(crate) fn binary(
+    op: BinaryOp,
+    dtype: DType,
+    mask: Mask,
+    out: &mut Lanes,
+    other: &Lanes,
+) -> Option<usize> {
     #[expect(clippy::cast_possible_truncation, reason = "rounding is the meaning here")]
     let narrow = |it: f64| f64::from(it as f32);
     match (dtype, op) {

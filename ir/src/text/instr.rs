@@ -9,8 +9,8 @@ use super::{
     wgmma,
 };
 use crate::{
-    Arrival, Barrier, Fence, Group, Instr, Name, Participants, Phase, Semaphore, SemaphoreKind, TensorOp,
-    Turn, Wait, intrin,
+    Access, Arrival, Barrier, BinaryOp, Fence, Group, Instr, Name, Participants, Phase, Semaphore,
+    SemaphoreKind, TensorOp, Turn, Wait, WarpReduce, intrin,
 };
 
 /// The instructions that begin with a word of their own.
@@ -23,11 +23,8 @@ impl Display for Instr {
             Instr::Store(place, value) => write!(f, "{place} = {value}"),
             Instr::AsyncCopy(place, value) => write!(f, "{place} <- {value}"),
             Instr::AtomicAdd(place, value) => write!(f, "{place} += {value}"),
-            Instr::Tensor(TensorOp { intrinsic, place, operands }) => {
-                write!(f, "{place} = {}(", intrinsic.name)?;
-                separated(f, ", ", operands)?;
-                f.write_str(")")
-            }
+            Instr::Tensor(it) => write!(f, "{it}"),
+            Instr::WarpReduce(it) => write!(f, "{it}"),
             Instr::Wgmma(it) => write!(f, "{it}"),
             Instr::Bulk(it) => write!(f, "{it}"),
             Instr::Commit(group) => write!(f, "commit{}", GroupWord(*group)),
@@ -82,6 +79,20 @@ impl Display for Instr {
     }
 }
 
+impl Display for TensorOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}(", self.place, self.intrinsic.name)?;
+        separated(f, ", ", &self.operands)?;
+        f.write_str(")")
+    }
+}
+
+impl Display for WarpReduce {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}({}, {})", self.place, self.word(), self.operand, self.width)
+    }
+}
+
 /// Reads an instruction up to the end of its line; none where the line begins with no word of one.
 pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
     let Some(Token::Word(word)) = line.peek() else { return Ok(None) };
@@ -130,12 +141,31 @@ fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
         let operands = line.list(")", Cursor::access)?;
         return Ok(Instr::Tensor(TensorOp { intrinsic, place, operands }));
     }
+    if let (Some(Token::Word(word)), Some(Token::Sign("("))) = (line.peek(), line.peek_second())
+        && let Some((op, _)) = WarpReduce::OPS.into_iter().find(|it| it.1 == *word && !copies && !adds)
+    {
+        line.bump();
+        line.bump();
+        return warp_reduce(line, op, place);
+    }
     let value = line.value()?;
     Ok(match (copies, adds) {
         (true, _) => Instr::AsyncCopy(place, value),
         (false, true) => Instr::AtomicAdd(place, value),
         (false, false) => Instr::Store(place, value),
     })
+}
+
+/// `warp_reduce_add(` was read; what follows is `x[0], 32)`.
+fn warp_reduce(line: &mut Cursor<'_>, op: BinaryOp, place: Access) -> Result<Instr, Failure> {
+    let operand = line.access()?;
+    line.expect(",")?;
+    let width = line.count("how many lanes a group has")?;
+    if !WarpReduce::WIDTHS.contains(&width) {
+        return Err(line.expected("2, 4, 8, 16 or 32 lanes"));
+    }
+    line.expect(")")?;
+    Ok(Instr::WarpReduce(WarpReduce { op, width, place, operand }))
 }
 
 /// The word of a group behind the one of an instruction.

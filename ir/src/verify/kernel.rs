@@ -42,6 +42,7 @@
 //! * The accumulator of a `wgmma` is in registers, and its right factor in shared memory.
 //! * An asynchronous copy goes to shared memory, and an atomic addition to global memory.
 //! * A tensor instruction takes operands from registers and shared memory, and its result goes to registers.
+//! * A reduction by a warp is from and to registers of the lanes, of one type.
 //! * A counter of turns holds numbers of type `i32`, in an argument that begins as zeros.
 //! * What is waited for is memory of the kernel.
 //! * Both sides of an assignment have one type.
@@ -294,6 +295,11 @@ impl<'a> Verifier<'a> {
                 self.expect_scope(it, &tensor.place, places);
                 let operands = tensor.operands.iter();
                 operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
+            }
+            Instr::WarpReduce(reduce) => {
+                self.expect_scope(it, &reduce.place, &[Scope::Local]);
+                self.expect_scope(it, &reduce.operand, &[Scope::Local]);
+                self.assignment(&reduce.place, &Value::Load(reduce.operand.clone()));
             }
             Instr::Semaphore(turn) => {
                 let counter = self.module.args.get(&turn.counter.buffer);

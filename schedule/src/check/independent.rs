@@ -5,7 +5,7 @@
 //! no block uses what another one leaves behind from another iteration.
 
 use ir::{
-    BinaryOp, Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Role, Scope, Stmt, Store, Value,
+    Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Reducer, Role, Scope, Stmt,
     access::{self, AccessRelation},
     region::{Nest, Way, bounds_of, covers, writes_box},
 };
@@ -129,6 +129,16 @@ impl Parallel<'_> {
         }
     }
 
+    /// Whether threads may reduce over the loop together: the block is a reducer over it, and nothing but that.
+    fn reduces_together(&self, it: &Loop, block: &Block) -> bool {
+        let is_by_threads = matches!(self.kind, LoopKind::Bound(axis) if axis.is_thread());
+        let uses = |iter: &ir::Iter| iter.binding.any_var(&|name| *name == it.var);
+        let tells_apart = block.iters.iter().any(|iter| iter.kind == IterKind::Spatial && uses(iter));
+        let place = Reducer::of(block).and_then(|it| self.func.buffers.get(&it.place.buffer));
+        let is_apart = block.attrs.tensorize.is_none() && !tells_apart;
+        is_by_threads && is_apart && place.is_some_and(|it| it.scope != Scope::Fragment)
+    }
+
     /// Whether what iterations do to a buffer is done in their order.
     fn takes_turns(&self, it: &Loop, buffer: &Name) -> bool {
         let is_global = self.func.buffers.get(buffer).is_some_and(|it| it.scope == Scope::Global);
@@ -194,6 +204,9 @@ impl Parallel<'_> {
             if iter.kind == IterKind::Reduce {
                 if let Some(mechanism) = self.cross_block(it) {
                     return self.expect_combinable(it, block, mechanism);
+                }
+                if self.reduces_together(it, block) {
+                    return Ok(());
                 }
                 let (block, iter) = (block.name.clone(), iter.var.clone());
                 return Err(ScheduleError::ReductionLoop { name: it.var.clone(), block, iter });
@@ -315,7 +328,7 @@ pub(crate) fn accumulates(block: &Block) -> Result<bool, ScheduleError> {
                 refused = Some(access.buffer.clone());
             }
         });
-        if reduces && !is_reduction(store) {
+        if reduces && Reducer::of_store(store).is_none() {
             refused = Some(store.place.buffer.clone());
         }
         reads_own |= own;
@@ -323,23 +336,6 @@ pub(crate) fn accumulates(block: &Block) -> Result<bool, ScheduleError> {
     match refused {
         Some(buffer) => Err(ScheduleError::NotAReduction { block: block.name.clone(), buffer }),
         None => Ok(reduces || reads_own),
-    }
-}
-
-/// Whether a store is `place = place op term`, with `op` associative and commutative but for rounding.
-pub(crate) fn is_reduction(store: &Store) -> bool {
-    let Value::Binary(op, a, b) = &store.value else { return false };
-    let is_place = |value: &Value| matches!(value, Value::Load(it) if *it == store.place);
-    let avoids = |value: &Value| {
-        let mut free = true;
-        value.each_load(&mut |it| free &= it.buffer != store.place.buffer);
-        free
-    };
-    match op {
-        BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max => {
-            is_place(a) && avoids(b) || is_place(b) && avoids(a)
-        }
-        BinaryOp::Sub | BinaryOp::Div => false,
     }
 }
 

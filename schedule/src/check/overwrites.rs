@@ -3,16 +3,13 @@
 use std::{cell::LazyCell, collections::BTreeSet};
 
 use ir::{
-    Block, Func, Index, Iter, IterKind, Less, Loop, Name, Store,
+    Block, Func, Index, Iter, IterKind, Less, Loop, Name, Reducer, Store,
     access::{Conflict, Iteration},
     pipeline,
     region::{Nest, at_loops},
 };
 
-use crate::{
-    ScheduleError,
-    check::{affine::tells_apart, independent::is_reduction},
-};
+use crate::{ScheduleError, check::affine::tells_apart};
 
 /// Refuses a block that writes an element in one iteration of `loops` with another value than in another iteration.
 ///
@@ -22,7 +19,7 @@ pub(crate) fn expect_one_value(func: &Func, nest: &Nest<'_>, loops: &[&Loop]) ->
     let Nest { block, .. } = nest;
     let mut found = None;
     block.body.each_store(&mut |store| {
-        if is_reduction(store) {
+        if Reducer::of_store(store).is_some() {
             return;
         }
         let mut spoken: BTreeSet<Name> = BTreeSet::new();

@@ -18,8 +18,10 @@ use crate::{
 /// for i in 0..128 @threadIdx.x { s }
 /// ```
 ///
-/// No block may reduce over the loop (`rfactor` makes partial results that one may bind, and `cross_block_reduction`
-/// lets blocks of threads reduce together), and none may use what
+/// Threads may reduce over the loop together, if the block is a sum, product, minimum or maximum: each reduces the terms of its own
+/// iterations, and then the threads combine what they have, by shuffles between the lanes of a warp and through shared memory between
+/// warps. The result is there for all of them, in local memory for each (floating-point results change by rounding, since the order does). Blocks of threads
+/// may not (`rfactor` makes partial results, and `cross_block_reduction` lets them reduce together). No block may use what
 /// another iteration leaves behind. An axis may be bound again in a nest beside this one, which then shares its
 /// threads. Inside a loop bound to it, an axis is bound again only by a loop of the same extent whose blocks do not
 /// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, BinaryOp, Block, Buffer, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Scope, Stmt,
+    Access, Block, Buffer, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Reducer, Scope, Stmt,
     Value,
 };
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,8 @@ impl Primitive for Rfactor {
             .collect();
         Self::expect_alone(&block, &loops)?;
         self.expect_reduction(&block, &loops)?;
-        let reducer = Reducer::of(&block).ok_or(BlockError::NotReducer { block: block.name.clone() })?;
+        let reducer = Reducer::of(&block).filter(|_| block.init.is_some());
+        let reducer = reducer.ok_or(BlockError::NotReducer { block: block.name.clone() })?;
         let axis = self.axis(&block, reducer.place.indices.len())?;
         expect_no_point_twice(func, &block)?;
         expect_start(func, &block)?;
@@ -134,32 +135,6 @@ impl Rfactor {
             if self.factor_axis < 0 { self.factor_axis.saturating_add(rank) } else { self.factor_axis };
         let valid = usize::try_from(axis).ok().filter(|_| axis < rank);
         valid.ok_or(BlockError::FactorAxis { block: block.name.clone(), axis: self.factor_axis, rank })
-    }
-}
-
-/// `place = place op update`, starting from `init`.
-struct Reducer {
-    place: Access,
-    op: BinaryOp,
-    update: Value,
-    init: Stmt,
-}
-
-impl Reducer {
-    fn of(block: &Block) -> Option<Reducer> {
-        let init = block.init.clone()?;
-        let Stmt::Store(store) = &block.body else { return None };
-        let Value::Binary(op, a, b) = &store.value else { return None };
-        match op {
-            BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max => {}
-            BinaryOp::Sub | BinaryOp::Div => return None,
-        }
-        let own = Value::Load(store.place.clone());
-        let update = if **a == own { b } else { a };
-        let mut others = 0;
-        update.each_load(&mut |it| others += usize::from(it.buffer == store.place.buffer));
-        let matches = (**a == own || **b == own) && others == 0;
-        matches.then(|| Reducer { place: store.place.clone(), op: *op, update: Value::clone(update), init })
     }
 }
 
@@ -267,7 +242,7 @@ impl<'a> Parts<'a> {
         };
         let place = self.rf_place();
         let identity = self.reducer.op.identity(dtype).map(Value::Const);
-        let update = self.reducer.update.subst(&of_reduce);
+        let update = self.reducer.term.subst(&of_reduce);
         let update = self.masked(update, identity.as_ref(), &of_loop);
         let reduces = iters.iter().any(|it| it.kind == IterKind::Reduce);
         let block = Block {
@@ -296,16 +271,12 @@ impl<'a> Parts<'a> {
         let target = self.loops.iter().find(|it| it.var == *self.target);
         let extent = target.map_or_else(|| Index::int(1), |it| it.extent.clone());
         let factor = Iter::new(&self.factor, extent, IterKind::Reduce, Index::var(self.target));
-        let place = &self.reducer.place;
         let partial = Value::Load(self.rf_place());
         let block = Block {
             iters: spatial.chain([factor]).collect(),
             guards: self.spatial_guards().cloned().collect(),
-            init: Some(self.reducer.init.clone()),
-            body: Stmt::store(
-                place.clone(),
-                Value::binary(self.reducer.op, Value::Load(place.clone()), partial),
-            ),
+            init: self.block.init.clone(),
+            body: self.reducer.combining(partial),
             ..self.block.clone()
         };
         let kept = self.loops.iter().filter(|it| it.var == *self.target || !self.is_reduction_loop(it));

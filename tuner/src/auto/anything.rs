@@ -71,6 +71,27 @@ impl Trial {
                 return;
             }
         }
+        self.reduce_by_one_block(loops, number);
+    }
+
+    /// Lets the threads of one block reduce together, where nothing is independent.
+    fn reduce_by_one_block(&mut self, loops: &[String], number: usize) {
+        let name = |it: &str| free(self.session.func(), &format!("{it}_{number}")).to_string();
+        let (all, part, thread) = (name("all"), name("part"), name("thread"));
+        let target = if loops.len() > 1 { &all } else { &loops[0] };
+        let steps = |threads: &Size| {
+            let fuse = (loops.len() > 1).then(|| format!("fuse(loops: {loops:?}, into: {all:?})"));
+            let rest = [
+                format!("split(loop: {target:?}, into: {{{part:?}: None, {thread:?}: {threads}}})"),
+                format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"),
+            ];
+            fuse.into_iter().chain(rest).collect::<Vec<_>>()
+        };
+        if self.takes(&steps(&THREADS.into())) {
+            for step in steps(&self.threads) {
+                self.out.step(step);
+            }
+        }
     }
 
     /// Whether all of the steps could be applied; else none is.

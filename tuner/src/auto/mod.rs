@@ -5,6 +5,7 @@
 //! the standard library and know nothing that a script cannot say.
 
 mod anything;
+mod block_rows;
 mod cpu;
 mod elementwise;
 mod mma;
@@ -267,8 +268,8 @@ fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 5] =
-        [on_tensor_cores, simt::drafts, cpu::drafts, rows::drafts, elementwise::drafts];
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 6] =
+        [on_tensor_cores, simt::drafts, cpu::drafts, rows::drafts, block_rows::drafts, elementwise::drafts];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
 }
 

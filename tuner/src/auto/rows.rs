@@ -9,11 +9,11 @@ use super::{Draft, Request, counted};
 const VECTORS: i64 = 4;
 
 /// A stage over rows.
-struct Stage<'a> {
-    block: &'a Block,
+pub(super) struct Stage<'a> {
+    pub(super) block: &'a Block,
     /// The loops over rows and along a row.
-    loops: [Name; 2],
-    is_reduction: bool,
+    pub(super) loops: [Name; 2],
+    pub(super) is_reduction: bool,
 }
 
 /// All stages row by row, with vectors of partial results.
@@ -21,7 +21,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target != Target::Cpu {
         return vec![];
     }
-    let Some((stages, length)) = stages(request) else { return vec![] };
+    let Some((stages, length)) = stages(request, request.func.body.blocks()) else { return vec![] };
     let Some(last) = stages.iter().rev().find(|it| it.is_reduction) else { return vec![] };
     let place = last.block.writes().first().and_then(|it| request.func.dtype_of(&it.buffer));
     let Some(element) = place.map(ir::DType::bytes_i64) else { return vec![] };
@@ -33,8 +33,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         .collect()
 }
 
-/// The stages, if all are over the same rows, and the length of a row.
-fn stages<'a>(request: &Request<'a>) -> Option<(Vec<Stage<'a>>, i64)> {
+/// The stages that blocks are, if all are over the same rows, and the length of a row.
+pub(super) fn stages<'a>(request: &Request<'a>, blocks: Vec<&'a Block>) -> Option<(Vec<Stage<'a>>, i64)> {
     let mut extents = None;
     let stage = |block: &'a Block| {
         let loops = request.func.loops_of(&block.name)?;
@@ -51,7 +51,7 @@ fn stages<'a>(request: &Request<'a>) -> Option<(Vec<Stage<'a>>, i64)> {
         };
         Some(Stage { block, loops: [rows.var.clone(), along.var.clone()], is_reduction })
     };
-    let all = request.func.body.blocks().into_iter().map(stage).collect::<Option<Vec<_>>>()?;
+    let all = blocks.into_iter().map(stage).collect::<Option<Vec<_>>>()?;
     Some((all, extents?.1))
 }
 

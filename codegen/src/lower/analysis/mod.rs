@@ -11,3 +11,4 @@ pub(crate) mod live_range;
 pub(crate) mod multicast;
 pub(crate) mod names;
 pub(crate) mod roles;
+pub(crate) mod thread_reduction;

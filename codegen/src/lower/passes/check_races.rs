@@ -8,7 +8,7 @@ use std::{
 
 use indexmap::IndexMap;
 use ir::{
-    Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis,
+    Block, Func, Index, Loop, LoopKind, Name, Role, Scope, Stmt, Target, ThreadAxis,
     access::{Axes, Disjointness, FuncAccess, accesses, bounds_of_both, has_same},
     arith::Bounds,
     axis_var,
@@ -16,7 +16,10 @@ use ir::{
 
 use crate::lower::{
     LowerError,
-    analysis::cross_block::{self, CrossBlockConflicts},
+    analysis::{
+        cross_block::{self, CrossBlockConflicts},
+        thread_reduction::reduces_over,
+    },
     passes::{
         lower_blocks::{kernels, parallel::parallel},
         place_allocs::is_fresh,
@@ -122,6 +125,9 @@ struct Check<'a> {
 impl Check<'_> {
     /// Whether an assignment does the same in each iteration of a loop around it.
     fn is_repeated(&self, access: &FuncAccess<'_>, around: &Loop) -> bool {
+        if access.write && access.block().is_some_and(|it| reduces_over(it, &around.var)) {
+            return true; // What threads reduce together, all of them have.
+        }
         let depends = |name: &&Name| self.taint.get(*name).is_some_and(|it| it.contains(&around.var));
         !access.mentions().contains(&around.var) && !access.updates() && !access.loads().iter().any(depends)
     }
@@ -150,6 +156,9 @@ impl Check<'_> {
         };
         for axis in ThreadAxis::ALL {
             if launch.get(&axis).is_none_or(|it| it.as_int() == Some(1)) {
+                continue;
+            }
+            if reduce_together(write, other, axis) {
                 continue;
             }
             let alone = [write, other].into_iter().all(|it| self.runs(it, axis) == Runs::First);
@@ -311,6 +320,13 @@ impl Check<'_> {
             axis,
         }
     }
+}
+
+/// Whether two accesses are of one block that threads along an axis reduce together: they are ordered by that.
+fn reduce_together(a: &FuncAccess<'_>, b: &FuncAccess<'_>, axis: ThreadAxis) -> bool {
+    let reduces = |block: &Block| a.bound(axis).is_some_and(|it| reduces_over(block, &it.var));
+    let (Some(block), Some(other)) = (a.block(), b.block()) else { return false };
+    axis.is_thread() && block.name == other.name && reduces(block)
 }
 
 /// Refuses a loop bound inside another to the same axis unless it repeats the same work.

@@ -57,6 +57,7 @@ impl Compiler<'_> {
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
+            | Instr::WarpReduce(_)
             | Instr::Barrier(_)
             | Instr::Semaphore(_)
             | Instr::Comment(_) => unreachable!("threads do those themselves"),

@@ -80,7 +80,7 @@ impl Finding {
                 format!("{title}: not all threads of a block come to the barriers inside")
             }
             Finding::PartialWarp { intrinsic, .. } => {
-                format!("{title}: not all 32 lanes come to {intrinsic}, which they execute together")
+                format!("{title}: not all of the lanes come to {intrinsic}, which they execute together")
             }
             Finding::Misaligned { buffer, element, byte, shared, align, .. } => {
                 let of = if *shared { "shared memory".to_owned() } else { buffer.to_string() };

@@ -5,6 +5,8 @@ pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod parallel;
 mod role;
+mod scoped;
+mod thread_reduction;
 
 use std::sync::Arc;
 use std::{cell::RefCell, collections::BTreeMap};
@@ -13,12 +15,13 @@ use indexmap::IndexMap;
 use ir::{
     Alloc, Arg, Arrival, Block, CrossBlock, For, ForKind, Func, Group, Independence, Index, Instr, IterKind,
     Kernel, Less, Loop, LoopKind, Mechanism, Module, Name, Op, Origin, Participants, Role, Scope, Stmt,
-    Storage, Target, TensorMap, ThreadAxis, Value, Wait,
+    Storage, Target, TensorMap, ThreadAxis, Wait,
     access::{Axes, accesses},
     arith::Bounds,
     axis_var,
 };
 
+use self::scoped::Scoped;
 use crate::lower::{
     LowerError,
     analysis::{cross_block, roles},
@@ -65,6 +68,9 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
             conflicts: &conflicts,
             turns,
             maps: RefCell::default(),
+            exchanged: RefCell::default(),
+            given: RefCell::default(),
+            refused: RefCell::default(),
         };
         let roles = roles::roles(stmt);
         let mut kernel = if roles.is_empty() {
@@ -73,6 +79,9 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
         } else {
             to_kernel.by_role(name, stmt, &roles)
         };
+        if let Some(error) = to_kernel.refused.take() {
+            return Err(error);
+        }
         memory::expect_dealt_out(&kernel)?;
         bulk::align(&mut kernel.body);
         let maps = to_kernel.maps.into_inner();
@@ -126,56 +135,35 @@ struct FuncToKernel<'a> {
     storing: Participants,
     /// The tensor maps that its copies need.
     maps: RefCell<IndexMap<Name, TensorMap>>,
-}
-
-/// What holds at a place of the tree.
-#[derive(Clone)]
-struct Scoped {
-    /// What iterators and bound loops stand for.
-    env: BTreeMap<Name, Index>,
-    /// The axes that loops around are bound to.
-    under: Vec<ThreadAxis>,
-    bounds: Bounds,
-    /// Whether stores are copies that may land later.
-    is_async: bool,
-    /// Whether what is added to buffers that blocks meet in is added atomically.
-    adds: bool,
-    /// Whether one thread runs it for all.
-    is_led: bool,
-    /// Where instructions come from.
-    origin: Origin,
-    /// The mbarrier that the copies of the copy engine count for: that of the last `expect` before them.
-    ring: Option<(Name, Index)>,
-}
-
-impl Scoped {
-    fn resolve(&self, index: &Index) -> Index {
-        self.bounds.simplify(&index.subst(&|name| self.env.get(name).cloned()))
-    }
-
-    /// The condition over kernel variables, or `None` where it always holds.
-    fn condition(&self, less: &Less) -> Option<Less> {
-        let less = less.subst(&|name| self.env.get(name).cloned());
-        (self.bounds.prove(&less) != Some(true)).then(|| self.bounds.simplify_less(&less))
-    }
-
-    fn value(&self, value: &Value) -> Value {
-        value.map_indices(&mut |it| self.resolve(it))
-    }
+    /// The shared memory in which warps tell each other what they have reduced.
+    exchanged: RefCell<Vec<Op>>,
+    /// The names of what was made up.
+    given: RefCell<Vec<Name>>,
+    /// Why a block cannot be reduced by threads together.
+    refused: RefCell<Option<LowerError>>,
 }
 
 impl FuncToKernel<'_> {
     /// What threads do that are launched as the kernel is, with the memory that is there for all of it.
     fn body(&self, stmt: &Stmt, is_led: bool) -> Vec<Op> {
+        let bounds = self.bounds();
+        let (env, under, threads, origin, ring) = Default::default();
+        let scope =
+            Scoped { env, under, threads, bounds, is_async: false, adds: false, is_led, origin, ring };
+        let mut body = self.allocs(None, stmt);
+        let ops = bulk::together(self.stmt(stmt, &scope));
+        body.append(&mut self.exchanged.borrow_mut());
+        body.extend(ops);
+        body
+    }
+
+    /// What is known of dimensions and of the axes of the launch, wherever a thread is.
+    fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::of_dims(self.func);
         for (&axis, extent) in &self.launch {
             bounds.insert(&axis_var(axis), extent);
         }
-        let (env, under, origin, ring) = Default::default();
-        let scope = Scoped { env, under, bounds, is_async: false, adds: false, is_led, origin, ring };
-        let mut body = self.allocs(None, stmt);
-        body.extend(bulk::together(self.stmt(stmt, &scope)));
-        body
+        bounds
     }
 
     fn stmt(&self, stmt: &Stmt, at: &Scoped) -> Vec<Op> {
@@ -254,11 +242,18 @@ impl FuncToKernel<'_> {
         let is_only = it.extent.as_int() == Some(1);
         inner.env.insert(it.var.clone(), if is_only { Index::int(0) } else { var.clone() });
         inner.under.push(axis);
+        inner.threads.bound.push((it.var.clone(), axis));
         let widest = self.launch[&axis] == inner.bounds.simplify(&it.extent);
         let guard = if widest { None } else { at.condition(&Less::new(var, it.extent.clone())) };
         if guard.is_some() {
             inner.bounds.insert(&axis_var(axis), &it.extent);
         }
+        // Where threads reduce together, those beyond come too.
+        let mut guard = guard;
+        if axis.is_thread() && Self::only_reduces_together(&it.body, &inner) {
+            inner.threads.pending.extend(guard.take());
+        }
+        inner.threads.is_divergent |= axis.is_thread() && guard.is_some();
         let mut body = self.allocs(Some(&it.var), &it.body);
         body.extend(self.stmt(&it.body, &inner));
         if let (Some((counter, _)), Some(buffers)) = (self.turns.get(&it.var), self.conflicts.get(&it.var)) {
@@ -280,6 +275,10 @@ impl FuncToKernel<'_> {
         let origin = &block.attrs.origin;
         inner.origin = if origin.is_unknown() { Origin::of(&block.name) } else { origin.clone() };
 
+        let along = Self::reduced_axes(block, at);
+        if !along.is_empty() {
+            return self.reduce_together(block, &along, at, &inner);
+        }
         let mut ops = Vec::new();
         if let Some(init) = &block.init {
             let reduces = block.iters.iter().zip(&values).filter(|(it, _)| it.kind == IterKind::Reduce);
