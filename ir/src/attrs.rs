@@ -111,6 +111,28 @@ pub struct PipelineSpec {
     pub benign: Option<Vec<Name>>,
 }
 
+impl PipelineSpec {
+    /// Calls a block by another name.
+    pub fn rename_block(&mut self, from: &Name, to: &Name) {
+        fn in_keys<T: Clone>(map: &mut IndexMap<Name, T>, from: &Name, to: &Name) {
+            if map.contains_key(from) {
+                let renamed = |name: Name| if name == *from { to.clone() } else { name };
+                *map = std::mem::take(map).into_iter().map(|(name, it)| (renamed(name), it)).collect();
+            }
+        }
+        for it in [&mut self.stages, &mut self.orders].into_iter().flatten() {
+            if let Numbers::Map(map) = it {
+                in_keys(map, from, to);
+            }
+        }
+        if let Some(ForcedMechanism::Each(map)) = &mut self.mechanism {
+            in_keys(map, from, to);
+        }
+        let lists = [&mut self.async_blocks, &mut self.benign].into_iter().flatten();
+        lists.flatten().filter(|it| *it == from).for_each(|it| *it = to.clone());
+    }
+}
+
 /// A number for each component.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Numbers {

@@ -54,8 +54,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         }
         vector /= 2;
     }
-    let threads = rows.length.clamp(1, 1024).unsigned_abs().next_power_of_two().min(512);
-    out.push(rows.draft(request, i64::try_from(threads).expect("threads are few"), None));
+    let threads = (0..9).map(|it| 1 << it).find(|it| *it >= rows.length).unwrap_or(512);
+    out.push(rows.draft(request, threads, None));
     out
 }
 
@@ -111,11 +111,11 @@ fn is_row(access: &Access, block: &Block) -> bool {
 impl Rows<'_> {
     /// How many threads share a row of vectors, if it fits in their registers.
     fn threads(&self, vector: i64) -> Option<i64> {
-        let has = |threads: i64| self.length.unsigned_abs().div_ceil((threads * vector).unsigned_abs());
-        let elements = |threads: i64| i64::try_from(has(threads)).unwrap_or(i64::MAX).saturating_mul(vector);
+        let has = |threads: i64| (self.length - 1).div_euclid(threads * vector) + 1;
+        let elements = |threads: i64| has(threads).saturating_mul(vector);
         // Neighbours read what lies beside each other, so a row of vectors has as many as there are, up to a warp.
-        let least = has(1).next_power_of_two().min(32);
-        let mut all = (0..=10).map(|it| 1_i64 << it).filter(|it| it.unsigned_abs() >= least);
+        let least = has(1).min(32);
+        let mut all = (0..=10).map(|it| 1 << it).filter(|it| *it >= least);
         let few = all.find(|it| elements(*it) <= ELEMENTS.max(vector));
         let registers = |threads: i64| elements(threads).saturating_mul(self.column) / 4;
         few.or(Some(1024)).filter(|it| registers(*it) <= REGISTERS)

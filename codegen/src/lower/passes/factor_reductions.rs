@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ir::{
     Access, Block, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, LoopAttrs, LoopKind, Name,
-    Origin, Reducer, Scope, Stmt, Target, Value,
+    Origin, Reducer, Scope, Stmt, Target, Value, pipeline::is_pipeline,
 };
 
 use crate::lower::{
@@ -52,8 +52,8 @@ struct Plan {
     identity: Literal,
     /// The outermost loop that it reduces over.
     top: Loop,
-    /// Whether nothing but the program is around that.
-    is_outermost: bool,
+    /// Whether what takes its place has to be one statement, as it is: a kernel, or a component of a pipeline.
+    is_one: bool,
     /// The loops from there on that tell parts apart: those over threads, and spatial ones.
     parts: Vec<Part>,
     /// The other loops that it reduces over.
@@ -122,19 +122,9 @@ impl Plan {
             Name::nth(&format!("{name}_in_thread"), |it| func.is_taken(it)),
         );
         let (top, serial) = (inner[0].clone(), serial.into_iter().cloned().collect());
-        let (block, is_outermost) = (block.clone(), at == 0);
-        Ok(Some(Plan {
-            block,
-            reducer,
-            identity,
-            top,
-            is_outermost,
-            parts,
-            serial,
-            partial,
-            started,
-            updated,
-        }))
+        let is_one = at == 0 || is_pipeline(loops[at - 1]);
+        let block = block.clone();
+        Ok(Some(Plan { block, reducer, identity, top, is_one, parts, serial, partial, started, updated }))
     }
 
     fn apply(&self, mut func: Func) -> Func {
@@ -152,11 +142,25 @@ impl Plan {
         // The new block of that name comes in behind, so that names stay unique on the way.
         let one = fresh(&func, &format!("{}_once", self.top.var), &mut taken);
         func.replace_loop(&self.top.var, |old| {
-            let all = Stmt::seq([start, Stmt::Loop(Arc::new(old)), combine]);
-            // What stands at the top is a kernel, and this is one.
-            if self.is_outermost { Stmt::serial(&one, Index::int(1), all) } else { all }
+            let mut old = Stmt::Loop(Arc::new(old));
+            self.rename_components(&mut old);
+            let all = Stmt::seq([start, old, combine]);
+            if self.is_one { Stmt::serial(&one, Index::int(1), all) } else { all }
         });
         func
+    }
+
+    /// Pipelines inside know the block by its new name.
+    fn rename_components(&self, stmt: &mut Stmt) {
+        stmt.walk_mut(&mut |stmt| {
+            if let Stmt::Loop(it) = stmt
+                && it.attrs.pipeline.is_some()
+                && let Some(spec) = &mut Arc::make_mut(it).attrs.pipeline
+            {
+                spec.rename_block(&self.block.name, &self.updated);
+            }
+            matches!(stmt, Stmt::Loop(_) | Stmt::Seq(_))
+        });
     }
 
     fn place(&self) -> Access {

@@ -22,7 +22,6 @@ use super::{
         Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
     },
     shadow::Mark,
-    warp_reduce::WarpReduceCode,
 };
 
 /// Resolves the names of a kernel.
@@ -279,12 +278,7 @@ impl Compiler<'_> {
                 let place = Elements { align, ..self.place(&it.place, true)? };
                 Code::Tensor(site, place, Box::new(self.tensor(it)?))
             }
-            Instr::WarpReduce(it) => {
-                let (place, operand) = (self.place(&it.place, true)?, self.place(&it.operand, false)?);
-                let (word, dtype) = (it.word(), self.buffers[place.buffer].dtype);
-                let code = WarpReduceCode { word, op: it.op, dtype, width: it.width, operand };
-                Code::WarpReduce(site, place, Box::new(code))
-            }
+            Instr::WarpReduce(it) => self.warp_reduce(site, it)?,
             Instr::Semaphore(it) => Code::Semaphore(Box::new(self.semaphore(site, it)?)),
             Instr::Commit(Group::CpAsync) => Code::Commit,
             Instr::Wait(it) if it.group == Group::CpAsync => Code::Wait(it.in_flight as usize),

@@ -1,9 +1,14 @@
 //! Tensor intrinsics, with the accesses of each lane.
 
-use ir::{TensorOp, intrin::Instruction};
+use ir::{TensorOp, WarpReduce, intrin::Instruction};
 
 use super::Compiler;
-use crate::vgpu::{VgpuError, align, program::Elements, tensor::TensorCode};
+use crate::vgpu::{
+    VgpuError, align,
+    program::{Code, Elements},
+    tensor::TensorCode,
+    warp_reduce::WarpReduceCode,
+};
 
 impl Compiler<'_> {
     /// An intrinsic at work.
@@ -30,5 +35,13 @@ impl Compiler<'_> {
             return Err(VgpuError::Tensor { kernel: self.kernel.name.clone(), intrinsic: intrinsic.name });
         }
         Ok(TensorCode::new(intrinsic, operands, dtype))
+    }
+
+    /// A reduction by lanes.
+    pub(super) fn warp_reduce(&mut self, site: u32, it: &WarpReduce) -> Result<Code, VgpuError> {
+        let (place, operand) = (self.place(&it.place, true)?, self.place(&it.operand, false)?);
+        let (word, dtype) = (it.word(), self.buffers[place.buffer].dtype);
+        let code = WarpReduceCode { word, op: it.op, dtype, width: it.width, operand };
+        Ok(Code::WarpReduce(site, place, Box::new(code)))
     }
 }
