@@ -77,6 +77,14 @@ fn target(steps: usize) -> Option<ir::Target> {
     (steps % 2 == 1).then_some(ir::Target::Cuda(ir::Arch { sm: 80, suffix: None }))
 }
 
+/// Whether the loop is bound to threads that reduce over it together.
+fn reduced_by_threads(it: &ir::Loop) -> bool {
+    let reduces =
+        |iter: &ir::Iter| iter.kind == ir::IterKind::Reduce && iter.binding.any_var(&|name| *name == it.var);
+    matches!(it.kind, LoopKind::Bound(axis) if axis.is_thread())
+        && it.body.blocks().iter().any(|block| block.iters.iter().any(reduces))
+}
+
 /// The program with the iterations of each parallel, vectorized or bound loop run from the last to the first.
 ///
 /// What is really independent does not mind; it is the cheapest of the orders that threads may run in.
@@ -88,6 +96,8 @@ fn reversed(func: &Func) -> Func {
         .filter(|it| !matches!(it.kind, LoopKind::Serial | LoopKind::Unrolled))
         // Blocks that take turns keep the order.
         .filter(|it| it.attrs.cross_block != Some(CrossBlock::Semaphore))
+        // Threads that reduce together start from their own parts: which of them starts the whole is no matter of order.
+        .filter(|it| !reduced_by_threads(it))
         .cloned()
         .collect();
     let value = |name: &Name| {
