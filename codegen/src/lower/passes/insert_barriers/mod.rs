@@ -46,15 +46,15 @@ use crate::lower::{
 /// the innermost list that holds both accesses, and never where only some threads come by: a condition on threads is
 /// moved below the loops and around the statements first.
 ///
-/// A kernel without roles has barriers of its block. What roles exchange, mbarriers order; each role has barriers of its own, of as few
-/// threads as can be: dependences between threads of different warpgroups are served by barriers of the role, and then those between threads of
-/// one warpgroup that are left by barriers of that, for which no other has to wait.
+/// Barriers are of as few threads as can be: dependences between threads of different warps, or warpgroups, are served by barriers of the
+/// block, and then those between threads of one that are left by barriers of that, for which no other has to wait. What roles exchange,
+/// mbarriers order; each role has barriers of its own in the place of those of the block.
 ///
 /// What blocks of a cluster see as one is ordered first, by barriers of the cluster, which are ones of its blocks, too ([`cluster`]).
 pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
         kernel.body = if kernel.roles.is_empty() {
-            for team in [cluster::team(kernel), Some(Team::block(kernel))].into_iter().flatten() {
+            for team in cluster::team(kernel).into_iter().chain(Team::all(kernel, Participants::Block)) {
                 kernel.body = with_barriers(&module.dims, &module.args, kernel, &team)?;
             }
             std::mem::take(&mut kernel.body)
@@ -76,28 +76,26 @@ struct Team {
 }
 
 impl Team {
-    /// All threads of a block.
-    fn block(kernel: &Kernel) -> Team {
-        let apart = threads(kernel).into_iter().map(|it| it.0).collect();
-        Team { among: Participants::Block, apart, same: vec![] }
-    }
-
-    /// The teams of a role with these axes, from many threads to few: all threads, and those of each warpgroup.
-    fn of_role(kernel: &Kernel) -> Vec<Team> {
+    /// The teams of a block or a role with these axes, from many threads to few: all threads, and those of each warpgroup or warp, where
+    /// the threads along `threadIdx.x` are one.
+    fn all(kernel: &Kernel, whole: Participants) -> Vec<Team> {
         let lanes = axis_var(ThreadAxis::ThreadX);
         let all = threads(kernel);
         let names = |wanted: &dyn Fn(&Name) -> bool| -> Vec<Name> {
             all.iter().map(|it| it.0.clone()).filter(wanted).collect()
         };
-        let is_of_groups = all.len() > 1 && all.iter().any(|it| it.0 == lanes && it.1 == intrin::WARPGROUP);
-        let (among, same) = (Participants::Role, vec![]);
-        if !is_of_groups {
-            return vec![Team { among, apart: names(&|_| true), same }];
-        }
-        let groups = names(&|it| *it != lanes);
-        let inner =
-            Team { among: Participants::Warpgroup, apart: names(&|it| *it == lanes), same: groups.clone() };
-        vec![Team { among, apart: groups, same }, inner]
+        let along = all.iter().find(|it| it.0 == lanes).map(|it| it.1);
+        let part = match along {
+            Some(intrin::WARPGROUP) => Some(Participants::Warpgroup),
+            Some(intrin::WARP) => Some(Participants::Warp),
+            _ => None,
+        };
+        let Some(among) = part.filter(|_| all.len() > 1) else {
+            return vec![Team { among: whole, apart: names(&|_| true), same: vec![] }];
+        };
+        let others = names(&|it| *it != lanes);
+        let inner = Team { among, apart: names(&|it| *it == lanes), same: others.clone() };
+        vec![Team { among: whole, apart: others, same: vec![] }, inner]
     }
 }
 
@@ -140,7 +138,7 @@ fn by_role(dims: &[Name], args: &IndexMap<Name, Arg>, kernel: &Kernel) -> Result
         if let Some(team) = cluster::team(&own) {
             own.body = with_barriers(dims, args, &own, &team)?;
         }
-        for team in Team::of_role(&own) {
+        for team in Team::all(&own, Participants::Role) {
             own.body = with_barriers(dims, args, &own, &team)?;
         }
         out.push(Op::Role(name, own.body.split_off(memory.len())));

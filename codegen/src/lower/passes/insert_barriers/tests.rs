@@ -53,17 +53,29 @@ fn barriers_are_enough_and_needed() {
 /// The same kernels for two warpgroups of a role: dependences between them are served by barriers of the role, those within one by its own.
 #[test]
 fn barriers_of_warpgroups_are_enough() {
-    let mut random = Random(7);
-    let (mut kernels, mut of_role, mut of_groups) = (0, 0, 0);
+    let [of_role, of_groups] = barriers(7, in_role, [Participants::Role, Participants::Warpgroup]);
+    assert!(of_role > 50 && of_groups > 50, "{of_role} {of_groups}");
+}
+
+/// The same for two warps of a block.
+#[test]
+fn barriers_of_warps_are_enough() {
+    let [of_block, of_warps] = barriers(11, in_warps, [Participants::Block, Participants::Warp]);
+    assert!(of_block > 50 && of_warps > 50, "{of_block} {of_warps}");
+}
+
+/// How many barriers of each kind random kernels get, made into ones of other threads; none of them has a finding.
+fn barriers(seed: u64, made: impl Fn(Module) -> Option<Module>, kinds: [Participants; 2]) -> [usize; 2] {
+    let mut random = Random(seed);
+    let (mut kernels, mut counts) = (0, [0, 0]);
     for _ in 0..KERNELS {
-        let Some(made) = in_role(generate::kernel(&mut random)) else { continue };
+        let Some(made) = made(generate::kernel(&mut random)) else { continue };
         let Ok(after) = insert_barriers(made) else { continue };
         kernels += 1;
         for op in &after.kernels[0].body {
             op.each_instr(&mut |it| {
                 if let Instr::Barrier(it) = it {
-                    of_role += usize::from(it.among == Participants::Role);
-                    of_groups += usize::from(it.among == Participants::Warpgroup);
+                    counts = [0, 1].map(|at| counts[at] + usize::from(it.among == kinds[at]));
                 }
             });
         }
@@ -71,28 +83,50 @@ fn barriers_of_warpgroups_are_enough() {
             panic!("{found}\n{after}");
         }
     }
-    println!("{kernels} kernels, {of_role} barriers of the role, {of_groups} of warpgroups");
-    assert!(kernels > 50 && of_role > 50 && of_groups > 50, "{kernels} {of_role} {of_groups}");
+    println!("{kernels} kernels, {counts:?} barriers of {kinds:?}");
+    assert!(kernels > 50, "{kernels}");
+    counts
+}
+
+/// Whether a kernel has four times two threads.
+fn has_four_by_two(module: &Module) -> bool {
+    let launch = &module.kernels[0].launch;
+    let is_fit = |axis, count| launch.get(&axis).and_then(Index::as_int) == Some(count);
+    is_fit(ThreadAxis::ThreadX, 4) && is_fit(ThreadAxis::ThreadY, 2)
+}
+
+/// The statements of a kernel where so many lanes do what each thread along x did.
+fn by_lanes(body: &[Op], each: i64) -> Vec<Op> {
+    let lanes = axis_var(ThreadAxis::ThreadX);
+    let team = |name: &Name| (*name == lanes).then(|| Index::var(&lanes).floor_div(&Index::int(each)));
+    body.iter().map(|op| op.subst(&team)).collect()
+}
+
+/// A kernel of four times two threads with eight lanes of a warp in the place of each; none for other numbers of threads.
+fn in_warps(mut module: Module) -> Option<Module> {
+    if !has_four_by_two(&module) {
+        return None;
+    }
+    let kernel = &mut module.kernels[0];
+    kernel.launch.insert(ThreadAxis::ThreadX, Index::int(WARP));
+    kernel.body = by_lanes(&kernel.body, WARP / 4);
+    Some(module)
 }
 
 /// A kernel of four times two threads with a warp in the place of each, all of one role; none for other numbers of threads.
 fn in_role(mut module: Module) -> Option<Module> {
-    let kernel = &mut module.kernels[0];
-    let is_fit = |axis, count| kernel.launch.get(&axis).and_then(Index::as_int) == Some(count);
-    if !is_fit(ThreadAxis::ThreadX, 4) || !is_fit(ThreadAxis::ThreadY, 2) {
+    if !has_four_by_two(&module) {
         return None;
     }
+    let kernel = &mut module.kernels[0];
     kernel.launch.retain(|axis, _| !axis.is_thread());
     let axes = IndexMap::from([(ThreadAxis::ThreadX, WARPGROUP), (ThreadAxis::ThreadY, 2)]);
     let role = Name::new("all");
     kernel.roles.insert(role.clone(), WarpRole { axes, registers: None });
-    let lanes = axis_var(ThreadAxis::ThreadX);
-    let warp = |name: &Name| (*name == lanes).then(|| Index::var(&lanes).floor_div(&Index::int(WARP)));
     let is_shared = |op: &Op| matches!(op, Op::Alloc(it) if it.scope == Scope::Shared);
     let (memory, body): (Vec<Op>, Vec<Op>) =
         std::mem::take(&mut kernel.body).into_iter().partition(is_shared);
-    let body = body.iter().map(|op| op.subst(&warp)).collect();
-    kernel.body = [memory, vec![Op::Role(role, body)]].concat();
+    kernel.body = [memory, vec![Op::Role(role, by_lanes(&body, WARP))]].concat();
     Some(module)
 }
 
