@@ -117,7 +117,10 @@ impl WarpSpecialize {
         }
         let func = &state.func;
         let own = |other: &ir::Block| self.roles[role].contains(&other.name);
-        let in_ring: Vec<_> = ring.body.blocks().iter().map(|it| it.name.clone()).collect();
+        let names = |it: &Loop| it.body.blocks().iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let in_ring = names(ring);
+        let in_kernel =
+            state.func.loops_of(block).and_then(|it| it.first().map(|it| names(it))).unwrap_or_default();
         for other in func.body.blocks().into_iter().filter(|it| !own(it)) {
             let exchange = |buffer: &Name| RoleError::Exchange {
                 block: block.clone(),
@@ -132,7 +135,8 @@ impl WarpSpecialize {
                     return Err(exchange(&write.buffer).into());
                 }
             }
-            let read = found.reads().into_iter().find(|read| {
+            // What another kernel writes is there before this one begins.
+            let read = found.reads().into_iter().filter(|_| in_kernel.contains(&other.name)).find(|read| {
                 let is_given = func.buffers[&read.buffer].role == Role::Input;
                 !is_given && other.writes().iter().any(|it| it.buffer == read.buffer)
             });

@@ -38,7 +38,7 @@ pub(crate) fn judge(question: &Question<'_>) -> Result<String, Obstacle> {
         return Err(Obstacle::new(reason, "leave its loops serial, or force `tma`"));
     }
     let found = nest.copied()?;
-    nest.expect_copied_by_one_thread(&found)?;
+    nest.expect_copied_by_one_thread(&found, question.target)?;
     if nest.stores {
         nest.expect_unread(question.target)?;
         nest.expect_any_order()?;
@@ -131,14 +131,14 @@ impl<'a> Nest<'a> {
 
     /// Refuses a box that is another one for each thread. One that is stored may be another for each warp or warpgroup, whose leaders
     /// start them.
-    fn expect_copied_by_one_thread(&self, found: &CopyBox) -> Result<(), Obstacle> {
+    fn expect_copied_by_one_thread(&self, found: &CopyBox, target: &Target) -> Result<(), Obstacle> {
         let axes = self.around.iter().filter_map(|it| match it.kind {
             LoopKind::Bound(axis) if axis.is_thread() => Some((axis, &it.var)),
             _ => None,
         });
         let depends = |var: &Name| found.starts.iter().flatten().any(|it| it.any_var(&|name| name == var));
         for (axis, var) in axes.filter(|it| depends(it.1)) {
-            let by_team = self.stores && axis != ThreadAxis::ThreadX && self.has_teams();
+            let by_team = self.stores && axis != ThreadAxis::ThreadX && self.has_teams(target);
             if !by_team {
                 let change = "copy the tile of the whole block";
                 return Err(Obstacle::new(format!("each thread of `{var}` copies a box of its own"), change));
@@ -147,18 +147,19 @@ impl<'a> Nest<'a> {
         Ok(())
     }
 
-    /// Whether the threads along `threadIdx.x` are a warp or a warpgroup: so many as loops are bound to them, or as
+    /// Whether the threads of the kernel along `threadIdx.x` are a warp or a warpgroup: so many as loops are bound to them, or as
     /// tensorised blocks need where none is.
-    fn has_teams(&self) -> bool {
+    fn has_teams(&self, target: &Target) -> bool {
+        let Some(kernel) = self.kernel(target) else { return false };
         let mut widths = Vec::new();
-        self.func.body.walk(&mut |stmt| match stmt {
+        kernel.walk(&mut |stmt| match stmt {
             Stmt::Loop(it) if it.kind == LoopKind::Bound(ThreadAxis::ThreadX) => {
                 widths.push(it.extent.as_int());
             }
             _ => {}
         });
         if widths.is_empty() {
-            let tensorised = self.func.body.blocks().into_iter().filter_map(|it| it.attrs.tensorize);
+            let tensorised = kernel.blocks().into_iter().filter_map(|it| it.attrs.tensorize);
             widths.push(tensorised.map(intrin::Intrinsic::lanes).max());
         }
         let is_team = |it: &Option<i64>| *it == Some(intrin::WARP) || *it == Some(intrin::WARPGROUP);
@@ -273,14 +274,18 @@ impl<'a> Nest<'a> {
 
     /// The blocks of the same kernel.
     fn in_kernel(&self, target: &Target) -> Vec<&'a Block> {
+        self.kernel(target).map(Stmt::blocks).into_iter().flatten().collect()
+    }
+
+    /// The part of the program that becomes the same kernel.
+    fn kernel(&self, target: &Target) -> Option<&'a Stmt> {
         let first = self.around.first().map(|it| &it.var);
         let is_here = |stmt: &Stmt| {
             let mut found = false;
             stmt.walk(&mut |it| found |= matches!(it, Stmt::Loop(it) if Some(&it.var) == first));
             found
         };
-        let kernels = kernels(self.func, target);
-        kernels.into_iter().filter(|it| is_here(it.1)).flat_map(|it| it.1.blocks()).collect()
+        kernels(self.func, target).into_iter().map(|it| it.1).find(|it| is_here(it))
     }
 
     /// Refuses what a tensor map cannot say.
