@@ -10,6 +10,7 @@ mod cpu;
 mod elementwise;
 mod mma;
 mod model;
+mod packing;
 mod product;
 mod rows;
 mod simt;

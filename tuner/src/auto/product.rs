@@ -99,6 +99,11 @@ impl Product {
         })
     }
 
+    /// What procedures are told of the dimensions of a batch.
+    pub(super) fn axes(&self) -> &'static str {
+        if self.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" }
+    }
+
     /// The block that writes the output, once the product is padded.
     pub(super) fn last_block(&self) -> String {
         self.tail.last().map_or_else(|| format!("{}_unpad", self.block), ToString::to_string)

@@ -190,7 +190,7 @@ fn operand(
     let (row, pad) = if it.is_k_last { (depth, 4) } else { (lines, 0) };
     let is_wide = i64::from(it.is_k_last || width > 1);
     let groups = if it.is_k_last { Size::from(1) } else { groups.clone() };
-    let axes = if product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" };
+    let axes = product.axes();
     out.because(
         format!("Rows of {} have {}: {width} fit a copy.", it.buffer, counted(it.row, "element")),
         format!(

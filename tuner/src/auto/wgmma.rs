@@ -4,7 +4,8 @@ use ir::{DType, Feature, Name, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, as_f64, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
+    model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
+    packing::Packing,
     product::{Factor, Product},
     size::Size,
 };
@@ -47,10 +48,10 @@ const SECTOR: i64 = 32;
 /// All shapes for a factor B, alone, and in clusters of two, which share its copies. Where its rows end within a sector of the cache, a box
 /// costs twice the requests, and sharing it is worth a third. Else a cluster gains a little with the largest tiles and loses up to a
 /// quarter with small ones. Where rows of B run along the columns of a tile, boxes are 64 columns wide, and tiles hold whole ones.
-fn shapes(b: &Factor) -> Vec<Shape> {
+fn shapes(b: &Factor, is_packed: bool) -> Vec<Shape> {
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
     let all = all.filter(|it| b.is_k_last || it.1.0 % 64 == 0);
-    let has_whole_sectors = b.row * b.dtype.bytes_i64() % SECTOR == 0;
+    let has_whole_sectors = is_packed || b.row * b.dtype.bytes_i64() % SECTOR == 0;
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
         let (alone, pair) = match (has_whole_sectors, columns) {
             (false, _) => (0.75, 1.0),
@@ -79,42 +80,49 @@ const PRODUCTS: f64 = 1700.0;
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
 
+/// Whether the result leaves to where its rows are padded, since the copy engine does not find those that it shall have.
+fn is_packed(product: &Product) -> bool {
+    product.j.extent * product.out.bytes_i64() % ROW_UNIT != 0
+}
+
 /// The product by warpgroups, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Target::Cuda(arch) = request.target else { return vec![] };
     if !arch.has(Feature::Wgmma) {
         return vec![];
     }
-    let Some(product) = Product::of(request) else { return vec![] };
-    let bytes = |it: DType| it.bytes_i64();
-    let is_half = matches!(product.a.dtype, DType::F16 | DType::Bf16) && product.b.dtype == product.a.dtype;
-    let rows = [
-        product.a.row * bytes(product.a.dtype),
-        product.b.row * bytes(product.b.dtype),
-        product.j.extent * bytes(product.out),
-    ];
-    let fits = is_half && matches!(bytes(product.out), 2 | 4) && product.acc == DType::F32;
-    if !fits || product.batch.is_some() || rows.iter().any(|it| it % ROW_UNIT != 0) {
-        return vec![];
-    }
-    // What else the stages behind it read is loaded lane by lane; copies of the factors belong to the product.
-    let Some(inputs) = &product.inputs else { return vec![] };
-    if inputs.iter().any(|it| [&product.a, &product.b].iter().any(|factor| factor.buffer == *it)) {
-        return vec![];
-    }
+    let Some(product) = Product::of(request).filter(is_taken) else { return vec![] };
     let units = units(request);
+    let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
-        tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
+        batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let all = ranked(shapes(&product.b), |it| whole_waves(count(it), it.tile(), units));
+    let packing = Packing::of(&product, ROW_UNIT);
+    let all = ranked(shapes(&product.b, packing.b), |it| whole_waves(count(it), it.tile(), units));
+    let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
+    let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
+    let around = packing.cycles(&product, units) + unpacking;
     let depth = as_f64(product.k.extent);
-    let cycles = |it: &Shape| whole_waves(count(it), it.tile(), units) * depth / PRODUCTS;
-    let draft = |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, it, count(&it)) };
+    let cycles = |it: &Shape| whole_waves(count(it), it.tile(), units) * depth / PRODUCTS + around;
+    let draft =
+        |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, packing, it, count(&it)) };
     all.into_iter().map(draft).collect()
 }
 
-fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Draft {
+/// Whether warpgroups can multiply it.
+fn is_taken(product: &Product) -> bool {
+    let Product { a, b, acc, out, inputs, .. } = product;
+    let is_half = matches!(a.dtype, DType::F16 | DType::Bf16) && b.dtype == a.dtype;
+    // What else the stages behind it read is loaded lane by lane; copies of the factors belong to the product.
+    let is_other = |it: &Name| *it != a.buffer && *it != b.buffer;
+    let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
+    // The padding of a tail knows nothing of a batch.
+    let is_flat = product.batch.is_none() || product.tail.is_empty();
+    is_half && *acc == DType::F32 && matches!(out.bytes_i64(), 2 | 4) && has_others && is_flat
+}
+
+fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape, count: i64) -> Draft {
     let Shape { warpgroups, columns, cluster_m, .. } = shape;
     let rows = 64 * warpgroups;
     let block = product.block.as_str();
@@ -122,7 +130,8 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
         "Tiles of {rows} x {columns} by {}, fed by a role for the copy engine.",
         counted(warpgroups, "warpgroup")
     );
-    let mut out = Draft::new("wgmma", about, &["std/wgmma"], request.form);
+    let uses: &[_] = if packing.is_any() { &["std/copy", "std/wgmma"] } else { &["std/wgmma"] };
+    let mut out = Draft::new("wgmma", about, uses, request.form);
     let (units, shared) = (units(request), shared_bytes(request));
     let group = group(ceil_div(product.i.extent, rows * cluster_m), 16);
     let multiples = if product.b.is_k_last { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
@@ -154,13 +163,23 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
             behind(product)
         ),
     );
+    if is_packed(product) {
+        out.reason(format!(
+            "Rows of the result have {}: they leave to where they begin every 16 bytes, and a kernel behind takes them from there.",
+            counted(product.j.extent, "element")
+        ));
+    }
     out.step(way_out_of(product, &rows.times(&cluster_m), &columns, &store));
+    if is_packed(product) && product.batch.is_some() {
+        out.step(format!("bind(loop: \"{block}_unpad_0\", axis: \"blockIdx.z\")"));
+    }
+    packing.steps(&mut out, product, block);
     out.because(
         format!(
             "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
             slot.value, slots.value, way_out.value
         ),
-        format!("wgmma_products(block: {block:?}, slots: {slots})"),
+        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names()),
     );
     if early.value == 1 {
         out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
@@ -172,17 +191,19 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape, count: i64) -> Dr
         "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
         format!("persistent(loop: \"tile\", blocks: {blocks})"),
     );
-    roles(&mut out, &warpgroups);
+    roles(&mut out, packing, &warpgroups);
     out
 }
 
-/// What is behind the sums, as arguments of a procedure.
+/// What is around the tiles and behind the sums, as arguments of a procedure.
 fn behind(product: &Product) -> String {
-    match product.tail.split_last() {
+    let batch = product.batch.as_ref().map(|it| format!(", batch: [{:?}]", it.loop_name.as_str()));
+    let tail = match product.tail.split_last() {
         None => ", tail: 0".to_owned(),
         Some((_, [])) => String::new(),
         Some((_, between)) => format!(", inline: {:?}", words(between)),
-    }
+    };
+    tail + &batch.unwrap_or_default()
 }
 
 fn words(names: &[Name]) -> Vec<&str> {
@@ -194,22 +215,26 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
     let wide = if product.out.bytes_i64() == 4 { ", wide: 1" } else { "" };
     let block = &product.block;
     let Some(last) = product.tail.last() else {
-        return format!("wgmma_out(block: \"{block}_frag\", result: \"{block}\", store: {store}{wide})");
+        let out = if is_packed(product) { "wgmma_out_packed" } else { "wgmma_out" };
+        let axes = product.axes();
+        return format!("{out}(block: \"{block}_frag\", result: \"{block}\", store: {store}{wide}{axes})");
     };
+    let packed = if is_packed(product) { ", packed: 1" } else { "" };
     let inputs = match product.inputs.as_deref() {
         None | Some([]) => String::new(),
         Some(some) => format!(", inputs: {:?}", words(some)),
     };
     let last = last.as_str();
     format!(
-        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide})"
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed})"
     )
 }
 
 /// The role that loads, which gives registers to two warpgroups that multiply.
-fn roles(out: &mut Draft, warpgroups: &Size) {
+fn roles(out: &mut Draft, packing: Packing, warpgroups: &Size) {
+    let loads = [packing.name_a(), packing.name_b()].map(|it| format!("{it}_pad"));
     let step = |registers: &str| {
-        format!("warp_specialize(loop: \"tile\", roles: {{\"load\": [\"A_pad\", \"B_pad\"]}}{registers})")
+        format!("warp_specialize(loop: \"tile\", roles: {{\"load\": {loads:?}}}{registers})")
     };
     let own = ", registers: {\"load\": 40, \"compute\": 232}";
     out.step_if(warpgroups, "== 2", warpgroups.value == 2, &[step(own)], &[step("")]);

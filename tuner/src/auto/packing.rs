@@ -1,0 +1,74 @@
+//! Operands whose rows begin where no wide copy can, and copies of them whose rows do not.
+
+use super::{
+    Draft, counted,
+    model::copy_cycles,
+    product::{Factor, Product},
+};
+
+/// Which operands a kernel of their own puts into memory with rows padded to whole tiles, before the product reads them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Packing {
+    pub a: bool,
+    pub b: bool,
+}
+
+impl Packing {
+    /// Neither.
+    pub(super) const NONE: Packing = Packing { a: false, b: false };
+
+    /// Those whose rows do not begin at a multiple of so many bytes.
+    pub(super) fn of(product: &Product, bytes: i64) -> Packing {
+        let is_odd = |it: &Factor| it.row * it.dtype.bytes_i64() % bytes != 0;
+        Packing { a: is_odd(&product.a), b: is_odd(&product.b) }
+    }
+
+    pub(super) fn is_any(self) -> bool {
+        self != Packing::NONE
+    }
+
+    /// How long these kernels take.
+    pub(super) fn cycles(self, product: &Product, units: i64) -> f64 {
+        let Product { batch, i, j, k, a, b, .. } = product;
+        let count = batch.as_ref().map_or(1, |it| it.extent) * k.extent;
+        let sizes = [(self.a, count * i.extent, a), (self.b, count * j.extent, b)];
+        let packed = sizes.into_iter().filter(|it| it.0);
+        packed.map(|(_, elements, it)| copy_cycles(elements * it.dtype.bytes_i64(), units)).sum()
+    }
+
+    /// What procedures call operand A.
+    pub(super) fn name_a(self) -> &'static str {
+        if self.a { "A_packed" } else { "A" }
+    }
+
+    /// What procedures call operand B.
+    pub(super) fn name_b(self) -> &'static str {
+        if self.b { "B_packed" } else { "B" }
+    }
+
+    /// These names as arguments of a procedure, with the comma before each; none where they are its defaults.
+    pub(super) fn names(self) -> String {
+        let named = |packed, param: &str, name: &str| {
+            if packed { format!(", {param}: {name:?}") } else { String::new() }
+        };
+        named(self.a, "a", self.name_a()) + &named(self.b, "b", self.name_b())
+    }
+
+    /// The steps that pack operands of a block.
+    pub(super) fn steps(self, out: &mut Draft, product: &Product, block: &str) {
+        let axes = product.axes();
+        for (_, it) in [(self.a, &product.a), (self.b, &product.b)].into_iter().filter(|it| it.0) {
+            let name = it.buffer.as_str();
+            out.because(
+                format!(
+                    "Rows of {name} have {}, too odd for copies of 16 bytes: a kernel ahead pads each to whole tiles.",
+                    counted(it.row, "element")
+                ),
+                format!("pack(block: {block:?}, name: {name:?}{axes})"),
+            );
+            if product.batch.is_some() {
+                out.step(format!("bind(loop: \"{name}_pad_0\", axis: \"blockIdx.z\")"));
+            }
+        }
+    }
+}
