@@ -48,6 +48,7 @@ matmul                    sm_80,sm_90a 0     m=1|50 n=66|1 k=2 dtype=f16
 batch_matmul              cpu          0     batch=3 m=9 n=10 k=11 dtype=* layout=*
 batch_matmul              cpu          0     batch=2 m=120 n=97 k=50 layout=*
 batch_matmul              sm_80,sm_90a 0     batch=3 m=9 n=10 k=11 dtype=* layout=*
+batch_matmul              sm_90a       0     batch=3 m=130|72 n=136 k=72 dtype=f16|bf16 layout=*
 batch_matmul              sm_80        0     batch=3 m=65 n=67|72 k=71|72 dtype=f16|bf16 layout=*
 matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=* layout=*
 matmul_bias_relu          cpu          0     m=100 n=110 k=105
@@ -197,6 +198,10 @@ fn choices_of_spaces_are_legal() {
         ("matmul", "sm_80", "m=96 n=96 k=9001 dtype=f16"),
         ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=bf16 out=bf16"),
         ("matmul", "sm_90a", "m=1000 n=1000 k=1000 dtype=bf16"),
+        ("matmul", "sm_90a", "m=2049 n=2049 k=2049 dtype=f16"),
+        ("matmul", "sm_80", "m=2049 n=2049 k=2049 dtype=bf16 layout=NT"),
+        ("matmul", "sm_80", "m=2049 n=2049 k=2049 dtype=f32"),
+        ("batch_matmul", "sm_90a", "batch=8 m=1000 n=1000 k=1001 dtype=f16"),
         ("matmul_bias_gelu_residual", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
         ("matmul", "cpu", "m=100 n=100 k=100"),
         ("elementwise", "sm_80", "n=1000"),
@@ -324,6 +329,9 @@ fn scripts_say_why() {
         &[
             "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500",
             "auto matmul --target cuda:sm_90a --param m=4096 --param n=4096 --param k=4096 --param dtype=bf16 --param out=bf16 --param layout=NT",
+            "auto matmul --target cuda:sm_90a --param m=4097 --param n=4097 --param k=4097 --param dtype=f16 --param out=f16",
+            "auto matmul --target cuda:sm_80 --param m=4097 --param n=4097 --param k=4097 --param dtype=f16 --param out=f16",
+            "auto matmul --target cuda:sm_90a --param m=4097 --param n=4097 --param k=4097",
             "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500 --explain",
             "auto matmul --target cuda:sm_80 --param m=1 --param n=1 --param dtype=f16 --units 1 --explain",
             "auto elementwise --target cuda:sm_80 --param n=1001 --explain",

@@ -149,7 +149,8 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
     let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
     let slots = out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
-    let early = out.knob("early", i64::from(count <= units), &[0, 1]);
+    let has_company = packing.is_any() || is_packed(product);
+    let early = out.knob("early", i64::from(count <= units || has_company), &[0, 1]);
     out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
     out.because(
         format!(
@@ -181,7 +182,9 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
         ),
         format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names()),
     );
-    if early.value == 1 {
+    if has_company {
+        out.reason("Kernels that follow each other may start while the one ahead ends.");
+    } else if early.value == 1 {
         out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
     }
     let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
