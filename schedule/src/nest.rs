@@ -90,12 +90,18 @@ pub(crate) fn copy(
 /// The name of the iterator over dimension `n` of a copy: `v0`, or a fresh one on that stem where a loop, a block, a buffer or a
 /// size has it. Iterators of other blocks may have the same.
 pub(crate) fn iterator(func: &Func, n: usize) -> Name {
-    Name::fresh(&format!("v{n}"), |it| {
+    iterator_named(func, &format!("v{n}"), |_| false)
+}
+
+/// The same on any stem, where `is_other` has names that the block has already.
+pub(crate) fn iterator_named(func: &Func, stem: &str, is_other: impl Fn(&Name) -> bool) -> Name {
+    Name::fresh(stem, |it| {
         func.buffers.contains_key(it)
             || func.dims.contains(it)
             || func.name == *it
             || func.find_loop(it).is_some()
             || func.find_block(it).is_some()
+            || is_other(it)
     })
 }
 

@@ -70,7 +70,7 @@ error_table! {
                 "iterator `{iter}` of block `{block}` is `{binding}`, and each has to be a loop of its own, through all of its values"
             )
             names [iter, block]
-            help "pad the block first, before its loops are split, fused or shared";
+            help "do this step before loops of the block are split, fused or shared";
         1314 PaddingCount { block: Name, given: usize, iters: usize }
             ("{given} paddings are given for the {iters} iterators of block `{block}`")
             names [block]
@@ -85,6 +85,19 @@ error_table! {
             ("no `{family}` intrinsic has the types of block `{block}`, {types}")
             names [block]
             help "convert what it multiplies, or choose other types for the workload: `tilewright explain` lists the intrinsics";
+
+        // Iterators fused, and buffers in their order.
+        1317 EmptyGroup { block: Name, loop_name: Name }
+            ("no iterator of block `{block}` is named to become `{loop_name}`")
+            names [loop_name, block]
+            help "name one at least; iterators that are not named stay as they are";
+        1318 MixedGroup { block: Name, loop_name: Name, first: Name, other: Name }
+            ("`{loop_name}` would run through `{first}` and `{other}` of block `{block}`, one of which is reduced over and one is not")
+            names [loop_name, first, other, block]
+            help "give each kind a loop of its own";
+        1319 NotOnePlace { block: Name, buffer: Name, why: &'static str }
+            ("block `{block}` has no copy of `{buffer}` in the order of its iterators: {why}")
+            names [buffer, block];
     }
 }
 

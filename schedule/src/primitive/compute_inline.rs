@@ -17,7 +17,8 @@ use crate::{BlockError, Primitive, ScheduleError, ScheduleState, inverse::Invers
 /// ```
 ///
 /// The block must be the only writer of a temporary, without init, reduction or guard, and from the place that it writes
-/// has to follow which of its iterations that is: it may permute, flatten or cut up dimensions. Its block, loops and buffer disappear. What several readers or iterations share is
+/// has to follow which of its iterations that is: it may permute, flatten or cut up dimensions. Its block, loops and buffer disappear. Where a read is padded and what is read
+/// too, their conditions become one. What several readers or iterations share is
 /// computed for each of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,16 +127,32 @@ fn inline(stmt: &mut Stmt, store: &Store, inverse: &Inverse, bounds: &Bounds) {
     stmt.walk_mut(&mut |it| {
         if let Stmt::Store(into) = it {
             let into = Arc::make_mut(into);
-            into.value = into.value.map_loads(&mut |access| {
+            let mut is_read = false;
+            let value = into.value.map_loads(&mut |access| {
                 if access.buffer == store.place.buffer {
+                    is_read = true;
                     value_at(store, &access.indices, inverse, bounds)
                 } else {
                     Value::Load(access.clone())
                 }
             });
+            into.value = if is_read { joined(value) } else { value };
         }
         true
     });
+}
+
+/// A choice within a choice as one under the conditions of both, where both take the same otherwise: padding of what is padded.
+fn joined(value: Value) -> Value {
+    let Value::Select(mut cond, then, other) = value else { return value };
+    match joined(Value::clone(&then)) {
+        Value::Select(inner, value, same) if same == other => {
+            let new: Vec<_> = inner.into_iter().filter(|it| !cond.contains(it)).collect();
+            cond.extend(new);
+            Value::Select(cond, value, other)
+        }
+        then => Value::Select(cond, Arc::new(then), other),
+    }
 }
 
 /// What is stored at a place. Indices of iterators that are not a subscript themselves are simplified.

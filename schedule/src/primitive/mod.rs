@@ -17,6 +17,7 @@ mod parallel;
 mod persistent;
 mod ping_pong;
 mod rasterize;
+mod reindex;
 mod reorder;
 mod reverse_compute_at;
 mod reverse_compute_inline;
@@ -31,6 +32,7 @@ mod split;
 mod storage_align;
 mod swizzle;
 mod tensorize;
+mod transform_block_layout;
 mod transform_layout;
 mod unroll;
 mod vectorize;
@@ -53,6 +55,7 @@ pub use parallel::Parallel;
 pub use persistent::Persistent;
 pub use ping_pong::PingPong;
 pub use rasterize::Rasterize;
+pub use reindex::Reindex;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
@@ -67,6 +70,7 @@ pub use split::Split;
 pub use storage_align::StorageAlign;
 pub use swizzle::Swizzle;
 pub use tensorize::Tensorize;
+pub use transform_block_layout::TransformBlockLayout;
 pub use transform_layout::TransformLayout;
 pub use unroll::Unroll;
 pub use vectorize::Vectorize;
@@ -127,6 +131,7 @@ pub enum Step {
     Persistent(Persistent),
     PingPong(PingPong),
     Rasterize(Rasterize),
+    Reindex(Reindex),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
@@ -141,6 +146,7 @@ pub enum Step {
     StorageAlign(StorageAlign),
     Swizzle(Swizzle),
     Tensorize(Tensorize),
+    TransformBlockLayout(TransformBlockLayout),
     TransformLayout(TransformLayout),
     Unroll(Unroll),
     Vectorize(Vectorize),
@@ -168,6 +174,7 @@ impl Step {
             Step::Persistent(it) => it,
             Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
+            Step::Reindex(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -182,6 +189,7 @@ impl Step {
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
             Step::Tensorize(it) => it,
+            Step::TransformBlockLayout(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -209,6 +217,7 @@ impl Step {
             Step::Persistent(it) => it,
             Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
+            Step::Reindex(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
@@ -223,6 +232,7 @@ impl Step {
             Step::StorageAlign(it) => it,
             Step::Swizzle(it) => it,
             Step::Tensorize(it) => it,
+            Step::TransformBlockLayout(it) => it,
             Step::TransformLayout(it) => it,
             Step::Unroll(it) => it,
             Step::Vectorize(it) => it,
@@ -250,6 +260,7 @@ impl Step {
             Step::Persistent(_) => "persistent",
             Step::PingPong(_) => "ping_pong",
             Step::Rasterize(_) => "rasterize",
+            Step::Reindex(_) => "reindex",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
@@ -264,6 +275,7 @@ impl Step {
             Step::StorageAlign(_) => "storage_align",
             Step::Swizzle(_) => "swizzle",
             Step::Tensorize(_) => "tensorize",
+            Step::TransformBlockLayout(_) => "transform_block_layout",
             Step::TransformLayout(_) => "transform_layout",
             Step::Unroll(_) => "unroll",
             Step::Vectorize(_) => "vectorize",
@@ -291,6 +303,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("persistent", include_str!("persistent.rs")),
     ("ping_pong", include_str!("ping_pong.rs")),
     ("rasterize", include_str!("rasterize.rs")),
+    ("reindex", include_str!("reindex.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
@@ -305,6 +318,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("storage_align", include_str!("storage_align.rs")),
     ("swizzle", include_str!("swizzle.rs")),
     ("tensorize", include_str!("tensorize.rs")),
+    ("transform_block_layout", include_str!("transform_block_layout.rs")),
     ("transform_layout", include_str!("transform_layout.rs")),
     ("unroll", include_str!("unroll.rs")),
     ("vectorize", include_str!("vectorize.rs")),

@@ -13,7 +13,7 @@ use serde::{
 use crate::{
     BlockError, Number, Primitive, ScheduleError, ScheduleState, TileError,
     einsum::Einsum,
-    error::Thing,
+    iterators::{iterator, own_loop},
     nest::{self, Spot},
     ron_text::Unique,
 };
@@ -33,8 +33,8 @@ use crate::{
 ///
 /// `padding` is a map from iterators, or the loops that drive them, to what their extents become multiples of, or a
 /// list with a number for each iterator as in TVM. The copies and the temporary result are always made, also where
-/// sizes fit, so that the names in a script do not depend on sizes: `{buffer}_pad` for each buffer, and
-/// `{buffer}_unpad` for the block that writes back. Conditions that always hold are left out. Move the copies with
+/// sizes fit, so that the names in a script do not depend on sizes: `{buffer}_pad` for each input, `{block}_pad` for the result, and
+/// `{block}_unpad` for the block that writes it back. Conditions that always hold are left out. Move the copies with
 /// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, and a
 /// reduction over a padded iterator a sum of products that all depend on it. Pad before loops are split.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -136,32 +136,6 @@ impl PadEinsum {
     }
 }
 
-/// The place of an iterator, by its name or that of its loop.
-fn iterator(block: &Block, name: &Name) -> Result<usize, ScheduleError> {
-    let named = |it: &Iter| it.var == *name;
-    let driven = |it: &Iter| it.binding.as_var() == Some(name);
-    let found = block.iters.iter().position(named).or_else(|| block.iters.iter().position(driven));
-    found.ok_or_else(|| {
-        let both = block.iters.iter().flat_map(|it| [Some(&it.var), it.binding.as_var()]);
-        let known = both.flatten().cloned().collect();
-        ScheduleError::NoSuch { thing: Thing::Iterator, name: name.clone(), known }
-    })
-}
-
-/// The loop that runs an iterator through all of its domain, and drives nothing else.
-fn own_loop<'a>(block: &Block, iter: &Iter, loops: &'a [Loop]) -> Result<&'a Name, TileError> {
-    let drives = |it: &&Iter, var: &Name| it.binding.any_var(&|name| name == var);
-    let own = loops.iter().find(|it| {
-        iter.binding.as_var() == Some(&it.var)
-            && it.extent == iter.extent
-            && block.iters.iter().filter(|iter| drives(iter, &it.var)).count() == 1
-    });
-    own.map(|it| &it.var).ok_or_else(|| {
-        let (block, iter, binding) = (block.name.clone(), iter.var.clone(), iter.binding.clone());
-        TileError::NotALoop { block, iter, binding }
-    })
-}
-
 /// The program before, and how far iterators will run.
 struct Padded {
     func: Func,
@@ -175,7 +149,8 @@ impl Padded {
         let mut renamed: Vec<(Name, Name)> = Vec::new();
         let mut copies = Vec::new();
         for access in reads.iter().copied().chain([*place]) {
-            let name = Name::nth(&format!("{}_pad", access.buffer), |it| func.is_taken(it));
+            let stem = if access == *place { &block.name } else { &access.buffer };
+            let name = Name::nth(&format!("{stem}_pad"), |it| func.is_taken(it));
             let shape = access.indices.iter().map(|it| self.extent(it)).collect();
             let dtype = self.func.buffers[&access.buffer].dtype;
             func.buffers.insert(name.clone(), Buffer::temp(dtype, shape, Scope::Global));
@@ -238,7 +213,7 @@ impl Padded {
 
     /// The copy of the result back to where it belongs.
     fn unpad(&self, func: &Func, block: &Block, place: &Access, from: &Name) -> Stmt {
-        let name = Name::nth(&format!("{}_unpad", place.buffer), |it| func.is_taken(it));
+        let name = Name::nth(&format!("{}_unpad", block.name), |it| func.is_taken(it));
         let iters = place.indices.iter().enumerate().map(|(n, index)| {
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
             let extent = used.unwrap_or_else(|| index.clone());

@@ -9,10 +9,11 @@ use tilewright_schedule::{
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reorder, ReverseComputeAt,
+        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, Reorder, ReverseComputeAt,
         ReverseComputeInline, Rfactor, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
         SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, Swizzle, Tensorize, TransformLayout, Unroll, Vectorize, WarpSpecialize,
+        StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll, Vectorize,
+        WarpSpecialize,
     },
 };
 
@@ -36,7 +37,7 @@ impl Dice {
 pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
     let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
     let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(26);
+    let kind = dice.roll(27);
     let block = dice.pick(&blocks)?;
     let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
     let target = dice.pick(&path)?;
@@ -91,6 +92,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
         23 => tiles(func, block, target, &mut dice)?,
         24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        25 => in_order_of_iterators(func, block, &mut dice)?,
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
 }
@@ -115,6 +117,28 @@ fn at_once(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
             Step::CrossBlockReduction(CrossBlockReduction { target, mechanism })
         }
     })
+}
+
+/// Iterators of a block taken together, and copies in their order.
+fn in_order_of_iterators(func: &Func, block: Name, dice: &mut Dice) -> Option<Step> {
+    let it = func.find_block(&block)?;
+    if dice.roll(2) == 0 {
+        let used = it.reads().into_iter().chain(it.writes()).map(|it| it.buffer.clone());
+        let (buffer, scope) =
+            (dice.pick(&used.collect::<Vec<_>>()), dice.pick(&[None, Some("local".into())])?);
+        return Some(Step::Reindex(Reindex { block, buffer, scope, name: None }));
+    }
+    let mut into: IndexMap<Name, Vec<Name>> = IndexMap::new();
+    for iter in &it.iters {
+        let group = Name::fresh(dice.pick(&["g", "h"])?, |name| func.is_taken(name));
+        if dice.roll(4) > 0 {
+            into.entry(group).or_default().push(iter.var.clone());
+        }
+    }
+    if dice.roll(2) == 0 {
+        into.reverse();
+    }
+    Some(Step::TransformBlockLayout(TransformBlockLayout { block, into }))
 }
 
 fn split(func: &Func, target: &Name, dice: &mut Dice) -> Split {
