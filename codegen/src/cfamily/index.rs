@@ -31,9 +31,20 @@ impl Printer<'_> {
 
     /// The conditions joined by `&&`; no conditions always hold.
     pub(super) fn conditions(&mut self, cond: &[Less]) -> String {
+        self.joined(cond, " && ")
+    }
+
+    /// The conditions of a choice. Joined by `&` if some of them divide: behind a `&&` a compiler leaves the division in a branch, and
+    /// computes it anew in each iteration of a loop although all have the same.
+    pub(super) fn choice(&mut self, cond: &[Less]) -> String {
+        let at_once = cond.iter().any(|it| divides(&it.lhs) || divides(&it.rhs));
+        self.joined(cond, if at_once { " & " } else { " && " })
+    }
+
+    fn joined(&mut self, cond: &[Less], and: &str) -> String {
         let all = cond.iter().map(|it| format!("{} < {}", self.index(&it.lhs), self.index(&it.rhs)));
         let all: Vec<_> = all.collect();
-        if all.is_empty() { "1".to_owned() } else { all.join(" && ") }
+        if all.is_empty() { "1".to_owned() } else { all.join(and) }
     }
 
     fn index_binding(&mut self, index: &Index, least: Binds) -> String {
@@ -110,5 +121,19 @@ fn negated(index: &Index) -> Option<Index> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Whether an index divides by something else than a power of two, which takes several instructions.
+fn divides(index: &Index) -> bool {
+    let is_shift = |by: &Index| by.as_int().is_some_and(|it| it > 0 && it & (it - 1) == 0);
+    match index.kind() {
+        IndexKind::Int(_) | IndexKind::Var(_) => false,
+        IndexKind::FloorDiv(a, by) | IndexKind::FloorMod(a, by) => !is_shift(by) || divides(a),
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => divides(a) || divides(b),
     }
 }

@@ -63,7 +63,7 @@ impl Printer<'_> {
             }
             Value::Binary(op, a, b) => self.binary(*op, (a, b), dtype, lanes),
             Value::Select(cond, a, b) => {
-                let cond = self.conditions(cond);
+                let cond = self.choice(cond);
                 let (a, b) =
                     (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
                 (format!("{cond} ? {a} : {b}"), Binds::Choice)

@@ -13,7 +13,8 @@ use crate::lower::analysis::bounds::kernel_bounds;
 /// for i in 0..32 { if i*4 + 3 < 128 { C[(i*4) floordiv 4] = 0 } }   ->   for i in 0..32 { C[i] = 0 }
 /// ```
 ///
-/// Values are left as they are: this is arithmetic on indices only.
+/// Values are left as they are: this is arithmetic on indices only. An asynchronous copy whose conditions never hold becomes a store of what it
+/// writes instead.
 pub(crate) fn simplify_indices(mut module: Module, _target: &Target) -> Module {
     for at in 0..module.kernels.len() {
         let bounds = kernel_bounds(&module, &module.kernels[at]);
@@ -77,7 +78,11 @@ impl Simplifier {
 
     fn instr(&mut self, it: &Instr) -> Instr {
         match it.assignment() {
-            Some((place, value)) => it.with_assignment(self.access(place), self.value(value)),
+            Some((place, value)) => match (it, self.access(place), self.value(value)) {
+                // Its conditions never hold, and no instruction copies from nowhere: the zeros are stored.
+                (Instr::AsyncCopy(..), place, value @ Value::Const(_)) => Instr::Store(place, value),
+                (_, place, value) => it.with_assignment(place, value),
+            },
             None => it.map_indices(&mut |it| self.index(it)),
         }
     }
