@@ -1,6 +1,4 @@
 //! First schedules without search: each is legal, becomes a kernel, and computes what its workload says.
-//!
-//! `TILEWRIGHT_SEED` chooses other random sizes, `TILEWRIGHT_AUTO` how many.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
@@ -69,6 +67,13 @@ softmax                   cpu          1e-2  m=3 n=256|333 dtype=*
 softmax                   sm_90a       1e-2  m=1|13 n=1|200|1333|2052 dtype=f32|f16
 softmax                   sm_80        1e-2  m=1 n=70001
 conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
+conv2d                    sm_80        0     batch=2 height=7 width=9 channels=16 filters=24 dtype=*
+conv2d                    sm_80        0     height=8 width=11 channels=12 filters=9 kernel=1|2|4 stride=2 pad=0|2 dtype=f16|f32
+conv2d                    sm_90a       1e-4  height=4 width=4 channels=200|300 filters=20 dtype=f16|f32
+./tests/contractions/conv2d_nchw.ron              sm_80,sm_90a 0     dtype=f32|f16
+./tests/contractions/conv2d_grouped.ron           sm_80        0     dtype=f32|f16
+./tests/contractions/conv2d_dilated_bias_relu.ron sm_80,sm_90a 1e-3  dtype=f32|f16
+./tests/contractions/contraction.ron              sm_80        0     dtype=f32|f16
 conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
 matmul                    cpu,sm_80    0     m=m n=20 k=depth @m=7 @depth=9
 matmul                    sm_90a       0     m=m n=n k=24 dtype=bf16 out=bf16 @m=7 @n=8
@@ -76,10 +81,10 @@ elementwise               cpu,sm_80    0     n=n @n=13
 ";
 
 /// One of the cases.
-struct Subject {
-    what: String,
+pub(crate) struct Subject {
+    pub(crate) what: String,
     workload: String,
-    target: Target,
+    pub(crate) target: Target,
     tolerance: f64,
     params: IndexMap<String, Param>,
     dims: IndexMap<ir::Name, i64>,
@@ -99,7 +104,7 @@ fn words(workload: &str, param: &str) -> Vec<String> {
 }
 
 /// All combinations of the alternatives of a line.
-fn subjects(line: &str) -> Vec<Subject> {
+pub(crate) fn subjects(line: &str) -> Vec<Subject> {
     let mut fields = line.split_whitespace();
     let (workload, targets) = (fields.next().unwrap(), fields.next().unwrap());
     let tolerance = fields.next().unwrap().parse().unwrap();
@@ -135,12 +140,12 @@ fn subjects(line: &str) -> Vec<Subject> {
 }
 
 impl Subject {
-    fn made(&self) -> Automatic {
+    pub(crate) fn made(&self) -> Automatic {
         tilewright::auto(&self.workload, &self.params, &self.target, None)
             .unwrap_or_else(|err| panic!("{}: {err}", self.what))
     }
 
-    fn case(&self, made: &Automatic) -> Case {
+    pub(crate) fn case(&self, made: &Automatic) -> Case {
         Case {
             what: format!("{}\n{}", self.what, made.script),
             text: made.script.clone(),
@@ -203,6 +208,8 @@ fn choices_of_spaces_are_legal() {
         ("matmul", "sm_80", "m=2049 n=2049 k=2049 dtype=f32"),
         ("batch_matmul", "sm_90a", "batch=8 m=1000 n=1000 k=1001 dtype=f16"),
         ("matmul_bias_gelu_residual", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
+        ("conv2d", "sm_80", "batch=4 height=28 width=28 channels=64 filters=64 dtype=f16"),
+        ("conv2d", "sm_90a", "batch=4 height=28 width=28 channels=64 filters=64"),
         ("matmul", "cpu", "m=100 n=100 k=100"),
         ("elementwise", "sm_80", "n=1000"),
         ("softmax", "sm_80", "m=100 n=100"),
@@ -252,39 +259,6 @@ fn rules_know_their_programs() {
         assert!(CASES.contains(&format!("\n{} ", it.name)), "{} is in no case", it.name);
     }
     insta::assert_snapshot!(printed);
-}
-
-/// Products of any size become kernels; small ones are run.
-#[test]
-fn products_of_random_sizes() {
-    let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |it| it.parse().unwrap());
-    let mut state = number("TILEWRIGHT_SEED", 1);
-    let mut below = |count: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        i64::try_from((state >> 33) % count).unwrap()
-    };
-    for _ in 0..number("TILEWRIGHT_AUTO", 6) {
-        let [m, n, k] = [(); 3].map(|()| below(300) + 1);
-        let layout = ["NN", "NT", "TN", "TT"][usize::try_from(below(4)).unwrap()];
-        for (at, dtype) in ["f32", "f16", "bf16"].into_iter().enumerate() {
-            // The copy engine and stores of 16 bits come with aligned rows and an output as narrow as the factors.
-            let aligned = |it: i64| if at > 0 && below(2) == 0 { (it + 7) / 8 * 8 } else { it };
-            let [m, n, k] = [m, n, k].map(aligned);
-            let out = if (m + n + k) % 2 == 0 { dtype } else { "f32" };
-            for word in ["sm_80", "sm_90a", "cpu"] {
-                let line =
-                    format!("matmul {word} 0 m={m} n={n} k={k} dtype={dtype} out={out} layout={layout}");
-                let subject = subjects(&line).remove(0);
-                let made = subject.made();
-                let case = subject.case(&made);
-                if m * n * k < 100_000 {
-                    case.check_values();
-                } else {
-                    case.lower(&case.schedule().after, &subject.target);
-                }
-            }
-        }
-    }
 }
 
 /// What the command prints in a folder with `mine.ron` and more.

@@ -3,6 +3,7 @@
 extern crate schedule as tilewright_schedule; // as `propose` calls it, a file of that crate's tests
 
 mod auto;
+mod auto_sizes;
 mod book;
 mod cli;
 mod common;

@@ -60,7 +60,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target != Target::Cpu {
         return vec![];
     }
-    let Some(product) = Product::of(request) else { return vec![] };
+    let Some(product) = Product::of_inputs(request) else { return vec![] };
     let all = ranked(shapes(request, &product), |it| it.cycles(&product));
     all.into_iter().take(CHOICES).map(|it| one(request, &product, it)).collect()
 }

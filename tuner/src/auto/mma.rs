@@ -267,7 +267,7 @@ impl Plan<'_> {
     /// The way of the result through shared memory.
     fn store(&self, out: &mut Draft, sizes: &Sizes) {
         let Sizes { n, warps_m, warps_n, .. } = sizes;
-        let (last, axes, row) = (self.product.last_block(), self.product.axes(), self.product.j.extent);
+        let (last, axes, row) = (self.product.last_block(), self.product.axes(), self.product.out_row);
         let width = vector(row, self.product.out, 16).min(8);
         out.because(
             format!("Rows of the result have {}: {width} at a time can leave.", counted(row, "element")),
@@ -279,25 +279,25 @@ impl Plan<'_> {
     fn sum(&self, out: &mut Draft, sizes: &Sizes, shape: Shape) {
         let Sizes { warps_m, warps_n, slots, slices, .. } = sizes;
         let (Product { a, b, .. }, intrin, axes) = (&self.product, self.intrin, self.product.axes());
-        let names = self.packing.names();
+        let names = self.packing.names(&self.product);
         let part = if slices.is_some() { "_rf" } else { "" };
         let block = format!("\"{}{part}\"", self.product.block);
         let [wide_a, wide_b] = self.widths;
         let copies = format!("vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m}{axes}");
         let layout = format!("columns: {}, rows: {}", i64::from(!a.is_k_last), i64::from(b.is_k_last));
         self.packing.steps(out, &self.product, &format!("{}{part}", self.product.block));
-        let lengths = format!("Rows of A have {} and those of B {}", counted(a.row, "element"), b.row);
+        let lengths = self.product.lengths();
         if self.is_staged() {
             out.because(
                 format!("{lengths}, too odd for asynchronous copies: they come by way of registers."),
-                format!("mma_fetch_staged(block: {block}, {copies})"),
+                format!("mma_fetch_staged(block: {block}{names}, {copies})"),
             );
             out.step(format!(
-                "mma_products(block: {block}, from: \"shared\", intrin: {intrin:?}, {layout}{axes})"
+                "mma_products(block: {block}{names}, from: \"shared\", intrin: {intrin:?}, {layout}{axes})"
             ));
             return out.because(
                 "What is loaded for the next iteration has all products of this one to arrive in.",
-                format!("mma_pipeline_staged(block: {block})"),
+                format!("mma_pipeline_staged(block: {block}{names})"),
             );
         }
         let fit = if self.packing.is_any() {

@@ -6,6 +6,7 @@
 
 mod anything;
 mod block_rows;
+mod contraction;
 mod cpu;
 mod elementwise;
 mod mma;
@@ -15,6 +16,7 @@ mod product;
 mod rows;
 mod simt;
 mod size;
+mod together;
 mod wgmma;
 
 use std::fmt::Write as _;
@@ -117,6 +119,14 @@ impl Draft {
     /// What has to hold for the points of a space.
     fn constraint(&mut self, words: impl Into<String>) {
         self.constraints.push(words.into());
+    }
+
+    /// The same script for another rule, which begins with steps of its own.
+    fn behind(mut self, rule: &'static str, why: &str, steps: &[String]) -> Draft {
+        let first = steps.iter().map(|it| Line::Step(it.clone()));
+        self.lines.splice(0..0, [Line::Why(why.to_owned())].into_iter().chain(first));
+        self.rule = rule;
+        self
     }
 
     /// Gives the reason for the next step.
@@ -269,8 +279,15 @@ fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 6] =
-        [on_tensor_cores, simt::drafts, cpu::drafts, rows::drafts, block_rows::drafts, elementwise::drafts];
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 7] = [
+        on_tensor_cores,
+        simt::drafts,
+        contraction::drafts,
+        cpu::drafts,
+        rows::drafts,
+        block_rows::drafts,
+        elementwise::drafts,
+    ];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Operands whose rows begin where no wide copy can, and copies of them whose rows do not.
 
 use super::{
-    Draft, counted,
+    Draft,
     model::copy_cycles,
     product::{Factor, Product},
 };
@@ -36,22 +36,20 @@ impl Packing {
         packed.map(|(_, elements, it)| copy_cycles(elements * it.dtype.bytes_i64(), units)).sum()
     }
 
-    /// What procedures call operand A.
-    pub(super) fn name_a(self) -> &'static str {
-        if self.a { "A_packed" } else { "A" }
-    }
-
-    /// What procedures call operand B.
-    pub(super) fn name_b(self) -> &'static str {
-        if self.b { "B_packed" } else { "B" }
+    /// What procedures call the operands.
+    pub(super) fn factors(self, product: &Product) -> [String; 2] {
+        [(self.a, &product.a), (self.b, &product.b)].map(|(is_packed, it)| {
+            if is_packed { format!("{}_packed", it.buffer) } else { it.buffer.to_string() }
+        })
     }
 
     /// These names as arguments of a procedure, with the comma before each; none where they are its defaults.
-    pub(super) fn names(self) -> String {
-        let named = |packed, param: &str, name: &str| {
-            if packed { format!(", {param}: {name:?}") } else { String::new() }
+    pub(super) fn names(self, product: &Product) -> String {
+        let [a, b] = self.factors(product);
+        let named = |param: &str, name: &str, default: &str| {
+            if name == default { String::new() } else { format!(", {param}: {name:?}") }
         };
-        named(self.a, "a", self.name_a()) + &named(self.b, "b", self.name_b())
+        named("a", &a, "A") + &named("b", &b, "B")
     }
 
     /// The steps that pack operands of a block.
@@ -61,8 +59,8 @@ impl Packing {
             let name = it.buffer.as_str();
             out.because(
                 format!(
-                    "Rows of {name} have {}, too odd for copies of 16 bytes: a kernel ahead pads each to whole tiles.",
-                    counted(it.row, "element")
+                    "{}, too odd for copies of 16 bytes: a kernel ahead pads each to whole tiles.",
+                    it.lengths()
                 ),
                 format!("pack(block: {block:?}, name: {name:?}{axes})"),
             );

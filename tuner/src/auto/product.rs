@@ -1,8 +1,9 @@
-//! Programs that are a product of two matrices, with elementwise stages behind it.
+//! Programs that are a product of two matrices, with elementwise stages behind it, and copies before and behind as [`contraction`](super::contraction)
+//! makes them.
 
 use ir::{Access, Block, DType, Func, Index, IterKind, Name, Role, Stmt};
 
-use super::Request;
+use super::{Request, counted, together::together};
 use crate::baseline::product_of;
 
 /// A loop of the product.
@@ -19,14 +20,25 @@ pub(super) struct Factor {
     pub dtype: DType,
     /// Whether the sum runs along its rows in memory.
     pub is_k_last: bool,
-    /// The length of its rows in memory.
+    /// The length of its rows in memory; of a copy, how many elements come together.
     pub row: i64,
+    is_copy: bool,
+}
+
+impl Factor {
+    /// How its elements lie, in words.
+    pub(super) fn lengths(&self) -> String {
+        let (of, row) = (&self.buffer, counted(self.row, "element"));
+        if self.is_copy { format!("Of {of} {row} come together") } else { format!("Rows of {of} have {row}") }
+    }
 }
 
 /// A matrix product and what is done to its results.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     pub block: Name,
+    /// The copies before it that make its factors, which become part of what pads them.
+    lead: Vec<Name>,
     pub batch: Option<Axis>,
     pub i: Axis,
     pub j: Axis,
@@ -38,6 +50,8 @@ pub(super) struct Product {
     pub tail: Vec<Name>,
     /// The type of the output.
     pub out: DType,
+    /// The length of its rows in memory, or how many elements come together to where they go.
+    pub out_row: i64,
     /// The two innermost loops of the block that writes the output, once the product is padded.
     pub out_loops: [String; 2],
     /// What those blocks read beside each other's results, if all subscripts of it are iterators alone.
@@ -45,20 +59,29 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// The product that a program is, if it is one with constant sizes, of A and B, and with the loops i, j and k, which are the names
-    /// that the procedures of the library expect.
+    /// The product that a program is, if it is one with constant sizes, and with the loops i, j and k, which are the names that the
+    /// procedures of the library expect.
     pub(super) fn of(request: &Request<'_>) -> Option<Product> {
         let found = Product::find(request.func)?;
         let loops = [&found.i, &found.j, &found.k].map(|it| it.loop_name.as_str());
+        (loops == ["i", "j", "k"]).then_some(found)
+    }
+
+    /// The same where the factors are the inputs A and B themselves.
+    pub(super) fn of_inputs(request: &Request<'_>) -> Option<Product> {
+        let found = Product::of(request)?;
         let factors = [&found.a, &found.b].map(|it| it.buffer.as_str());
-        (loops == ["i", "j", "k"] && factors == ["A", "B"]).then_some(found)
+        (found.lead.is_empty() && factors == ["A", "B"]).then_some(found)
     }
 
     fn find(func: &Func) -> Option<Product> {
         let blocks = func.body.blocks();
-        let (first, tail) = blocks.split_first()?;
+        let at = blocks.iter().position(|it| product_of(it).is_some())?;
+        let (lead, first, tail) = (&blocks[..at], blocks[at], &blocks[at + 1..]);
         let (place, left, right) = product_of(first)?;
-        if place.buffer != first.name {
+        let makes =
+            |it: &Block, factor: &Access| it.writes().iter().any(|place| place.buffer == factor.buffer);
+        if !lead.iter().all(|it| is_stage(it) && [left, right].iter().any(|factor| makes(it, factor))) {
             return None;
         }
         let reduce: Vec<_> = first.iters.iter().filter(|it| it.kind == IterKind::Reduce).collect();
@@ -81,10 +104,17 @@ impl Product {
         if both.len() > 1 || both.len() + 2 != spatial().count() {
             return None;
         }
+        let is_first = |it: &&ir::Iter| {
+            [place, a, b].iter().all(|access| access.indices.first() == Some(&Index::var(&it.var)))
+        };
+        if !both.iter().all(is_first) {
+            return None;
+        }
         let axis = |it: &ir::Iter| axis_of(func, first, it);
-        let out = tail.last().unwrap_or(first);
+        let out = tail.last().copied().unwrap_or(first);
         Some(Product {
             block: first.name.clone(),
+            lead: lead.iter().map(|it| it.name.clone()).collect(),
             batch: both.first().map(|it| axis(it)).map_or(Some(None), |it| it.map(Some))?,
             i: axis(i)?,
             j: axis(j)?,
@@ -95,6 +125,7 @@ impl Product {
             tail: elementwise_tail(func, &place.buffer, tail)?,
             out_loops: out_loops(func, first, tail)?,
             out: func.dtype_of(&out.writes().last()?.buffer)?,
+            out_row: out_row(func, out)?,
             inputs: inputs(func, tail),
         })
     }
@@ -109,12 +140,21 @@ impl Product {
         self.tail.last().map_or_else(|| format!("{}_unpad", self.block), ToString::to_string)
     }
 
-    /// The blocks between the padded product and the last one, as an argument of a procedure: `, inline: […]`.
+    /// The blocks that become part of others, as an argument of a procedure: `, inline: […]`. These are copies that make the factors, and what
+    /// is between the padded product and the last block.
     pub(super) fn inlined(&self) -> String {
-        let Some((_, before)) = self.tail.split_last() else { return String::new() };
-        let unpad = format!("{}_unpad", self.block);
-        let all: Vec<_> = [unpad].into_iter().chain(before.iter().map(ToString::to_string)).collect();
-        format!(", inline: {all:?}")
+        let mut all: Vec<_> = self.lead.iter().map(ToString::to_string).collect();
+        if let Some((_, before)) = self.tail.split_last() {
+            all.push(format!("{}_unpad", self.block));
+            all.extend(before.iter().map(ToString::to_string));
+        }
+        if all.is_empty() { String::new() } else { format!(", inline: {all:?}") }
+    }
+
+    /// How the elements of both factors lie, in words.
+    pub(super) fn lengths(&self) -> String {
+        let these = if self.b.is_copy { "of" } else { "those of" };
+        format!("{} and {these} {} {}", self.a.lengths(), self.b.buffer, self.b.row)
     }
 }
 
@@ -137,13 +177,38 @@ fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {
 
 fn factor(func: &Func, access: &Access, k: &Name) -> Option<Factor> {
     let buffer = func.buffers.get(&access.buffer)?;
-    Some(Factor {
-        buffer: access.buffer.clone(),
-        dtype: buffer.dtype,
-        is_k_last: access.indices.last() == Some(&Index::var(k)),
-        row: buffer.shape.last()?.as_int()?,
-    })
-    .filter(|_| buffer.role == Role::Input)
+    let row = match buffer.role {
+        Role::Input => buffer.shape.last()?.as_int()?,
+        Role::Temp => run(func, &access.buffer)?,
+        Role::Output => return None,
+    };
+    let is_k_last = access.indices.last() == Some(&Index::var(k));
+    let (is_copy, dtype) = (buffer.role == Role::Temp, buffer.dtype);
+    Some(Factor { buffer: access.buffer.clone(), dtype, is_k_last, row, is_copy })
+}
+
+/// How many elements of a copy come together from what it copies.
+fn run(func: &Func, copy: &Name) -> Option<i64> {
+    let [block] = func.writers(copy)[..] else { return None };
+    match block.reads()[..] {
+        [from] => Some(together(func, block, from)),
+        _ => Some(1),
+    }
+}
+
+/// How many results come together to where they go in the end.
+fn out_row(func: &Func, last: &Block) -> Option<i64> {
+    let place = *last.writes().last()?;
+    let row = func.buffers.get(&place.buffer)?.shape.last()?.as_int()?;
+    Some(if place.indices.last()?.as_var().is_some() { row } else { together(func, last, place) })
+}
+
+/// Whether a block does something to single elements.
+fn is_stage(block: &Block) -> bool {
+    matches!(block.body, Stmt::Store(_))
+        && block.init.is_none()
+        && block.guards.is_empty()
+        && block.iters.iter().all(|it| it.kind == IterKind::Spatial)
 }
 
 /// The blocks behind the product, if each only does something to the elements of the one before.
@@ -151,10 +216,13 @@ fn elementwise_tail(func: &Func, product: &Name, tail: &[&Block]) -> Option<Vec<
     let mut from = product.clone();
     for block in tail {
         let Stmt::Store(store) = &block.body else { return None };
-        let is_plain = block.init.is_none() && block.iters.iter().all(|it| it.kind == IterKind::Spatial);
         let reads = block.reads();
-        let same = reads.iter().filter(|it| it.buffer == from).all(|it| it.indices == store.place.indices);
-        let is_next = is_plain && same && reads.iter().any(|it| it.buffer == from);
+        // Results may go elsewhere than where they come from, if they come in the order of the block.
+        let own: Vec<_> = block.iters.iter().map(|it| Index::var(&it.var)).collect();
+        let is_own = |it: &Access| it.indices == store.place.indices || it.indices == own;
+        let is_next = is_stage(block)
+            && reads.iter().filter(|it| it.buffer == from).all(|it| is_own(it))
+            && reads.iter().any(|it| it.buffer == from);
         if !is_next || func.readers(&from).iter().any(|it| it.name != block.name && it.name != *product) {
             return None;
         }

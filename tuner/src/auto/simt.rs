@@ -187,7 +187,7 @@ fn one(
     operand(&mut out, product, &block, (&product.b, packing.b), (&sizes.columns, jm), &sizes);
     out.because(
         format!("{} slots: copies run {} iterations ahead.", slots.value, slots.value - 1),
-        format!("simt_pipeline(block: {block:?}{}, slots: {slots})", packing.names()),
+        format!("simt_pipeline(block: {block:?}{}, slots: {slots})", packing.names(product)),
     );
     out
 }
@@ -224,8 +224,7 @@ fn operand(
     let (name, why) = if is_packed {
         (format!("{}_packed", it.buffer), format!("Of its rows now, {width} elements fit a copy."))
     } else {
-        let length = counted(it.row, "element");
-        (it.buffer.to_string(), format!("Rows of {} have {length}: {width} fit a copy.", it.buffer))
+        (it.buffer.to_string(), format!("{}: {width} fit a copy.", it.lengths()))
     };
     out.because(
         why,
@@ -237,7 +236,7 @@ fn operand(
 
 /// Stores as wide as rows of the output allow.
 fn store(out: &mut Draft, product: &Product, jm: &Size, jv: i64) {
-    let width = vector(product.j.extent, product.out, 16).min(jv);
+    let width = vector(product.out_row, product.out, 16).min(jv);
     let name = format!("{}_{}", product.last_block(), if product.batch.is_some() { 2 } else { 1 });
     let steps = |name: String| match width {
         1 => vec![],

@@ -91,7 +91,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if !arch.has(Feature::Wgmma) {
         return vec![];
     }
-    let Some(product) = Product::of(request).filter(is_taken) else { return vec![] };
+    let Some(product) = Product::of_inputs(request).filter(is_taken) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| {
@@ -180,7 +180,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
             "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
             slot.value, slots.value, way_out.value
         ),
-        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names()),
+        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names(product)),
     );
     if has_company {
         out.reason("Kernels that follow each other may start while the one ahead ends.");
@@ -194,7 +194,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
         "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
         format!("persistent(loop: \"tile\", blocks: {blocks})"),
     );
-    roles(&mut out, packing, &warpgroups);
+    roles(&mut out, packing.factors(product), &warpgroups);
     out
 }
 
@@ -234,8 +234,8 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
 }
 
 /// The role that loads, which gives registers to two warpgroups that multiply.
-fn roles(out: &mut Draft, packing: Packing, warpgroups: &Size) {
-    let loads = [packing.name_a(), packing.name_b()].map(|it| format!("{it}_pad"));
+fn roles(out: &mut Draft, factors: [String; 2], warpgroups: &Size) {
+    let loads = factors.map(|it| format!("{it}_pad"));
     let step = |registers: &str| {
         format!("warp_specialize(loop: \"tile\", roles: {{\"load\": {loads:?}}}{registers})")
     };

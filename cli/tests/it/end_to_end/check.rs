@@ -50,7 +50,12 @@ impl Case {
     fn load(&self) -> (Script, Func, Vec<Placed<Step>>) {
         let script =
             Script::parse(&expanded(&self.text)).unwrap_or_else(|err| panic!("{}: {err}", self.what));
-        let workload = workload::parse(workloads::find(&script.workload.value).unwrap()).unwrap();
+        // What does not ship is a file of the tests.
+        let source = |name: &str| match workloads::find(name) {
+            Some(text) => text.to_owned(),
+            None => std::fs::read_to_string(name).unwrap(),
+        };
+        let workload = workload::parse(&source(&script.workload.value)).unwrap();
         let mut params = script.params.value.clone();
         params.extend(self.params.iter().cloned());
         let before = workload.instantiate(&params).unwrap();
