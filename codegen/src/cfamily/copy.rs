@@ -13,7 +13,7 @@ impl Printer<'_> {
         let is_bare = copy.cond.is_empty();
         let name = self.require(Helper::CopyAsync { bytes: copy.bytes, is_bare });
         let (to, from) = (self.address(place), self.address(copy.from));
-        let cond = if is_bare { String::new() } else { format!(", {}", self.choice(copy.cond)) };
+        let cond = if is_bare { String::new() } else { format!(", {}", self.choice_conditions(copy.cond)) };
         self.line(&format!("{name}({to}, {from}{cond});"));
     }
 

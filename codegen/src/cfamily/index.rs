@@ -36,7 +36,7 @@ impl Printer<'_> {
 
     /// The conditions of a choice. Joined by `&` if some of them divide: behind a `&&` a compiler leaves the division in a branch, and
     /// computes it anew in each iteration of a loop although all have the same.
-    pub(super) fn choice(&mut self, cond: &[Less]) -> String {
+    pub(super) fn choice_conditions(&mut self, cond: &[Less]) -> String {
         let at_once = cond.iter().any(|it| divides(&it.lhs) || divides(&it.rhs));
         self.joined(cond, if at_once { " & " } else { " && " })
     }

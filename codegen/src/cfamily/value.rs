@@ -63,12 +63,22 @@ impl Printer<'_> {
             }
             Value::Binary(op, a, b) => self.binary(*op, (a, b), dtype, lanes),
             Value::Select(cond, a, b) => {
-                let cond = self.choice(cond);
-                let (a, b) =
-                    (self.value_binding(a, lanes, Binds::Sum), self.value_binding(b, lanes, Binds::Sum));
+                let cond = self.choice_conditions(cond);
+                let (a, b) = (self.chosen(a, dtype, lanes), self.chosen(b, dtype, lanes));
                 (format!("{cond} ? {a} : {b}"), Binds::Choice)
             }
         }
+    }
+
+    /// One of two values between which a condition decides. To C the result of an operator on vectors is of another type than a vector
+    /// with a name, until it is converted.
+    fn chosen(&mut self, value: &Value, dtype: DType, lanes: u32) -> String {
+        let (text, binds) = self.value_at(value, lanes);
+        if lanes > 1 && self.dialect.is_c() && binds < Binds::Atom && !matches!(value, Value::Load(_)) {
+            let vector = self.require(Helper::Type(dtype, lanes));
+            return format!("({vector})({text})");
+        }
+        if binds < Binds::Sum { format!("({text})") } else { text }
     }
 
     fn binary(
