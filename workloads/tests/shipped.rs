@@ -216,6 +216,56 @@ fn softmax_rows_sum_to_one() {
     }
 }
 
+/// Mean and mean square about it, of a row.
+fn moments(row: &[f64]) -> (f64, f64) {
+    let mean = row.iter().sum::<f64>() / row.len() as f64;
+    (mean, row.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / row.len() as f64)
+}
+
+#[test]
+fn log_softmax_is_the_logarithm_of_softmax() {
+    let func = func("log_softmax", &[("m", int(3)), ("n", int(8))]);
+    let (inputs, outputs) = run(&func, &[]);
+    for (row, out) in inputs[0].data.chunks(8).zip(outputs[0].data.chunks(8)) {
+        let sum: f64 = row.iter().map(|it| it.exp()).sum();
+        row.iter().zip(out).for_each(|(x, y)| close(DType::F32, *y, x - sum.ln()));
+    }
+}
+
+#[test]
+fn layer_norm_has_the_mean_and_deviation_that_it_is_told() {
+    let func = func("layer_norm", &[("m", int(3)), ("n", word("len")), ("dtype", word("f64"))]);
+    let (inputs, outputs) = run(&func, &[("len", 8)]);
+    let [weight, bias] = [1, 2].map(|at| &inputs[at].data);
+    for (row, out) in inputs[0].data.chunks(8).zip(outputs[0].data.chunks(8)) {
+        let (mean, variance) = moments(row);
+        for (j, got) in out.iter().enumerate() {
+            let want = (row[j] - mean) / (variance + 1e-5).sqrt() * weight[j] + bias[j];
+            close(DType::F64, *got, want);
+        }
+    }
+}
+
+#[test]
+fn rms_norm_divides_by_the_root_of_the_mean_square() {
+    let func = func("rms_norm", &[("m", int(3)), ("n", int(8)), ("eps", Param::Float(0.5))]);
+    let (inputs, outputs) = run(&func, &[]);
+    for (row, out) in inputs[0].data.chunks(8).zip(outputs[0].data.chunks(8)) {
+        let square = row.iter().map(|it| it * it).sum::<f64>() / 8.0;
+        for (j, got) in out.iter().enumerate() {
+            close(DType::F32, *got, row[j] / (square + 0.5).sqrt() * inputs[1].data[j]);
+        }
+    }
+}
+
+#[test]
+fn col_sum_sums_columns() {
+    let func = func("col_sum", &[("m", int(5)), ("n", int(3)), ("dtype", word("f16"))]);
+    let (inputs, outputs) = run(&func, &[]);
+    let want: Vec<f64> = (0..3).map(|j| inputs[0].data.iter().skip(j).step_by(3).sum()).collect();
+    assert_eq!(outputs[0].data, want);
+}
+
 #[test]
 fn conv2d_pads_with_zeros() {
     for (stride, pad, kernel) in [(1, 1, 3), (2, 1, 3), (1, 0, 2), (2, 2, 3), (3, 0, 1)] {

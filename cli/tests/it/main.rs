@@ -20,6 +20,7 @@ mod learn;
 mod libraries;
 mod log;
 mod mutation;
+mod own_programs;
 mod phases;
 mod pipeline;
 mod procedures;

@@ -1,41 +1,76 @@
 //! Programs that reduce rows on a GPU: threads share a row, keep it in registers, and reduce it together.
 
-use ir::{Access, Block, IterKind, Name, Role, Target};
+use ir::{BinaryOp, Block, DType, Name, Role, Stmt, Target, UnaryOp, Value};
 
 use super::{
-    Draft, Request, counted, free,
-    rows::{Stage, stages},
-    size::Size,
+    Draft, Request,
+    row_steps::Writer,
+    rows::{Does, Stage, Stages, is_row, stages},
 };
 
 /// How many elements of a row a thread has, at best: enough loads in flight, and few enough registers for many threads.
 const ELEMENTS: i64 = 16;
 
-/// The most registers of a thread that rows stay in.
+/// The most registers of a thread that rows stay in, the registers of a multiprocessor, and how many a thread needs besides.
 const REGISTERS: i64 = 64;
+const ALL_REGISTERS: i64 = 1 << 16;
+const BESIDES: i64 = 24;
 
-/// The fewest threads of a block.
+/// The fewest threads of a block, the most of them, and the threads of a warp.
 const THREADS: i64 = 128;
+const MOST: i64 = 1024;
+const WARP: i64 = 32;
 
-/// The bytes of the widest load.
+/// The bytes of the widest access.
 const VECTOR: i64 = 16;
 
-/// The loads of a thread that are in flight where rows do not stay.
-const IN_FLIGHT: i64 = 4;
-
 /// What a program over rows is made of.
-struct Rows<'a> {
-    /// What is computed where it is used: elements between two stages, and what is done once a row.
+pub(super) struct Rows<'a> {
+    /// All of it, in order.
+    pub(super) stages: Stages<'a>,
+    /// What may be computed where it is used: elements between two stages, and what is done once a row.
     inlined: Vec<&'a Block>,
-    /// The others, in order.
-    stages: Vec<Stage<'a>>,
-    /// The inputs that are read a row at a time, each with the first block that reads it.
-    inputs: Vec<(Name, Name)>,
-    /// How many elements a row has, and how many rows there are.
-    length: i64,
+    /// Those of them that are worth keeping: each element costs a function, and several stages want it.
+    costly: Vec<&'a Block>,
+    /// The inputs that are read a row at a time.
+    pub(super) inputs: Vec<Name>,
     /// The bytes of the widest element that is read or written, and of the inputs of a column together.
     widest: i64,
     column: i64,
+    /// The bytes of the widest temporary, in which is computed.
+    pub(super) computed: i64,
+}
+
+/// What is chosen for a row that stays in registers.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
+    /// How many elements are read at once.
+    pub(super) vector: i64,
+    /// Whether costly elements stay, too.
+    costly: bool,
+}
+
+/// How a row comes to the threads that share it.
+#[derive(Clone, Copy)]
+pub(super) enum Row {
+    /// Once, into registers.
+    Stays(Kept),
+    /// Anew for each stage, with so many elements at once.
+    Streams(i64),
+}
+
+impl Row {
+    pub(super) fn vector(self) -> i64 {
+        match self {
+            Row::Stays(it) => it.vector,
+            Row::Streams(vector) => vector,
+        }
+    }
+
+    /// Whether what is costly stays.
+    fn keeps_costly(self) -> bool {
+        matches!(self, Row::Stays(it) if it.costly)
+    }
 }
 
 /// All stages in one kernel: rows that stay in registers first, then rows that are read once for each stage.
@@ -44,18 +79,27 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![];
     }
     let Some(rows) = rows(request) else { return vec![] };
+    let length = rows.stages.length();
     let mut out = Vec::new();
     let mut vector = VECTOR / rows.widest;
     while vector >= 1 {
-        if rows.length % vector == 0
-            && let Some(threads) = rows.threads(vector)
-        {
-            out.push(rows.draft(request, threads, Some(vector)));
+        for costly in [true, false] {
+            let kept = Kept { vector, costly };
+            if length % vector == 0
+                && (!costly || !rows.costly.is_empty())
+                && let Some(threads) = rows.threads(kept)
+            {
+                out.push(rows.draft(request, threads, Row::Stays(kept)));
+            }
         }
         vector /= 2;
     }
-    let threads = (0..9).map(|it| 1 << it).find(|it| *it >= rows.length).unwrap_or(512);
-    out.push(rows.draft(request, threads, None));
+    // A row of several axes is read in vectors only where it stays, and lies as one.
+    let widest = if rows.stages.along.len() > 1 { 1 } else { VECTOR / rows.widest };
+    for vector in (0..=widest.ilog2()).rev().map(|it| 1 << it).filter(|it| length % it == 0) {
+        let threads = (0..9).map(|it| 1 << it).find(|it| it * vector >= length).unwrap_or(512);
+        out.push(rows.draft(request, threads, Row::Streams(vector)));
+    }
     out
 }
 
@@ -63,171 +107,135 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
 fn rows<'a>(request: &Request<'a>) -> Option<Rows<'a>> {
     let func = request.func;
     let role = |it: &Name| func.buffers.get(it).map(|it| it.role);
-    let blocks = func.body.blocks();
-    let last = blocks.last()?.name.clone();
     let is_temp = |it: &Block| it.writes().iter().all(|it| role(&it.buffer) == Some(Role::Temp));
-    let is_spatial = |it: &Block| it.init.is_none() && it.iters.iter().all(|it| it.kind == IterKind::Spatial);
-    let is_inlined = |it: &&Block| it.name != last && is_temp(it) && is_spatial(it);
-    let (inlined, kept): (Vec<_>, Vec<_>) = blocks.into_iter().partition(is_inlined);
-    let (stages, length) = stages(request, kept)?;
-    let (last, before) = stages.split_last()?;
-    let fits = before.iter().all(|it| it.is_reduction && is_temp(it.block));
-    if !fits
-        || !stages.iter().any(|it| it.is_reduction)
-        || !inlined.iter().all(|it| (1..=2).contains(&it.iters.len()))
-    {
+    let stages = stages(request)?;
+    let (last, before) = stages.all.split_last()?;
+    let writes_one = |it: &Block| matches!(it.body, Stmt::Store(_));
+    if !before.iter().all(|it| is_temp(it.block)) || !stages.all.iter().all(|it| writes_one(it.block)) {
         return None;
     }
-    let mut inputs: Vec<(Name, Name)> = Vec::new();
-    for block in inlined.iter().copied().chain(stages.iter().map(|it| it.block)) {
-        for read in block.reads() {
-            let matrix =
-                func.buffers.get(&read.buffer).filter(|it| it.role == Role::Input && it.shape.len() == 2);
-            if matrix.is_none() {
+    let rank = stages.rows.len() + stages.along.len();
+    let mut inputs: Vec<Name> = Vec::new();
+    for it in &stages.all {
+        for read in it.block.reads() {
+            let whole =
+                func.buffers.get(&read.buffer).filter(|it| it.role == Role::Input && it.shape.len() == rank);
+            if whole.is_none() {
                 continue;
             }
-            if !is_row(read, block) {
+            if !is_row(read, it.block) {
                 return None;
             }
-            if !inputs.iter().any(|it| it.0 == read.buffer) {
-                inputs.push((read.buffer.clone(), block.name.clone()));
+            if !inputs.contains(&read.buffer) {
+                inputs.push(read.buffer.clone());
             }
         }
     }
-    let bytes = |it: &Name| func.dtype_of(it).map(ir::DType::bytes_i64);
-    let column = inputs.iter().filter_map(|it| bytes(&it.0)).sum();
-    let written = (!last.is_reduction).then(|| last.block.writes()).into_iter().flatten();
-    let touched = inputs.iter().map(|it| &it.0).chain(written.map(|it| &it.buffer));
+    let bytes = |it: &Name| func.dtype_of(it).map(DType::bytes_i64);
+    let column = inputs.iter().filter_map(bytes).sum();
+    let written = (last.does == Does::Elements).then(|| last.block.writes()).into_iter().flatten();
+    let touched = inputs.iter().chain(written.map(|it| &it.buffer));
     let widest = touched.filter_map(bytes).max()?;
-    (!inputs.is_empty()).then_some(Rows { inlined, stages, inputs, length, widest, column })
-}
-
-/// Whether an access is to the row and the column that the block is about.
-fn is_row(access: &Access, block: &Block) -> bool {
-    let iters: Vec<_> = block.iters.iter().map(|it| Some(&it.var)).collect();
-    access.indices.iter().map(ir::Index::as_var).eq(iters)
+    let made = stages.all.iter().flat_map(|it| it.block.writes());
+    let computed = made.filter_map(|it| bytes(&it.buffer)).max()?;
+    let inlined: Vec<_> = before.iter().filter(|it| it.does != Does::Reduce).map(|it| it.block).collect();
+    let is_costly = |it: &&Stage<'_>| {
+        it.does == Does::Elements
+            && matches!(&it.block.body, Stmt::Store(store) if costs(&store.value))
+            && it.block.writes().iter().any(|it| func.readers(&it.buffer).len() > 1)
+    };
+    let costly = before.iter().filter(is_costly).map(|it| it.block).collect();
+    (!inputs.is_empty()).then_some(Rows { stages, inlined, costly, inputs, widest, column, computed })
 }
 
 impl Rows<'_> {
     /// How many threads share a row of vectors, if it fits in their registers.
-    fn threads(&self, vector: i64) -> Option<i64> {
-        let has = |threads: i64| (self.length - 1).div_euclid(threads * vector) + 1;
+    fn threads(&self, kept: Kept) -> Option<i64> {
+        let (vector, length) = (kept.vector, self.stages.length());
+        let has = |threads: i64| (length - 1).div_euclid(threads * vector) + 1;
         let elements = |threads: i64| has(threads).saturating_mul(vector);
         // Neighbours read what lies beside each other, so a row of vectors has as many as there are, up to a warp.
-        let least = has(1).min(32);
-        let mut all = (0..=10).map(|it| 1 << it).filter(|it| *it >= least);
-        let few = all.find(|it| elements(*it) <= ELEMENTS.max(vector));
-        let registers = |threads: i64| elements(threads).saturating_mul(self.column) / 4;
-        few.or(Some(1024)).filter(|it| registers(*it) <= REGISTERS)
+        let least = has(1).min(WARP);
+        let below = (0..5).map(|it| 1 << it).filter(|it| *it >= least);
+        let all: Vec<_> = below.chain((1..=32).map(|it| it * WARP)).collect();
+        let few = all.iter().copied().find(|it| elements(*it) <= ELEMENTS.max(vector)).unwrap_or(MOST);
+        // Somewhat more threads may have fewer places beyond the end of the row; of as many, powers of two reduce in fewer steps.
+        let near = all.into_iter().filter(|it| (few..=(2 * few - 1).min(MOST)).contains(it));
+        let few = near.min_by_key(|it| (it * has(*it), !it.count_ones().eq(&1), *it)).unwrap_or(few);
+        let registers = elements(few).saturating_mul(self.bytes(kept)) / 4;
+        (registers <= REGISTERS.min(ALL_REGISTERS / few - BESIDES)).then_some(few)
     }
 
-    /// The script: `vector` says how many elements are read at once and stay, none that rows do not stay.
-    fn draft(&self, request: &Request<'_>, threads: i64, vector: Option<i64>) -> Draft {
-        let about = match vector {
-            Some(_) => "Each row once through the registers of the threads that share it.",
-            None => "Each row by the threads that share it, once for each stage.",
+    /// The bytes that stay of a column.
+    fn bytes(&self, kept: Kept) -> i64 {
+        if !kept.costly {
+            return self.column;
+        }
+        let costly = self.computed * i64::try_from(self.costly.len()).expect("stages are few");
+        let first = self.costly.first().map(|it| &it.name);
+        let behind = self.stages.all.iter().skip_while(|it| Some(&it.block.name) != first).skip(1);
+        let is_read_again =
+            behind.flat_map(|it| it.block.reads()).any(|read| self.inputs.contains(&read.buffer));
+        if is_read_again { self.column + costly } else { self.column.max(costly) }
+    }
+
+    /// Whether a stage is computed where it is used.
+    pub(super) fn is_inlined(&self, block: &Block, row: Row) -> bool {
+        let stays = row.keeps_costly() && self.costly.iter().any(|it| it.name == block.name);
+        !stays && self.inlined.iter().any(|it| it.name == block.name)
+    }
+
+    /// The script, for a row that comes so to so many threads.
+    fn draft(&self, request: &Request<'_>, threads: i64, row: Row) -> Draft {
+        let about = match row {
+            Row::Stays(_) => "Each row once through the registers of the threads that share it.",
+            Row::Streams(_) => "Each row by the threads that share it, once for each stage.",
         };
-        let mut out = Draft::new("block_rows", about.to_owned(), &[], request.form);
+        let mut out = Draft::new("block_rows", about.to_owned(), &["std/rows"], request.form);
         let share = out.knob("threads", threads, &[32, 64, 128, 256, 512, 1024]);
         let rows = out.knob("rows", (THREADS / threads).max(1), &[1, 2, 4, 8]);
         out.constraint("threads * rows <= 1024");
-        for (number, it) in self.inlined.iter().enumerate() {
+        let inlined = self.inlined.iter().filter(|it| self.is_inlined(it, row));
+        for (number, it) in inlined.enumerate() {
             if number == 0 {
-                out.reason("What is done to single elements is computed where it is used.");
+                out.reason("What is cheap, or done once a row, is computed where it is used.");
             }
             out.step(format!("compute_inline(block: {:?})", it.name.as_str()));
         }
-        let name = |it: &str| free(request.func, it).to_string();
-        let kept: Vec<String> = self.inputs.iter().map(|it| name(&format!("{}_row", it.0))).collect();
-        if let Some(vector) = vector {
-            let at_once = counted(vector, "element");
-            out.reason(format!(
-                "A row is read once, {at_once} at a time, and stays in registers: {threads} threads share it."
-            ));
-            for ((input, reader), kept) in self.inputs.iter().zip(&kept) {
-                let (reader, input) = (self.reader(input, reader), input.as_str());
-                out.step(format!(
-                    "cache_read(block: {reader:?}, buffer: {input:?}, scope: \"local\", name: {kept:?})"
-                ));
-            }
-        }
-        let row = self.in_one_kernel(&mut out, &name("row_block"), name("row"), &rows);
-        if let Some(vector) = vector {
-            for kept in &kept {
-                out.step(format!("compute_at(block: {kept:?}, loop: {row:?})"));
-                share_row(&mut out, &format!("{kept}_1"), kept, &share, Some(vector));
-                out.step(format!("vectorize(loop: \"{kept}_vector\")"));
-            }
-        }
-        self.shared(&mut out, &share, vector);
+        Writer { rows: self, request, out: &mut out, share, row }.steps(&rows);
         out
     }
 
-    /// Gives rows to blocks of threads, with all that is done to them; the loop over the rows of a block.
-    fn in_one_kernel(&self, out: &mut Draft, block: &str, row: String, rows: &Size) -> String {
-        let (last, before) = self.stages.split_last().expect("there are some");
-        let loops = last.loops[0].as_str();
-        out.step(format!("split(loop: {loops:?}, into: {{{block:?}: None, {row:?}: {rows}}})"));
-        out.step(format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"));
-        out.step(format!("bind(loop: {row:?}, axis: \"threadIdx.y\")"));
-        if !before.is_empty() {
-            out.reason(
-                "All stages of a row are in one kernel; what a row is reduced to, each of its threads has.",
-            );
-        }
-        for it in before.iter().rev() {
-            out.step(format!("compute_at(block: {:?}, loop: {row:?})", it.block.name.as_str()));
-        }
-        for place in before.iter().flat_map(|it| it.block.writes()) {
-            out.step(format!("set_scope(buffer: {:?}, scope: \"local\")", place.buffer.as_str()));
-        }
-        row
-    }
-
-    /// Lets the threads of a row share what each stage does to it.
-    fn shared(&self, out: &mut Draft, threads: &Size, vector: Option<i64>) {
-        out.reason(
-            "They reduce it together: by shuffles, and through shared memory where they are several warps.",
-        );
-        for (number, it) in self.stages.iter().enumerate() {
-            let block = it.block.name.as_str();
-            let is_last = number + 1 == self.stages.len();
-            let along = if is_last { it.loops[1].to_string() } else { format!("{block}_1") };
-            share_row(out, &along, block, threads, vector);
-            if vector.is_some() {
-                let how = if it.is_reduction { "unroll" } else { "vectorize" };
-                out.step(format!("{how}(loop: \"{block}_vector\")"));
-            }
-        }
-    }
-
-    /// The first block that reads an input once what is inlined is.
-    fn reader(&self, input: &Name, first: &Name) -> String {
-        let reads = |block: &Block, buffer: &Name| block.reads().iter().any(|it| it.buffer == *buffer);
+    /// The stages that read an input once what is inlined is, in order.
+    pub(super) fn readers(&self, input: &Name, row: Row) -> Vec<&Stage<'_>> {
         // What an inlined block reads, its readers do.
         let mut carried = vec![input.clone()];
-        for block in &self.inlined {
-            if carried.iter().any(|it| reads(block, it)) {
-                carried.extend(block.writes().iter().map(|it| it.buffer.clone()));
+        let mut out = vec![];
+        for it in &self.stages.all {
+            if !it.block.reads().iter().any(|read| carried.contains(&read.buffer)) {
+                continue;
+            }
+            if self.is_inlined(it.block, row) {
+                carried.push(written_by(it.block).clone());
+            } else {
+                out.push(it);
             }
         }
-        let reader = self.stages.iter().find(|it| carried.iter().any(|buffer| reads(it.block, buffer)));
-        reader.map_or(first, |it| &it.block.name).to_string()
+        out
     }
 }
 
-/// Splits a loop along a row among threads.
-fn share_row(out: &mut Draft, along: &str, stem: &str, threads: &Size, vector: Option<i64>) {
-    let parts = match vector {
-        Some(vector) => {
-            format!("\"{stem}_part\": None, \"{stem}_thread\": {threads}, \"{stem}_vector\": {vector}")
-        }
-        None => {
-            format!("\"{stem}_part\": None, \"{stem}_load\": {IN_FLIGHT}, \"{stem}_thread\": {threads}")
-        }
-    };
-    out.step(format!("split(loop: {along:?}, into: {{{parts}}})"));
-    out.step(format!("bind(loop: \"{stem}_thread\", axis: \"threadIdx.x\")"));
-    let unrolled = if vector.is_some() { "part" } else { "load" };
-    out.step(format!("unroll(loop: \"{stem}_{unrolled}\")"));
+/// The buffer that a stage writes, which is one.
+pub(super) fn written_by(block: &Block) -> &Name {
+    &block.writes().last().expect("a stage writes something").buffer
+}
+
+/// Whether a value takes a function or a quotient.
+fn costs(value: &Value) -> bool {
+    match value {
+        Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) | Value::Cast(_, a) => costs(a),
+        Value::Unary(..) | Value::Binary(BinaryOp::Div, ..) => true,
+        Value::Binary(_, a, b) | Value::Select(_, a, b) => costs(a) || costs(b),
+        Value::Const(_) | Value::Load(_) | Value::Index(..) => false,
+    }
 }

@@ -6,6 +6,7 @@
 
 mod anything;
 mod block_rows;
+mod columns;
 mod contraction;
 mod cpu;
 mod elementwise;
@@ -13,6 +14,7 @@ mod mma;
 mod model;
 mod packing;
 mod product;
+mod row_steps;
 mod rows;
 mod simt;
 mod size;
@@ -279,13 +281,14 @@ fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 7] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 8] = [
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,
         cpu::drafts,
         rows::drafts,
         block_rows::drafts,
+        columns::drafts,
         elementwise::drafts,
     ];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
