@@ -267,6 +267,18 @@ fn col_sum_sums_columns() {
 }
 
 #[test]
+fn transpose_exchanges_rows_and_columns() {
+    for dtype in ["f32", "f16", "bf16", "f64", "i8"] {
+        let func = func("transpose", &[("m", word("m")), ("n", int(3)), ("dtype", word(dtype))]);
+        let (inputs, outputs) = run(&func, &[("m", 5)]);
+        assert_eq!(outputs[0].shape, [3, 5]);
+        for (at, got) in outputs[0].data.iter().enumerate() {
+            close(outputs[0].dtype, *got, inputs[0].data[at % 5 * 3 + at / 5]);
+        }
+    }
+}
+
+#[test]
 fn conv2d_pads_with_zeros() {
     for (stride, pad, kernel) in [(1, 1, 3), (2, 1, 3), (1, 0, 2), (2, 2, 3), (3, 0, 1)] {
         let (height, width, channels, filters) = (5usize, 6usize, 2usize, 3usize);

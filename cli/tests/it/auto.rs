@@ -76,6 +76,8 @@ rms_norm                  sm_90a       1e-2  m=3 n=1333|2056 dtype=f32|f16
 rms_norm                  sm_80        1e-2  m=1 n=70001
 col_sum                   cpu,sm_80    0     m=130 n=40|64 dtype=*
 col_sum                   sm_90a       1e-5  m=1|700|9000 n=1|37|300 dtype=f32|f16
+transpose                 cpu,sm_80    0     m=37|64 n=50|72 dtype=*
+transpose                 sm_90a       0     m=1|3|130 n=1|4|200 dtype=f32|f16
 conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
 conv2d                    sm_80        0     batch=2 height=7 width=9 channels=16 filters=24 dtype=*
 conv2d                    sm_80        0     height=8 width=11 channels=12 filters=9 kernel=1|2|4 stride=2 pad=0|2 dtype=f16|f32
@@ -227,6 +229,7 @@ fn choices_of_spaces_are_legal() {
         ("row_sum", "sm_80", "m=10 n=70001"),
         ("layer_norm", "sm_90a", "m=10 n=2056 dtype=f16"),
         ("col_sum", "sm_80", "m=3000 n=100"),
+        ("transpose", "sm_90a", "m=300 n=200 dtype=f16"),
     ] {
         let subject = subjects(&format!("{workload} {word} 0 {text}")).remove(0);
         let made = tilewright::auto_space(workload, &subject.params, &subject.target, None).unwrap();

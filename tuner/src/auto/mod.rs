@@ -19,6 +19,7 @@ mod rows;
 mod simt;
 mod size;
 mod together;
+mod transpose;
 mod wgmma;
 
 use std::fmt::Write as _;
@@ -289,6 +290,7 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
         rows::drafts,
         block_rows::drafts,
         columns::drafts,
+        transpose::drafts,
         elementwise::drafts,
     ];
     rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
