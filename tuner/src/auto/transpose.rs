@@ -51,6 +51,7 @@ struct Input {
 }
 
 /// The sizes of a tile: elements, elements of the vectors on both sides, and threads.
+#[derive(Clone, Copy)]
 struct Tile {
     across: i64,
     along: i64,
@@ -163,6 +164,17 @@ impl Permutation {
         Tile { across, along, across_vector, along_vector, square, threads }
     }
 
+    /// How many rows a tile may have as well without lying otherwise in shared memory: a power of two times as many.
+    fn other_rows(&self, tile: &Tile) -> Vec<i64> {
+        let layouts = |across: i64| {
+            let other = Tile { across, ..*tile };
+            self.inputs.iter().map(|it| it.banks(&other)).collect::<Vec<_>>()
+        };
+        let all = [tile.across / 2, tile.across * 2, tile.across * 4].into_iter();
+        let fits = |it: &i64| it % tile.across_vector == 0 && *it <= self.across.extent;
+        all.filter(fits).filter(|it| *it > 0 && layouts(*it) == layouts(tile.across)).collect()
+    }
+
     fn draft(&self, request: &Request<'_>, bytes: i64) -> Draft {
         let about = "Tiles by way of shared memory, read and written along rows of both sides.".to_owned();
         let mut out = Draft::new("transpose", about, &["std/transpose"], request.form);
@@ -171,6 +183,7 @@ impl Permutation {
             out.step(inline(it));
         }
         let threads = out.knob("threads", tile.threads, &[64, 128, 256, 512]);
+        let rows = out.knob("rows", tile.across, &self.other_rows(&tile));
         let block = self.block.as_str();
         let (across, along) = (self.across.name.as_str(), self.along.name.as_str());
         let outer = self.loops.iter().map(Name::as_str).filter(|it| ![across, along].contains(it));
@@ -189,9 +202,9 @@ impl Permutation {
                 counted(tile.along_vector, "element"),
             ),
             format!(
-                "transpose_tiles(block: {block:?}, across: {across:?}, along: {along:?}, across_tile: {}, along_tile: {}, vector: {}, \
+                "transpose_tiles(block: {block:?}, across: {across:?}, along: {along:?}, across_tile: {rows}, along_tile: {}, vector: {}, \
                  threads: {threads}{outer})",
-                tile.across, tile.along, tile.along_vector,
+                tile.along, tile.along_vector,
             ),
         );
         for (number, it) in self.inputs.iter().enumerate() {
