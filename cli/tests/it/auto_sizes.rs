@@ -2,8 +2,6 @@
 //!
 //! `TILEWRIGHT_SEED` chooses others, `TILEWRIGHT_AUTO` how many.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 use super::auto::subjects;
 
 /// Products of any size become kernels; small ones are run.

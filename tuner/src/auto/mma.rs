@@ -94,8 +94,8 @@ impl<'a> Plan<'a> {
     /// With operands as they are, and with those packed that no copy of 16 bytes takes.
     fn all(request: &'a Request<'a>) -> Vec<Plan<'a>> {
         let Some(product) = Product::of(request) else { return vec![] };
-        let packing = Packing::of(&product, WIDEST_COPY);
-        let both = [Some(Packing::NONE), Some(packing).filter(|it| it.is_any())];
+        let packed = Packing::of(&product, WIDEST_COPY).filter(|it| it.is_any());
+        let both = [Some(Packing::NONE), packed];
         both.into_iter().flatten().filter_map(|it| Plan::of(request, product.clone(), it)).collect()
     }
 

@@ -6,6 +6,9 @@ use super::{
     product::{Factor, Product},
 };
 
+/// The most memory that packed operands may take.
+const MOST_BYTES: i64 = 1 << 30;
+
 /// Which operands a kernel of their own puts into memory with rows padded to whole tiles, before the product reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Packing {
@@ -17,10 +20,20 @@ impl Packing {
     /// Neither.
     pub(super) const NONE: Packing = Packing { a: false, b: false };
 
-    /// Those whose rows do not begin at a multiple of so many bytes.
-    pub(super) fn of(product: &Product, bytes: i64) -> Packing {
+    /// Those whose rows do not begin at a multiple of so many bytes, if there is memory for what they become: the patches of a
+    /// convolution are many times its input.
+    pub(super) fn of(product: &Product, bytes: i64) -> Option<Packing> {
         let is_odd = |it: &Factor| it.row * it.dtype.bytes_i64() % bytes != 0;
-        Packing { a: is_odd(&product.a), b: is_odd(&product.b) }
+        let all = Packing { a: is_odd(&product.a), b: is_odd(&product.b) };
+        (all.bytes(product).sum::<i64>() <= MOST_BYTES).then_some(all)
+    }
+
+    /// The size of each, about.
+    fn bytes(self, product: &Product) -> impl Iterator<Item = i64> {
+        let Product { batch, i, j, k, a, b, .. } = product;
+        let count = batch.as_ref().map_or(1, |it| it.extent) * k.extent;
+        let sizes = [(self.a, count * i.extent, a), (self.b, count * j.extent, b)];
+        sizes.into_iter().filter(|it| it.0).map(|(_, elements, it)| elements * it.dtype.bytes_i64())
     }
 
     pub(super) fn is_any(self) -> bool {
@@ -29,11 +42,7 @@ impl Packing {
 
     /// How long these kernels take.
     pub(super) fn cycles(self, product: &Product, units: i64) -> f64 {
-        let Product { batch, i, j, k, a, b, .. } = product;
-        let count = batch.as_ref().map_or(1, |it| it.extent) * k.extent;
-        let sizes = [(self.a, count * i.extent, a), (self.b, count * j.extent, b)];
-        let packed = sizes.into_iter().filter(|it| it.0);
-        packed.map(|(_, elements, it)| copy_cycles(elements * it.dtype.bytes_i64(), units)).sum()
+        self.bytes(product).map(|it| copy_cycles(it, units)).sum()
     }
 
     /// What procedures call the operands.

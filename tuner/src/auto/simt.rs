@@ -69,7 +69,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
             + parts_cost(m * n, slices, units, PRODUCTS)
             + PRODUCTS * packing.cycles(&product, units)
     };
-    let packed = Some(Packing::of(&product, COPY)).filter(|it| it.is_any());
+    let packed = Packing::of(&product, COPY).filter(|it| it.is_any());
     let all = [Some(Packing::NONE), packed].into_iter().flatten().flat_map(|packing| {
         let pairs = SHAPES.iter().flat_map(|it| SLICES.iter().map(|slices| (*it, *slices)));
         pairs.filter(|(it, slices)| fits(it, *slices)).map(move |(it, slices)| (it, slices, packing))

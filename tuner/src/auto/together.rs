@@ -69,13 +69,13 @@ fn is_vector(
         }
     }
     bounds.insert(&lane, &Index::int(width));
-    let value = Index::var(&group) * width + Index::var(&lane);
-    let with = |name: &Name| (name == var).then(|| value.clone());
+    let in_vector = Index::var(&group) * width + Index::var(&lane);
+    let subst = |name: &Name| (name == var).then(|| in_vector.clone());
     let is_same = |it: &Less| {
-        let it = bounds.simplify_less(&it.subst(&with));
+        let it = bounds.simplify_less(&it.subst(&subst));
         bounds.linear_in(&(&it.lhs - &it.rhs), &lane).is_some_and(|(stride, _)| stride == 0)
     };
-    let grows = bounds.linear_in(&place.subst(&with), &lane);
+    let grows = bounds.linear_in(&place.subst(&subst), &lane);
     grows.is_some_and(|(stride, start)| stride == 1 && bounds.divides(width, &start))
         && conditions.iter().all(is_same)
 }

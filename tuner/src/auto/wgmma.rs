@@ -98,7 +98,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let packing = Packing::of(&product, ROW_UNIT);
+    let Some(packing) = Packing::of(&product, ROW_UNIT) else { return vec![] };
     let all = ranked(shapes(&product.b, packing.b), |it| whole_waves(count(it), it.tile(), units));
     let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
     let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
@@ -122,36 +122,91 @@ fn is_taken(product: &Product) -> bool {
     is_half && *acc == DType::F32 && matches!(out.bytes_i64(), 2 | 4) && has_others && is_flat
 }
 
+/// The sizes of a schedule.
+struct Sizes {
+    warpgroups: Size,
+    columns: Size,
+    cluster_m: Size,
+    /// Rows of tiles in a group, or columns of them.
+    group: Size,
+    along: Size,
+    rows: Size,
+    /// The columns that leave at a time.
+    store: Size,
+    /// The bytes of a slot of both factors, and of what leaves.
+    slot: Size,
+    way_out: Size,
+    slots: Size,
+}
+
+impl Sizes {
+    /// Those of the shape, which are knobs in a space.
+    fn of(out: &mut Draft, request: &Request<'_>, product: &Product, shape: Shape) -> Sizes {
+        let shared = shared_bytes(request);
+        let below = ceil_div(product.i.extent, 64 * shape.warpgroups * shape.cluster_m);
+        let multiples = if product.b.is_k_last { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
+        let warpgroups = out.knob("warpgroups", shape.warpgroups, &[1, 2]);
+        let columns = out.knob("columns", shape.columns, multiples);
+        let cluster_m = out.knob("cluster_m", shape.cluster_m, &[1, 2]);
+        let group = out.knob("group", group(below, 16), &[1, 2, 4, 8, 16]);
+        let along = out.knob("along", 0, &[1]);
+        let rows = out.value("rows", &warpgroups.times(64));
+        // The swizzle of the staging is as wide as what leaves at a time, which is 128 bytes of a row at most.
+        let bytes = product.out.bytes_i64();
+        let store = out.value("store", &columns.widest(if bytes == 4 { &[32, 16] } else { &[64, 32, 16] }));
+        let slot = out.value("slot", &rows.plus(&columns).times(128));
+        let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
+        let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
+        let slots =
+            out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
+        out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
+        Sizes { warpgroups, columns, cluster_m, group, along, rows, store, slot, way_out, slots }
+    }
+}
+
 fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape, count: i64) -> Draft {
-    let Shape { warpgroups, columns, cluster_m, .. } = shape;
-    let rows = 64 * warpgroups;
-    let block = product.block.as_str();
     let about = format!(
-        "Tiles of {rows} x {columns} by {}, fed by a role for the copy engine.",
-        counted(warpgroups, "warpgroup")
+        "Tiles of {} x {} by {}, fed by a role for the copy engine.",
+        64 * shape.warpgroups,
+        shape.columns,
+        counted(shape.warpgroups, "warpgroup")
     );
     let uses: &[_] = if packing.is_any() { &["std/copy", "std/wgmma"] } else { &["std/wgmma"] };
     let mut out = Draft::new("wgmma", about, uses, request.form);
-    let (units, shared) = (units(request), shared_bytes(request));
-    let group = group(ceil_div(product.i.extent, rows * cluster_m), 16);
-    let multiples = if product.b.is_k_last { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
-    let warpgroups = out.knob("warpgroups", warpgroups, &[1, 2]);
-    let columns = out.knob("columns", columns, multiples);
-    let cluster_m = out.knob("cluster_m", cluster_m, &[1, 2]);
-    let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
-    let along = out.knob("along", 0, &[1]);
-    let rows = out.value("rows", &warpgroups.times(64));
-    // The swizzle of the staging is as wide as what leaves at a time, which is 128 bytes of a row at most.
-    let bytes = product.out.bytes_i64();
-    let is_wide = bytes == 4;
-    let store = out.value("store", &columns.widest(if is_wide { &[32, 16] } else { &[64, 32, 16] }));
-    let slot = out.value("slot", &rows.plus(&columns).times(128));
-    let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
-    let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
-    let slots = out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
+    let (units, block) = (units(request), product.block.as_str());
+    let sizes = Sizes::of(&mut out, request, product, shape);
     let has_company = packing.is_any() || is_packed(product);
     let early = out.knob("early", i64::from(count <= units || has_company), &[0, 1]);
-    out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
+    tiles_and_result(&mut out, product, &sizes, (count, units));
+    packing.steps(&mut out, product, block);
+    let Sizes { slot, way_out, slots, .. } = &sizes;
+    out.because(
+        format!(
+            "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
+            slot.value, slots.value, way_out.value
+        ),
+        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names(product)),
+    );
+    if has_company {
+        out.reason("Kernels that follow each other may start while the one ahead ends.");
+    } else if early.value == 1 {
+        out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
+    }
+    let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
+    out.step_if(&early, "== 1", early.value == 1, &[launch], &[]);
+    let blocks = Size::from(units).over(&sizes.cluster_m);
+    out.because(
+        "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
+        format!("persistent(loop: \"tile\", blocks: {blocks})"),
+    );
+    roles(&mut out, packing.factors(product), &sizes.warpgroups);
+    out
+}
+
+/// The steps that make tiles, so many for so many multiprocessors, and those by which they leave.
+fn tiles_and_result(out: &mut Draft, product: &Product, sizes: &Sizes, (count, units): (i64, i64)) {
+    let Sizes { warpgroups, columns, cluster_m, group, along, rows, store, .. } = sizes;
+    let block = product.block.as_str();
     out.because(
         format!(
             "{} for {}, {} of tiles at a time, which share what the cache holds.",
@@ -170,32 +225,10 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
             counted(product.j.extent, "element")
         ));
     }
-    out.step(way_out_of(product, &rows.times(&cluster_m), &columns, &store));
+    out.step(way_out_of(product, &rows.times(cluster_m), columns, store));
     if is_packed(product) && product.batch.is_some() {
         out.step(format!("bind(loop: \"{block}_unpad_0\", axis: \"blockIdx.z\")"));
     }
-    packing.steps(&mut out, product, block);
-    out.because(
-        format!(
-            "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
-            slot.value, slots.value, way_out.value
-        ),
-        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names(product)),
-    );
-    if has_company {
-        out.reason("Kernels that follow each other may start while the one ahead ends.");
-    } else if early.value == 1 {
-        out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
-    }
-    let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
-    out.step_if(&early, "== 1", early.value == 1, &[launch], &[]);
-    let blocks = Size::from(units).over(&cluster_m);
-    out.because(
-        "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
-        format!("persistent(loop: \"tile\", blocks: {blocks})"),
-    );
-    roles(&mut out, packing.factors(product), &warpgroups);
-    out
 }
 
 /// What is around the tiles and behind the sums, as arguments of a procedure.

@@ -84,10 +84,9 @@ impl Team {
         let names = |wanted: &dyn Fn(&Name) -> bool| -> Vec<Name> {
             all.iter().map(|it| it.0.clone()).filter(wanted).collect()
         };
-        let along = all.iter().find(|it| it.0 == lanes).map(|it| it.1);
-        let part = match along {
-            Some(intrin::WARPGROUP) => Some(Participants::Warpgroup),
-            Some(intrin::WARP) => Some(Participants::Warp),
+        let part = match all.iter().find(|it| it.0 == lanes) {
+            Some((_, intrin::WARPGROUP)) => Some(Participants::Warpgroup),
+            Some((_, intrin::WARP)) => Some(Participants::Warp),
             _ => None,
         };
         let Some(among) = part.filter(|_| all.len() > 1) else {
