@@ -4,6 +4,7 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
+use codegen::lower::set_vector_bytes;
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::workload::{self, Param};
@@ -14,7 +15,7 @@ use tuner::{
 };
 
 use super::end_to_end::check::Case;
-use crate::common::tilewright;
+use crate::common::{WIDTH, tilewright};
 
 /// What is tried: a workload, targets, how far elements may be off, and parameters. `*` stands for each word that the workload takes
 /// there, and `a|b` for one after the other.
@@ -170,6 +171,7 @@ impl Subject {
 
 /// Makes, schedules, lowers, prints and runs every case whose number leaves `part` when divided by `parts`, and says by which rules.
 fn expect_right(part: usize, parts: usize) {
+    set_vector_bytes(WIDTH);
     let all = CASES.lines().filter(|it| !it.is_empty()).flat_map(subjects);
     for subject in all.skip(part).step_by(parts) {
         let made = subject.made();
@@ -208,6 +210,7 @@ fn spaces_begin_with_the_schedule() {
 /// Whatever one knob of a space is set to, the steps are legal if the constraints admit it; memory may still be short.
 #[test]
 fn choices_of_spaces_are_legal() {
+    set_vector_bytes(WIDTH);
     for (workload, word, text) in [
         ("matmul", "sm_90a", "m=1000 n=1000 k=1000"),
         ("matmul", "sm_90a", "m=1000 n=96 k=9000"),
@@ -259,6 +262,7 @@ fn choices_of_spaces_are_legal() {
 /// Which rule knows what, and that no shipped workload is left out of the table.
 #[test]
 fn rules_know_their_programs() {
+    set_vector_bytes(WIDTH);
     let mut printed = String::new();
     for line in CASES.lines().filter(|it| !it.is_empty()) {
         writeln!(printed, "{line}").unwrap();

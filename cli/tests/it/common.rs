@@ -2,6 +2,11 @@
 
 use std::{path::Path, process::Command};
 
+use codegen::lower::VECTOR_BYTES;
+
+/// The bytes of vectors on a CPU, so that what is printed is the same on every machine.
+pub(crate) const WIDTH: usize = 64;
+
 /// A script that ships, or uses no other libraries than those that do, with plain steps in place of calls.
 pub(crate) fn expanded(text: &str) -> String {
     tilewright::expand("script.ron".as_ref(), text).expect("its calls are right")
@@ -15,7 +20,8 @@ pub(crate) fn tilewright(folder: &Path, arguments: &[&str]) -> String {
 /// The same in an environment of one's own.
 pub(crate) fn run(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
-    command.args(arguments).current_dir(folder).env_remove("COLUMNS").envs(environment.iter().copied());
+    command.args(arguments).current_dir(folder).env_remove("COLUMNS");
+    command.env(VECTOR_BYTES, WIDTH.to_string()).envs(environment.iter().copied());
     let out = command.output().expect("the tool was built with this test");
     let (stdout, stderr) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     let code = out.status.code().map_or("killed".to_owned(), |it| it.to_string());

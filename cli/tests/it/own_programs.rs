@@ -5,11 +5,12 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
+use codegen::lower::set_vector_bytes;
 use indexmap::IndexMap;
 use ir::{Arch, Target};
 use schedule::workload::Param;
 
-use crate::common::tilewright;
+use crate::common::{WIDTH, tilewright};
 
 /// The target and the parameters of a line such as `// cuda:sm_80 m=3 dtype=f16`.
 fn request(line: &str) -> (Target, IndexMap<String, Param>) {
@@ -28,6 +29,7 @@ fn request(line: &str) -> (Target, IndexMap<String, Param>) {
 /// Each is by the rule that knows it, and computes what the workload says: on the CPU, or on the virtual GPU without findings.
 #[test]
 fn own_workloads_have_the_schedules_of_their_rules() {
+    set_vector_bytes(WIDTH);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/auto");
     let folder = tempfile::tempdir().unwrap();
     let mut files: Vec<_> = fs::read_dir(source).unwrap().map(|it| it.unwrap().path()).collect();

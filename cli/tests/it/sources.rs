@@ -2,7 +2,7 @@
 //! is not meant to change a kernel shows here if it does.
 //!
 //! `INSTA_UPDATE=always cargo test --test it sources::` writes the hashes anew; a difference that is meant belongs into the
-//! message of its commit. CPU kernels depend on the width of the host's vectors, so there is a list for each width.
+//! message of its commit. Those of CPUs are of one width of vectors, whatever the host has.
 
 #![allow(clippy::unwrap_used, reason = "a test says where by its panic")]
 
@@ -12,10 +12,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use codegen::{compile_module, emit::emit, lower::vector_bytes};
+use codegen::{compile_module, emit::emit, lower::set_vector_bytes};
 use ir::{Arch, Coded as _, Func, Target};
 use schedule::{Decisions, Script, Session, script::ScriptTarget, workload};
 use tuner::sha256;
+
+use crate::common::WIDTH;
 
 /// The folders with scripts, in the repository.
 const FOLDERS: [&str; 5] = [
@@ -35,8 +37,8 @@ fn cuda_sources_are_those_recorded() {
 
 #[test]
 fn cpu_sources_are_those_recorded() {
-    let width = vector_bytes(&Target::Cpu);
-    insta::assert_snapshot!(format!("cpu_{width}_byte_vectors"), hashes(&[Target::Cpu]));
+    set_vector_bytes(WIDTH);
+    insta::assert_snapshot!(format!("cpu_{WIDTH}_byte_vectors"), hashes(&[Target::Cpu]));
 }
 
 /// A line for each script that is for one of the targets: its path, and the hash of its source for each of them.

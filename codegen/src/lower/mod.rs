@@ -22,7 +22,7 @@ pub use error::LowerError;
 pub use marks::without_findings;
 pub use passes::check_phases::error::{Outside, PhaseError};
 pub(crate) use passes::merge_shared::repacked;
-pub use passes::vectorize::vector_bytes;
+pub use passes::vectorize::{VECTOR_BYTES, set_vector_bytes, vector_bytes};
 pub use report::{ComponentReport, PipelineReport, SlotReport, no_effect};
 
 /// A step of the lowering.

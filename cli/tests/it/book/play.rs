@@ -72,6 +72,7 @@ fn run(line: &str, folder: &Path, temporary: &Path, needs: Needs) -> String {
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     // Devices are locked by files among the temporary ones: two pages may measure at once, their times do not matter.
     command.env("TMPDIR", temporary);
+    command.env(codegen::lower::VECTOR_BYTES, crate::common::WIDTH.to_string());
     command.env("HOME", folder).env_remove("XDG_STATE_HOME").env_remove("COLUMNS").env_remove("VIRTUAL_ENV");
     if needs == Needs::Nothing {
         command.env("TILEWRIGHT_NVRTC_DIR", "no-such-folder");

@@ -92,6 +92,14 @@ impl Plan {
         if serial.iter().any(|it| matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1)) {
             return Err(refused("it reduces over blocks of threads as well"));
         }
+        // Fused with others, a loop may be of a result and of its terms at once.
+        let is_of_result = |it: &&&Loop| {
+            let mut spatial = block.iters.iter().filter(|iter| iter.kind == IterKind::Spatial);
+            spatial.any(|iter| iter.binding.any_var(&|var| *var == it.var))
+        };
+        if serial.iter().any(|it| is_of_result(&it)) {
+            return Err(refused("a loop that it reduces over also decides which result it is"));
+        }
         if serial.is_empty() && !block.guards.iter().any(|it| is_on(it, &over)) {
             return Ok(None);
         }

@@ -28,6 +28,7 @@ fn margin(view: &View, text: &str, touched: &[BTreeSet<Part>]) -> String {
 
 /// What each step of a script touched, and which steps mark each line of what comes out.
 fn told(path: &Path) -> String {
+    codegen::lower::set_vector_bytes(64);
     let plan = Plan::load(path, &[]).unwrap_or_else(|err| panic!("{}", err));
     let target = plan.target(None, None);
     let (mut history, mut calls) = (History::new(&plan.func), vec![]);

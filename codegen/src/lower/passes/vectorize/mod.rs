@@ -1,6 +1,7 @@
 //! Turns vectorised loops into accesses of several lanes.
 
 pub(crate) mod lanes;
+mod width;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,6 +14,8 @@ use crate::lower::{
     analysis::{bounds::kernel_bounds, names},
     passes::vectorize::lanes::Lanes,
 };
+
+pub use width::{VECTOR_BYTES, set_vector_bytes, vector_bytes};
 
 /// Longer loops of vectors stay loops.
 const MAX_WRITTEN_OUT: i64 = 16;
@@ -39,20 +42,6 @@ pub(crate) fn vectorize(mut module: Module, target: &Target) -> Module {
         module.kernels[at].body = pass.ops(body);
     }
     module
-}
-
-/// The widest vectors that pay on a target, in bytes: what this machine has in one register, 16 on a GPU.
-pub fn vector_bytes(target: &Target) -> usize {
-    match target {
-        Target::Cuda(_) => target.max_vector_bytes(),
-        #[cfg(target_arch = "x86_64")]
-        Target::Cpu if std::arch::is_x86_feature_detected!("avx512f") => target.max_vector_bytes(),
-        // GCC keeps vectors wider than a register in memory, ten times slower than narrower ones.
-        #[cfg(target_arch = "x86_64")]
-        Target::Cpu => 32,
-        #[cfg(not(target_arch = "x86_64"))]
-        Target::Cpu => 16,
-    }
 }
 
 struct Vectorizer<'a> {
