@@ -10,9 +10,10 @@ use super::{
     spec::{Buffer, Spec, c_type, dim_ident, rust_type},
 };
 
-/// The options that the bundle's C is compiled with: those that the tuner measures with.
+/// The options that the bundle's C is compiled with: those that the tuner measures with. Vectors may be wider than those of the machine that
+/// it is compiled on; GCC warns that functions would return them otherwise elsewhere, which all are part of the kernel.
 pub(super) const OPTIONS: &str =
-    "-std=gnu11 -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math -pthread";
+    "-std=gnu11 -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -pthread";
 
 /// The C sources of the library of a bundle.
 pub(super) fn sources(name: &str) -> [String; 2] {

@@ -34,10 +34,10 @@ impl Printer<'_> {
         self.joined(cond, " && ")
     }
 
-    /// The conditions of a choice. Joined by `&` if some of them divide: behind a `&&` a compiler leaves the division in a branch, and
-    /// computes it anew in each iteration of a loop although all have the same.
+    /// The conditions of a choice. In CUDA C++ they are joined by `&` if some of them divide: behind a `&&` a compiler leaves the division in a
+    /// branch, and computes it anew in each iteration of a loop although all have the same.
     pub(super) fn choice_conditions(&mut self, cond: &[Less]) -> String {
-        let at_once = cond.iter().any(|it| divides(&it.lhs) || divides(&it.rhs));
+        let at_once = !self.dialect.is_c() && cond.iter().any(|it| divides(&it.lhs) || divides(&it.rhs));
         self.joined(cond, if at_once { " & " } else { " && " })
     }
 
