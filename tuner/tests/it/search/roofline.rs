@@ -41,7 +41,8 @@ fn read() -> Vec<Point> {
 
 fn point(file: &str, record: &Record) -> Option<Point> {
     // The rule is about arithmetic in f32; of tensor cores it knows their rate alone.
-    if record.script.params.get("dtype").is_none_or(|it| it != "f32") {
+    let is_product = ["m", "n", "k"].iter().all(|it| record.script.params.contains_key(*it));
+    if !is_product || record.script.params.get("dtype").is_none_or(|it| it != "f32") {
         return None;
     }
     let gpu = Gpu::of(&record.environment.machine)?;
