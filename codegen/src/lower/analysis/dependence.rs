@@ -171,8 +171,12 @@ struct Situation<'a> {
 }
 
 impl Situation<'_> {
+    /// The exact answer, and where its search is cut off, a proof from the subscripts as sums for those axes that it serves.
     fn reason(&self, axes: &[&Name]) -> Option<Reason> {
-        self.solve(&self.unseparated(axes))
+        match self.solve(axes) {
+            Some(Reason::Unproved) => self.solve(&self.unseparated(axes)),
+            exact => exact,
+        }
     }
 
     /// The loop whose iterations differ.
@@ -190,7 +194,7 @@ impl Situation<'_> {
         self.of.walk.is_uniform(name) || self.same.contains(name) || self.around.iter().any(is_loop)
     }
 
-    /// The axes on which the threads may differ, as far as a fast proof can tell.
+    /// The axes on which the threads may differ, as far as sums of terms can tell.
     fn unseparated<'a>(&self, axes: &[&'a Name]) -> Vec<&'a Name> {
         if self.a.lanes.max(self.b.lanes) > 1 {
             return axes.to_vec();
