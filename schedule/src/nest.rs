@@ -19,6 +19,18 @@ pub(crate) fn loop_like(like: &Loop, var: Name, body: Stmt) -> Stmt {
     Stmt::Loop(Arc::new(Loop { var, extent: like.extent.clone(), kind: like.kind, attrs, body }))
 }
 
+/// The values of what one variable was fused of, over it: the last runs fastest, and the first has what is left.
+pub(crate) fn unfused(of: &Name, extents: &[&Index]) -> Vec<Index> {
+    let mut rest = Index::var(of);
+    let mut values = Vec::new();
+    for (at, extent) in extents.iter().enumerate().rev() {
+        values.push(if at == 0 { rest.clone() } else { rest.floor_mod(extent) });
+        rest = rest.floor_div(extent);
+    }
+    values.reverse();
+    values
+}
+
 /// A block that runs once for each element of `ranges` (one an iterator, `None` for all of its domain), inside
 /// loops named after it: `T_0`, `T_1`, … for block `T`, one an iterator in order; `T_1_0`, `T_1_1` where the range of
 /// an iterator has several steps. Where a range may leave an iterator's domain, the block is guarded.

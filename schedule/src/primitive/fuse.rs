@@ -5,6 +5,7 @@ use super::Primitive;
 use crate::{
     ScheduleError, ScheduleState,
     check::chain::is_only_child,
+    nest,
     rewrite::{simplify_loop, subst_loops},
 };
 
@@ -57,9 +58,9 @@ impl Primitive for Fuse {
             state.expect_fresh(&self.into)?;
         }
 
-        let extents: Vec<Index> = loops.iter().map(|it| it.extent.clone()).collect();
-        let values = self.values(&extents);
-        let product = extents.iter().fold(Index::int(1), |product, it| &product * it);
+        let extents: Vec<&Index> = loops.iter().map(|it| &it.extent).collect();
+        let values = nest::unfused(&self.into, &extents);
+        let product = extents.iter().fold(Index::int(1), |product, it| &product * *it);
         state.func.replace_loop(top, |old| {
             let mut body = self.loops[1..].iter().fold(old.body, |body, _| inside(body));
             let at = |var: &Name| self.loops.iter().position(|it| it == var);
@@ -72,20 +73,6 @@ impl Primitive for Fuse {
 
     fn moves_work(&self) -> bool {
         false
-    }
-}
-
-impl Fuse {
-    /// The value of each fused loop, over the loop that is made.
-    fn values(&self, extents: &[Index]) -> Vec<Index> {
-        let mut rest = Index::var(&self.into);
-        let mut values = Vec::new();
-        for (at, extent) in extents.iter().enumerate().rev() {
-            values.push(if at == 0 { rest.clone() } else { rest.floor_mod(extent) });
-            rest = rest.floor_div(extent);
-        }
-        values.reverse();
-        values
     }
 }
 

@@ -132,8 +132,8 @@ fn fused(func: &Func, block: &Block, groups: &[Group<'_>]) -> Block {
             }),
         };
         let extents: Vec<&Index> = group.iters.iter().map(|it| &it.extent).collect();
-        values.extend(group.iters.iter().map(|it| it.var.clone()).zip(digits(&var, &extents)));
-        bindings.extend(group.loops.iter().cloned().zip(digits(&group.name, &extents)));
+        values.extend(group.iters.iter().map(|it| it.var.clone()).zip(nest::unfused(&var, &extents)));
+        bindings.extend(group.loops.iter().cloned().zip(nest::unfused(&group.name, &extents)));
         made.push(Iter::new(&var, group.extent.clone(), group.iters[0].kind, Index::var(&group.name)));
     }
     let mut bounds = Bounds::of_dims(func);
@@ -147,16 +147,4 @@ fn fused(func: &Func, block: &Block, groups: &[Group<'_>]) -> Block {
     let kept = block.iters.iter().filter(|it| !values.contains_key(&it.var));
     new.iters = kept.cloned().chain(made).collect();
     new
-}
-
-/// The digits of a variable, of which the last runs fastest.
-fn digits(of: &Name, extents: &[&Index]) -> Vec<Index> {
-    let mut rest = Index::var(of);
-    let mut values = Vec::new();
-    for (at, extent) in extents.iter().enumerate().rev() {
-        values.push(if at == 0 { rest.clone() } else { rest.floor_mod(extent) });
-        rest = rest.floor_div(extent);
-    }
-    values.reverse();
-    values
 }
