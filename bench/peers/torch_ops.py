@@ -1,8 +1,8 @@
 """Times PyTorch's row operations, transposes and convolutions beside its copy of as many bytes, in microseconds.
 
-Lines of JSON: medians of nine CUDA graphs of twenty calls each.
+Lines of JSON: medians of nine CUDA graphs of twenty calls each. Arguments such as 512x65536 are matrices to take instead, for rows alone.
 """
-import json, statistics, time
+import json, statistics, sys, time
 import torch
 
 torch.backends.cudnn.benchmark = True
@@ -60,8 +60,9 @@ def convolution(b, h, c, f, k, stride, pad):
 
 if __name__ == "__main__":
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
+    given = [tuple(map(int, it.split("x"))) for it in sys.argv[1:]]
     for dtype, word in DTYPES:
-        for m, n in SHAPES:
+        for m, n in given or SHAPES:
             rows(m, n, dtype, word)
-    for it in CONVOLUTIONS:
+    for it in () if given else CONVOLUTIONS:
         convolution(*it)

@@ -68,25 +68,31 @@ softmax                   cpu          1e-2  m=3 n=256|333 dtype=*
 softmax                   sm_90a       1e-2  m=1|13 n=1|200|1333|2052 dtype=f32|f16
 softmax                   sm_80        1e-2  m=1 n=70001|70004
 softmax                   sm_90a       1e-2  m=3 n=800|803 dtype=*
+softmax                   sm_90        1e-2  m=2 n=41003|49168
+softmax                   sm_90a       1e-2  m=1 n=100003|131080 dtype=f16
 log_softmax               cpu,sm_80    1e-2  m=9 n=40|200 dtype=*
+log_softmax               sm_90a       1e-2  m=2 n=49168 dtype=f32|bf16
 log_softmax               sm_90a       1e-2  m=3 n=1333|2056 dtype=f32|f16
 layer_norm                cpu,sm_80    1e-2  m=9 n=40|200 dtype=*
 layer_norm                sm_90a       1e-2  m=3 n=1333|2056 dtype=f32|f16
 rms_norm                  cpu,sm_80    1e-2  m=9 n=40|200 dtype=*
 rms_norm                  sm_90a       1e-2  m=3 n=1333|2056 dtype=f32|f16
 rms_norm                  sm_80        1e-2  m=1 n=70001
+rms_norm                  sm_90a       1e-2  m=2 n=70001|300000
 col_sum                   cpu,sm_80    0     m=130 n=40|64 dtype=*
 col_sum                   sm_90a       1e-5  m=1|700|9000 n=1|37|300 dtype=f32|f16
 transpose                 cpu,sm_80    0     m=37|64 n=50|72 dtype=*
 transpose                 sm_90a       0     m=1|3|130 n=1|4|200 dtype=f32|f16
 conv2d                    cpu,sm_80    0     height=5 width=6 channels=3 filters=4 dtype=*
+conv2d                    cpu          1e-4  batch=2 height=9 width=7 channels=20 filters=33 stride=1|2 dtype=*
+conv2d                    cpu          1e-4  height=4 width=4 channels=1100 filters=8
 conv2d                    sm_80        0     batch=2 height=7 width=9 channels=16 filters=24 dtype=*
 conv2d                    sm_80        0     height=8 width=11 channels=12 filters=9 kernel=1|2|4 stride=2 pad=0|2 dtype=f16|f32
 conv2d                    sm_90a       1e-4  height=4 width=4 channels=200|300 filters=20 dtype=f16|f32
-./tests/contractions/conv2d_nchw.ron              sm_80,sm_90a 0     dtype=f32|f16
-./tests/contractions/conv2d_grouped.ron           sm_80        0     dtype=f32|f16
-./tests/contractions/conv2d_dilated_bias_relu.ron sm_80,sm_90a 1e-3  dtype=f32|f16
-./tests/contractions/contraction.ron              sm_80        0     dtype=f32|f16
+./tests/contractions/conv2d_nchw.ron              cpu,sm_80,sm_90a 0     dtype=f32|f16
+./tests/contractions/conv2d_grouped.ron           cpu,sm_80        0     dtype=f32|f16
+./tests/contractions/conv2d_dilated_bias_relu.ron cpu,sm_80,sm_90a 1e-3  dtype=f32|f16
+./tests/contractions/contraction.ron              cpu,sm_80        0     dtype=f32|f16
 conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
 matmul                    cpu,sm_80    0     m=m n=20 k=depth @m=7 @depth=9
 matmul                    sm_90a       0     m=m n=n k=24 dtype=bf16 out=bf16 @m=7 @n=8
@@ -226,9 +232,11 @@ fn choices_of_spaces_are_legal() {
         ("conv2d", "sm_80", "batch=4 height=28 width=28 channels=64 filters=64 dtype=f16"),
         ("conv2d", "sm_90a", "batch=4 height=28 width=28 channels=64 filters=64"),
         ("matmul", "cpu", "m=100 n=100 k=100"),
+        ("conv2d", "cpu", "batch=2 height=8 width=8 channels=20 filters=40"),
         ("elementwise", "sm_80", "n=1000"),
         ("softmax", "sm_80", "m=100 n=100"),
         ("softmax", "sm_90a", "m=10 n=4096 dtype=f16"),
+        ("softmax", "sm_90a", "m=10 n=50000"),
         ("row_sum", "sm_80", "m=10 n=70001"),
         ("layer_norm", "sm_90a", "m=10 n=2056 dtype=f16"),
         ("col_sum", "sm_80", "m=3000 n=100"),
@@ -328,6 +336,9 @@ fn scripts_say_why() {
             "auto matmul --target cuda:sm_90a --param m=4097 --param n=4097 --param k=4097",
             "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500 --explain",
             "auto matmul --target cuda:sm_80 --param m=1 --param n=1 --param dtype=f16 --units 1 --explain",
+            "auto softmax --target cuda:sm_90a --param m=16 --param n=65536",
+            "auto conv2d --target cpu --param height=14 --param width=14 --param channels=64 --param filters=128",
+            "auto transpose --target cpu --param m=300 --param n=200",
             "auto elementwise --target cuda:sm_80 --param n=1001 --explain",
             "auto matmul --target cuda:sm_80 --param m=50 --param n=60 --param k=70 --param dtype=f16 --space",
             "auto batch_matmul --target cuda:sm_80 --space --out space.ron",

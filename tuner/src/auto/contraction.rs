@@ -1,28 +1,27 @@
 //! Sums of products that are no product of matrices as they stand, but become one where iterators are taken together: a convolution is the
-//! product of a matrix of patches, which exists a tile at a time in shared memory only, and one of filters (implicit GEMM).
+//! product of a matrix of patches, which exists a tile at a time only, in shared memory or in a cache, and one of filters (implicit GEMM).
 
-use ir::{Block, Index, Iter, IterKind, Name, Stmt, Target};
+use ir::{Block, Index, Iter, IterKind, Name, Stmt};
 use schedule::{
     Session, Step,
     primitive::{ComputeInline, Reindex, TransformBlockLayout, TransformLayout},
 };
 
-use super::{Draft, Request, free, mma, product::Product, simt};
+use super::{Draft, Request, cpu, free, mma, product::Product, simt};
 
 /// What this rule is called.
 const RULE: &str = "contraction";
 
 /// The product that the program becomes, by the rules for products, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let Target::Cuda(_) = request.target else { return vec![] };
     if Product::of(request).is_some() {
         return vec![];
     }
     let Some(Matrices { session, why }) = Matrices::of(request) else { return vec![] };
     let inner = Request { func: session.func(), ..*request };
     let steps: Vec<_> = session.trace().map(|it| it.to_ron().trim().to_owned()).collect();
-    let all = mma::drafts(&inner).into_iter().chain(simt::drafts(&inner));
-    all.map(|it| it.behind(RULE, &why, &steps)).collect()
+    let rules = [mma::drafts, simt::drafts, cpu::drafts];
+    rules.into_iter().flat_map(|drafts| drafts(&inner)).map(|it| it.behind(RULE, &why, &steps)).collect()
 }
 
 /// The iterators of a product, by what they are of it.

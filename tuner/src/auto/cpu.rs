@@ -6,7 +6,7 @@ use ir::Target;
 use super::{
     Draft, Request, counted,
     model::{as_f64, ceil_div, ranked},
-    product::Product,
+    product::{Factor, Product},
 };
 
 /// How many vector registers an x86 CPU has whose vectors have 32 bytes. With AVX-512, and on ARM, there are 32.
@@ -23,6 +23,9 @@ const MANY: i64 = 16;
 
 /// Below so many multiplications one core is done before the others have begun.
 const WORTH_CORES: i64 = 1 << 20;
+
+/// The most bytes of a row of tiles of A that a copy of it may have, which lies on the stack of a thread.
+const GATHERED: i64 = 1 << 18;
 
 /// How many choices are offered: all of them are legal where one is, unless a stage behind the product minds.
 const CHOICES: usize = 3;
@@ -46,6 +49,12 @@ impl Shape {
         [ceil_div(product.i.extent, self.rows), ceil_div(product.j.extent, self.columns())]
     }
 
+    /// Whether what a row of tiles reads of A is copied together: where A is made of something else, each element costs more than a load.
+    fn gathers(self, product: &Product) -> bool {
+        let bytes = self.rows.saturating_mul(product.k.extent).saturating_mul(product.a.dtype.bytes_i64());
+        product.a.is_copy && bytes <= GATHERED
+    }
+
     /// Cycles for a step of the sum in all tiles: of arithmetic, or of loads, or of waiting for the sums.
     fn cycles(self, product: &Product) -> f64 {
         let [down, across] = self.counts(product);
@@ -60,7 +69,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target != Target::Cpu {
         return vec![];
     }
-    let Some(product) = Product::of_inputs(request) else { return vec![] };
+    let Some(product) = Product::of(request) else { return vec![] };
     let all = ranked(shapes(request, &product), |it| it.cycles(&product));
     all.into_iter().take(CHOICES).map(|it| one(request, &product, it)).collect()
 }
@@ -100,8 +109,11 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape) -> Draft {
     let size = out.knob("rows", rows, &others);
     // A panel stays in the cache while tiles run down it, unless there are too few of them for the cores.
     let products = product.batch.as_ref().map_or(1, |it| it.extent);
-    let is_across = products * across >= (products * down).min(MANY);
+    let gathers = shape.gathers(product);
+    let a = called("a", "A", &product.a);
+    let is_across = !gathers && products * across >= (products * down).min(MANY);
     let (outer, order) = if is_across { ("jo", "") } else { ("io", ", outer: \"io\", inner: \"jo\"") };
+    let gather = if gathers { ", gather: 1" } else { "" };
     out.because(
         format!(
             "{} of {} sums each: a step of the sum loads {} of B, {} bytes each as on this machine, and {} of A for {}. {} of the \
@@ -115,17 +127,33 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape) -> Draft {
             idle(product, shape),
         ),
         format!(
-            "cpu_padded_tile(block: {block:?}, out: {last:?}{inlined}, rows: {size}, columns: {columns}{order}{axes})"
+            "cpu_padded_tile(block: {block:?}, {a}out: {last:?}{inlined}, rows: {size}, columns: {columns}{order}{axes}{gather})"
         ),
     );
     let batch = product.batch.as_ref();
     let work = [&product.i, &product.j, &product.k].into_iter().chain(batch);
     let is_worth = work.fold(1, |all: i64, it| all.saturating_mul(it.extent)) >= WORTH_CORES;
+    if gathers {
+        let axis = if batch.is_some() { ", column_axis: 2" } else { "" };
+        out.because(
+            format!("What {} read of {} is copied together once.", counted(across, "tile"), product.a.buffer),
+            format!("cpu_gather({a}vector: {}{axis})", shape.lanes),
+        );
+    }
     panels(&mut out, product, shape, is_worth);
     if is_worth {
         cores(&mut out, product, outer, if outer == "jo" { across } else { down });
     }
     out
+}
+
+/// An argument that says what a factor is called, if not as libraries expect: `a: "A2", `.
+fn called(param: &str, usual: &str, factor: &Factor) -> String {
+    if factor.buffer.as_str() == usual {
+        String::new()
+    } else {
+        format!("{param}: {:?}, ", factor.buffer.as_str())
+    }
 }
 
 /// What part of the tiles lies beyond the edges, in percent.
@@ -140,7 +168,10 @@ fn panels(out: &mut Draft, product: &Product, shape: Shape, is_worth: bool) {
     let (b, columns) = (&product.b, shape.columns());
     let [down, _] = shape.counts(product);
     if down == 1 && !b.is_k_last {
-        out.because("B is read once, so it is read where it is.", "compute_inline(block: \"B_pad\")");
+        out.because(
+            format!("{} is read once, so it is read where it is.", b.buffer),
+            format!("compute_inline(block: \"{}_pad\")", b.buffer),
+        );
         return;
     }
     let (batched, before) = product.batch.as_ref().map_or(("", 0), |_| (", batched: 1", 1));
@@ -151,10 +182,11 @@ fn panels(out: &mut Draft, product: &Product, shape: Shape, is_worth: bool) {
     let cores = if is_worth { "" } else { ", cores: 0" };
     out.because(
         format!(
-            "{} of tiles read B, so each panel of {columns} columns is copied together once.",
-            counted(down, "row")
+            "{} of tiles read {}, so each panel of {columns} columns is copied together once.",
+            counted(down, "row"),
+            b.buffer,
         ),
-        format!("cpu_panels(columns: {columns}{order}{axes}{batched}{wide}{cores})"),
+        format!("cpu_panels({}columns: {columns}{order}{axes}{batched}{wide}{cores})", called("b", "B", b)),
     );
 }
 

@@ -22,7 +22,8 @@ pub(super) struct Factor {
     pub is_k_last: bool,
     /// The length of its rows in memory; of a copy, how many elements come together.
     pub row: i64,
-    is_copy: bool,
+    /// Whether a copy ahead of the product makes it.
+    pub is_copy: bool,
 }
 
 impl Factor {

@@ -31,6 +31,7 @@ impl Writer<'_> {
         let staying: Vec<_> =
             self.rows.stages.all.iter().filter(|it| !self.rows.is_inlined(it.block, self.row)).collect();
         let Some((last, before)) = staying.split_last() else { return };
+        self.cut_in_parts(before);
         let written = self.written_by_way_of_registers(last);
         let depth = self.rows.stages.rows.len();
         let outer: Vec<Name> = match &written {
@@ -49,6 +50,9 @@ impl Writer<'_> {
         }
         for it in before.iter().rev() {
             self.stage(it.block, written_by(it.block).as_str(), &row);
+            if self.is_in_parts(it) {
+                self.parts(it.block, &row);
+            }
         }
         self.keep_inputs(&row);
         self.out.reason(
@@ -57,6 +61,10 @@ impl Writer<'_> {
         );
         for it in before {
             let name = it.block.name.as_str();
+            if self.is_in_parts(it) {
+                self.share_part(name);
+                continue;
+            }
             self.share(&self.moved(name), name, it.does != Does::Reduce);
             if it.does == Does::Elements {
                 self.flatten(written_by(it.block).as_str());
@@ -76,6 +84,46 @@ impl Writer<'_> {
             self.flatten(name);
         }
         self.stream_inputs();
+    }
+
+    /// Whether a stage reduces a row that the blocks of a cluster share.
+    fn is_in_parts(&self, it: &Stage<'_>) -> bool {
+        self.row.blocks() > 1 && it.does == Does::Reduce
+    }
+
+    /// Cuts the reductions of a row in parts, one for each block of a cluster.
+    fn cut_in_parts(&mut self, stages: &[&Stage<'_>]) {
+        let blocks = self.row.blocks();
+        let cut: Vec<_> = stages.iter().filter(|it| self.is_in_parts(it)).collect();
+        if !cut.is_empty() {
+            self.out.reason(format!(
+                "A row does not fit in the registers of a block, so {blocks} blocks share it, a cluster: each reduces its part, and reads what \
+                 the others have in their shared memory.",
+            ));
+        }
+        for it in cut {
+            let (name, along) = (it.block.name.as_str(), it.along[0].as_str());
+            self.out.step(format!("reduce_in_parts(block: {name:?}, loop: {along:?}, blocks: {blocks})"));
+        }
+    }
+
+    /// Moves the parts of a stage before it.
+    fn parts(&mut self, block: &Block, row: &str) {
+        let axis = self.rows.stages.rows.len();
+        let [name, buffer] = [block.name.as_str(), written_by(block).as_str()].map(|it| format!("{it}_rf"));
+        self.out
+            .step(format!("stage_of_parts(block: {name:?}, buffer: {buffer:?}, row: {row:?}, axis: {axis})"));
+    }
+
+    /// Shares a part of a row among the threads of a block, and lets each of them put the parts together.
+    fn share_part(&mut self, name: &str) {
+        let axis = self.rows.stages.rows.len();
+        self.out.step(format!("unroll(loop: \"{name}_{axis}\")"));
+        let (part, threads, vector) = (format!("{name}_rf"), &self.share, self.row.vector());
+        let along = format!("{part}_{}", axis + 1);
+        self.out.step(format!(
+            "share_row(loop: {along:?}, name: {part:?}, threads: {threads}, vector: {vector}, wide: 0)"
+        ));
     }
 
     /// Lets a row of several axes that stays lie as one, of which each thread has a part.
@@ -147,8 +195,10 @@ impl Writer<'_> {
         ));
         let names: Vec<_> = self.rows.inputs.iter().map(|it| self.free(&format!("{it}_row"))).collect();
         for (input, name) in self.rows.inputs.iter().zip(&names) {
-            let reader = self.rows.readers(input, self.row).first().map(|it| it.block.name.as_str());
-            let (reader, input) = (reader.expect("a stage reads it"), input.as_str());
+            let readers = self.rows.readers(input, self.row);
+            let first = *readers.first().expect("a stage reads it");
+            let parts = if self.is_in_parts(first) { "_rf" } else { "" };
+            let (reader, input) = (format!("{}{parts}", first.block.name), input.as_str());
             self.out.step(format!(
                 "keep_row(block: {reader:?}, buffer: {input:?}, name: {name:?}, row: {row:?})"
             ));
@@ -168,10 +218,14 @@ impl Writer<'_> {
         }
         let threads = &self.share;
         let (vector, wide) = (self.row.vector(), i64::from(is_wide));
-        if let Row::Stays(_) = self.row {
+        if let Row::Stays(it) = self.row {
             let wide = if is_wide { "" } else { ", wide: 0" };
+            let (procedure, blocks) = match it.blocks {
+                1 => ("share_row", String::new()),
+                blocks => ("share_row_in_cluster", format!("blocks: {blocks}, ")),
+            };
             self.out.step(format!(
-                "share_row(loop: {all:?}, name: {name:?}, threads: {threads}, vector: {vector}{wide})"
+                "{procedure}(loop: {all:?}, name: {name:?}, {blocks}threads: {threads}, vector: {vector}{wide})"
             ));
             return;
         }

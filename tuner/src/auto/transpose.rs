@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ir::{Block, DType, Func, Index, IterKind, Name, Role, Stmt, Target};
 use schedule::{Session, Step};
 
-use super::{Draft, Request, columns::variables, counted, model::ceil_div, size::Size};
+use super::{Draft, Request, columns::variables, counted, free, model::ceil_div, size::Size};
 
 /// Threads of a block, where a tile has as many squares.
 const THREADS: i64 = 256;
@@ -19,6 +19,9 @@ const WAVEFRONT: i64 = 128;
 const BANK: i64 = 4;
 const SECTOR: i64 = 32;
 const VECTOR: i64 = 16;
+
+/// The bytes of a row of a tile on a CPU: two cache lines, which most CPUs fetch together. A square of such rows stays in the first cache.
+const LINES: i64 = 128;
 
 /// What a program is that permutes dimensions.
 struct Permutation {
@@ -62,13 +65,13 @@ struct Tile {
     threads: i64,
 }
 
-/// By way of shared memory, with the widest vectors first, and by single elements where those are refused.
+/// On a GPU by way of shared memory, with the widest vectors first, and by single elements where those are refused.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    if *request.target == Target::Cpu {
-        return vec![];
-    }
     let Some(found) = Permutation::of(request) else { return vec![] };
-    [VECTOR, 1].iter().map(|bytes| found.draft(request, *bytes)).collect()
+    match request.target {
+        Target::Cpu => vec![found.in_cache(request)],
+        Target::Cuda(_) => [VECTOR, 1].iter().map(|bytes| found.draft(request, *bytes)).collect(),
+    }
 }
 
 impl Permutation {
@@ -175,6 +178,48 @@ impl Permutation {
         all.filter(fits).filter(|it| *it > 0 && layouts(*it) == layouts(tile.across)).collect()
     }
 
+    /// The order of loops with those two innermost.
+    fn order(&self) -> Vec<&str> {
+        let inner = [&self.across.name, &self.along.name];
+        self.loops.iter().filter(|it| !inner.contains(it)).chain(inner).map(Name::as_str).collect()
+    }
+
+    /// On a CPU: square tiles that stay in the first cache, which the cores share.
+    fn in_cache(&self, request: &Request<'_>) -> Draft {
+        let about =
+            "Tiles that stay in the first cache, read and written along rows of both sides.".to_owned();
+        let mut out = Draft::new("transpose", about, &[], request.form);
+        for it in &self.inlined {
+            out.step(inline(it));
+        }
+        let widest = self.inputs.iter().map(|it| it.dtype).chain([self.out]).map(DType::bytes_i64).max();
+        let edge = LINES / widest.unwrap_or(BANK);
+        let size = out.knob("tile", edge, &[edge / 2, edge * 2]);
+        let (across, along) = (self.across.name.as_str(), self.along.name.as_str());
+        out.reason(format!(
+            "The output lies along {along}, and what is read along {across}: a tile has {LINES} bytes of each row of either side."
+        ));
+        for it in [across, along] {
+            out.step(format!("split(loop: {it:?}, into: {{\"{it}_tile\": None, \"{it}_in\": {size}}})"));
+        }
+        let order = self.order();
+        let outer = &order[..order.len() - 2];
+        let [tile, inner] = ["tile", "in"].map(|part| [across, along].map(|it| format!("{it}_{part}")));
+        let loops: Vec<_> = outer.iter().map(ToString::to_string).chain(tile).chain(inner).collect();
+        out.step(format!("reorder(order: {loops:?})"));
+        let shared = &loops[..=outer.len()];
+        let name = free(request.func, "shared").to_string();
+        if shared.len() > 1 {
+            out.step(format!("fuse(loops: {shared:?}, into: {name:?})"));
+        }
+        out.because(
+            "The cores share the tiles.".to_owned(),
+            format!("parallel(loop: {:?})", if shared.len() > 1 { &name } else { &shared[0] }),
+        );
+        out.step(format!("vectorize(loop: \"{along}_in\")"));
+        out
+    }
+
     fn draft(&self, request: &Request<'_>, bytes: i64) -> Draft {
         let about = "Tiles by way of shared memory, read and written along rows of both sides.".to_owned();
         let mut out = Draft::new("transpose", about, &["std/transpose"], request.form);
@@ -186,8 +231,7 @@ impl Permutation {
         let rows = out.knob("rows", tile.across, &self.other_rows(&tile));
         let block = self.block.as_str();
         let (across, along) = (self.across.name.as_str(), self.along.name.as_str());
-        let outer = self.loops.iter().map(Name::as_str).filter(|it| ![across, along].contains(it));
-        let order: Vec<_> = outer.chain([across, along]).collect();
+        let order = self.order();
         if order.len() > 2 {
             out.step(format!("reorder(order: {order:?})"));
         }
