@@ -52,6 +52,11 @@ batch_matmul              sm_80        0     batch=3 m=65 n=67|72 k=71|72 dtype=
 matmul_bias_relu          cpu          0     m=9 n=10 k=11 dtype=* layout=*
 matmul_bias_relu          cpu          0     m=100 n=110 k=105
 matmul_bias_relu          sm_80,sm_90a 0     m=33 n=18 k=11 dtype=* layout=*
+matmul                    sm_90a       1e-5  m=1|2 n=70|2049 k=3|1000 dtype=f16|bf16 layout=*
+matmul                    sm_80        1e-5  m=4 n=300 k=513 dtype=f32|f64 layout=*
+matmul                    sm_90a       1e-2  m=130 n=2 k=2000 dtype=bf16 out=bf16 layout=*
+matmul_bias_relu          sm_80        0     m=1 n=130 k=300 dtype=f16
+matmul_bias_gelu_residual sm_90a       1e-2  m=2 n=200 k=3000 dtype=f16 layout=*
 matmul_bias_relu          sm_90a       0     m=130 n=72 k=136 dtype=f16|bf16 layout=*
 matmul_bias_gelu_residual sm_90a       1e-2  m=130 n=200 k=72 dtype=f16|bf16 layout=*
 matmul_bias_gelu_residual cpu          1e-2  m=9 n=10 k=11 dtype=*
@@ -231,6 +236,8 @@ fn choices_of_spaces_are_legal() {
         ("matmul_bias_gelu_residual", "sm_90a", "m=1000 n=1000 k=1000 dtype=f16"),
         ("conv2d", "sm_80", "batch=4 height=28 width=28 channels=64 filters=64 dtype=f16"),
         ("conv2d", "sm_90a", "batch=4 height=28 width=28 channels=64 filters=64"),
+        ("matmul", "sm_90a", "m=1 n=4096 k=4096 dtype=f16 layout=NT"),
+        ("matmul", "sm_80", "m=2 n=4096 k=4096"),
         ("matmul", "cpu", "m=100 n=100 k=100"),
         ("conv2d", "cpu", "batch=2 height=8 width=8 channels=20 filters=40"),
         ("elementwise", "sm_80", "n=1000"),
@@ -336,6 +343,8 @@ fn scripts_say_why() {
             "auto matmul --target cuda:sm_90a --param m=4097 --param n=4097 --param k=4097",
             "auto matmul --target cuda:sm_90a --param m=1500 --param n=1500 --param k=1500 --explain",
             "auto matmul --target cuda:sm_80 --param m=1 --param n=1 --param dtype=f16 --units 1 --explain",
+            "auto matmul --target cuda:sm_90a --param m=1 --param n=4096 --param k=4096 --param dtype=f16 --param out=f16 --param layout=NT",
+            "auto matmul_bias_relu --target cuda:sm_80 --param m=1 --param n=4096 --param k=4096",
             "auto softmax --target cuda:sm_90a --param m=16 --param n=65536",
             "auto conv2d --target cpu --param height=14 --param width=14 --param channels=64 --param filters=128",
             "auto transpose --target cpu --param m=300 --param n=200",

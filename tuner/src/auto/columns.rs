@@ -25,22 +25,22 @@ const BLOCKS: i64 = 4;
 const VECTORS: i64 = 4;
 
 /// A reduction of columns.
-struct Columns {
-    block: Name,
+pub(super) struct Columns {
+    pub(super) block: Name,
     /// The loops around, then those over columns and over rows.
-    outer: Vec<Name>,
-    along: Name,
-    reduced: Name,
+    pub(super) outer: Vec<Name>,
+    pub(super) along: Name,
+    pub(super) reduced: Name,
     /// What is read along rows, and its dimensions over rows and columns.
-    buffer: Name,
-    dtype: DType,
+    pub(super) buffer: Name,
+    pub(super) dtype: DType,
     /// The type in which is added up.
-    sums: DType,
-    axes: [usize; 2],
+    pub(super) sums: DType,
+    pub(super) axes: [usize; 2],
     /// How many columns, rows, and matrices there are.
-    width: i64,
-    height: i64,
-    count: i64,
+    pub(super) width: i64,
+    pub(super) height: i64,
+    pub(super) count: i64,
 }
 
 /// Vectors of columns on a CPU; on a GPU threads side by side along a row, several for each column, and the rows in slices where columns
@@ -129,6 +129,14 @@ impl Columns {
     }
 
     fn on_gpu(&self, request: &Request<'_>) -> Draft {
+        let about = "Threads side by side along a row, several for each column.".to_owned();
+        let mut out = Draft::new("columns", about, &["std/rows"], request.form);
+        self.reduce(request, &mut out);
+        out
+    }
+
+    /// Reduces them on a GPU; whether in slices, which a second kernel adds up.
+    pub(super) fn reduce(&self, request: &Request<'_>, out: &mut Draft) -> bool {
         let element = self.dtype.bytes_i64();
         let mut vector = VECTOR / element;
         while self.width % vector != 0 {
@@ -143,8 +151,6 @@ impl Columns {
         let wanted = ceil_div(BLOCKS * units(request), blocks);
         // A slice has at least as many rows as its threads read at once, a few times over.
         let slices = wanted.min(self.height / (y * loads * 4));
-        let about = "Threads side by side along a row, several for each column.".to_owned();
-        let mut out = Draft::new("columns", about, &["std/rows"], request.form);
         let x = out.knob("x", x, &[8, 16, 32]);
         let y = out.knob("y", y, &[1, 2, 4, 8, 16]);
         let loads = out.knob("loads", loads, &[1, 2, 4, 8]);
@@ -168,7 +174,7 @@ impl Columns {
         ));
         if slices < 2 {
             out.step(format!("reduce_columns({words})"));
-            return out;
+            return false;
         }
         out.reason(format!(
             "That makes {}, so the rows are in {slices} slices, which a second kernel adds up.",
@@ -176,7 +182,7 @@ impl Columns {
         ));
         let slices = out.knob("slices", slices, &[2, 4, 8, 16, 32, 64, 128]);
         out.step(format!("reduce_columns_in_slices({words}, slices: {slices})"));
-        out
+        true
     }
 }
 

@@ -10,6 +10,7 @@ mod columns;
 mod contraction;
 mod cpu;
 mod elementwise;
+mod gemv;
 mod mma;
 mod model;
 mod packing;
@@ -282,7 +283,8 @@ fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 9] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 10] = [
+        gemv::drafts,
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,

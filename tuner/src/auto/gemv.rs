@@ -1,0 +1,181 @@
+//! Products of a matrix and a few vectors on a GPU: each element of the matrix is read once and used once or twice, so that all is about reading it.
+
+use ir::{DType, Target};
+
+use super::{
+    Draft, Request,
+    columns::Columns,
+    counted,
+    product::{Axis, Factor, Product, vector},
+};
+
+/// The most vectors: with more, tensor cores multiply, and other types take tiles of sums. Measured on an H100 with a matrix of 8192 x 8192
+/// in f16 that lies along the sum: one vector 47 us (a copy of as many bytes 48, `wgmma` 58), four 54 (57).
+const NARROW: i64 = 2;
+const WIDE: i64 = 4;
+
+/// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
+const VECTOR: i64 = 16;
+const IN_FLIGHT: i64 = 4;
+const WARP: i64 = 32;
+const MOST: i64 = 256;
+const THREADS: i64 = 128;
+
+/// A matrix and a few vectors.
+struct Gemv {
+    product: Product,
+    /// The dimension of the results along which the matrix is, and the other one: 0 are rows.
+    many: usize,
+    few: usize,
+}
+
+/// What reads the matrix along its rows.
+pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
+    if *request.target == Target::Cpu {
+        return vec![];
+    }
+    let Some(found) = Product::of_inputs(request).and_then(Gemv::of) else { return vec![] };
+    let draft = if found.matrix().is_k_last { found.by_rows(request) } else { found.by_columns(request) };
+    vec![draft]
+}
+
+impl Gemv {
+    fn of(product: Product) -> Option<Gemv> {
+        let most = if matches!(product.a.dtype, DType::F16 | DType::Bf16) { NARROW } else { WIDE };
+        let is_few = |it: &Axis| it.extent <= most;
+        let (many, few) = match (is_few(&product.i), is_few(&product.j)) {
+            (true, false) => (1, 0),
+            (false, true) => (0, 1),
+            (true, true) | (false, false) => return None,
+        };
+        product.batch.is_none().then_some(Gemv { product, many, few })
+    }
+
+    fn axis(&self, dimension: usize) -> &Axis {
+        [&self.product.i, &self.product.j][dimension]
+    }
+
+    fn matrix(&self) -> &Factor {
+        [&self.product.a, &self.product.b][self.many]
+    }
+
+    fn vectors(&self) -> &Factor {
+        [&self.product.a, &self.product.b][self.few]
+    }
+
+    /// The loops of the block that writes the output.
+    fn loops(&self) -> [&str; 2] {
+        match self.product.tail.last() {
+            None => [0, 1].map(|it| self.axis(it).loop_name.as_str()),
+            Some(_) => self.product.out_loops.each_ref().map(String::as_str),
+        }
+    }
+
+    fn started(&self, request: &Request<'_>, about: &str) -> Draft {
+        let mut out = Draft::new("gemv", about.to_owned(), &["std/rows"], request.form);
+        for it in self.product.tail.iter().rev().skip(1).rev() {
+            out.step(format!("compute_inline(block: {:?})", it.as_str()));
+        }
+        out
+    }
+
+    /// The matrix lies along the sum: threads share a row of it, as rows are summed up.
+    fn by_rows(&self, request: &Request<'_>) -> Draft {
+        let (product, matrix) = (&self.product, self.matrix());
+        let mut out = self.started(
+            request,
+            "The threads that share a row of the matrix read it once, and sum up together.",
+        );
+        let width = vector(matrix.row, matrix.dtype, VECTOR);
+        let fits = |it: &i64| it * width * IN_FLIGHT <= product.k.extent;
+        let threads = [MOST, MOST / 2, MOST / 4].into_iter().find(fits).unwrap_or(WARP);
+        let share = out.knob("threads", threads, &[32, 64, 128, 256]);
+        let rows = out.knob("rows", (THREADS / threads).max(1), &[1, 2, 4, 8]);
+        let loads = out.knob("loads", IN_FLIGHT, &[1, 2, 4, 8]);
+        out.constraint("threads * rows <= 1024");
+        let block = product.block.as_str();
+        let (many, few) = (self.loops()[self.many], self.loops()[self.few]);
+        let mut sum = product.k.loop_name.to_string();
+        let mut inner = self.axis(self.few).loop_name.to_string();
+        if product.tail.is_empty() {
+            out.step(format!("reorder(order: {:?})", [many, &sum, &inner]));
+            out.step(format!("rows_in_blocks(loop: {many:?}, rows: {rows})"));
+        } else {
+            out.step(format!("reorder(order: {:?})", [many, few]));
+            out.step(format!("rows_in_blocks(loop: {many:?}, rows: {rows})"));
+            out.because(
+                "Sums stay in registers until the stage behind them.",
+                format!("row_stage(block: {block:?}, buffer: {:?})", self.sums(request)),
+            );
+            (sum, inner) = (format!("{block}_2"), format!("{block}_{}", self.few));
+            out.step(format!("reorder(order: {:?})", [&format!("{block}_{}", self.many), &sum, &inner]));
+            out.step(format!("unroll(loop: {few:?})"));
+        }
+        out.because(
+            format!(
+                "{} of each vector are multiplied by a row of {} by {}, {} at once.",
+                counted(product.k.extent, "element"),
+                matrix.buffer,
+                counted(threads, "thread"),
+                counted(width, "element"),
+            ),
+            format!(
+                "share_long_row(loop: {sum:?}, name: {block:?}, threads: {share}, loads: {loads}, vector: {width}, wide: 0)"
+            ),
+        );
+        let vectors = self.vectors();
+        let streams = vectors.is_k_last && vector(vectors.row, vectors.dtype, VECTOR) >= width;
+        for it in [Some(matrix), streams.then_some(vectors)].into_iter().flatten().filter(|_| width > 1) {
+            let name = format!("{block}_{}", it.buffer);
+            out.step(format!(
+                "stream_row(block: {block:?}, buffer: {:?}, name: {name:?}, threads: {share}, vector: {width})",
+                it.buffer.as_str()
+            ));
+        }
+        out.step(format!("unroll(loop: {inner:?})"));
+        out
+    }
+
+    /// The matrix lies along the results: threads have columns of it, as columns are summed up.
+    fn by_columns(&self, request: &Request<'_>) -> Draft {
+        let (product, matrix) = (&self.product, self.matrix());
+        let mut out =
+            self.started(request, "Threads side by side along a row of the matrix, several for each result.");
+        let (many, few) = (self.axis(self.many), self.axis(self.few));
+        let order = [&many.loop_name, &product.k.loop_name, &few.loop_name].map(|it| it.as_str());
+        out.step(format!("reorder(order: {order:?})"));
+        let block = product.block.as_str();
+        let columns = Columns {
+            block: product.block.clone(),
+            outer: vec![],
+            along: many.loop_name.clone(),
+            reduced: product.k.loop_name.clone(),
+            buffer: matrix.buffer.clone(),
+            dtype: matrix.dtype,
+            sums: product.acc,
+            axes: [0, 1],
+            width: many.extent,
+            height: product.k.extent,
+            count: 1,
+        };
+        let is_sliced = columns.reduce(request, &mut out);
+        let inner = if is_sliced { format!("{}_rf", few.loop_name) } else { few.loop_name.to_string() };
+        out.step(format!("unroll(loop: {inner:?})"));
+        if let Some(last) = product.tail.last() {
+            let at = if is_sliced { "thread" } else { "column" };
+            out.because(
+                "The stage behind the sums is where they are made.",
+                format!("reverse_compute_at(block: {:?}, loop: \"{block}_{at}\")", last.as_str()),
+            );
+            out.step(format!("set_scope(buffer: {:?}, scope: \"local\")", self.sums(request)));
+        }
+        out
+    }
+
+    /// The buffer of the sums.
+    fn sums(&self, request: &Request<'_>) -> String {
+        let block = request.func.find_block(&self.product.block);
+        let place = block.and_then(|it| it.writes().first().map(|it| it.buffer.to_string()));
+        place.expect("the product is a block that writes its sums")
+    }
+}
