@@ -149,8 +149,10 @@ impl Columns {
         let loads = (IN_FLIGHT / (vector * element)).min(ceil_div(self.height, y)).clamp(1, 8);
         let blocks = self.count * ceil_div(self.width, x * vector);
         let wanted = ceil_div(BLOCKS * units(request), blocks);
-        // A slice has at least as many rows as its threads read at once, a few times over.
+        // A slice has at least as many rows as its threads read at once, a few times over. Near as many may leave no row over.
         let slices = wanted.min(self.height / (y * loads * 4));
+        let near = (slices - slices / 3..=slices + slices / 3).filter(|it| *it > 0 && self.height % it == 0);
+        let slices = near.min_by_key(|it| it.abs_diff(slices)).unwrap_or(slices);
         let x = out.knob("x", x, &[8, 16, 32]);
         let y = out.knob("y", y, &[1, 2, 4, 8, 16]);
         let loads = out.knob("loads", loads, &[1, 2, 4, 8]);

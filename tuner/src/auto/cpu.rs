@@ -134,10 +134,10 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape) -> Draft {
     let work = [&product.i, &product.j, &product.k].into_iter().chain(batch);
     let is_worth = work.fold(1, |all: i64, it| all.saturating_mul(it.extent)) >= WORTH_CORES;
     if gathers {
-        let axis = if batch.is_some() { ", column_axis: 2" } else { "" };
+        let along = if batch.is_some() { ", column_axis: 2" } else { "" };
         out.because(
             format!("What {} read of {} is copied together once.", counted(across, "tile"), product.a.buffer),
-            format!("cpu_gather({a}vector: {}{axis})", shape.lanes),
+            format!("cpu_gather({a}vector: {}{along})", shape.lanes),
         );
     }
     panels(&mut out, product, shape, is_worth);

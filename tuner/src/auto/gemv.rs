@@ -9,10 +9,11 @@ use super::{
     product::{Axis, Factor, Product, vector},
 };
 
-/// The most vectors: with more, tensor cores multiply, and other types take tiles of sums. Measured on an H100 with a matrix of 8192 x 8192
-/// in f16 that lies along the sum: one vector 47 us (a copy of as many bytes 48, `wgmma` 58), four 54 (57).
-const NARROW: i64 = 2;
-const WIDE: i64 = 4;
+/// The most vectors, in types that tensor cores multiply and in others, by whether the matrix lies along the sum: with more, tiles of sums
+/// are faster. Measured on an H100 with a matrix of 8192 x 8192 (`bench/fits`): in f16 along the sum 1 vector 46 us and 4 of them 54 (a copy of as many
+/// bytes 48, `wgmma` 58 and 57), across it 1 and 2 of them 51 and 78 (`wgmma` 56); in f32 along it 4 take 97 (`simt` 130), across it 2 and 4 take 104 and 144 (126).
+const NARROW: [i64; 2] = [1, 2];
+const WIDE: [i64; 2] = [2, 4];
 
 /// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
 const VECTOR: i64 = 16;
@@ -42,8 +43,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
 impl Gemv {
     fn of(product: Product) -> Option<Gemv> {
         let most = if matches!(product.a.dtype, DType::F16 | DType::Bf16) { NARROW } else { WIDE };
-        let is_few = |it: &Axis| it.extent <= most;
-        let (many, few) = match (is_few(&product.i), is_few(&product.j)) {
+        let is_few = |it: &Axis, matrix: &Factor| it.extent <= most[usize::from(matrix.is_k_last)];
+        let (many, few) = match (is_few(&product.i, &product.b), is_few(&product.j, &product.a)) {
             (true, false) => (1, 0),
             (false, true) => (0, 1),
             (true, true) | (false, false) => return None,
@@ -142,7 +143,7 @@ impl Gemv {
         let mut out =
             self.started(request, "Threads side by side along a row of the matrix, several for each result.");
         let (many, few) = (self.axis(self.many), self.axis(self.few));
-        let order = [&many.loop_name, &product.k.loop_name, &few.loop_name].map(|it| it.as_str());
+        let order = [many, &product.k, few].map(|it| it.loop_name.as_str());
         out.step(format!("reorder(order: {order:?})"));
         let block = product.block.as_str();
         let columns = Columns {
