@@ -30,7 +30,7 @@ struct Gemv {
     few: usize,
 }
 
-/// What reads the matrix along its rows.
+/// By rows of the matrix where it lies along the sum, else by columns.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target == Target::Cpu {
         return vec![];

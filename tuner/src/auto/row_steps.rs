@@ -189,9 +189,10 @@ impl Writer<'_> {
     fn keep_inputs(&mut self, row: &str) {
         let Row::Stays(kept) = self.row else { return };
         self.out.reason(format!(
-            "A row is read once, {} at a time, and stays in registers: {} threads share it.",
+            "A row is read once, {} at a time, and stays in registers: {} threads{} share it.",
             counted(kept.vector, "element"),
-            self.share.value
+            self.share.value,
+            if kept.blocks > 1 { " of each block" } else { "" },
         ));
         let names: Vec<_> = self.rows.inputs.iter().map(|it| self.free(&format!("{it}_row"))).collect();
         for (input, name) in self.rows.inputs.iter().zip(&names) {
