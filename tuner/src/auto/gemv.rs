@@ -1,4 +1,4 @@
-//! Products of a matrix and a few vectors on a GPU: each element of the matrix is read once and used once or twice, so that all is about reading it.
+//! Products of a matrix and a few vectors on a GPU: each element of the matrix is read once and used a few times, so that all is about reading it.
 
 use ir::{DType, Target};
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The most vectors, in types that tensor cores multiply and in others, by whether the matrix lies along the sum: with more, tiles of sums
-/// are faster. Measured on an H100 with a matrix of 8192 x 8192 (`bench/fits`): in f16 along the sum 1 vector 46 us and 4 of them 54 (a copy of as many
+/// are faster. Measured on an H100 with a matrix of 8192 x 8192 (in part in `bench/fits`): in f16 along the sum 1 vector 46 us and 4 of them 54 (a copy of as many
 /// bytes 48, `wgmma` 58 and 57), across it 1 and 2 of them 51 and 78 (`wgmma` 56); in f32 along it 4 take 97 (`simt` 130), across it 2 and 4 take 104 and 144 (126).
 const NARROW: [i64; 2] = [1, 2];
 const WIDE: [i64; 2] = [2, 4];
