@@ -74,7 +74,8 @@ impl Gemv {
 
     fn started(&self, request: &Request<'_>, about: &str) -> Draft {
         let mut out = Draft::new("gemv", about.to_owned(), &["std/rows"], request.form);
-        for it in self.product.tail.iter().rev().skip(1).rev() {
+        let before = self.product.tail.split_last().map_or(&[][..], |it| it.1);
+        for it in before {
             out.step(format!("compute_inline(block: {:?})", it.as_str()));
         }
         out
