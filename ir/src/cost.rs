@@ -123,5 +123,6 @@ fn operations(value: &Value) -> i64 {
         Value::Unary(_, a) => 1 + operations(a),
         Value::Binary(_, a, b) => 1 + operations(a) + operations(b),
         Value::Select(_, a, b) => operations(a).max(operations(b)),
+        Value::Where(cond, a, b) => 1 + operations(cond) + operations(a) + operations(b),
     }
 }

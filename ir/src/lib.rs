@@ -54,7 +54,9 @@
 //!
 //! *Values* have literals with their type (`1.5f32`, `-inf_f32`, `nan_f32`, `3i32`, `true`), loads, `+ - * /`, the
 //! sign, `min(a, b)`, `max(a, b)`, `exp(a)` and the other functions of [`UnaryOp`], `f32(a)` for a conversion,
-//! `i32{vi + 1}` for an index as a value, and `select(a < b && c < d, x, y)`. The negation of a literal is
+//! `i32{vi + 1}` for an index as a value, and `select(a < b && c < d, x, y)`, whose conditions are on indices. Of integers there are
+//! `& | ^ << >>`. `a < b`, `<=`, `==` and `!=` compare, which gives a `bool`, on which `& | ^` compute too; `where(c, x, y)` chooses by one. They bind as
+//! in Python and Rust: `* /` most tightly, then `+ -`, `<< >>`, `&`, `^`, `|`, and comparisons least. The negation of a literal is
 //! `-(1.5f32)`, since `-1.5f32` is a literal. `A[i*4 +: 4]` is an access to four adjacent elements, which only a
 //! [`Kernel`] has.
 //!
@@ -121,6 +123,7 @@ mod name;
 mod near;
 pub mod number;
 mod op;
+mod operator;
 mod origin;
 mod ping_pong;
 pub mod pipeline;
@@ -167,6 +170,7 @@ pub use mbarrier::{Arrival, Mbarriers, Phase};
 pub use mechanism::Mechanism;
 pub use name::Name;
 pub use op::Op;
+pub use operator::{BinaryOp, UnaryOp};
 pub use origin::{Origin, PipelineStep};
 pub use ping_pong::PingPong;
 pub use raster::Raster;
@@ -181,7 +185,7 @@ pub use target::Target;
 pub use thread_axis::ThreadAxis;
 pub use turn::Turn;
 pub use unchanged::unchanged_blocks;
-pub use value::{Access, BinaryOp, Literal, Number, UnaryOp, Value};
+pub use value::{Access, Literal, Number, Value};
 pub use verify::{
     Example, KernelError, KernelErrorKind, Part, VerifyError, VerifyErrorKind, verify, verify_module,
     verify_step,

@@ -7,8 +7,9 @@
 //!   off), functions eight: four units in the last place, twice what CUDA documents for the worst of them. Below the
 //!   normal numbers it is the least subnormal.
 //! * A function's operand may be anywhere between its bounds. The functions are monotone, so that their values at
-//!   the bounds are the new ones: this is the conditioning of `exp(20*x)`, and of `log` near 1. Products and quotients
-//!   are taken at their corners; differences keep the bounds of what cancels.
+//!   the bounds are the new ones: this is the conditioning of `exp(20*x)`, and of `log` near 1. (`sin` and `cos` are not, and spread no
+//!   further than their operands.) Products and quotients are taken at their corners; differences keep the bounds of what cancels.
+//! * A comparison of what may be either way round may be either, and what is chosen by it one of both.
 //! * What may overflow, or divide by zero, or be the root of a negative number, has no bound, and may then be anything.
 //!
 //! # Sums
@@ -156,7 +157,20 @@ impl Near {
             BinaryOp::Div => a.corners(b, x / y, |x, y| x / y).rounded(dtype, 1.0),
             BinaryOp::Min => a.corners(b, x.min(y), f64::min),
             BinaryOp::Max => a.corners(b, x.max(y), f64::max),
+            // Not of floats.
+            _ => Near::unknown(f64::NAN),
         }
+    }
+
+    /// A comparison: both answers, where the machine's numbers may be either way round.
+    fn compare(op: BinaryOp, a: Near, b: Near) -> Near {
+        let answer = |x: f64, y: f64| f64::from(u8::from(number::compare(op, x, y)));
+        let value = answer(a.value, b.value);
+        let ([low, high], [first, last]) = (a.ends(), b.ends());
+        if (a.is_exact() && b.is_exact()) || high < first || last < low {
+            return Near::exact(value);
+        }
+        Near::among(value, &[0.0, 1.0])
     }
 
     /// The product, whose bounds stay exact where they are far below the value.
@@ -203,6 +217,8 @@ impl Near {
             BinaryOp::Div => (x / y).trunc(),
             BinaryOp::Min => x.min(y),
             BinaryOp::Max => x.max(y),
+            // Of bits that are not known nothing is.
+            _ => f64::NAN,
         };
         let found = a.corners(b, plain(a.value, b.value), plain);
         let wraps = [found.value, found.ends()[0], found.ends()[1]].iter().any(|it| !holds(dtype, *it));
@@ -261,6 +277,11 @@ impl Domain for Near {
             let [low, high] = self.ends();
             let (low, high) = (exactly(low), exactly(high));
             match op {
+                // No steeper than one, and nowhere beyond one.
+                UnaryOp::Sin | UnaryOp::Cos => {
+                    let spread = self.below.max(self.above);
+                    Near { value, below: spread.min(value + 1.0), above: spread.min(1.0 - value) }
+                }
                 UnaryOp::Neg => Near { value, below: self.above, above: self.below },
                 UnaryOp::Abs if self.ends()[0] < 0.0 && self.ends()[1] > 0.0 => {
                     Near::among(value, &[low, high, 0.0])
@@ -268,17 +289,27 @@ impl Domain for Near {
                 _ => Near::among(value, &[low, high]),
             }
         };
-        match op {
-            UnaryOp::Neg | UnaryOp::Abs => spread,
-            UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Tanh | UnaryOp::Erf => {
-                spread.rounded(dtype, 8.0)
-            }
-        }
+        if op.is_exact() { spread } else { spread.rounded(dtype, 8.0) }
     }
 
     #[inline]
     fn binary(op: BinaryOp, dtype: DType, a: Near, b: Near) -> Option<Near> {
+        if op.is_comparison() {
+            return Some(Near::compare(op, a, b));
+        }
         if dtype.is_float() { Some(Near::float(op, dtype, a, b)) } else { Near::integer(op, dtype, a, b) }
+    }
+
+    fn choice(cond: Near, then: Near, otherwise: Near) -> Near {
+        let (chosen, other) = if cond.value == 0.0 { (otherwise, then) } else { (then, otherwise) };
+        if cond.is_exact() {
+            return chosen;
+        }
+        if chosen.is_unbounded() || other.is_unbounded() {
+            return Near::unknown(chosen.value);
+        }
+        let ([a, b], [c, d]) = (chosen.ends(), other.ends());
+        Near::among(chosen.value, &[a, b, c, d])
     }
 }
 

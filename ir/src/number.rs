@@ -52,18 +52,28 @@ pub fn unary(op: UnaryOp, dtype: DType, x: f64) -> f64 {
         UnaryOp::Neg => -x,
         UnaryOp::Abs => x.abs(),
         UnaryOp::Exp => x.exp(),
+        UnaryOp::Exp2 => x.exp2(),
         UnaryOp::Log => x.ln(),
+        UnaryOp::Log2 => x.log2(),
         UnaryOp::Sqrt => x.sqrt(),
         UnaryOp::Rsqrt => 1.0 / x.sqrt(),
+        UnaryOp::Sin => x.sin(),
+        UnaryOp::Cos => x.cos(),
         UnaryOp::Tanh => x.tanh(),
         UnaryOp::Erf => erf(x),
+        UnaryOp::Floor => x.floor(),
+        UnaryOp::Ceil => x.ceil(),
+        UnaryOp::Rint => x.round_ties_even(),
     };
     if dtype.is_float() { round(dtype, y) } else { wrap(dtype, int(y)) as f64 }
 }
 
-/// An operation on two numbers of a type; `None` where an integer is divided by zero.
+/// An operation on two numbers of a type, which computes on it ([`BinaryOp::takes`]); `None` where an integer is divided by zero.
 #[inline]
 pub fn binary(op: BinaryOp, dtype: DType, a: f64, b: f64) -> Option<f64> {
+    if op.is_comparison() {
+        return Some(f64::from(u8::from(compare(op, a, b))));
+    }
     if !dtype.is_float() {
         return int_binary(op, dtype, int(a), int(b)).map(|it| it as f64);
     }
@@ -74,7 +84,20 @@ pub fn binary(op: BinaryOp, dtype: DType, a: f64, b: f64) -> Option<f64> {
         BinaryOp::Div => round(dtype, a / b),
         BinaryOp::Min => a.min(b),
         BinaryOp::Max => a.max(b),
+        _ => return None,
     })
+}
+
+/// What a comparison says of two numbers; of any other operation nothing, which is `false`.
+#[expect(clippy::float_cmp, reason = "programs compare as machines do")]
+pub(crate) fn compare(op: BinaryOp, a: f64, b: f64) -> bool {
+    match op {
+        BinaryOp::Lt => a < b,
+        BinaryOp::Le => a <= b,
+        BinaryOp::Eq => a == b,
+        BinaryOp::Ne => a != b,
+        _ => false,
+    }
 }
 
 /// The little-endian bytes of a number, rounded to the type first.
@@ -179,8 +202,20 @@ fn int_binary(op: BinaryOp, dtype: DType, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Div => a.wrapping_div(b),
         BinaryOp::Min => a.min(b),
         BinaryOp::Max => a.max(b),
+        BinaryOp::And => a & b,
+        BinaryOp::Or => a | b,
+        BinaryOp::Xor => a ^ b,
+        BinaryOp::Shl => a << shift(dtype, b),
+        BinaryOp::Shr => a >> shift(dtype, b),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => i64::from(compare(op, a as f64, b as f64)),
     };
     Some(wrap(dtype, exact))
+}
+
+/// How far a shift by `by` goes: modulo the bits of the type, as Java's, so that no machine's own answer is seen.
+fn shift(dtype: DType, by: i64) -> i64 {
+    let bits = i64::try_from(dtype.bytes() * 8).expect("a type has few bits");
+    by & (bits - 1)
 }
 
 /// Rounds to `precision` significant bits, and to the multiples of the least subnormal below `2^min_exponent`;
@@ -289,9 +324,22 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_less_or_equal_to_a_nan() {
+        for (op, holds) in [(BinaryOp::Lt, 0.0), (BinaryOp::Le, 0.0), (BinaryOp::Eq, 0.0), (BinaryOp::Ne, 1.0)] {
+            assert_eq!(binary(op, DType::F32, f64::NAN, 1.0), Some(holds), "{op:?}");
+            assert_eq!(binary(op, DType::F16, f64::NAN, f64::NAN), Some(holds), "{op:?}");
+        }
+        assert_eq!(binary(BinaryOp::Eq, DType::F64, 0.0, -0.0), Some(1.0));
+    }
+
+    #[test]
     fn integers_wrap_and_casts_saturate() {
         assert_eq!(binary(BinaryOp::Mul, DType::I32, 65537.0, 65537.0), Some(131_073.0));
         assert_eq!(binary(BinaryOp::Add, DType::I8, 127.0, 1.0), Some(-128.0));
+        assert_eq!(binary(BinaryOp::Shl, DType::I8, 65.0, 1.0), Some(-126.0));
+        assert_eq!(binary(BinaryOp::Shl, DType::U32, 1.0, 33.0), Some(2.0));
+        assert_eq!(binary(BinaryOp::Shr, DType::I16, -5.0, -15.0), Some(-3.0));
+        assert_eq!(binary(BinaryOp::Xor, DType::I32, -1.0, 5.0), Some(-6.0));
         assert_eq!(binary(BinaryOp::Sub, DType::U8, 0.0, 1.0), Some(255.0));
         assert_eq!(binary(BinaryOp::Div, DType::I32, -7.0, 2.0), Some(-3.0));
         assert_eq!(binary(BinaryOp::Div, DType::I32, 1.0, 0.0), None);

@@ -24,9 +24,8 @@ impl Reducer {
     /// The reducer that a store is, if it is one.
     pub fn of_store(store: &Store) -> Option<Reducer> {
         let Value::Binary(op, a, b) = &store.value else { return None };
-        match op {
-            BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max => {}
-            BinaryOp::Sub | BinaryOp::Div => return None,
+        if !matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max) {
+            return None;
         }
         let own = Value::Load(store.place.clone());
         let term = if **a == own { b } else { a };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{DType, Index, Less, Name};
+use crate::{BinaryOp, DType, Index, Less, Name, UnaryOp};
 
 /// An expression over elements, evaluated in the type of its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,10 +17,13 @@ pub enum Value {
     Cast(DType, Arc<Value>),
     /// An operation on one operand.
     Unary(UnaryOp, Arc<Value>),
-    /// An operation on two operands of the same type.
+    /// An operation on two operands of the same type; what type the result has, [`BinaryOp::result`] says.
     Binary(BinaryOp, Arc<Value>, Arc<Value>),
     /// The first value where all conditions hold, else the second; only the chosen one is evaluated.
     Select(Vec<Less>, Arc<Value>, Arc<Value>),
+    /// The second value where the first, a `bool`, is true, else the third. All three are evaluated: unlike a
+    /// [`Value::Select`], whose conditions are on indices, it makes no load conditional.
+    Where(Arc<Value>, Arc<Value>, Arc<Value>),
 }
 
 /// A place in a buffer.
@@ -50,85 +53,6 @@ pub enum Number {
     Int(i64),
     /// `f64::to_bits` of the value.
     Float(u64),
-}
-
-/// Operations on one operand.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names are those of the C library")]
-pub enum UnaryOp {
-    Neg,
-    Abs,
-    Exp,
-    Log,
-    Sqrt,
-    Rsqrt,
-    Tanh,
-    Erf,
-}
-
-/// Operations on two operands.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[expect(missing_docs, reason = "the names are those of the C library")]
-pub enum BinaryOp {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Min,
-    Max,
-}
-
-impl UnaryOp {
-    /// Every operation, in declaration order.
-    pub const ALL: [UnaryOp; 8] = [
-        UnaryOp::Neg,
-        UnaryOp::Abs,
-        UnaryOp::Exp,
-        UnaryOp::Log,
-        UnaryOp::Sqrt,
-        UnaryOp::Rsqrt,
-        UnaryOp::Tanh,
-        UnaryOp::Erf,
-    ];
-
-    /// The word in expressions: `exp(x)`. Negation prints as `-x`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            UnaryOp::Neg => "-",
-            UnaryOp::Abs => "abs",
-            UnaryOp::Exp => "exp",
-            UnaryOp::Log => "log",
-            UnaryOp::Sqrt => "sqrt",
-            UnaryOp::Rsqrt => "rsqrt",
-            UnaryOp::Tanh => "tanh",
-            UnaryOp::Erf => "erf",
-        }
-    }
-}
-
-impl BinaryOp {
-    /// The sign between the operands, or for `min` and `max` the word before them.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "+",
-            BinaryOp::Sub => "-",
-            BinaryOp::Mul => "*",
-            BinaryOp::Div => "/",
-            BinaryOp::Min => "min",
-            BinaryOp::Max => "max",
-        }
-    }
-
-    /// The value that leaves every operand unchanged, if the operation is a reducer.
-    pub fn identity(self, dtype: DType) -> Option<Literal> {
-        match self {
-            BinaryOp::Add => Some(Literal::zero(dtype)),
-            BinaryOp::Mul => Some(Literal::from_f64(dtype, 1.0)),
-            BinaryOp::Min => Some(Literal::highest(dtype)),
-            BinaryOp::Max => Some(Literal::lowest(dtype)),
-            BinaryOp::Sub | BinaryOp::Div => None,
-        }
-    }
 }
 
 impl Literal {
@@ -213,6 +137,11 @@ impl Value {
         Value::Binary(op, Arc::new(a), Arc::new(b))
     }
 
+    /// One of two values, by a third.
+    pub fn choice(cond: Value, then: Value, otherwise: Value) -> Value {
+        Value::Where(Arc::new(cond), Arc::new(then), Arc::new(otherwise))
+    }
+
     /// The value with each load rewritten by `f`, conditions and indices left alone.
     #[must_use]
     pub fn map_loads(&self, f: &mut dyn FnMut(&Access) -> Value) -> Value {
@@ -225,6 +154,7 @@ impl Value {
             Value::Select(cond, a, b) => {
                 Value::Select(cond.clone(), Arc::new(a.map_loads(f)), Arc::new(b.map_loads(f)))
             }
+            Value::Where(c, a, b) => Value::choice(c.map_loads(f), a.map_loads(f), b.map_loads(f)),
         }
     }
 
@@ -242,6 +172,7 @@ impl Value {
                 let cond = cond.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect();
                 Value::Select(cond, Arc::new(a.map_indices(f)), Arc::new(b.map_indices(f)))
             }
+            Value::Where(c, a, b) => Value::choice(c.map_indices(f), a.map_indices(f), b.map_indices(f)),
         }
     }
 
@@ -261,6 +192,7 @@ impl Value {
                 a.each_load(f);
                 b.each_load(f);
             }
+            Value::Where(c, a, b) => [c, a, b].into_iter().for_each(|it| it.each_load(f)),
         }
     }
 
@@ -283,6 +215,7 @@ impl Value {
                 a.each_index(f);
                 b.each_index(f);
             }
+            Value::Where(c, a, b) => [c, a, b].into_iter().for_each(|it| it.each_index(f)),
         }
     }
 
@@ -292,7 +225,8 @@ impl Value {
             Value::Const(literal) => Some(literal.dtype),
             Value::Load(access) => buffer(&access.buffer),
             Value::Index(dtype, _) | Value::Cast(dtype, _) => Some(*dtype),
-            Value::Unary(_, a) | Value::Binary(_, a, _) | Value::Select(_, a, _) => a.dtype(buffer),
+            Value::Binary(op, a, _) => Some(op.result(a.dtype(buffer)?)),
+            Value::Unary(_, a) | Value::Select(_, a, _) | Value::Where(_, a, _) => a.dtype(buffer),
         }
     }
 }

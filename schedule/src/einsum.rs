@@ -104,7 +104,12 @@ fn factors(term: &Value, iter: &Name) -> Result<(), &'static str> {
         Value::Load(_) => Err("a factor does not depend on it, and zero times infinity is no number"),
         Value::Cast(_, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => factors(a, iter),
         Value::Binary(BinaryOp::Mul, a, b) => factors(a, iter).and_then(|()| factors(b, iter)),
-        Value::Const(_) | Value::Index(..) | Value::Unary(..) | Value::Binary(..) | Value::Select(..) => {
+        Value::Const(_)
+        | Value::Index(..)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Select(..)
+        | Value::Where(..) => {
             Err("what it adds up is not a product of loads")
         }
     }
@@ -129,5 +134,6 @@ fn any(value: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
             Value::Const(_) | Value::Load(_) | Value::Index(..) => false,
             Value::Cast(_, a) | Value::Unary(_, a) => any(a, is),
             Value::Binary(_, a, b) | Value::Select(_, a, b) => any(a, is) || any(b, is),
+            Value::Where(cond, a, b) => [cond, a, b].into_iter().any(|it| any(it, is)),
         }
 }

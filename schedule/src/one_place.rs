@@ -58,6 +58,7 @@ impl Uses<'_> {
             Value::Load(it) => self.access(it, under),
             Value::Cast(_, a) | Value::Unary(_, a) => self.value(a, under),
             Value::Binary(_, a, b) => [a, b].into_iter().for_each(|it| self.value(it, under)),
+            Value::Where(cond, a, b) => [cond, a, b].into_iter().for_each(|it| self.value(it, under)),
             Value::Select(cond, then, other) => {
                 let before = under.len();
                 under.extend(cond.iter().cloned());
@@ -167,6 +168,7 @@ fn redirected(value: &Value, from: &Name, to: &Access, is_written: bool) -> Valu
         Value::Cast(dtype, a) => Value::Cast(*dtype, inside(a)),
         Value::Unary(op, a) => Value::Unary(*op, inside(a)),
         Value::Binary(op, a, b) => Value::Binary(*op, inside(a), inside(b)),
+        Value::Where(cond, a, b) => Value::Where(inside(cond), inside(a), inside(b)),
         Value::Select(cond, a, b) => {
             let then = inside(a);
             // The copy is zero where the conditions of the read do not hold, and zero of any type is zero.
@@ -183,9 +185,12 @@ fn is_copy(value: &Value, copy: &Access) -> bool {
     match value {
         Value::Load(it) => it == copy,
         Value::Cast(_, a) => is_copy(a, copy),
-        Value::Const(_) | Value::Index(..) | Value::Unary(..) | Value::Binary(..) | Value::Select(..) => {
-            false
-        }
+        Value::Const(_)
+        | Value::Index(..)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Select(..)
+        | Value::Where(..) => false,
     }
 }
 

@@ -98,7 +98,12 @@ fn loaded(value: &Value) -> Option<&Access> {
     match value {
         Value::Load(it) => Some(it),
         Value::Cast(_, inner) => loaded(inner),
-        Value::Const(_) | Value::Index(..) | Value::Unary(..) | Value::Binary(..) | Value::Select(..) => None,
+        Value::Const(_)
+        | Value::Index(..)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Select(..)
+        | Value::Where(..) => None,
     }
 }
 

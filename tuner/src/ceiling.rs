@@ -75,5 +75,6 @@ fn is_plain_value(value: &Value, dtype: &dyn Fn(&Name) -> Option<DType>) -> bool
         Value::Unary(_, a) => here() && is_plain_value(a, dtype),
         Value::Binary(_, a, b) => here() && is_plain_value(a, dtype) && is_plain_value(b, dtype),
         Value::Select(_, a, b) => is_plain_value(a, dtype) && is_plain_value(b, dtype),
+        Value::Where(cond, a, b) => [cond, a, b].into_iter().all(|it| is_plain_value(it, dtype)),
     }
 }

@@ -28,7 +28,11 @@ impl Printer<'_> {
             }
             Value::Binary(op, a, b) => {
                 let ((a, dtype), (b, _)) = (self.value(a, own), self.value(b, own));
-                (self.binary(*op, &a, &b, dtype), dtype)
+                (self.binary(*op, &a, &b, dtype), op.result(dtype))
+            }
+            Value::Where(cond, a, b) => {
+                let ((cond, _), (a, dtype), (b, _)) = (self.value(cond, own), self.value(a, own), self.value(b, own));
+                (self.either(&format!("{cond} != 0"), &a, &b), dtype)
             }
             Value::Select(conditions, a, b) => {
                 let ((a, dtype), (b, _)) = (self.value(a, own), self.value(b, own));
@@ -88,26 +92,26 @@ impl Printer<'_> {
 
     fn unary(&self, op: UnaryOp, a: &str, dtype: DType) -> String {
         if !dtype.is_float() {
+            // Of integers there is negation and the magnitude.
             let minus = self.int_call("sub", &self.lang.int(0), a);
-            return match op {
-                UnaryOp::Abs => self.wrap(&self.either(&format!("({a}) < 0"), &minus, a), dtype),
-                UnaryOp::Neg
-                | UnaryOp::Exp
-                | UnaryOp::Log
-                | UnaryOp::Sqrt
-                | UnaryOp::Rsqrt
-                | UnaryOp::Tanh
-                | UnaryOp::Erf => self.wrap(&minus, dtype),
-            };
+            let either = if op == UnaryOp::Abs { self.either(&format!("({a}) < 0"), &minus, a) } else { minus };
+            return self.wrap(&either, dtype);
         }
         let (c, rust) = match op {
             UnaryOp::Neg => return format!("(-({a}))"),
             UnaryOp::Abs => ("fabs", "abs"),
-            UnaryOp::Exp => ("exp", "exp"),
+            UnaryOp::Exp
+            | UnaryOp::Exp2
+            | UnaryOp::Log2
+            | UnaryOp::Sqrt
+            | UnaryOp::Sin
+            | UnaryOp::Cos
+            | UnaryOp::Tanh
+            | UnaryOp::Erf
+            | UnaryOp::Floor
+            | UnaryOp::Ceil => (op.as_str(), op.as_str()),
             UnaryOp::Log => ("log", "ln"),
-            UnaryOp::Sqrt => ("sqrt", "sqrt"),
-            UnaryOp::Tanh => ("tanh", "tanh"),
-            UnaryOp::Erf => ("erf", "erf"),
+            UnaryOp::Rint => ("rint", "round_ties_even"),
             UnaryOp::Rsqrt => {
                 return match self.lang {
                     Lang::C => format!("(1.0 / sqrt({a}))"),
@@ -123,25 +127,32 @@ impl Printer<'_> {
     }
 
     fn binary(&self, op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
-        let word = match op {
-            BinaryOp::Add => "add",
-            BinaryOp::Sub => "sub",
-            BinaryOp::Mul => "mul",
-            BinaryOp::Div => "div",
-            BinaryOp::Min => "min",
-            BinaryOp::Max => "max",
-        };
-        match (op, dtype.is_float(), self.lang) {
-            (BinaryOp::Min | BinaryOp::Max, true, Lang::C) => format!("f{word}({a}, {b})"),
-            (BinaryOp::Min | BinaryOp::Max, true, Lang::Rust) => format!("f64::{word}({a}, {b})"),
-            (BinaryOp::Min | BinaryOp::Max, false, Lang::C) => format!("tw_{word}({a}, {b})"),
-            (BinaryOp::Min | BinaryOp::Max, false, Lang::Rust) => format!("size_{word}({a}, {b})"),
-            (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, true, _) => {
-                format!("({a} {} {b})", op.as_str())
+        let word = op.word();
+        if op.is_comparison() {
+            let [yes, no] = [1, 0].map(|it| self.lang.int(it));
+            return self.either(&format!("{a} {} {b}", op.as_str()), &yes, &no);
+        }
+        match (op.is_extremum(), dtype.is_float(), self.lang) {
+            (true, true, Lang::C) => format!("f{word}({a}, {b})"),
+            (true, true, Lang::Rust) => format!("f64::{word}({a}, {b})"),
+            (true, false, Lang::C) => format!("tw_{word}({a}, {b})"),
+            (true, false, Lang::Rust) => format!("size_{word}({a}, {b})"),
+            (false, true, _) => format!("({a} {} {b})", op.as_str()),
+            (false, false, _) => self.wrap(&self.integer(op, a, b, dtype), dtype),
+        }
+    }
+
+    fn integer(&self, op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
+        match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => format!("({a} {} {b})", op.as_str()),
+            BinaryOp::Shl | BinaryOp::Shr => {
+                let by = format!("({b} & {})", dtype.bytes() * 8 - 1);
+                match self.lang {
+                    Lang::C => format!("tw_int_{}({a}, {by})", op.word()),
+                    Lang::Rust => format!("(({a}) {} {by})", op.as_str()),
+                }
             }
-            (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, false, _) => {
-                self.wrap(&self.int_call(word, a, b), dtype)
-            }
+            _ => self.int_call(op.word(), a, b),
         }
     }
 

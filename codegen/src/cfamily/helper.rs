@@ -2,7 +2,7 @@
 
 use ir::{BinaryOp, DType, UnaryOp};
 
-use super::{Dialect, Printer, across, copy, ptx::Ptx, types, value::is_plain_cast, wgmma::Product};
+use super::{Dialect, Printer, across, copy, ptx::Ptx, types, value::has_relation, value::is_plain_cast, wgmma::Product};
 
 /// Something that the emitted source may need a definition of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,6 +15,8 @@ pub(super) enum Helper {
     Unary(UnaryOp, DType, u32),
     /// An operation on two operands.
     Binary(BinaryOp, DType, u32),
+    /// In each lane one of two values, by a third.
+    Where(DType, u32),
     /// A conversion.
     Cast { to: DType, from: DType, lanes: u32 },
     /// A quotient of indices rounded down; of 64 bits where true.
@@ -52,17 +54,6 @@ fn compute_type(dtype: DType) -> DType {
     if dtype.is_float() { DType::F32 } else { DType::F64 }
 }
 
-fn word(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "div",
-        BinaryOp::Min => "min",
-        BinaryOp::Max => "max",
-    }
-}
-
 fn suffix(dtype: DType, lanes: u32) -> String {
     if lanes == 1 { dtype.to_string() } else { format!("{dtype}x{lanes}") }
 }
@@ -93,8 +84,9 @@ impl Printer<'_> {
             Helper::Binary(op, dtype, lanes) => match builtin_binary(self.dialect, op, dtype) {
                 Some(name) if lanes == 1 => name.to_owned(),
                 _ if self.has_operator(op, dtype, lanes) => format!("operator{}", op.as_str()),
-                _ => format!("tw_{}_{}", word(op), suffix(dtype, lanes)),
+                _ => format!("tw_{}_{}", op.word(), suffix(dtype, lanes)),
             },
+            Helper::Where(dtype, lanes) => format!("tw_where_{}", suffix(dtype, lanes)),
             Helper::Cast { to, from, lanes } => {
                 format!("tw_{}_of_{}", suffix(to, lanes), suffix(from, lanes))
             }
@@ -117,7 +109,7 @@ impl Printer<'_> {
                 format!("tw_{name}_{dtype}")
             }
             Helper::Tensor(name, _) => format!("tw_{name}"),
-            Helper::WarpReduce(op, dtype, width) => format!("tw_warp_reduce_{}_{dtype}_{width}", word(op)),
+            Helper::WarpReduce(op, dtype, width) => format!("tw_warp_reduce_{}_{dtype}_{width}", op.word()),
         }
     }
 
@@ -132,6 +124,7 @@ impl Printer<'_> {
             Helper::Splat(dtype, lanes) => self.define_splat(dtype, lanes),
             Helper::Unary(op, dtype, lanes) => self.define_unary(op, dtype, lanes),
             Helper::Binary(op, dtype, lanes) => self.define_binary(op, dtype, lanes),
+            Helper::Where(dtype, lanes) => self.define_where(dtype, lanes),
             Helper::Cast { to, from, lanes } => self.define_cast(to, from, lanes),
             Helper::FloorDiv(wide) => self.define_index(helper, wide, "a / b - (a % b < 0)"),
             Helper::FloorMod(wide) => self.define_index(helper, wide, "a % b + (a % b < 0 ? b : 0)"),
@@ -211,13 +204,15 @@ impl Printer<'_> {
         }
         let name = self.helper_name(helper);
         let of = self.require(Helper::Type(dtype, lanes));
-        let blended = matches!(dtype, DType::F32 | DType::F64);
+        let to = self.require(Helper::Type(op.result(dtype), lanes));
+        let blended = op.is_extremum() && matches!(dtype, DType::F32 | DType::F64);
         if lanes > 1 && self.dialect.is_c() && blended {
             return self.define_blend(op, dtype, lanes);
         }
-        if lanes > 1 && !(self.dialect.is_c() && converts_in_lanes(dtype)) {
+        let in_lanes = self.dialect.is_c() && converts_in_lanes(dtype) && !op.is_comparison();
+        if lanes > 1 && !in_lanes {
             let result = self.binary_text(op, dtype, 1, (&self.lane("a"), &self.lane("b")));
-            return self.lanewise(&name, (dtype, lanes), &[("a", &of), ("b", &of)], &result);
+            return self.lanewise(&name, (op.result(dtype), lanes), &[("a", &of), ("b", &of)], &result);
         }
         let result = if blended {
             let sign = if op == BinaryOp::Min { "<" } else { ">" };
@@ -226,11 +221,19 @@ impl Printer<'_> {
             let a = self.cast_text(DType::F32, dtype, lanes, "a");
             let b = self.cast_text(DType::F32, dtype, lanes, "b");
             let result = self.binary_text(op, DType::F32, lanes, (&a, &b));
-            self.cast_text(dtype, DType::F32, lanes, &result)
+            self.cast_text(op.result(dtype), op.result(DType::F32), lanes, &result)
         } else {
             integer_binary(self.dialect, op, dtype)
         };
-        format!("TW_INLINE {of} {name}({of} a, {of} b) {{ return {result}; }}\n")
+        format!("TW_INLINE {to} {name}({of} a, {of} b) {{ return {result}; }}\n")
+    }
+
+    /// One of two elements in each lane.
+    fn define_where(&mut self, dtype: DType, lanes: u32) -> String {
+        let name = self.helper_name(Helper::Where(dtype, lanes));
+        let [of, cond] = [dtype, DType::Bool].map(|it| self.require(Helper::Type(it, lanes)));
+        let result = format!("{} ? {} : {}", self.lane("c"), self.lane("a"), self.lane("b"));
+        self.lanewise(&name, (dtype, lanes), &[("c", &cond), ("a", &of), ("b", &of)], &result)
     }
 
     /// The smaller or the larger of floats in lanes; of a number and a NaN it is the number.
@@ -248,8 +251,10 @@ impl Printer<'_> {
 
     /// The text of an operation on two operands that are already text.
     fn binary_text(&mut self, op: BinaryOp, dtype: DType, lanes: u32, (a, b): (&str, &str)) -> String {
-        let is_sign = !matches!(op, BinaryOp::Min | BinaryOp::Max);
-        if is_sign && self.is_native(dtype, lanes) {
+        if has_relation(op, dtype, lanes) {
+            return format!("({a} {} {b})", op.as_str());
+        }
+        if op.is_arithmetic() && self.is_native(dtype, lanes) {
             return format!("{a} {} {b}", op.as_str());
         }
         let name = self.require(Helper::Binary(op, dtype, lanes));
@@ -304,7 +309,7 @@ impl Printer<'_> {
     /// Whether the dialect gives an operation its usual sign by overloading it for our type.
     pub(super) fn has_operator(&self, op: BinaryOp, dtype: DType, lanes: u32) -> bool {
         let is_struct = types::is_emulated(dtype) || (dtype.is_float() && lanes > 1);
-        !self.dialect.is_c() && is_struct && !matches!(op, BinaryOp::Min | BinaryOp::Max)
+        !self.dialect.is_c() && is_struct && op.is_arithmetic()
     }
 }
 
@@ -331,6 +336,10 @@ fn integer_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> String {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
             format!("({of})(({unsigned})a {sign} ({unsigned})b)")
         }
+        BinaryOp::Shl => format!("({of})(({unsigned})a << (b & {}))", dtype.bytes() * 8 - 1),
+        BinaryOp::Shr => format!("({of})(a >> (b & {}))", dtype.bytes() * 8 - 1),
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => format!("({of})(a {sign} b)"),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => format!("a {sign} b"),
         // The least integer over minus one wraps; the machine would trap.
         BinaryOp::Div if is_signed => format!("b == -1 ? ({of})(0 - ({unsigned})a) : ({of})(a / b)"),
         BinaryOp::Div => "a / b".to_owned(),
@@ -354,9 +363,7 @@ fn builtin_unary(dialect: Dialect, op: UnaryOp, dtype: DType) -> Option<String> 
         UnaryOp::Neg => return None,
         UnaryOp::Rsqrt if dialect.is_c() => return None,
         UnaryOp::Abs => "fabs",
-        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Tanh | UnaryOp::Erf => {
-            op.as_str()
-        }
+        _ => op.as_str(),
     };
     let prefix = if dialect.is_c() { "__builtin_" } else { "" };
     Some(format!("{prefix}{word}{suffix}"))

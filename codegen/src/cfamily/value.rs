@@ -8,6 +8,8 @@ use super::{Printer, helper::Helper, names::identifier, types};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binds {
     Choice,
+    /// Comparisons and operators on bits, whose operands stand in parentheses: nobody knows by heart how they bind in C.
+    Relation,
     Sum,
     Product,
     Unary,
@@ -61,7 +63,20 @@ impl Printer<'_> {
                 let name = self.require(Helper::Unary(*op, dtype, lanes));
                 (format!("{name}({})", self.value(a, lanes)), Binds::Atom)
             }
-            Value::Binary(op, a, b) => self.binary(*op, (a, b), dtype, lanes),
+            Value::Binary(op, a, b) => {
+                let operands = self.dtype(a);
+                self.binary(*op, (a, b), operands, lanes)
+            }
+            Value::Where(cond, a, b) if lanes > 1 => {
+                let name = self.require(Helper::Where(dtype, lanes));
+                let [cond, a, b] = [cond, a, b].map(|it| self.value(it, lanes));
+                (format!("{name}({cond}, {a}, {b})"), Binds::Atom)
+            }
+            Value::Where(cond, a, b) => {
+                let cond = self.value_binding(cond, 1, Binds::Relation);
+                let [a, b] = [a, b].map(|it| self.value_binding(it, 1, Binds::Sum));
+                (format!("{cond} ? {a} : {b}"), Binds::Choice)
+            }
             Value::Select(cond, a, b) => {
                 let cond = self.choice_conditions(cond);
                 let (a, b) = (self.chosen(a, dtype, lanes), self.chosen(b, dtype, lanes));
@@ -91,9 +106,14 @@ impl Printer<'_> {
         let binds = match op {
             BinaryOp::Add | BinaryOp::Sub => Binds::Sum,
             BinaryOp::Mul | BinaryOp::Div => Binds::Product,
-            BinaryOp::Min | BinaryOp::Max => Binds::Atom,
+            BinaryOp::Min | BinaryOp::Max | BinaryOp::Shl | BinaryOp::Shr => Binds::Atom,
+            _ => Binds::Relation,
         };
-        let infix = binds != Binds::Atom && self.is_native(dtype, lanes);
+        if has_relation(op, dtype, lanes) {
+            let [a, b] = [a, b].map(|it| self.value_binding(it, lanes, Binds::Sum));
+            return (format!("{a} {} {b}", op.as_str()), binds);
+        }
+        let infix = op.is_arithmetic() && self.is_native(dtype, lanes);
         if infix || self.has_operator(op, dtype, lanes) {
             if !infix {
                 self.require(Helper::Binary(op, dtype, lanes));
@@ -149,6 +169,11 @@ impl Printer<'_> {
     pub(super) fn is_native(&self, dtype: DType, lanes: u32) -> bool {
         matches!(dtype, DType::F32 | DType::F64) && (lanes == 1 || self.dialect.is_c())
     }
+}
+
+/// Whether the languages compare elements of the type, or combine their bits, as the program means it. Lanes are compared one by one.
+pub(super) fn has_relation(op: BinaryOp, dtype: DType, lanes: u32) -> bool {
+    lanes == 1 && !types::is_emulated(dtype) && (op.is_comparison() || op.is_bitwise())
 }
 
 /// Whether a cast in parentheses rounds, wraps and saturates as the program means it.

@@ -236,6 +236,7 @@ pub(crate) enum ValueCode {
     Unary(UnaryOp, DType, Box<ValueCode>),
     Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
     Select(Vec<LessCode>, Box<[ValueCode; 2]>),
+    Where(Box<[ValueCode; 3]>),
 }
 
 impl Program {

@@ -42,6 +42,13 @@ impl<'p> Machine<'p, '_, '_> {
                     self.division_by_zero(site, lane);
                 }
             }
+            ValueCode::Where(operands) => {
+                let [mut cond, mut other] = [[0.0; WARP]; 2];
+                self.value(site, &operands[0], part, mask, &mut cond);
+                self.value(site, &operands[1], part, mask, out);
+                self.value(site, &operands[2], part, mask, &mut other);
+                lanes(mask).filter(|lane| cond[*lane] == 0.0).for_each(|lane| out[lane] = other[lane]);
+            }
             ValueCode::Select(cond, operands) => {
                 let chosen = self.holds(cond, mask);
                 if chosen != 0 {

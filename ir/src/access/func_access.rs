@@ -321,6 +321,7 @@ fn loads<'a>(value: &'a Value, chosen: &mut Vec<Less>, f: &mut dyn FnMut(&'a Acc
             loads(a, chosen, f);
             loads(b, chosen, f);
         }
+        Value::Where(cond, a, b) => [cond, a, b].into_iter().for_each(|it| loads(it, chosen, f)),
         Value::Select(cond, a, b) => {
             let outside = chosen.len();
             chosen.extend(cond.iter().cloned());

@@ -47,6 +47,7 @@ pub(crate) enum ValueCode {
     Unary(UnaryOp, DType, Box<ValueCode>),
     Binary(BinaryOp, DType, Box<[ValueCode; 2]>),
     Select(Box<[LessCode]>, Box<[ValueCode; 2]>),
+    Where(Box<[ValueCode; 3]>),
 }
 
 #[derive(Debug)]
@@ -205,6 +206,10 @@ impl ValueCode {
                 Some(false) => operands[1].eval(env, memory),
                 None => failed(memory, Fault::BadIndex),
             },
+            ValueCode::Where(operands) => {
+                let [cond, then, otherwise] = operands.each_ref().map(|it| it.eval(env, memory));
+                M::Number::choice(cond, then, otherwise)
+            }
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) trait Domain: Copy + Debug {
     fn unary(self, op: UnaryOp, dtype: DType) -> Self;
     /// See [`number::binary`].
     fn binary(op: BinaryOp, dtype: DType, a: Self, b: Self) -> Option<Self>;
+    /// The second number where the first, a `bool`, is true, else the third.
+    fn choice(cond: Self, then: Self, otherwise: Self) -> Self;
 }
 
 /// A number to which terms are added one by one. Any number begins one.
@@ -53,6 +55,11 @@ impl Domain for f64 {
     #[inline]
     fn binary(op: BinaryOp, dtype: DType, a: f64, b: f64) -> Option<f64> {
         number::binary(op, dtype, a, b)
+    }
+
+    #[inline]
+    fn choice(cond: f64, then: f64, otherwise: f64) -> f64 {
+        if cond == 0.0 { otherwise } else { then }
     }
 }
 

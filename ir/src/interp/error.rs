@@ -66,9 +66,9 @@ pub enum InterpError {
     /// Operands of different types, or a store of another type than its buffer.
     #[error("{}: {found} where {expected} is needed", place(block.as_ref()))]
     Types { expected: DType, found: DType, block: Option<Name> },
-    /// A function of floats on another type.
-    #[error("{}: `{function}` takes a floating-point number, not {found}", place(block.as_ref()))]
-    NotFloat { function: &'static str, found: DType, block: Option<Name> },
+    /// An operation on a type that it does not compute on.
+    #[error("{}: `{op}` does not compute on {found}", place(block.as_ref()))]
+    Operand { op: &'static str, found: DType, block: Option<Name> },
     /// An access to several adjacent elements, which only lowered programs have.
     #[error("{}: an access to {lanes} elements of `{buffer}`", place(block.as_ref()))]
     Lanes { buffer: Name, lanes: u32, block: Option<Name> },
@@ -114,7 +114,7 @@ crate::codes!(InterpError {
     UnknownBuffer = 501,
     Rank = 501,
     Types = 501,
-    NotFloat = 501,
+    Operand = 501,
     Lanes = 501,
     Instruction = 501,
     OutOfBounds = 501,

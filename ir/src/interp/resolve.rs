@@ -7,7 +7,7 @@ use super::{
     code::{AccessCode, BlockCode, IndexCode, IndexOp, IterCode, LessCode, StmtCode, ValueCode},
 };
 use crate::{
-    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, UnaryOp,
+    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store,
     Value, number,
 };
 
@@ -129,6 +129,10 @@ impl<'a> Resolver<'a> {
         Err(InterpError::Types { expected, found, block: self.block.clone() })
     }
 
+    fn expect_takes(&self, op: &'static str, takes: bool, found: DType) -> Result<(), InterpError> {
+        if takes { Ok(()) } else { Err(InterpError::Operand { op, found, block: self.block.clone() }) }
+    }
+
     fn access(&self, access: &Access) -> Result<(AccessCode, DType), InterpError> {
         let (name, block) = (access.buffer.clone(), self.block.clone());
         let Some((buffer, _, declared)) = self.func.buffers.get_full(&access.buffer) else {
@@ -170,10 +174,7 @@ impl<'a> Resolver<'a> {
             }
             Value::Unary(op, a) => {
                 let (a, dtype) = self.value(a)?;
-                if !dtype.is_float() && !matches!(op, UnaryOp::Neg | UnaryOp::Abs) {
-                    let block = self.block.clone();
-                    return Err(InterpError::NotFloat { function: op.as_str(), found: dtype, block });
-                }
+                self.expect_takes(op.as_str(), op.takes(dtype), dtype)?;
                 Ok((ValueCode::Unary(*op, dtype, Box::new(a)), dtype))
             }
             Value::Binary(op, a, b) => self.binary(*op, a, b),
@@ -183,13 +184,20 @@ impl<'a> Resolver<'a> {
                 self.expect(dtype, other)?;
                 Ok((ValueCode::Select(conditions, Box::new([a, b])), dtype))
             }
+            Value::Where(cond, a, b) => {
+                let ((cond, found), (a, dtype), (b, other)) = (self.value(cond)?, self.value(a)?, self.value(b)?);
+                self.expect(DType::Bool, found)?;
+                self.expect(dtype, other)?;
+                Ok((ValueCode::Where(Box::new([cond, a, b])), dtype))
+            }
         }
     }
 
     fn binary(&self, op: BinaryOp, a: &Value, b: &Value) -> Result<(ValueCode, DType), InterpError> {
         let ((a, dtype), (b, other)) = (self.value(a)?, self.value(b)?);
         self.expect(dtype, other)?;
-        Ok((ValueCode::Binary(op, dtype, Box::new([a, b])), dtype))
+        self.expect_takes(op.as_str(), op.takes(dtype), dtype)?;
+        Ok((ValueCode::Binary(op, dtype, Box::new([a, b])), op.result(dtype)))
     }
 
     fn conditions(&self, conditions: &[Less]) -> Result<Box<[LessCode]>, InterpError> {

@@ -328,7 +328,8 @@ impl Unify<'_> {
                 | Value::Cast(..)
                 | Value::Unary(..)
                 | Value::Binary(..)
-                | Value::Select(..),
+                | Value::Select(..)
+                | Value::Where(..),
                 _,
             ) => false,
         }

@@ -252,7 +252,7 @@ fn is_copy(value: &Value) -> bool {
     match value {
         Value::Load(_) | Value::Const(_) => true,
         Value::Select(_, a, b) => is_copy(a) && is_copy(b),
-        Value::Index(..) | Value::Cast(..) | Value::Unary(..) | Value::Binary(..) => false,
+        Value::Index(..) | Value::Cast(..) | Value::Unary(..) | Value::Binary(..) | Value::Where(..) => false,
     }
 }
 
@@ -268,6 +268,7 @@ fn slots(value: &Value) -> f64 {
         }
         Value::Binary(_, a, b) => 1.0 + slots(a) + slots(b),
         Value::Select(_, a, b) => slots(a).max(slots(b)),
+        Value::Where(cond, a, b) => 1.0 + slots(cond) + slots(a) + slots(b),
     }
 }
 

@@ -79,6 +79,7 @@ fn factor<'p>(plan: &'p PlainPlan<'p>, value: &'p ValueCode) -> Option<(&'p Sour
         | ValueCode::Cast(..)
         | ValueCode::Unary(..)
         | ValueCode::Binary(..)
-        | ValueCode::Select(..) => None,
+        | ValueCode::Select(..)
+        | ValueCode::Where(..) => None,
     }
 }

@@ -154,6 +154,7 @@ impl<'p> Walk<'p> {
             }
             ValueCode::Cast(_, _, a) | ValueCode::Unary(_, _, a) => self.want(a, own),
             ValueCode::Binary(_, _, operands) => operands.iter().try_for_each(|it| self.want(it, own)),
+            ValueCode::Where(operands) => operands.iter().try_for_each(|it| self.want(it, own)),
             ValueCode::Select(conditions, operands) => match LessCode::all(conditions, &self.env) {
                 Some(holds) => self.want(&operands[usize::from(!holds)], own),
                 None => Err(NoSlice::Fault(Fault::BadIndex, self.block)),

@@ -262,6 +262,10 @@ fn bounds_follow_the_conditioning() {
         "f32(f8e4m3(X[v] * 300.0f32))",
         "f32(i32(X[v] * 1000.0f32))",
         "min(abs(X[v] * 0.1f32), 0.3f32) - 0.3f32",
+        "sin(X[v] * 100.0f32) + cos(X[v] * 0.1f32)",
+        "log2(exp2(X[v] * 1.7f32) + 1.0f32)",
+        "floor(X[v] * 0.1f32 * 10.0f32) + rint(X[v]) * ceil(X[v] * 0.3f32)",
+        "where(X[v] * 0.1f32 * 10.0f32 <= X[v], X[v], X[v] + 1.0f32)",
     ];
     let mut digits = vec![];
     for value in values {

@@ -82,8 +82,7 @@ impl Display for BulkCopy {
 /// `A_pad[0; 128 x 64] <= A[r, c] by A_map on ko_full[0] along cluster.x`, from the arrow on.
 pub(super) fn store(line: &mut Cursor<'_>, first: Access, extents: Vec<i64>) -> Result<Instr, Failure> {
     let shared = Tile { first, extents, matrix: None };
-    line.expect("<")?;
-    line.expect("=")?;
+    line.expect("<=")?;
     let global = line.access()?;
     line.expect_word("by")?;
     let map = line.name("a tensor map")?;
@@ -100,9 +99,8 @@ pub(super) fn cluster_axis(line: &mut Cursor<'_>) -> Result<ThreadAxis, Failure>
     if axis.is_cluster() { Ok(axis) } else { Err(unknown) }
 }
 
-/// `C[r, c] <= C_pad[0; 64 x 64] by C_map`, from the equals sign on.
+/// `C[r, c] <= C_pad[0; 64 x 64] by C_map`, from behind the arrow on.
 pub(super) fn to_global(line: &mut Cursor<'_>, global: Access) -> Result<Instr, Failure> {
-    line.expect("=")?;
     let shared = line.tile()?;
     line.expect_word("by")?;
     let map = line.name("a tensor map")?;

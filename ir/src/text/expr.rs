@@ -7,6 +7,11 @@ use crate::{Access, Annotation, Annotations, BinaryOp, Index, IndexKind, Less, N
 /// How tightly the outermost operator of an expression binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
+    Comparison,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Shift,
     Sum,
     Product,
     Sign,
@@ -72,6 +77,20 @@ fn product(f: &mut Formatter<'_>, a: &Index, sign: &str, b: &Index) -> fmt::Resu
     index(f, b, Level::Sign)
 }
 
+/// How tightly the operands of an infix operator have to bind; `None` for what is written as a call.
+fn operands(op: BinaryOp) -> Option<[Level; 2]> {
+    match op {
+        BinaryOp::Add | BinaryOp::Sub => Some([Level::Sum, Level::Product]),
+        BinaryOp::Mul | BinaryOp::Div => Some([Level::Product, Level::Sign]),
+        BinaryOp::Min | BinaryOp::Max => None,
+        BinaryOp::Shl | BinaryOp::Shr => Some([Level::Shift, Level::Sum]),
+        BinaryOp::And => Some([Level::BitAnd, Level::Shift]),
+        BinaryOp::Xor => Some([Level::BitXor, Level::BitAnd]),
+        BinaryOp::Or => Some([Level::BitOr, Level::BitXor]),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => Some([Level::BitOr, Level::BitOr]),
+    }
+}
+
 /// Writes an operand that has to bind at least as tightly as `least`.
 fn index(f: &mut Formatter<'_>, it: &Index, least: Level) -> fmt::Result {
     let level = match it.kind() {
@@ -133,17 +152,16 @@ impl Display for Value {
                 }
             }
             Value::Unary(op, a) => write!(f, "{}({a})", op.as_str()),
-            Value::Binary(op, a, b) => {
-                let (left, right) = match op {
-                    BinaryOp::Add | BinaryOp::Sub => (Level::Sum, Level::Product),
-                    BinaryOp::Mul | BinaryOp::Div => (Level::Product, Level::Sign),
-                    BinaryOp::Min | BinaryOp::Max => return write!(f, "{}({a}, {b})", op.as_str()),
-                };
-                value(f, a, left)?;
-                write!(f, " {} ", op.as_str())?;
-                value(f, b, right)
-            }
+            Value::Binary(op, a, b) => match operands(*op) {
+                Some([left, right]) => {
+                    value(f, a, left)?;
+                    write!(f, " {} ", op.as_str())?;
+                    value(f, b, right)
+                }
+                None => write!(f, "{}({a}, {b})", op.as_str()),
+            },
             Value::Select(cond, a, b) => write!(f, "select({}, {a}, {b})", All(cond)),
+            Value::Where(cond, a, b) => write!(f, "where({cond}, {a}, {b})"),
         }
     }
 }
@@ -151,8 +169,12 @@ impl Display for Value {
 /// Writes an operand that has to bind at least as tightly as `least`.
 fn value(f: &mut Formatter<'_>, it: &Value, least: Level) -> fmt::Result {
     let level = match it {
-        Value::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => Level::Sum,
-        Value::Binary(BinaryOp::Mul | BinaryOp::Div, ..) => Level::Product,
+        Value::Binary(op, ..) => match operands(*op) {
+            // A comparison of comparisons is one of `bool`s, in parentheses.
+            Some([_, Level::BitOr]) => Level::Comparison,
+            Some([left, _]) => left,
+            None => Level::Atom,
+        },
         Value::Unary(UnaryOp::Neg, _) => Level::Sign,
         Value::Const(literal) if literal.is_signed() => Level::Sign,
         Value::Const(_)
@@ -160,8 +182,8 @@ fn value(f: &mut Formatter<'_>, it: &Value, least: Level) -> fmt::Result {
         | Value::Index(..)
         | Value::Cast(..)
         | Value::Unary(..)
-        | Value::Binary(BinaryOp::Min | BinaryOp::Max, ..)
-        | Value::Select(..) => Level::Atom,
+        | Value::Select(..)
+        | Value::Where(..) => Level::Atom,
     };
     if level < least { write!(f, "({it})") } else { write!(f, "{it}") }
 }

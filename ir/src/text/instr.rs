@@ -125,10 +125,10 @@ fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     if let Some(extents) = extents {
         return bulk::store(line, place, extents);
     }
-    let (copies, adds) = (line.eat("<"), line.eat("+"));
-    if copies && line.is_sign("=") {
+    if line.eat("<=") {
         return bulk::to_global(line, place);
     }
+    let (copies, adds) = (line.eat("<"), line.eat("+"));
     line.expect(if copies { "-" } else { "=" })?;
     if let (Some(Token::Word(word)), Some(Token::Sign("("))) = (line.peek(), line.peek_second())
         && let Some(intrinsic) = intrin::find(word).filter(|_| !adds)

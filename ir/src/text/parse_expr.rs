@@ -62,7 +62,7 @@ impl Cursor<'_> {
 
     /// A value.
     pub(super) fn value(&mut self) -> Result<Value, Failure> {
-        self.value_sum().map(|it| it.node)
+        self.value_above(0).map(|it| it.node)
     }
 
     /// Runs `f` one level deeper.
@@ -150,32 +150,34 @@ impl Cursor<'_> {
         }
     }
 
-    fn value_sum(&mut self) -> Result<Tall<Value>, Failure> {
-        let mut a = self.value_product()?;
-        loop {
-            let op = match self.peek() {
-                Some(Token::Sign("+")) => BinaryOp::Add,
-                Some(Token::Sign("-")) => BinaryOp::Sub,
-                _ => return Ok(a),
-            };
+    /// A value whose operators outside parentheses bind at least as tightly as `least`, by precedence climbing.
+    fn value_above(&mut self, mut least: usize) -> Result<Tall<Value>, Failure> {
+        let mut a = self.value_factor()?;
+        while let Some((op, level)) = self.infix().filter(|it| it.1 >= least) {
             self.bump();
-            let b = self.value_product()?;
+            let b = self.value_above(level + 1)?;
             a = self.grown(Value::binary(op, a.node, b.node), a.height.max(b.height))?;
+            // What a comparison says is not compared without parentheses.
+            least = least.max(usize::from(op.is_comparison()));
         }
+        Ok(a)
     }
 
-    fn value_product(&mut self) -> Result<Tall<Value>, Failure> {
-        let mut a = self.value_factor()?;
-        loop {
-            let op = match self.peek() {
-                Some(Token::Sign("*")) => BinaryOp::Mul,
-                Some(Token::Sign("/")) => BinaryOp::Div,
-                _ => return Ok(a),
-            };
-            self.bump();
-            let b = self.value_factor()?;
-            a = self.grown(Value::binary(op, a.node, b.node), a.height.max(b.height))?;
-        }
+    /// The infix operator that comes next, and how tightly it binds.
+    fn infix(&self) -> Option<(BinaryOp, usize)> {
+        const LEVELS: [&[BinaryOp]; 7] = [
+            &[BinaryOp::Lt, BinaryOp::Le, BinaryOp::Eq, BinaryOp::Ne],
+            &[BinaryOp::Or],
+            &[BinaryOp::Xor],
+            &[BinaryOp::And],
+            &[BinaryOp::Shl, BinaryOp::Shr],
+            &[BinaryOp::Add, BinaryOp::Sub],
+            &[BinaryOp::Mul, BinaryOp::Div],
+        ];
+        let Some(Token::Sign(sign)) = self.peek() else { return None };
+        LEVELS.iter().enumerate().find_map(|(level, all)| {
+            all.iter().find(|it| it.as_str() == *sign).map(|it| (*it, level))
+        })
     }
 
     fn value_factor(&mut self) -> Result<Tall<Value>, Failure> {
@@ -190,7 +192,7 @@ impl Cursor<'_> {
             }
             Some(Token::Sign("(")) => {
                 self.bump();
-                let a = self.nested(Self::value_sum)?;
+                let a = self.nested(|it| it.value_above(0))?;
                 self.expect(")")?;
                 Ok(a)
             }
@@ -237,12 +239,12 @@ impl Cursor<'_> {
         Ok(Some(literal))
     }
 
-    /// `word(…)`: a conversion, a function or a selection.
+    /// `word(…)`: a conversion, a function or a choice.
     fn call(&mut self, word: &str) -> Result<Tall<Value>, Failure> {
-        let binary = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
+        let extremum = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
         let unary = UnaryOp::ALL.into_iter().find(|it| it.as_str() == word);
         let cast: Result<DType, ()> = word.parse();
-        if binary.is_none() && unary.is_none() && cast.is_err() && word != "select" {
+        if extremum.is_none() && unary.is_none() && cast.is_err() && !matches!(word, "select" | "where") {
             return Err(self.expected("a function"));
         }
         self.bump();
@@ -251,24 +253,37 @@ impl Cursor<'_> {
         if conditions.is_some() {
             self.expect(",")?;
         }
-        let a = self.nested(Self::value_sum)?;
-        let mut height = a.height;
-        let a = Arc::new(a.node);
+        let (a, mut height) = self.operand()?;
         let node = if let Some(op) = unary {
             Value::Unary(op, a)
         } else if let Ok(dtype) = cast {
             Value::Cast(dtype, a)
         } else {
-            self.expect(",")?;
-            let b = self.nested(Self::value_sum)?;
-            height = height.max(b.height);
-            let b = Arc::new(b.node);
-            match (binary, conditions) {
+            let (b, second) = self.next_operand()?;
+            height = height.max(second);
+            match (extremum, conditions) {
                 (Some(op), _) => Value::Binary(op, a, b),
-                (None, conditions) => Value::Select(conditions.unwrap_or_default(), a, b),
+                (None, Some(conditions)) => Value::Select(conditions, a, b),
+                (None, None) => {
+                    let (c, third) = self.next_operand()?;
+                    height = height.max(third);
+                    Value::Where(a, b, c)
+                }
             }
         };
         self.expect(")")?;
         self.grown(node, height)
+    }
+
+    /// A value in parentheses or between commas, and its height.
+    fn operand(&mut self) -> Result<(Arc<Value>, u32), Failure> {
+        let it = self.nested(|it| it.value_above(0))?;
+        Ok((Arc::new(it.node), it.height))
+    }
+
+    /// Another one, behind a comma.
+    fn next_operand(&mut self) -> Result<(Arc<Value>, u32), Failure> {
+        self.expect(",")?;
+        self.operand()
     }
 }

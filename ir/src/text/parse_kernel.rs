@@ -337,15 +337,10 @@ fn warp_role(line: &mut Cursor<'_>) -> Result<WarpRole, Failure> {
 
 /// `<<<blockIdx.x: 4, threadIdx.x: 32>>>`, or nothing.
 fn launch(line: &mut Cursor<'_>) -> Result<Option<IndexMap<ThreadAxis, Index>>, Failure> {
-    if !line.eat("<") {
+    if !line.eat("<<<") {
         return Ok(None);
     }
-    line.expect("<")?;
-    line.expect("<")?;
-    let axes = line.list(">", axis)?;
-    line.expect(">")?;
-    line.expect(">")?;
-    Ok(Some(axes.into_iter().collect()))
+    Ok(Some(line.list(">>>", axis)?.into_iter().collect()))
 }
 
 /// Nothing, `independent` or `independent along threadIdx.y`.

@@ -201,6 +201,7 @@ impl<'a> Space<'a, '_> {
             Value::Load(access) => self.access(access, point),
             Value::Cast(_, a) | Value::Unary(_, a) => self.value(a, point),
             Value::Binary(_, a, b) => self.value(a, point).or_else(|| self.value(b, point)),
+            Value::Where(cond, a, b) => [cond, a, b].into_iter().find_map(|it| self.value(it, point)),
             Value::Select(cond, a, b) => self.value(if holds(point, cond)? { a } else { b }, point),
         }
     }

@@ -1,7 +1,7 @@
 //! Accesses, the types of values, and divisors.
 
 use super::{Part, Verifier, VerifyErrorKind};
-use crate::{Access, BinaryOp, Block, DType, Index, IndexKind, Literal, Name, Number, Store, UnaryOp, Value};
+use crate::{Access, Block, DType, Index, IndexKind, Literal, Name, Number, Store, Value};
 
 impl Verifier<'_> {
     /// Checks a store in the init or body of a block, below the loops `inside` it.
@@ -72,36 +72,29 @@ impl Values<'_, '_, '_> {
             }
             Value::Unary(op, a) => {
                 let dtype = self.value(a)?;
-                let takes = match op {
-                    UnaryOp::Neg | UnaryOp::Abs => dtype != DType::Bool,
-                    UnaryOp::Exp
-                    | UnaryOp::Log
-                    | UnaryOp::Sqrt
-                    | UnaryOp::Rsqrt
-                    | UnaryOp::Tanh
-                    | UnaryOp::Erf => dtype.is_float(),
-                };
-                if !takes {
+                if !op.takes(dtype) {
                     self.report(VerifyErrorKind::OperandType { op: op.as_str(), dtype });
                 }
                 Some(dtype)
             }
             Value::Binary(op, a, b) => {
                 let dtype = self.same(op.as_str(), a, b)?;
-                let takes = match op {
-                    BinaryOp::Min | BinaryOp::Max => true,
-                    BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => dtype != DType::Bool,
-                };
-                if !takes {
+                if !op.takes(dtype) {
                     self.report(VerifyErrorKind::OperandType { op: op.as_str(), dtype });
                 }
-                Some(dtype)
+                Some(op.result(dtype))
             }
             Value::Select(cond, a, b) => {
                 for index in cond.iter().flat_map(|it| [&it.lhs, &it.rhs]) {
                     self.verifier.inner_index(self.block, self.part, index, self.inside);
                 }
                 self.same("select", a, b)
+            }
+            Value::Where(cond, a, b) => {
+                if let Some(dtype) = self.value(cond).filter(|it| *it != DType::Bool) {
+                    self.report(VerifyErrorKind::OperandType { op: "where", dtype });
+                }
+                self.same("where", a, b)
             }
         }
     }

@@ -287,7 +287,7 @@ impl<'a> Choices<'a> {
     fn value(&mut self, context: &Context<'_>, dtype: DType, depth: usize) -> Value {
         let is_integer = !dtype.is_float() && dtype != DType::Bool;
         let below = depth.saturating_sub(1);
-        match self.below(if depth == 0 { 3 } else { 9 }) {
+        match self.below(if depth == 0 { 3 } else { 10 }) {
             0 => Value::Const(self.literal(dtype)),
             1 if is_integer => Value::Index(dtype, self.index(context, 3)),
             1 | 2 => {
@@ -310,17 +310,17 @@ impl<'a> Choices<'a> {
                 let (a, b) = (self.value(context, dtype, below), self.value(context, dtype, below));
                 Value::Select(condition, Arc::new(a), Arc::new(b))
             }
+            6 => {
+                let cond = self.value(context, DType::Bool, below);
+                Value::choice(cond, self.value(context, dtype, below), self.value(context, dtype, below))
+            }
             _ => {
-                let all = [
-                    BinaryOp::Min,
-                    BinaryOp::Max,
-                    BinaryOp::Add,
-                    BinaryOp::Sub,
-                    BinaryOp::Mul,
-                    BinaryOp::Div,
-                ];
-                let op = self.of(if dtype == DType::Bool { &all[..2] } else { &all[..] });
-                Value::binary(op, self.value(context, dtype, below), self.value(context, dtype, below))
+                let operands = if dtype == DType::Bool { self.of(&DType::ALL) } else { dtype };
+                let fits = |it: &BinaryOp| it.takes(operands) && it.result(operands) == dtype;
+                let all: Vec<_> = BinaryOp::ALL.into_iter().filter(fits).collect();
+                let op = self.of(&all);
+                let (a, b) = (self.value(context, operands, below), self.value(context, operands, below));
+                Value::binary(op, a, b)
             }
         }
     }

@@ -190,6 +190,7 @@ fn reads_always(value: &Value, access: &Access) -> bool {
         Value::Cast(_, a) | Value::Unary(_, a) => reads_always(a, access),
         Value::Binary(_, a, b) => reads_always(a, access) || reads_always(b, access),
         Value::Select(_, a, b) => reads_always(a, access) && reads_always(b, access),
+        Value::Where(cond, a, b) => [cond, a, b].into_iter().any(|it| reads_always(it, access)),
         Value::Const(_) | Value::Index(..) => false,
     }
 }

@@ -118,6 +118,12 @@ pub enum Problem {
     /// A function of floats on integers.
     #[error("`{function}` takes a floating-point number, not {dtype}")]
     NotFloat { function: &'static str, dtype: DType },
+    /// An operator on a type that it does not compute on.
+    #[error("`{op}` does not compute on {dtype}")]
+    Operand { op: &'static str, dtype: DType },
+    /// A comparison of two numbers, whose type nothing says.
+    #[error("nothing says in which type these numbers are compared")]
+    Untyped,
     /// A number that its type cannot hold.
     #[error("{number} is not a number of type {dtype}")]
     BadLiteral { number: String, dtype: DType },
@@ -202,6 +208,8 @@ ir::codes!(Problem {
     NotCompared = 215,
     Types = 216,
     NotFloat = 216,
+    Operand = 216,
+    Untyped = 216,
     BadLiteral = 217,
     Extent = 218,
     OutOfBounds = 219,
@@ -267,11 +275,14 @@ impl WorkloadError {
             Problem::Ron(err) => err.help.clone(),
             Problem::NotReduced { .. } => Some("write `+=`, `*=`, `max=` or `min=`".to_owned()),
             Problem::NotCompared(_) => Some(
-                "conditions compare indices: axes, sizes and integers; between values choose by `max` or `min`"
-                    .to_owned(),
+                "`select` compares indices: axes, sizes and integers; between values `where` chooses".to_owned(),
             ),
             Problem::Types { left, .. } => Some(format!("write the type around one of them: `{left}(…)`")),
             Problem::NotFloat { .. } => Some("convert it first: `f32(…)`".to_owned()),
+            Problem::Operand { dtype, .. } if dtype.is_float() => {
+                Some("it is for integers; convert first: `i32(…)`".to_owned())
+            }
+            Problem::Untyped => Some("write a type around one of them: `f32(…)`".to_owned()),
             Problem::TooLarge => Some("give smaller sizes".to_owned()),
             Problem::NothingReduced => Some("write `=`".to_owned()),
             _ => None,

@@ -2,8 +2,13 @@
 //!
 //! ```text
 //! stage  = access ("=" | "+=" | "*=" | "max=" | "min=") expr
-//! expr   = cmp { "&&" cmp }
-//! cmp    = sum [ ("<" | "<=" | ">" | ">=" | "==") sum ]
+//! expr   = both { "||" both }
+//! both   = cmp { "&&" cmp }
+//! cmp    = bits [ ("<" | "<=" | ">" | ">=" | "==" | "!=") bits ]
+//! bits   = odd { "|" odd }
+//! odd    = all { "^" all }
+//! all    = shift { "&" shift }
+//! shift  = sum { ("<<" | ">>") sum }
 //! sum    = term { ("+" | "-") term }
 //! term   = unary { ("*" | "/" | "floordiv" | "mod") unary }
 //! unary  = "-" unary | atom
@@ -54,7 +59,48 @@ pub(super) enum Op {
     Greater,
     GreaterEqual,
     Equal,
+    NotEqual,
     And,
+    Or,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
+}
+
+impl Op {
+    /// Whether it says whether something holds.
+    pub(super) fn is_condition(self) -> bool {
+        self.compares() || matches!(self, Op::And | Op::Or)
+    }
+
+    /// Whether it compares its operands.
+    pub(super) fn compares(self) -> bool {
+        self.on_values().is_some_and(|it| it.0.is_comparison())
+    }
+
+    /// What it does with values, and whether with the second operand first; `None` for what indices alone have.
+    pub(super) fn on_values(self) -> Option<(BinaryOp, bool)> {
+        Some(match self {
+            Op::Add => (BinaryOp::Add, false),
+            Op::Sub => (BinaryOp::Sub, false),
+            Op::Mul => (BinaryOp::Mul, false),
+            Op::Div => (BinaryOp::Div, false),
+            Op::FloorDiv | Op::Mod => return None,
+            Op::Less => (BinaryOp::Lt, false),
+            Op::LessEqual => (BinaryOp::Le, false),
+            Op::Greater => (BinaryOp::Lt, true),
+            Op::GreaterEqual => (BinaryOp::Le, true),
+            Op::Equal => (BinaryOp::Eq, false),
+            Op::NotEqual => (BinaryOp::Ne, false),
+            Op::And | Op::BitAnd => (BinaryOp::And, false),
+            Op::Or | Op::BitOr => (BinaryOp::Or, false),
+            Op::BitXor => (BinaryOp::Xor, false),
+            Op::Shl => (BinaryOp::Shl, false),
+            Op::Shr => (BinaryOp::Shr, false),
+        })
+    }
 }
 
 /// `tensor[subscripts] = value`, or a reduction into it.
@@ -70,7 +116,7 @@ pub(super) struct Stage {
     pub(super) span: Range<usize>,
 }
 
-/// The functions of expressions that are neither types nor `select`.
+/// The functions of expressions that are neither types nor choices.
 pub(super) fn unary_of(word: &str) -> Option<UnaryOp> {
     UnaryOp::ALL.into_iter().find(|it| it.as_str() == word && *it != UnaryOp::Neg)
 }
@@ -142,27 +188,43 @@ impl Parser<'_> {
             let (_, span) = self.lexer.peek()?;
             return Err(WorkloadError::new(Problem::TooLong, span));
         }
-        let expr = self.chain(&[("&&", Op::And)], Self::comparison)?;
+        let expr = self.chain(&[("||", Op::Or)], Self::both)?;
         self.depth -= 1;
         Ok(expr)
     }
 
+    fn both(&mut self) -> Result<Expr, WorkloadError> {
+        self.chain(&[("&&", Op::And)], Self::comparison)
+    }
+
     fn comparison(&mut self) -> Result<Expr, WorkloadError> {
-        let lhs = self.sum()?;
+        let lhs = self.bits()?;
         let signs = [
             ("<", Op::Less),
             ("<=", Op::LessEqual),
             (">", Op::Greater),
             (">=", Op::GreaterEqual),
             ("==", Op::Equal),
+            ("!=", Op::NotEqual),
         ];
         match self.operator(&signs)? {
             Some(op) => {
-                let rhs = self.sum()?;
+                let rhs = self.bits()?;
                 self.binary(op, lhs, rhs)
             }
             None => Ok(lhs),
         }
+    }
+
+    /// Bits of integers, which bind as in Python: `|` least, then `^`, `&`, and shifts most tightly.
+    fn bits(&mut self) -> Result<Expr, WorkloadError> {
+        self.chain(&[("|", Op::BitOr)], |it| {
+            it.chain(&[("^", Op::BitXor)], |it| it.chain(&[("&", Op::BitAnd)], Self::shift))
+        })
+    }
+
+    fn shift(&mut self) -> Result<Expr, WorkloadError> {
+        self.chain(&[("<<", Op::Shl), (">>", Op::Shr)], Self::sum)
     }
 
     fn sum(&mut self) -> Result<Expr, WorkloadError> {

@@ -27,6 +27,27 @@ pub(super) fn is_index(form: &Form, expr: &Expr) -> bool {
     names && !others
 }
 
+/// Whether a comparison is of indices: of axes and sizes, perhaps with a number.
+pub(super) fn compares_indices(form: &Form, ab: &[Expr; 2]) -> bool {
+    let is_number = |it: &Expr| {
+        let mut others = false;
+        it.walk(&mut |it| others |= !matches!(it.node, Node::Int(_) | Node::Neg(_) | Node::Op(..)));
+        !others
+    };
+    let [a, b] = ab;
+    (is_index(form, a) && (is_index(form, b) || is_number(b))) || (is_index(form, b) && is_number(a))
+}
+
+/// Whether an expression is a condition on indices alone, as `select` takes it.
+pub(super) fn is_condition(form: &Form, expr: &Expr) -> bool {
+    match &expr.node {
+        Node::Op(Op::And, ab) => ab.iter().all(|it| is_condition(form, it)),
+        Node::Op(Op::NotEqual, _) => false,
+        Node::Op(op, ab) => op.compares() && compares_indices(form, ab),
+        _ => false,
+    }
+}
+
 /// An index whose names `scope` knows. The expression was checked to be an index.
 pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Result<Index, WorkloadError> {
     let refuse = |what| Err(WorkloadError::new(Problem::NotAnIndex(what), expr.span.clone()));
@@ -49,9 +70,8 @@ pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Resul
                 Op::FloorDiv => Ok(a.floor_div(&b)),
                 Op::Mod => Ok(a.floor_mod(&b)),
                 Op::Div => refuse("`/`"),
-                Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::And => {
-                    refuse("a condition")
-                }
+                _ if op.is_condition() => refuse("a condition"),
+                _ => refuse("an operator on bits"),
             }
         }
         Node::Call(name, args) => match (name.as_str(), args.as_slice()) {
@@ -82,9 +102,7 @@ pub(super) fn conditions(
         Op::LessEqual => out.push(at_most(a, b)),
         Op::GreaterEqual => out.push(at_most(b, a)),
         Op::Equal => out.extend([at_most(a.clone(), b.clone()), at_most(b, a)]),
-        Op::And | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::FloorDiv | Op::Mod => {
-            return Err(WorkloadError::new(Problem::NotACondition, expr.span.clone()));
-        }
+        _ => return Err(WorkloadError::new(Problem::NotACondition, expr.span.clone())),
     }
     Ok(())
 }

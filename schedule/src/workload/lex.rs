@@ -62,9 +62,9 @@ impl fmt::Display for Token {
 }
 
 /// Longer signs before their beginnings.
-const SIGNS: [&str; 20] = [
-    "max=", "min=", "&&", "<=", ">=", "==", "+=", "*=", "<", ">", "=", "+", "-", "*", "/", "(", ")", "[",
-    "]", ",",
+const SIGNS: [&str; 27] = [
+    "max=", "min=", "&&", "||", "<<", ">>", "<=", ">=", "==", "!=", "+=", "*=", "<", ">", "=", "&", "|", "^", "+",
+    "-", "*", "/", "(", ")", "[", "]", ",",
 ];
 
 pub(super) struct Lexer<'a> {

@@ -34,9 +34,10 @@
 //! * **Tensors** are inputs, outputs and temps, each in the order of the text. `stored: [1, 0]` says which dimension
 //!   stands where in memory, the slowest first; expressions go on saying `B[k, j]`.
 //! * **Stages** write one tensor each, for all axes of the target: `=`, or with axes that stand only on the right
-//!   `+=`, `*=`, `max=`, `min=`. Values have loads, numbers, `+ - * /`, `min`, `max`, `exp` and so on, conversions
-//!   `f32(x)` (of an index, too: `f32(n)`) and `select(0 <= i - 1 && i < n, X[i - 1], 0)`. Operands are of one type;
-//!   numbers take it.
+//!   `+=`, `*=`, `max=`, `min=`. Values have loads, numbers, `+ - * /`, of integers `& | ^ << >>`, `min`, `max`, `exp` and so on, conversions
+//!   `f32(x)` (of an index, too: `f32(n)`) and `select(0 <= i - 1 && i < n, X[i - 1], 0)`, which loads nothing where its conditions,
+//!   on indices, fail. `< <= > >= == !=` compare values, `&&` and `||` join what they say, and `where(X[i] > 0, X[i], Y[i])` chooses by it.
+//!   Operands are of one type; numbers take it.
 //!
 //! A stage becomes one block named after the tensor that it writes, in loops named after axes: the target's in its
 //! order, then the reduced ones in the order of `axes`. Where an earlier stage has a loop of an axis already, the

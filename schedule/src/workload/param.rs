@@ -42,7 +42,7 @@ impl Param {
 const MAX_SIZE: i64 = 1 << 40;
 
 /// Names that expressions give a meaning of their own.
-pub(super) const RESERVED: [&str; 6] = ["select", "floordiv", "mod", "min", "max", "inf"];
+pub(super) const RESERVED: [&str; 7] = ["select", "where", "floordiv", "mod", "min", "max", "inf"];
 
 impl fmt::Display for Param {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use super::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op, binary_of, unary_of},
     form::Form,
-    index::{conditions, index, is_index, overflows, range},
+    index::{compares_indices, conditions, index, is_condition, is_index, overflows, range},
     param::{Chosen, Meaning},
 };
 
@@ -83,9 +83,10 @@ impl Scope<'_> {
             Node::Int(_) | Node::Float(_) | Node::Name(_) => None,
             Node::Access(tensor, _) => self.dtype(tensor),
             Node::Neg(a) => self.typed(a),
+            Node::Op(op, _) if op.is_condition() => Some(DType::Bool),
             Node::Op(_, ab) => ab.iter().find_map(|it| self.typed(it)),
             Node::Call(name, args) => match name.as_str() {
-                "select" => args[1..].iter().find_map(|it| self.typed(it)),
+                "select" | "where" => args[1..].iter().find_map(|it| self.typed(it)),
                 _ if unary_of(name).is_some() || binary_of(name).is_some() => {
                     args.iter().find_map(|it| self.typed(it))
                 }
@@ -107,19 +108,7 @@ impl Scope<'_> {
             }
             Node::Neg(a) => Ok(Value::Unary(UnaryOp::Neg, Arc::new(self.value(a, want, always)?))),
             Node::Access(tensor, subscripts) => self.access(tensor, subscripts, always).map(Value::Load),
-            Node::Op(op, ab) => {
-                let op = match op {
-                    Op::Add => BinaryOp::Add,
-                    Op::Sub => BinaryOp::Sub,
-                    Op::Mul => BinaryOp::Mul,
-                    Op::Div => BinaryOp::Div,
-                    Op::FloorDiv | Op::Mod => return Err(not_a_value("an index", &expr.span)),
-                    Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::And => {
-                        return Err(not_a_value("a condition", &expr.span));
-                    }
-                };
-                self.binary(op, &ab[0], &ab[1], want, always)
-            }
+            Node::Op(op, ab) => self.operation(expr, *op, ab, want, always),
             Node::Call(name, args) => self.call(expr, name, args, want, always),
         }
     }
@@ -133,6 +122,42 @@ impl Scope<'_> {
         always: bool,
     ) -> Result<Value, WorkloadError> {
         Ok(Value::binary(op, self.value(a, want, always)?, self.value(b, want, always)?))
+    }
+
+    /// An infix operation. Comparisons compute in the type of their operands.
+    fn operation(
+        &self,
+        expr: &Expr,
+        op: Op,
+        ab: &[Expr; 2],
+        want: DType,
+        always: bool,
+    ) -> Result<Value, WorkloadError> {
+        let fail = |problem| Err(WorkloadError::new(problem, expr.span.clone()));
+        let Some((binary, swaps)) = op.on_values() else { return Err(not_a_value("an index", &expr.span)) };
+        let [a, b] = if swaps { [&ab[1], &ab[0]] } else { [&ab[0], &ab[1]] };
+        if op.compares() && compares_indices(self.form, ab) {
+            let [a, b] = [a, b].map(|it| converted(&self.index(it)?, DType::I64, &it.span));
+            return Ok(Value::binary(binary, a?, b?));
+        }
+        let of = if op.compares() { self.typed(a).or_else(|| self.typed(b)) } else { Some(want) };
+        match of {
+            None => fail(Problem::Untyped),
+            Some(dtype) if !binary.takes(dtype) => fail(Problem::Operand { op: binary.as_str(), dtype }),
+            Some(of) => self.binary(binary, a, b, of, always),
+        }
+    }
+
+    /// The conditions that are on indices alone make what they guard conditional, as `select` does.
+    fn choice(&self, args: &[Expr; 3], want: DType, always: bool) -> Result<Value, WorkloadError> {
+        let [cond, a, b] = args;
+        let (then, otherwise) = (self.value(a, want, always)?, self.value(b, want, always)?);
+        if !is_condition(self.form, cond) {
+            return Ok(Value::choice(self.value(cond, DType::Bool, always)?, then, otherwise));
+        }
+        let mut less = Vec::new();
+        conditions(cond, &|name| self.index_named(name), &mut less)?;
+        Ok(Value::Select(less, Arc::new(then), Arc::new(otherwise)))
     }
 
     fn call(
@@ -150,9 +175,10 @@ impl Scope<'_> {
                 let (a, b) = (self.value(a, want, false)?, self.value(b, want, false)?);
                 Ok(Value::Select(less, Arc::new(a), Arc::new(b)))
             }
+            ("where", args) if let Ok(args) = args.try_into() => self.choice(args, want, always),
             (_, [a, b]) if let Some(op) = binary_of(name) => self.binary(op, a, b, want, always),
             (_, [a]) if let Some(op) = unary_of(name) => {
-                if !want.is_float() && op != UnaryOp::Abs {
+                if !op.takes(want) {
                     let problem = Problem::NotFloat { function: op.as_str(), dtype: want };
                     return Err(WorkloadError::new(problem, expr.span.clone()));
                 }

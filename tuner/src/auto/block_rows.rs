@@ -281,6 +281,7 @@ fn costs(value: &Value) -> bool {
         Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) | Value::Cast(_, a) => costs(a),
         Value::Unary(..) | Value::Binary(BinaryOp::Div, ..) => true,
         Value::Binary(_, a, b) | Value::Select(_, a, b) => costs(a) || costs(b),
+        Value::Where(cond, a, b) => [cond, a, b].into_iter().any(|it| costs(it)),
         Value::Const(_) | Value::Load(_) | Value::Index(..) => false,
     }
 }

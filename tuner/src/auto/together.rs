@@ -37,6 +37,7 @@ fn conditions(body: &Stmt) -> Vec<Less> {
                 collect(a, out);
                 collect(b, out);
             }
+            Value::Where(cond, a, b) => [cond, a, b].into_iter().for_each(|it| collect(it, out)),
             Value::Select(cond, a, b) => {
                 out.extend(cond.iter().cloned());
                 collect(a, out);

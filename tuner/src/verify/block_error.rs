@@ -66,6 +66,8 @@ fn cast_error(value: &Value, dtype: &dyn Fn(&Name) -> Option<DType>) -> f64 {
             cast_error(inner, dtype) + if narrower { unit_roundoff(*to) } else { 0.0 }
         }
         Value::Unary(_, a) => cast_error(a, dtype),
-        Value::Binary(_, a, b) | Value::Select(_, a, b) => cast_error(a, dtype) + cast_error(b, dtype),
+        Value::Binary(_, a, b) | Value::Select(_, a, b) | Value::Where(_, a, b) => {
+            cast_error(a, dtype) + cast_error(b, dtype)
+        }
     }
 }

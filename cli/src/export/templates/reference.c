@@ -212,6 +212,8 @@ int64_t tw_int_add(int64_t a, int64_t b);
 int64_t tw_int_sub(int64_t a, int64_t b);
 int64_t tw_int_mul(int64_t a, int64_t b);
 int64_t tw_int_div(int64_t a, int64_t b);
+int64_t tw_int_shl(int64_t a, int64_t by);
+int64_t tw_int_shr(int64_t a, int64_t by);
 
 int64_t tw_wrap(tw_dtype dtype, int64_t x) {
   switch (dtype) {
@@ -239,6 +241,8 @@ int64_t tw_int_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint6
 int64_t tw_int_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 int64_t tw_int_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 int64_t tw_int_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? tw_int_sub(0, a) : a / b; }
+int64_t tw_int_shl(int64_t a, int64_t by) { return (int64_t)((uint64_t)a << by); }
+int64_t tw_int_shr(int64_t a, int64_t by) { return a < 0 ? ~(~a >> by) : a >> by; }
 
 /* The program. What later stages read of an earlier one is kept. */
 struct tw_reference {

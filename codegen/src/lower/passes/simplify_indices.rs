@@ -129,6 +129,7 @@ impl Simplifier {
             Value::Unary(op, a) => Value::Unary(*op, Arc::new(self.value(a))),
             Value::Binary(op, a, b) => Value::binary(*op, self.value(a), self.value(b)),
             Value::Select(cond, a, b) => self.select(cond, a, b),
+            Value::Where(cond, a, b) => Value::choice(self.value(cond), self.value(a), self.value(b)),
         }
     }
 

@@ -312,7 +312,8 @@ impl Compiler<'_> {
             | Value::Index(..)
             | Value::Cast(..)
             | Value::Unary(..)
-            | Value::Binary(..) => CopyCode::Value(self.value(value)?.0),
+            | Value::Binary(..)
+            | Value::Where(..) => CopyCode::Value(self.value(value)?.0),
         })
     }
 
@@ -385,12 +386,16 @@ impl Compiler<'_> {
             }
             Value::Binary(op, a, b) => {
                 let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
-                (ValueCode::Binary(*op, dtype, Box::new([a, b])), dtype)
+                (ValueCode::Binary(*op, dtype, Box::new([a, b])), op.result(dtype))
             }
             Value::Select(cond, a, b) => {
                 let cond = self.conditions(cond)?;
                 let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
                 (ValueCode::Select(cond, Box::new([a, b])), dtype)
+            }
+            Value::Where(cond, a, b) => {
+                let ((cond, _), (a, dtype), (b, _)) = (self.value(cond)?, self.value(a)?, self.value(b)?);
+                (ValueCode::Where(Box::new([cond, a, b])), dtype)
             }
         })
     }

@@ -78,11 +78,13 @@ fn nvrtc_takes_the_programs() {
 /// Every conversion and operation of a type, one by one and in lanes.
 fn everything(dtype: DType, lanes: i64) -> Module {
     let (x, y) = (load("x", v("i")), load("y", v("i")));
-    let binary = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Min, BinaryOp::Max];
-    let binary = binary.map(|op| (dtype, Value::binary(op, x.clone(), y.clone())));
+    let binary = BinaryOp::ALL.into_iter().filter(|op| op.takes(dtype));
+    let binary = binary.map(|op| (op.result(dtype), Value::binary(op, x.clone(), y.clone())));
     let unary = UnaryOp::ALL.map(|op| (dtype, Value::Unary(op, Arc::new(x.clone()))));
+    let less = Value::binary(BinaryOp::Lt, x.clone(), y.clone());
+    let choice = (dtype, Value::choice(less, y.clone(), x.clone()));
     let casts = DType::ALL.map(|to| (to, cast(to, x.clone())));
-    let all: Vec<_> = binary.into_iter().chain(unary).chain(casts).collect();
+    let all: Vec<_> = binary.chain([choice]).chain(unary).chain(casts).collect();
     let names: Vec<_> = (0..all.len()).map(|it| format!("out{it}+")).collect();
     let mut args = vec![("x", dtype, Index::from(64)), ("y", dtype, Index::from(64))];
     args.extend(names.iter().zip(&all).map(|(name, it)| (name.as_str(), it.0, Index::from(64))));

@@ -110,8 +110,9 @@ impl Memory {
             }
             Value::Binary(op, a, b) => {
                 let ((dtype, a), (_, b)) = (self.value(a, lane), self.value(b, lane));
-                (dtype, number::binary(*op, dtype, a, b).unwrap())
+                (op.result(dtype), number::binary(*op, dtype, a, b).unwrap())
             }
+            Value::Where(cond, a, b) => self.value(if self.value(cond, lane).1 == 0.0 { b } else { a }, lane),
             Value::Select(cond, a, b) => {
                 self.value(if cond.iter().all(|it| self.holds(it)) { a } else { b }, lane)
             }

@@ -9,7 +9,7 @@ use crate::workload::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op, Stage, binary_of, unary_of},
     form::{ParamKind, unknown},
-    index::is_index,
+    index::{compares_indices, is_index},
 };
 
 impl<'a> Checker<'a> {
@@ -96,9 +96,8 @@ impl<'a> Checker<'a> {
                 ab.iter().try_for_each(|it| self.index(it, axes))
             }
             Node::Op(Op::Div, _) => refuse("`/` (write `floordiv`)"),
-            Node::Op(Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::And, _) => {
-                refuse("a condition")
-            }
+            Node::Op(op, _) if op.is_condition() => refuse("a condition"),
+            Node::Op(..) => refuse("an operator on bits"),
         }
     }
 
@@ -154,13 +153,11 @@ impl<'a> Checker<'a> {
             }
             Node::Call(name, args) => self.call(expr, name, args, written),
             Node::Neg(a) => self.value(a, written),
-            Node::Op(Op::Add | Op::Sub | Op::Mul | Op::Div, ab) => {
-                ab.iter().try_for_each(|it| self.value(it, written))
-            }
             Node::Op(Op::FloorDiv | Op::Mod, _) => refuse("an index"),
-            Node::Op(Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual | Op::Equal | Op::And, _) => {
-                refuse("a condition")
+            Node::Op(op, ab) if op.compares() && compares_indices(self.form, ab) => {
+                ab.iter().try_for_each(|it| self.index(it, true))
             }
+            Node::Op(_, ab) => ab.iter().try_for_each(|it| self.value(it, written)),
         }
     }
 
@@ -204,7 +201,9 @@ impl<'a> Checker<'a> {
             self.condition(&args[0])?;
             return args[1..].iter().try_for_each(|it| self.value(it, written));
         }
-        if binary_of(name).is_some() {
+        if name == "where" {
+            arity(expr, name, args, 3)?;
+        } else if binary_of(name).is_some() {
             arity(expr, name, args, 2)?;
         } else if unary_of(name).is_some() {
             arity(expr, name, args, 1)?;
@@ -215,7 +214,7 @@ impl<'a> Checker<'a> {
             }
         } else {
             let types = self.form.types.keys().map(String::as_str).chain(DType::ALL.map(DType::as_str));
-            let functions = UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(["min", "max", "select"]);
+            let functions = UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(["min", "max", "select", "where"]);
             let span = expr.span.start..expr.span.start + name.len().min(expr.span.len());
             return Err(unknown("function or type", name, span, functions.chain(types)));
         }

@@ -328,6 +328,7 @@ fn arithmetic(value: &Value) -> f64 {
             (if fused { 0.0 } else { 1.0 }) + arithmetic(a) + arithmetic(b)
         }
         Value::Binary(_, a, b) => 1.0 + arithmetic(a) + arithmetic(b),
+        Value::Where(cond, a, b) => 1.0 + arithmetic(cond) + arithmetic(a) + arithmetic(b),
         Value::Select(conditions, a, b) => conditions.len() as f64 + arithmetic(a) + arithmetic(b),
     }
 }

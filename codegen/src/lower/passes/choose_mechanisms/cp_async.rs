@@ -64,7 +64,7 @@ pub(crate) fn pure_copy<'a>(
             _ => return Err("it chooses between two computed values".to_owned()),
         },
         Value::Const(_) | Value::Index(..) => return Err("it copies nothing".to_owned()),
-        Value::Cast(..) | Value::Unary(..) | Value::Binary(..) => {
+        Value::Cast(..) | Value::Unary(..) | Value::Binary(..) | Value::Where(..) => {
             return Err("it computes with what it loads".to_owned());
         }
     };

@@ -95,7 +95,7 @@ fn staged(value: &Value) -> &Value {
         found
     };
     match value {
-        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) => value,
+        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Where(..) => value,
         Value::Cast(_, a) | Value::Unary(_, a) => staged(a),
         Value::Binary(_, a, b) => staged(if has_load(a) { a } else { b }),
     }
@@ -112,7 +112,7 @@ fn with_staged(value: &Value, new: &Value) -> Value {
         if found { with_staged(value, new) } else { value.clone() }
     };
     match value {
-        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) => new.clone(),
+        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Where(..) => new.clone(),
         Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(inner(a))),
         Value::Unary(op, a) => Value::Unary(*op, Arc::new(inner(a))),
         Value::Binary(op, a, b) => Value::binary(*op, inner(a), inner(b)),

@@ -123,6 +123,7 @@ impl Lanes {
             Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(self.value(a)?)),
             Value::Unary(op, a) => Value::Unary(*op, Arc::new(self.value(a)?)),
             Value::Binary(op, a, b) => Value::binary(*op, self.value(a)?, self.value(b)?),
+            Value::Where(cond, a, b) => Value::choice(self.value(cond)?, self.value(a)?, self.value(b)?),
             Value::Select(cond, a, b) => {
                 let why = || "a choice differs between its iterations".to_owned();
                 let cond =

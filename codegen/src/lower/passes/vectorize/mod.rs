@@ -176,6 +176,9 @@ impl Vectorizer<'_> {
                 own.max(self.computed_bytes(a)).max(self.computed_bytes(b))
             }
             Value::Select(_, a, b) => own.max(self.computed_bytes(a)).max(self.computed_bytes(b)),
+            Value::Where(cond, a, b) => {
+                [cond, a, b].into_iter().fold(own, |most, it| most.max(self.computed_bytes(it)))
+            }
         }
     }
 }

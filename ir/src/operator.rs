@@ -1,0 +1,254 @@
+//! The operators and functions of [`Value`](crate::Value)s: their words, and on which types they compute.
+
+use crate::{DType, Literal};
+
+/// Operations on one operand, whose type the result has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[expect(missing_docs, reason = "the names are those of the C library")]
+pub enum UnaryOp {
+    Neg,
+    Abs,
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Sqrt,
+    Rsqrt,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+    Floor,
+    Ceil,
+    /// To the nearest integer, ties to the even one.
+    Rint,
+}
+
+/// Operations on two operands of one type.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum BinaryOp {
+    /// The sum.
+    Add,
+    /// The difference.
+    Sub,
+    /// The product.
+    Mul,
+    /// The quotient; of integers cut off towards zero.
+    Div,
+    /// The smaller one.
+    Min,
+    /// The larger one.
+    Max,
+    /// The bits that both have. Of `bool`s: whether both are true.
+    And,
+    /// The bits that one has. Of `bool`s: whether one is true.
+    Or,
+    /// The bits that only one has. Of `bool`s: whether they differ.
+    Xor,
+    /// The first shifted to the left by the second, taken modulo the bits of the type; what leaves it is lost.
+    Shl,
+    /// The first shifted to the right by the second, taken modulo the bits of the type; signed types keep the sign.
+    Shr,
+    /// Whether the first is less. Of a NaN nothing is, here and below.
+    Lt,
+    /// Whether the first is less or equal.
+    Le,
+    /// Whether they are equal.
+    Eq,
+    /// Whether they are not equal, as a NaN is to anything.
+    Ne,
+}
+
+/// The kinds of operators, by which types they compute on, and to which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Numbers to numbers.
+    Arithmetic,
+    /// The smaller or larger of anything.
+    Extremum,
+    /// Bits of integers and `bool`s.
+    Bitwise,
+    /// Integers to integers.
+    Shift,
+    /// Anything to a `bool`.
+    Comparison,
+}
+
+impl UnaryOp {
+    /// Every operation, in declaration order.
+    pub const ALL: [UnaryOp; 15] = [
+        UnaryOp::Neg,
+        UnaryOp::Abs,
+        UnaryOp::Exp,
+        UnaryOp::Exp2,
+        UnaryOp::Log,
+        UnaryOp::Log2,
+        UnaryOp::Sqrt,
+        UnaryOp::Rsqrt,
+        UnaryOp::Sin,
+        UnaryOp::Cos,
+        UnaryOp::Tanh,
+        UnaryOp::Erf,
+        UnaryOp::Floor,
+        UnaryOp::Ceil,
+        UnaryOp::Rint,
+    ];
+
+    /// The word in expressions: `exp(x)`. Negation prints as `-x`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            UnaryOp::Neg => "-",
+            UnaryOp::Abs => "abs",
+            UnaryOp::Exp => "exp",
+            UnaryOp::Exp2 => "exp2",
+            UnaryOp::Log => "log",
+            UnaryOp::Log2 => "log2",
+            UnaryOp::Sqrt => "sqrt",
+            UnaryOp::Rsqrt => "rsqrt",
+            UnaryOp::Sin => "sin",
+            UnaryOp::Cos => "cos",
+            UnaryOp::Tanh => "tanh",
+            UnaryOp::Erf => "erf",
+            UnaryOp::Floor => "floor",
+            UnaryOp::Ceil => "ceil",
+            UnaryOp::Rint => "rint",
+        }
+    }
+
+    /// Whether it computes on a type: negation and magnitude on all numbers, functions on floats.
+    pub fn takes(self, dtype: DType) -> bool {
+        match self {
+            UnaryOp::Neg | UnaryOp::Abs => dtype != DType::Bool,
+            _ => dtype.is_float(),
+        }
+    }
+
+    /// Whether the result is exact if the operand is: a sign changed, or rounding to integers.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, UnaryOp::Neg | UnaryOp::Abs) || self.rounds_to_integer()
+    }
+
+    /// Whether it is [`UnaryOp::Floor`] or one of its kind.
+    pub const fn rounds_to_integer(self) -> bool {
+        matches!(self, UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Rint)
+    }
+}
+
+impl BinaryOp {
+    /// Every operation, in declaration order.
+    pub const ALL: [BinaryOp; 15] = [
+        BinaryOp::Add,
+        BinaryOp::Sub,
+        BinaryOp::Mul,
+        BinaryOp::Div,
+        BinaryOp::Min,
+        BinaryOp::Max,
+        BinaryOp::And,
+        BinaryOp::Or,
+        BinaryOp::Xor,
+        BinaryOp::Shl,
+        BinaryOp::Shr,
+        BinaryOp::Lt,
+        BinaryOp::Le,
+        BinaryOp::Eq,
+        BinaryOp::Ne,
+    ];
+
+    /// The sign between the operands, or for `min` and `max` the word before them.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Min => "min",
+            BinaryOp::Max => "max",
+            BinaryOp::And => "&",
+            BinaryOp::Or => "|",
+            BinaryOp::Xor => "^",
+            BinaryOp::Shl => "<<",
+            BinaryOp::Shr => ">>",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+        }
+    }
+
+    /// The word in names of functions: `tw_add_f16`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "div",
+            BinaryOp::Min => "min",
+            BinaryOp::Max => "max",
+            BinaryOp::And => "and",
+            BinaryOp::Or => "or",
+            BinaryOp::Xor => "xor",
+            BinaryOp::Shl => "shl",
+            BinaryOp::Shr => "shr",
+            BinaryOp::Lt => "lt",
+            BinaryOp::Le => "le",
+            BinaryOp::Eq => "eq",
+            BinaryOp::Ne => "ne",
+        }
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => Kind::Arithmetic,
+            BinaryOp::Min | BinaryOp::Max => Kind::Extremum,
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => Kind::Bitwise,
+            BinaryOp::Shl | BinaryOp::Shr => Kind::Shift,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => Kind::Comparison,
+        }
+    }
+
+    /// Whether it computes on a type.
+    pub fn takes(self, dtype: DType) -> bool {
+        match self.kind() {
+            Kind::Arithmetic => dtype != DType::Bool,
+            Kind::Extremum | Kind::Comparison => true,
+            Kind::Bitwise => !dtype.is_float(),
+            Kind::Shift => !dtype.is_float() && dtype != DType::Bool,
+        }
+    }
+
+    /// The type of the result for operands of a type.
+    pub fn result(self, operands: DType) -> DType {
+        if self.is_comparison() { DType::Bool } else { operands }
+    }
+
+    /// Whether it is `+ - * /`.
+    pub fn is_arithmetic(self) -> bool {
+        self.kind() == Kind::Arithmetic
+    }
+
+    /// Whether it is `min` or `max`.
+    pub fn is_extremum(self) -> bool {
+        self.kind() == Kind::Extremum
+    }
+
+    /// Whether it combines bits, each with that of the same place.
+    pub fn is_bitwise(self) -> bool {
+        self.kind() == Kind::Bitwise
+    }
+
+    /// Whether it compares, so that the result is a `bool`.
+    pub fn is_comparison(self) -> bool {
+        self.kind() == Kind::Comparison
+    }
+
+    /// The value that leaves every operand unchanged, if the operation is a reducer.
+    pub fn identity(self, dtype: DType) -> Option<Literal> {
+        match self {
+            BinaryOp::Add => Some(Literal::zero(dtype)),
+            BinaryOp::Mul => Some(Literal::from_f64(dtype, 1.0)),
+            BinaryOp::Min => Some(Literal::highest(dtype)),
+            BinaryOp::Max => Some(Literal::lowest(dtype)),
+            _ => None,
+        }
+    }
+}
