@@ -1,5 +1,7 @@
 //! From a lowered program to source text.
 
+use std::collections::BTreeSet;
+
 use ir::{Alloc, Module, Name, Op, Target, text::LineSource};
 
 mod available;
@@ -154,7 +156,10 @@ fn check_buffers<'a>(ops: &'a [Op], known: &mut Vec<&'a Name>) -> Result<(), Nam
                         unknown.get_or_insert(access.buffer.clone());
                     }
                 });
-                unknown.map_or(Ok(()), Err)?;
+                let mut tables = BTreeSet::new();
+                op.tables(&mut tables);
+                let table = tables.into_iter().find(|it| !known.contains(&it));
+                unknown.or(table).map_or(Ok(()), Err)?;
             }
         }
     }

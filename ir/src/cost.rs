@@ -9,7 +9,7 @@ pub const MOST_BYTES: i64 = 1 << 40;
 
 /// The number of arithmetic operations that a program does under given dimensions, as it is written.
 ///
-/// Every unary and binary operation counts one, `exp` and the like included; casts, loads, stores, selects and
+/// Every unary and binary operation counts one, `exp` and the like included; casts, loads, stores, choices and
 /// index arithmetic count nothing, and the inits of reductions nothing either. A matrix product has exactly
 /// `2*m*n*k`. Both sides of a select count as the costlier one. `None` where a dimension has no value or the number
 /// overflows.
@@ -43,12 +43,33 @@ pub fn symbolic_flops(func: &Func) -> Option<Index> {
     count(&func.body, &func.dims)
 }
 
-/// The bytes that a program must move at least: each input read once and each output written once.
+/// The bytes that a program must move at least: each input read once and each output written once. Of an input that is read where a
+/// table says, such as an embedding, no more elements count than there are reads.
 ///
 /// `None` where a dimension has no value or the number overflows.
 pub fn bytes(func: &Func, dims: &IndexMap<Name, i64>) -> Option<i64> {
-    let outside = func.buffers.values().filter(|it| it.role != Role::Temp);
-    outside.clone().try_fold(0, |sum: i64, it| sum.checked_add(size(it.dtype, &it.shape, dims)?))
+    let mut outside = func.buffers.iter().filter(|(_, it)| it.role != Role::Temp);
+    outside.try_fold(0, |sum: i64, (name, it)| {
+        let all = size(it.dtype, &it.shape, dims)?;
+        let read = reads_by_tables(func, name, dims).and_then(|it_reads| it_reads.checked_mul(it.dtype.bytes_i64()));
+        sum.checked_add(read.map_or(all, |read| read.min(all)))
+    })
+}
+
+/// How many iterations read a buffer, if all that do so go through tables; `None` else.
+fn reads_by_tables(func: &Func, buffer: &Name, dims: &IndexMap<Name, i64>) -> Option<i64> {
+    let mut sum: Option<i64> = None;
+    for block in func.body.blocks() {
+        for read in block.reads().into_iter().filter(|it| it.buffer == *buffer) {
+            if !read.indices.iter().any(Index::has_element) {
+                return None;
+            }
+            let extents = block.iters.iter().map(|it| it.extent.eval(&|name| dims.get(name).copied()));
+            let count = extents.into_iter().try_fold(1, |all: i64, it| all.checked_mul(it?))?;
+            sum = Some(sum.unwrap_or(0).checked_add(count)?);
+        }
+    }
+    sum
 }
 
 /// The bytes of all buffers of a program, temporaries included.
@@ -123,6 +144,6 @@ fn operations(value: &Value) -> i64 {
         Value::Unary(_, a) => 1 + operations(a),
         Value::Binary(_, a, b) => 1 + operations(a) + operations(b),
         Value::Select(_, a, b) => operations(a).max(operations(b)),
-        Value::Where(cond, a, b) => 1 + operations(cond) + operations(a) + operations(b),
+        Value::Where(cond, a, b) => operations(cond) + operations(a) + operations(b),
     }
 }

@@ -43,6 +43,9 @@ pub struct Buffer {
     pub layout: Layout,
     /// How long one of it lives, for a temporary: lowering finds it out.
     pub alloc_scope: Option<AllocScope>,
+    /// What each element of an input of integers is assumed to be less than, and at least zero: such an input may be a table, through
+    /// which reads go ([`crate::IndexKind::Element`]). Over the symbolic dimensions only.
+    pub below: Option<Index>,
 }
 
 /// How long memory of a temporary lives.
@@ -165,7 +168,7 @@ impl Buffer {
     /// A temporary in row-major layout.
     pub fn temp(dtype: DType, shape: Vec<Index>, scope: Scope) -> Buffer {
         let (role, layout) = (Role::Temp, Layout::default());
-        Buffer { dtype, shape, scope, role, layout, alloc_scope: None }
+        Buffer { dtype, shape, scope, role, layout, alloc_scope: None, below: None }
     }
 }
 

@@ -25,6 +25,7 @@ enum Form {
     Int(i64),
     Var(Name),
     Binary(Arc<Binary>),
+    Element(Arc<Element>),
 }
 
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +33,14 @@ struct Binary {
     op: Op,
     a: Index,
     b: Index,
+}
+
+/// What an input holds somewhere.
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Element {
+    table: Name,
+    at: Index,
+    below: Index,
 }
 
 /// The operations, in the order of [`IndexKind`].
@@ -67,6 +76,10 @@ pub enum IndexKind<'a> {
     Max(&'a Index, &'a Index),
     /// The bitwise exclusive or, of two's complements where an operand is negative.
     Xor(&'a Index, &'a Index),
+    /// The element of an input of integers at a row-major position, of which is assumed that it is at least zero and less than
+    /// the last index: what makes reads indirect (`E[ids[i], j]`). Nothing writes inputs, so that it is a function of its position,
+    /// of which no law of integers knows more than that.
+    Element(&'a Name, &'a Index, &'a Index),
 }
 
 impl Index {
@@ -78,6 +91,11 @@ impl Index {
     /// A variable.
     pub fn var(name: &Name) -> Index {
         Index(Form::Var(name.clone()))
+    }
+
+    /// The element of an input at a row-major position, assumed to be in `0..below`.
+    pub fn element(table: &Name, at: Index, below: Index) -> Index {
+        Index(Form::Element(Arc::new(Element { table: table.clone(), at, below })))
     }
 
     fn binary(op: Op, a: &Index, b: &Index) -> Index {
@@ -93,6 +111,7 @@ impl Index {
         let Binary { op, a, b } = match &self.0 {
             Form::Int(value) => return IndexKind::Int(*value),
             Form::Var(name) => return IndexKind::Var(name),
+            Form::Element(it) => return IndexKind::Element(&it.table, &it.at, &it.below),
             Form::Binary(it) => &**it,
         };
         match op {
@@ -110,7 +129,7 @@ impl Index {
     pub fn as_int(&self) -> Option<i64> {
         match &self.0 {
             Form::Int(value) => Some(*value),
-            Form::Var(_) | Form::Binary(_) => None,
+            Form::Var(_) | Form::Binary(_) | Form::Element(_) => None,
         }
     }
 
@@ -118,7 +137,7 @@ impl Index {
     pub fn as_var(&self) -> Option<&Name> {
         match &self.0 {
             Form::Var(name) => Some(name),
-            Form::Int(_) | Form::Binary(_) => None,
+            Form::Int(_) | Form::Binary(_) | Form::Element(_) => None,
         }
     }
 
@@ -197,7 +216,8 @@ impl Index {
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => None,
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => None,
         }
         .unwrap_or_else(|| self * -1)
     }
@@ -213,6 +233,12 @@ impl Index {
         let Binary { op, a, b } = match &self.0 {
             Form::Int(_) => return None,
             Form::Var(name) => return with(name),
+            Form::Element(it) => {
+                let (at, below) = (it.at.replaced(with), it.below.replaced(with));
+                let or = |new: Option<Index>, old: &Index| new.unwrap_or_else(|| old.clone());
+                let changes = at.is_some() || below.is_some();
+                return changes.then(|| Index::element(&it.table, or(at, &it.at), or(below, &it.below)));
+            }
             Form::Binary(it) => &**it,
         };
         let (new_a, new_b) = (a.replaced(with), b.replaced(with));
@@ -243,6 +269,7 @@ impl Index {
             IndexKind::Min(a, b) => f(a).minimum(&f(b)),
             IndexKind::Max(a, b) => f(a).maximum(&f(b)),
             IndexKind::Xor(a, b) => f(a).xor(&f(b)),
+            IndexKind::Element(table, at, below) => Index::element(table, f(at), f(below)),
         }
     }
 
@@ -257,11 +284,31 @@ impl Index {
             | IndexKind::FloorMod(a, b)
             | IndexKind::Min(a, b)
             | IndexKind::Max(a, b)
-            | IndexKind::Xor(a, b) => {
+            | IndexKind::Xor(a, b)
+            | IndexKind::Element(_, a, b) => {
                 a.each_var(f);
                 b.each_var(f);
             }
         }
+    }
+
+    /// Calls `f` with each element of an input that occurs, those in positions of others before these.
+    pub fn each_element<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        match &self.0 {
+            Form::Int(_) | Form::Var(_) => {}
+            Form::Binary(it) => [&it.a, &it.b].into_iter().for_each(|it| it.each_element(f)),
+            Form::Element(it) => {
+                [&it.at, &it.below].into_iter().for_each(|it| it.each_element(f));
+                f(self);
+            }
+        }
+    }
+
+    /// Whether an element of an input occurs.
+    pub fn has_element(&self) -> bool {
+        let mut found = false;
+        self.each_element(&mut |_| found = true);
+        found
     }
 
     /// The variables that occur.
@@ -279,12 +326,13 @@ impl Index {
             Form::Int(_) => false,
             Form::Var(name) => pred(name),
             Form::Binary(it) => it.a.any_var(pred) || it.b.any_var(pred),
+            Form::Element(it) => it.at.any_var(pred) || it.below.any_var(pred),
         }
     }
 
     /// The value under an assignment of all its variables.
     ///
-    /// `None` where a variable has no value, a divisor is not positive, or the arithmetic overflows 64 bits.
+    /// `None` where a variable has no value, a divisor is not positive, or the arithmetic overflows 64 bits; and of elements of inputs.
     pub fn eval(&self, value: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
         match self.kind() {
             IndexKind::Int(it) => Some(it),
@@ -302,6 +350,7 @@ impl Index {
             IndexKind::Min(a, b) => Some(a.eval(value)?.min(b.eval(value)?)),
             IndexKind::Max(a, b) => Some(a.eval(value)?.max(b.eval(value)?)),
             IndexKind::Xor(a, b) => Some(a.eval(value)? ^ b.eval(value)?),
+            IndexKind::Element(..) => None,
         }
     }
 }
@@ -319,7 +368,8 @@ impl Index {
             | IndexKind::FloorMod(a, b)
             | IndexKind::Min(a, b)
             | IndexKind::Max(a, b)
-            | IndexKind::Xor(a, b) => a.overflows(value) || b.overflows(value),
+            | IndexKind::Xor(a, b)
+            | IndexKind::Element(_, a, b) => a.overflows(value) || b.overflows(value),
         }
     }
 }

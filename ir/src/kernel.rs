@@ -37,6 +37,8 @@ pub struct Arg {
     pub role: Role,
     /// Whether the caller fills it with zeros before the first run; every run leaves it so.
     pub zeroed: bool,
+    /// What each element is assumed to be less than, of an input that is a table ([`crate::Buffer::below`]).
+    pub below: Option<Index>,
 }
 
 /// One launch.

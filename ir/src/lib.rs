@@ -140,6 +140,7 @@ mod stmt;
 mod storage;
 mod swizzle;
 mod sync;
+mod tables;
 mod target;
 pub mod text;
 mod thread_axis;

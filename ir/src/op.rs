@@ -119,6 +119,16 @@ impl Op {
         self.each_instr(&mut |it| it.each_access(f));
     }
 
+    /// Calls `f` with each index expression in or below: of instructions, extents and conditions.
+    pub fn each_index<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
+        self.walk(&mut |op| match op {
+            Op::Instr(it, _) => it.each_index(f),
+            Op::For(it) => f(&it.extent),
+            Op::If(cond, _) => cond.iter().flat_map(|it| [&it.lhs, &it.rhs]).for_each(&mut *f),
+            Op::Alloc(_) | Op::Leader(..) | Op::Role(..) => {}
+        });
+    }
+
     /// The statement with every access in it rewritten by `f`.
     #[must_use]
     pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Op {

@@ -17,7 +17,11 @@ use indexmap::IndexMap;
 
 use crate::{
     Func, InterpError, Name, Role,
-    interp::{domain::Domain, resolve::shapes},
+    interp::{
+        domain::Domain,
+        resolve::{Given, shapes},
+        tables::{Tables, tables},
+    },
     number,
 };
 use general::General;
@@ -41,6 +45,7 @@ pub struct Reference<'a> {
     dims: &'a IndexMap<Name, i64>,
     shapes: Vec<Vec<usize>>,
     sources: Vec<Source<'a>>,
+    tables: Tables,
     exact: Evaluator<'a, Near>,
     /// The same program in its own types, once it was asked for.
     own: Option<Evaluator<'a, f64>>,
@@ -83,8 +88,10 @@ impl<'a> Reference<'a> {
     ) -> Result<Reference<'a>, InterpError> {
         let shapes = shapes(func, dims)?;
         let sources = input_sources(func, &shapes, inputs)?;
-        let exact = Evaluator::new(func, dims, &shapes, &sources)?;
-        Ok(Reference { func, dims, shapes, sources, exact, own: None })
+        let tables = tables(func, &shapes, &|buffer, at| sources[buffer].read(at));
+        let given = Given { func, dims, shapes: &shapes, tables: &tables };
+        let exact = Evaluator::new(given, func, &sources)?;
+        Ok(Reference { func, dims, shapes, sources, tables, exact, own: None })
     }
 
     /// The same for a machine whose matrix units keep so many bits after the point of sums of products of eight-bit floats
@@ -109,7 +116,9 @@ impl<'a> Reference<'a> {
             Role::Output | Role::Temp => Source::Nothing,
         };
         let sources: Vec<_> = func.buffers.values().map(source).collect();
-        Plain::<Near>::new(func, dims, &shapes, &sources).map(|_| ())
+        let tables = tables(func, &vec![vec![0]; shapes.len()], &|_, _| 0.0);
+        let given = Given { func, dims, shapes: &shapes, tables: &tables };
+        Plain::<Near>::new(given, func, &sources).map(|_| ())
     }
 
     /// Whether an element costs no more than computing what it depends on: not where a long program has to be sliced.
@@ -147,7 +156,9 @@ impl<'a> Reference<'a> {
         let indices = [index];
         let (number, offsets) = self.offsets(buffer, &indices)?;
         if self.own.is_none() {
-            self.own = Some(Evaluator::new(self.func, self.dims, &self.shapes, &self.sources)?);
+            let (func, dims) = (self.func, self.dims);
+            let given = Given { func, dims, shapes: &self.shapes, tables: &self.tables };
+            self.own = Some(Evaluator::new(given, func, &self.sources)?);
         }
         let own = self.own.as_mut().expect("it was just made");
         Ok(own.elements(number, &offsets, &indices)?.pop().flatten())
@@ -175,15 +186,14 @@ impl<'a> Reference<'a> {
 
 impl<'a, N: Domain> Evaluator<'a, N> {
     fn new(
+        given: Given<'_>,
         func: &'a Func,
-        dims: &IndexMap<Name, i64>,
-        shapes: &[Vec<usize>],
         sources: &[Source<'a>],
     ) -> Result<Evaluator<'a, N>, InterpError> {
-        match Plain::new(func, dims, shapes, sources) {
+        match Plain::new(given, func, sources) {
             Ok(it) => Ok(Evaluator::Plain(it)),
             Err(InterpError::NotPlain { .. }) => {
-                General::new(func, dims, shapes, sources).map(Evaluator::General)
+                General::new(given, func, sources).map(Evaluator::General)
             }
             Err(err) => Err(err),
         }

@@ -129,7 +129,8 @@ impl Solver<'_> {
             | IndexKind::Int(_)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => {}
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => {}
         }
     }
 
@@ -260,6 +261,7 @@ fn digit(index: &Index) -> (Index, Index, Option<Index>) {
         | IndexKind::Mul(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => (index.clone(), Index::int(1), None),
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => (index.clone(), Index::int(1), None),
     }
 }

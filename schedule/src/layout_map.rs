@@ -286,6 +286,7 @@ impl Points<'_> {
             IndexKind::Min(a, b) => both(a, b, &|a, b| Some(a.min(b))),
             IndexKind::Max(a, b) => both(a, b, &|a, b| Some(a.max(b))),
             IndexKind::Xor(a, b) => both(a, b, &|a, b| Some(a ^ b)),
+            IndexKind::Element(..) => None,
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Param {
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub role: Role,
+    /// What each element is less than, of an input through which reads go.
+    pub below: Option<i64>,
 }
 
 /// Why a case cannot be made.
@@ -94,7 +96,8 @@ impl Case {
                 it.iter().try_fold(1usize, |a, b| a.checked_mul(*b)).is_some_and(|it| it <= MAX_ELEMENTS)
             };
             let shape = shape.filter(fits).ok_or_else(|| CaseError::Size { buffer: name.clone() })?;
-            params.insert(name.clone(), Param { dtype: buffer.dtype, shape, role: buffer.role });
+            let below = buffer.below.as_ref().and_then(|it| it.eval(&|dim| dims.get(dim).copied()));
+            params.insert(name.clone(), Param { dtype: buffer.dtype, shape, role: buffer.role, below });
         }
         let counts = cost::flops(&func, &dims).zip(cost::bytes(&func, &dims));
         let (flops, bytes) = counts.ok_or(CaseError::Work)?;
@@ -122,7 +125,7 @@ impl Case {
         let inputs = self.params.iter().filter(|(_, it)| it.role == Role::Input);
         (0..)
             .zip(inputs)
-            .map(|(n, (name, it))| (name.clone(), Tensor::random(it.dtype, &it.shape, self.seed, n)))
+            .map(|(n, (name, it))| (name.clone(), it.drawn(self.seed, n)))
             .collect()
     }
 
@@ -133,9 +136,10 @@ impl Case {
         (0..)
             .zip(inputs)
             .map(|(n, (name, it))| {
-                let same = |old: &Tensor| old.dtype == it.dtype && old.shape == it.shape;
+                // How large elements may be is not seen in them.
+                let same = |old: &Tensor| old.dtype == it.dtype && old.shape == it.shape && it.below.is_none();
                 let again = old.swap_remove(name).filter(same);
-                let tensor = again.unwrap_or_else(|| Tensor::random(it.dtype, &it.shape, self.seed, n));
+                let tensor = again.unwrap_or_else(|| it.drawn(self.seed, n));
                 (name.clone(), tensor)
             })
             .collect()
@@ -179,6 +183,10 @@ fn free_words(free: Option<u64>) -> String {
 }
 
 impl Param {
+    fn drawn(&self, seed: u64, index: u32) -> Tensor {
+        Tensor::random_below(self.dtype, &self.shape, self.below, seed, index)
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.dtype.bytes()
     }

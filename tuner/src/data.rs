@@ -4,7 +4,7 @@ use std::thread;
 
 use half::{bf16, f16};
 use ir::{
-    DType,
+    DType, Literal,
     number::{decode, encode, round},
 };
 use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
@@ -29,6 +29,36 @@ impl Tensor {
     /// Random elements: N(0, 1) rounded to the type for floats, small uniform numbers for integers (-4 to 4, or 0
     /// to 8 where there is no sign), 0 or 1 for booleans. `index` tells the tensors of one seed apart.
     pub fn random(dtype: DType, shape: &[usize], seed: u64, index: u32) -> Tensor {
+        Tensor::drawn(dtype, shape, seed, index, |rng, bytes| fill(dtype, rng, bytes))
+    }
+
+    /// The same of an input of integers whose elements are below a number, if there is one: uniform from zero on.
+    pub fn random_below(
+        dtype: DType,
+        shape: &[usize],
+        most: Option<i64>,
+        seed: u64,
+        index: u32,
+    ) -> Tensor {
+        let Some(most) = most.and_then(|it| u64::try_from(it).ok()).filter(|it| *it > 0) else {
+            return Tensor::random(dtype, shape, seed, index);
+        };
+        // A type that ends before holds what it holds.
+        let held = Literal::highest(dtype).to_f64() as u64;
+        let most = most.min(held.saturating_add(1));
+        Tensor::drawn(dtype, shape, seed, index, |rng, bytes| {
+            integers(dtype, rng, bytes, |rng| below_u64(rng, most) as f64);
+        })
+    }
+
+    fn drawn(
+        dtype: DType,
+        shape: &[usize],
+        seed: u64,
+        index: u32,
+        fill: impl Fn(&mut ChaCha8Rng, &mut [u8]) + Sync,
+    ) -> Tensor {
+        let fill = &fill;
         let mut tensor = Tensor::zeroed(dtype, shape);
         let size = CHUNK * dtype.bytes();
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -39,7 +69,7 @@ impl Tensor {
                 let work = move || {
                     for (at, bytes) in part {
                         let mut rng = stream(seed, (u64::from(index) << 32) | *at);
-                        fill(dtype, &mut rng, bytes);
+                        fill(&mut rng, bytes);
                     }
                 };
                 scope.spawn(work);
@@ -131,8 +161,12 @@ pub(crate) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// A uniform number below `bound`.
 pub(crate) fn below(rng: &mut ChaCha8Rng, bound: usize) -> usize {
-    let product = u128::from(rng.next_u64()) * bound as u128;
-    usize::try_from(product >> 64).expect("it is below `bound`")
+    usize::try_from(below_u64(rng, bound as u64)).expect("it is below `bound`")
+}
+
+fn below_u64(rng: &mut ChaCha8Rng, bound: u64) -> u64 {
+    let product = u128::from(rng.next_u64()) * u128::from(bound);
+    u64::try_from(product >> 64).expect("it is below `bound`")
 }
 
 /// A random order of `0..len`.
@@ -164,17 +198,22 @@ fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
             }
         }
         DType::Bool => out.iter_mut().for_each(|it| *it = u8::from(rng.next_u32() & 1 == 1)),
-        DType::U8 | DType::U16 | DType::U32 => integers(dtype, rng, out, 0.0),
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 => integers(dtype, rng, out, -4.0),
+        DType::U8 | DType::U16 | DType::U32 => integers(dtype, rng, out, one_of_nine),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            integers(dtype, rng, out, |rng| one_of_nine(rng) - 4.0);
+        }
     }
 }
 
-fn integers(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8], least: f64) {
+fn one_of_nine(rng: &mut ChaCha8Rng) -> f64 {
+    ((u64::from(rng.next_u32()) * 9) >> 32) as f64
+}
+
+fn integers(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8], draw: impl Fn(&mut ChaCha8Rng) -> f64) {
     let mut bytes = Vec::new();
     for it in out.chunks_exact_mut(dtype.bytes()) {
-        let step = (u64::from(rng.next_u32()) * 9) >> 32;
         bytes.clear();
-        encode(dtype, least + step as f64, &mut bytes);
+        encode(dtype, draw(rng), &mut bytes);
         it.copy_from_slice(&bytes);
     }
 }

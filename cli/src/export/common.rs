@@ -42,6 +42,7 @@ fn reference_source(spec: &Spec<'_>) -> String {
             ("DIM_NAMES", quoted.collect::<Vec<_>>().join(", ")),
             ("DIM_DEFAULTS", sizes.collect::<Vec<_>>().join(", ")),
             ("SHAPES", spec.params().iter().enumerate().map(|(n, it)| c_shape(spec, n, it)).collect()),
+            ("BELOW", spec.params().iter().enumerate().map(|(n, it)| c_below(spec, n, it)).collect()),
             ("FLOPS", flops(spec, Lang::C)),
             ("BLOCK_ERRORS", errors),
             ("BLOCK_COUNT", count.to_string()),
@@ -64,6 +65,12 @@ fn c_shape(spec: &Spec<'_>, number: usize, it: &Buffer) -> String {
     };
     let sizes: String = it.shape.iter().enumerate().map(size).collect();
     format!("    case {number}:\n{sizes}      break;\n")
+}
+
+fn c_below(spec: &Spec<'_>, number: usize, it: &Buffer) -> String {
+    let Some(below) = &it.below else { return String::new() };
+    let below = Lang::C.checked(below, &|name| spec.dim_at(name));
+    format!("    case {number}: below = {below}; break;\n")
 }
 
 /// The arithmetic operations of the program; 0 where they cannot be told.

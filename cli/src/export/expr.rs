@@ -19,6 +19,9 @@ pub(super) enum Lang {
 /// How variables are written.
 pub(super) type Var<'a> = &'a dyn Fn(&Name) -> String;
 
+/// How an element of an input of integers is loaded from a position.
+pub(super) type Load<'a> = &'a dyn Fn(&Name, &str) -> String;
+
 impl Lang {
     /// An index in checked arithmetic: in C a call with a flag `bad`, in Rust an expression with `?` on `Option`.
     pub(super) fn checked(self, index: &Index, var: Var<'_>) -> String {
@@ -40,12 +43,13 @@ impl Lang {
             IndexKind::Min(a, b) => self.call("min", plain(a, b)),
             IndexKind::Max(a, b) => self.call("max", plain(a, b)),
             IndexKind::Xor(a, b) => infix("^", plain(a, b)),
+            IndexKind::Element(..) => unreachable!("sizes are over dimensions alone"),
         }
     }
 
-    /// An index in plain arithmetic.
-    pub(super) fn plain(self, index: &Index, var: Var<'_>) -> String {
-        let both = |a: &Index, b: &Index| (self.plain(a, var), self.plain(b, var));
+    /// An index in plain arithmetic; `element` loads an element of an input from a row-major position.
+    pub(super) fn plain(self, index: &Index, var: Var<'_>, element: Load<'_>) -> String {
+        let both = |a: &Index, b: &Index| (self.plain(a, var, element), self.plain(b, var, element));
         match index.kind() {
             IndexKind::Int(it) => self.int(it),
             IndexKind::Var(name) => var(name),
@@ -56,6 +60,7 @@ impl Lang {
             IndexKind::Min(a, b) => self.call("min", both(a, b)),
             IndexKind::Max(a, b) => self.call("max", both(a, b)),
             IndexKind::Xor(a, b) => infix("^", both(a, b)),
+            IndexKind::Element(table, at, _) => element(table, &self.plain(at, var, element)),
         }
     }
 
@@ -96,12 +101,17 @@ pub(super) fn words(index: &Index) -> String {
         IndexKind::Min(a, b) => format!("min({}, {})", words(a), words(b)),
         IndexKind::Max(a, b) => format!("max({}, {})", words(a), words(b)),
         IndexKind::Xor(a, b) => both(a, "^", b),
+        IndexKind::Element(table, at, _) => format!("{table}[{}]", words(at)),
     }
 }
 
 fn operand(index: &Index) -> String {
     match index.kind() {
-        IndexKind::Int(_) | IndexKind::Var(_) | IndexKind::Min(..) | IndexKind::Max(..) => words(index),
+        IndexKind::Int(_)
+        | IndexKind::Var(_)
+        | IndexKind::Min(..)
+        | IndexKind::Max(..)
+        | IndexKind::Element(..) => words(index),
         IndexKind::Add(..)
         | IndexKind::Mul(..)
         | IndexKind::FloorDiv(..)

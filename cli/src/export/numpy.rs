@@ -98,5 +98,6 @@ fn python(index: &Index) -> String {
         IndexKind::Min(a, b) => call("min", a, b),
         IndexKind::Max(a, b) => call("max", a, b),
         IndexKind::Xor(a, b) => infix(a, "^", b),
+        IndexKind::Element(..) => unreachable!("sizes are over dimensions alone"),
     }
 }

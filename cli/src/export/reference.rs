@@ -88,7 +88,10 @@ impl Printer<'_> {
     }
 
     pub(super) fn index(&self, index: &Index) -> String {
-        self.lang.plain(index, &|name| self.var(name))
+        self.lang.plain(index, &|name| self.var(name), &|table, at| {
+            let dtype = self.func.dtype_of(table).expect("the program is verified");
+            self.input(table, at, dtype)
+        })
     }
 
     /// The type that elements are computed in.
@@ -125,9 +128,14 @@ impl Printer<'_> {
             let at: Vec<_> = place.indices.iter().map(|it| self.index(it)).collect();
             return call(number, &at);
         }
-        let param = self.spec.params().iter().position(|it| it.name == place.buffer);
+        self.input(&place.buffer, &self.flat(place), dtype)
+    }
+
+    /// An element of an input at a row-major offset.
+    fn input(&self, buffer: &Name, flat: &str, dtype: DType) -> String {
+        let param = self.spec.params().iter().position(|it| it.name == *buffer);
         let param = param.expect("what no stage writes is an input");
-        let (flat, kind) = (self.flat(place), self.kind(dtype));
+        let kind = self.kind(dtype);
         match self.lang {
             Lang::C => format!("({kind})tw_decode({}, r->params[{param}], {flat})", c_name(dtype)),
             Lang::Rust => {

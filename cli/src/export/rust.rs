@@ -244,8 +244,18 @@ fn main(spec: &Spec<'_>) -> String {
                  stream.clone_htod(&before)?;\n"
             );
         }
+        let drawn = match &it.below {
+            None => format!("random(elements[{n}], &mut state, {draw})"),
+            Some(below) => {
+                let below = size(spec, below);
+                format!(
+                    "{{\n        let below = (|| Some({below}))().ok_or(\"a size overflows\")?;\n        \
+                     (0..elements[{n}]).map(|_| state.below(below) as {kind}).collect()\n    }}"
+                )
+            }
+        };
         format!(
-            "    let host_{ident}: Vec<{kind}> = random(elements[{n}], &mut state, {draw});\n    let numbers_{ident} = \
+            "    let host_{ident}: Vec<{kind}> = {drawn};\n    let numbers_{ident} = \
              numbers(&host_{ident}, {number});\n    let on_{ident} = stream.clone_htod(&host_{ident})?;\n"
         )
     };

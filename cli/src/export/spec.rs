@@ -45,6 +45,8 @@ pub(super) struct Buffer {
     pub(super) align: usize,
     /// Whether it must hold zeros before the first run; every run leaves it so.
     pub(super) zeroed: bool,
+    /// What its elements are less than, where reads go through them.
+    pub(super) below: Option<Index>,
 }
 
 /// One kernel of the source.
@@ -100,6 +102,7 @@ impl<'a> Spec<'a> {
             is_written: module.kernels.iter().any(|it| it.args.get(name) == Some(&true)),
             align: alignment(module, &subject.target, name, arg.dtype),
             zeroed: arg.zeroed,
+            below: arg.below.clone(),
         };
         let (mut maps, mut launches) = (Vec::new(), Vec::new());
         for kernel in &module.kernels {

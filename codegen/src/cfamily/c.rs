@@ -118,11 +118,8 @@ impl Used {
             op.each_access(&mut |access, _| {
                 used.buffers.insert(access.buffer.clone());
             });
-            // The rewriting is the identity; it is here for its visits of extents and conditions.
-            let _ = op.map_indices(&mut |index| {
-                used.vars.extend(index.vars());
-                index.clone()
-            });
+            op.each_index(&mut |index| used.vars.extend(index.vars()));
+            op.tables(&mut used.buffers);
         }
         used
     }

@@ -76,6 +76,10 @@ impl Printer<'_> {
             IndexKind::Xor(a, b) => {
                 (format!("({} ^ {})", self.index_atom(a), self.index_atom(b)), Binds::Atom)
             }
+            IndexKind::Element(table, at, _) => {
+                let (of, table) = (self.index_type(self.frame.wide), identifier(table).into_owned());
+                (format!("({of}){table}[{}]", self.index(at)), Binds::Product)
+            }
         }
     }
 
@@ -135,5 +139,6 @@ fn divides(index: &Index) -> bool {
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
         | IndexKind::Xor(a, b) => divides(a) || divides(b),
+        IndexKind::Element(_, at, _) => divides(at),
     }
 }

@@ -3,7 +3,7 @@
 //! Only thread axes differ between the lanes of a warp, for all lanes of a loop are in the same iteration. So an
 //! index is a scalar over the slots, a table over the threads that was filled once, and, rarely, something mixed.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use ir::{Arch, Index, IndexKind, Name};
 
@@ -14,8 +14,10 @@ pub(crate) const WARP: usize = Arch::WARP as usize;
 pub(crate) type LaneIndices = [i64; WARP];
 
 /// The operations that are not sums.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum IndexOp {
+    /// The element of an input at the first operand.
+    Element(Arc<[i64]>),
     Mul,
     FloorDiv,
     FloorMod,
@@ -58,14 +60,20 @@ pub(crate) struct Scope {
     pub(crate) threads: HashMap<Name, Vec<i64>>,
     /// How many threads there are, warps filled up.
     pub(crate) count: usize,
+    /// What the inputs hold whose elements are indices.
+    pub(crate) inputs: Arc<HashMap<Name, Arc<[i64]>>>,
     /// What was made.
     pub(crate) tables: Tables,
 }
 
 impl IndexOp {
-    /// A divisor that is not positive, which verified programs do not have, gives a number that is in no buffer.
-    fn apply(self, a: i64, b: i64) -> i64 {
+    /// A divisor that is not positive, which verified programs do not have, gives a number that is in no buffer; so does a position that
+    /// is not in an input.
+    fn apply(&self, a: i64, b: i64) -> i64 {
         match self {
+            IndexOp::Element(table) => {
+                usize::try_from(a).ok().and_then(|it| table.get(it)).copied().unwrap_or(i64::MIN / 2)
+            }
             IndexOp::Mul => a.wrapping_mul(b),
             IndexOp::FloorDiv | IndexOp::FloorMod if b <= 0 => i64::MIN / 2,
             IndexOp::FloorDiv => a.div_euclid(b),
@@ -142,13 +150,17 @@ impl IndexCode {
             IndexKind::Min(..) => IndexOp::Min,
             IndexKind::Max(..) => IndexOp::Max,
             IndexKind::Xor(..) => IndexOp::Xor,
+            IndexKind::Element(table, ..) => {
+                IndexOp::Element(scope.inputs.get(table).ok_or_else(|| table.clone())?.clone())
+            }
         };
         let (IndexKind::Mul(a, b)
         | IndexKind::FloorDiv(a, b)
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b)) = index.kind()
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b)) = index.kind()
         else {
             unreachable!("the others have returned");
         };
@@ -176,7 +188,7 @@ impl IndexCode {
         if let (Some(a), Some(b)) = (a.as_constant(), b.as_constant()) {
             return IndexCode::constant(op.apply(a, b));
         }
-        match (op, a.as_constant(), b.as_constant()) {
+        match (&op, a.as_constant(), b.as_constant()) {
             (IndexOp::Mul, Some(by), _) => return b.scaled(by, scope),
             (IndexOp::Mul, _, Some(by)) => return a.scaled(by, scope),
             _ => {}

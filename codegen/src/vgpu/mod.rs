@@ -62,7 +62,7 @@ mod value;
 mod warp_reduce;
 mod wgmma;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{Arch, Arg, Index, Module, Name, Role, ThreadAxis};
@@ -306,7 +306,8 @@ pub(crate) fn run_on(
     }
     let sizes: HashMap<Name, i64> = dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
     let lens = lens(module, &sizes, memory)?;
-    let programs = module.kernels.iter().map(|it| Program::new(module, it, &sizes, &lens));
+    let inputs = Arc::new(tables(module, memory));
+    let programs = module.kernels.iter().map(|it| Program::new(module, it, &sizes, &lens, &inputs));
     let mut programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
     for it in &mut programs {
         it.resumes |= all_resume;
@@ -330,6 +331,17 @@ pub(crate) fn run_on(
         memory.insert(name.clone(), it.values);
     }
     Ok(report)
+}
+
+/// What the inputs hold whose elements are indices.
+fn tables(module: &Module, memory: &IndexMap<Name, Vec<f64>>) -> HashMap<Name, Arc<[i64]>> {
+    let names = module.kernels.iter().flat_map(ir::Kernel::tables);
+    #[expect(clippy::cast_possible_truncation, reason = "an input of integers holds integers")]
+    let one = |name: Name| {
+        let all = memory.get(&name)?.iter().map(|it| *it as i64).collect();
+        Some((name, all))
+    };
+    names.filter_map(one).collect()
 }
 
 /// How long the global buffers are.

@@ -172,6 +172,7 @@ fn is_linear(index: &Index) -> bool {
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => false,
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => false,
     }
 }

@@ -225,7 +225,8 @@ impl Terms {
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => self.terms.push((factor, index.clone())),
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => self.terms.push((factor, index.clone())),
         }
     }
 }

@@ -239,7 +239,19 @@ impl Bounds {
             Atom::Max(it) => self.range(&it.0).maximum(self.range(&it.1)),
             Atom::Xor(it) => self.range(&it.0).xor(self.range(&it.1)),
             Atom::Var(name) => self.range_of_var(name),
-            Atom::Opaque(_) => Range::default(),
+            Atom::Opaque(index) => self.range_of_leaf(index),
+        }
+    }
+
+    /// The values of a variable, or of an element of an input; of anything else any.
+    pub(super) fn range_of_leaf(&self, index: &Index) -> Range {
+        match index.kind() {
+            IndexKind::Var(name) => self.range_of_var(name),
+            IndexKind::Element(_, _, below) => {
+                let hi = self.range(&self.sum(below)).hi.and_then(|it| it.checked_sub(1));
+                Range { lo: Some(0), hi }
+            }
+            _ => Range::default(),
         }
     }
 
@@ -267,6 +279,10 @@ impl Bounds {
             IndexKind::Min(a, b) => of(a)?.minimum(of(b)?),
             IndexKind::Max(a, b) => of(a)?.maximum(of(b)?),
             IndexKind::Xor(a, b) => of(a)?.xor(of(b)?),
+            IndexKind::Element(_, at, _) => {
+                of(at)?;
+                self.range_of_leaf(index)
+            }
         };
         range.is_within(limit).then_some(range)
     }
@@ -282,6 +298,7 @@ impl Bounds {
             | IndexKind::Min(a, b)
             | IndexKind::Max(a, b)
             | IndexKind::Xor(a, b) => self.is_within(a, limit) && self.is_within(b, limit),
+            IndexKind::Element(_, at, _) => self.is_within(at, limit),
         };
         let (lo, hi) = self.interval(index);
         parts && Range { lo, hi }.is_within(limit)

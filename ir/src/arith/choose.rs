@@ -7,7 +7,7 @@ use super::{
     Bounds,
     rules::{Cost, Intervals, Node, VarNumber, own_cost, saturate},
 };
-use crate::{Index, IndexKind, Name};
+use crate::{Index, IndexKind};
 
 /// The cheapest equal form of an index to emit, found by egg under node and iteration limits, never a clock.
 ///
@@ -41,6 +41,8 @@ pub fn cost(index: &Index) -> u64 {
         IndexKind::Min(a, b) => own_cost(&Node::Min(none), None).saturating_add(two(a, b)),
         IndexKind::Max(a, b) => own_cost(&Node::Max(none), None).saturating_add(two(a, b)),
         IndexKind::Xor(a, b) => own_cost(&Node::Xor(none), None).saturating_add(two(a, b)),
+        // A load.
+        IndexKind::Element(_, at, _) => cost(at).saturating_add(20),
     }
 }
 
@@ -80,7 +82,8 @@ fn stride(term: &Index) -> (&Index, Option<&Index>) {
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => (term, None),
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => (term, None),
     }
 }
 
@@ -95,7 +98,7 @@ fn are_partners(a: &Index, b: &Index) -> bool {
 
 fn is_settled_inside(term: &Index) -> bool {
     match term.kind() {
-        IndexKind::Int(_) | IndexKind::Var(_) => true,
+        IndexKind::Int(_) | IndexKind::Var(_) | IndexKind::Element(..) => true,
         IndexKind::Add(..) => {
             let mut inner = Vec::new();
             terms(term, &mut inner);
@@ -111,25 +114,40 @@ fn is_settled_inside(term: &Index) -> bool {
 }
 
 fn extract(index: &Index, bounds: &Bounds) -> Index {
-    let mut names = IndexSet::new();
-    index.each_var(&mut |name| {
-        names.insert(name);
+    let mut leaves = IndexSet::new();
+    each_leaf(index, &mut |leaf| {
+        leaves.insert(leaf.clone());
     });
-    let ranges = names.iter().map(|it| bounds.range_of_var(it)).collect();
+    let ranges = leaves.iter().map(|it| bounds.range_of_leaf(it)).collect();
     let mut egraph = EGraph::new(Intervals(ranges));
-    let root = add(&mut egraph, index, &names);
+    let root = add(&mut egraph, index, &leaves);
     saturate(&mut egraph);
     let (_, best) = Extractor::new(&egraph, Cost(&egraph)).find_best(root);
-    read(&best, &names)
+    read(&best, &leaves)
 }
 
-fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, names: &IndexSet<&Name>) -> Id {
-    let mut two = |a: &Index, b: &Index| [add(egraph, a, names), add(egraph, b, names)];
+/// Calls `f` with each variable and each element of an input: what no rule looks into.
+fn each_leaf(index: &Index, f: &mut dyn FnMut(&Index)) {
+    match index.kind() {
+        IndexKind::Int(_) => {}
+        IndexKind::Var(_) | IndexKind::Element(..) => f(index),
+        IndexKind::Add(a, b)
+        | IndexKind::Mul(a, b)
+        | IndexKind::FloorDiv(a, b)
+        | IndexKind::FloorMod(a, b)
+        | IndexKind::Min(a, b)
+        | IndexKind::Max(a, b)
+        | IndexKind::Xor(a, b) => [a, b].into_iter().for_each(|it| each_leaf(it, f)),
+    }
+}
+
+fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, leaves: &IndexSet<Index>) -> Id {
+    let mut two = |a: &Index, b: &Index| [add(egraph, a, leaves), add(egraph, b, leaves)];
     let node = match index.kind() {
         IndexKind::Int(value) => Node::Int(value),
-        IndexKind::Var(name) => {
-            let slot = names.get_index_of(name).and_then(|it| u32::try_from(it).ok());
-            Node::Var(VarNumber(slot.expect("every variable was numbered")))
+        IndexKind::Var(_) | IndexKind::Element(..) => {
+            let slot = leaves.get_index_of(index).and_then(|it| u32::try_from(it).ok());
+            Node::Var(VarNumber(slot.expect("every leaf was numbered")))
         }
         IndexKind::Add(a, b) => Node::Add(two(a, b)),
         IndexKind::Mul(a, b) => Node::Mul(two(a, b)),
@@ -142,13 +160,13 @@ fn add(egraph: &mut EGraph<Node, Intervals>, index: &Index, names: &IndexSet<&Na
     egraph.add(node)
 }
 
-fn read(expr: &RecExpr<Node>, names: &IndexSet<&Name>) -> Index {
+fn read(expr: &RecExpr<Node>, leaves: &IndexSet<Index>) -> Index {
     let mut out: Vec<Index> = Vec::new();
     for node in expr {
         let at = |id: &Id| &out[usize::from(*id)];
         let index = match node {
             Node::Int(value) => Index::int(*value),
-            Node::Var(slot) => Index::var(names[slot.0 as usize]),
+            Node::Var(slot) => leaves[slot.0 as usize].clone(),
             Node::Add([a, b]) => at(a) + at(b),
             Node::Mul([a, b]) => at(a) * at(b),
             Node::Div([a, b]) => at(a).floor_div(at(b)),

@@ -34,7 +34,8 @@ impl<'a> Linear<'a> {
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => return None,
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => return None,
         }
         Some(())
     }

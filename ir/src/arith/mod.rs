@@ -127,6 +127,25 @@ impl Bounds {
 
     /// Whether the condition always holds (`Some(true)`), never holds (`Some(false)`), or neither is proved.
     pub fn prove(&self, less: &Less) -> Option<bool> {
+        if less.lhs.has_element() || less.rhs.has_element() {
+            return self.with_elements_of(less).prove_by_facts(less);
+        }
+        self.prove_by_facts(less)
+    }
+
+    /// The bounds, and of each element of an input in a condition that it is less than is assumed of it.
+    fn with_elements_of(&self, less: &Less) -> Bounds {
+        let mut out = self.clone();
+        let mut learn = |index: &Index| {
+            if let IndexKind::Element(_, _, below) = index.kind() {
+                out.assume(&Less::new(index.clone(), below.clone()));
+            }
+        };
+        [&less.lhs, &less.rhs].into_iter().for_each(|it| it.each_element(&mut learn));
+        out
+    }
+
+    fn prove_by_facts(&self, less: &Less) -> Option<bool> {
         let gap = self.gap(less)?;
         if self.nonneg(&gap) {
             return Some(true);

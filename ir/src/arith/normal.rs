@@ -71,7 +71,8 @@ impl Bounds {
             | IndexKind::FloorMod(..)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => {
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => {
                 let sum = self.flatten_one(index);
                 *constant = constant.checked_add(sum.constant.checked_mul(scale)?)?;
                 for term in sum.terms {
@@ -112,6 +113,10 @@ impl Bounds {
                 self.extreme(&a, &b, Atom::Max).ok_or_else(|| self.index(&a).maximum(&self.index(&b)))
             }
             IndexKind::Xor(a, b) => return exclusive_or(self.sum(a), self.sum(b)),
+            IndexKind::Element(table, at, below) => {
+                let index = Index::element(table, self.simplify(at), self.simplify(below));
+                return Sum::atom(Atom::Opaque(index));
+            }
         };
         exact.unwrap_or_else(|index| Sum::atom(Atom::Opaque(index)))
     }

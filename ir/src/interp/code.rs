@@ -1,5 +1,7 @@
 //! A program with its names resolved to slots and its dimensions to numbers: what the evaluators run.
 
+use std::sync::Arc;
+
 use super::domain::{Domain, Running};
 use crate::{BinaryOp, DType, Name, UnaryOp};
 
@@ -8,6 +10,8 @@ use crate::{BinaryOp, DType, Name, UnaryOp};
 pub(crate) enum IndexCode {
     /// `constant + Σ factor * slot`, the form of most indices.
     Affine { constant: i64, terms: Box<[(i64, u32)]> },
+    /// An element of an input at a position.
+    Element(Arc<[i64]>, Box<IndexCode>),
     /// Anything else.
     Op(IndexOp, Box<[IndexCode; 2]>),
 }
@@ -115,6 +119,7 @@ impl IndexCode {
                 }
                 Some(sum)
             }
+            IndexCode::Element(table, at) => table.get(usize::try_from(at.eval(env)?).ok()?).copied(),
             IndexCode::Op(op, operands) => {
                 let (a, b) = (operands[0].eval(env)?, operands[1].eval(env)?);
                 match op {

@@ -10,12 +10,14 @@ pub(crate) mod domain;
 mod error;
 mod machine;
 pub(crate) mod resolve;
+pub(crate) mod tables;
 
 use indexmap::IndexMap;
 
 use crate::{DType, Func, Name, Role, number};
 use machine::{Machine, POISON};
-use resolve::{Resolver, shapes};
+use resolve::{Given, Resolver, shapes};
+use tables::tables;
 
 pub use error::{InterpError, Site};
 
@@ -43,7 +45,8 @@ impl Tensor {
 pub fn run(func: &Func, dims: &IndexMap<Name, i64>, inputs: &[Tensor]) -> Result<Vec<Tensor>, InterpError> {
     let shapes = shapes(func, dims)?;
     let data = allocate(func, &shapes, inputs)?;
-    let mut resolver = Resolver::new(func, dims, &shapes);
+    let tables = tables(func, &shapes, &|buffer, at| data[buffer][at]);
+    let mut resolver = Resolver::new(Given { func, dims, shapes: &shapes, tables: &tables });
     let body = resolver.stmt(&func.body)?;
     let data = Machine::new(resolver.slots, data).run(&body).map_err(|it| it.explain(func, &shapes))?;
     outputs(func, shapes, data)

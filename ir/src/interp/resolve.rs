@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use super::{
     InterpError,
+    tables::Tables,
     code::{AccessCode, BlockCode, IndexCode, IndexOp, IterCode, LessCode, StmtCode, ValueCode},
 };
 use crate::{
@@ -39,11 +40,20 @@ pub(crate) fn shapes(func: &Func, dims: &IndexMap<Name, i64>) -> Result<Vec<Vec<
     func.buffers.iter().map(shape).collect()
 }
 
+/// A program with what is known of it before it runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) func: &'a Func,
+    /// The values of the symbolic dimensions.
+    pub(crate) dims: &'a IndexMap<Name, i64>,
+    /// The shapes under them, in buffer order.
+    pub(crate) shapes: &'a [Vec<usize>],
+    pub(crate) tables: &'a Tables,
+}
+
 /// Resolves names. The scope grows inwards; a block hides the loop variables around it from its body.
 pub(crate) struct Resolver<'a> {
-    func: &'a Func,
-    dims: &'a IndexMap<Name, i64>,
-    shapes: &'a [Vec<usize>],
+    given: Given<'a>,
     scope: Vec<(Name, u32)>,
     block: Option<Name>,
     /// How many slots the environment needs.
@@ -54,9 +64,8 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    pub(crate) fn new(func: &'a Func, dims: &'a IndexMap<Name, i64>, shapes: &'a [Vec<usize>]) -> Self {
-        let scope = Vec::new();
-        Resolver { func, dims, shapes, scope, block: None, slots: 0, carries: false, carried: None }
+    pub(crate) fn new(given: Given<'a>) -> Self {
+        Resolver { given, scope: Vec::new(), block: None, slots: 0, carries: false, carried: None }
     }
 
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<StmtCode, InterpError> {
@@ -135,10 +144,10 @@ impl<'a> Resolver<'a> {
 
     fn access(&self, access: &Access) -> Result<(AccessCode, DType), InterpError> {
         let (name, block) = (access.buffer.clone(), self.block.clone());
-        let Some((buffer, _, declared)) = self.func.buffers.get_full(&access.buffer) else {
+        let Some((buffer, _, declared)) = self.given.func.buffers.get_full(&access.buffer) else {
             return Err(InterpError::UnknownBuffer { name, block });
         };
-        let (shape, given) = (&self.shapes[buffer], access.indices.len());
+        let (shape, given) = (&self.given.shapes[buffer], access.indices.len());
         if shape.len() != given {
             return Err(InterpError::Rank { buffer: name, expected: shape.len(), given, block });
         }
@@ -220,6 +229,11 @@ impl<'a> Resolver<'a> {
             IndexKind::Min(a, b) => op(IndexOp::Min, a, b),
             IndexKind::Max(a, b) => op(IndexOp::Max, a, b),
             IndexKind::Xor(a, b) => op(IndexOp::Xor, a, b),
+            IndexKind::Element(table, at, _) => {
+                let (name, block) = (table.clone(), self.block.clone());
+                let table = self.given.tables.get(table).ok_or(InterpError::UnknownBuffer { name, block })?;
+                Ok(IndexCode::Element(table.clone(), Box::new(self.index(at)?)))
+            }
         }
     }
 
@@ -227,7 +241,7 @@ impl<'a> Resolver<'a> {
         if let Some((_, slot)) = self.scope.iter().rev().find(|(it, _)| it == name) {
             return Ok(IndexCode::Affine { constant: 0, terms: Box::new([(1, *slot)]) });
         }
-        match self.dims.get(name) {
+        match self.given.dims.get(name) {
             Some(value) => Ok(constant(*value)),
             None => Err(InterpError::UnknownVariable { name: name.clone(), block: self.block.clone() }),
         }

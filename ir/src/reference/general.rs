@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeSet, HashMap},
 };
 
-use indexmap::IndexMap;
 
 use super::{
     Source,
@@ -17,7 +16,7 @@ use crate::{
     interp::{
         code::{AccessCode, BlockCode, Fault, LessCode, Memory, StmtCode, ValueCode},
         domain::{Domain, Running},
-        resolve::Resolver,
+        resolve::{Given, Resolver},
     },
 };
 
@@ -62,17 +61,16 @@ type Stopped<'p> = (Fault, Option<&'p Name>);
 
 impl<'a, N: Domain> General<'a, N> {
     pub(super) fn new(
+        given: Given<'_>,
         func: &'a Func,
-        dims: &IndexMap<Name, i64>,
-        shapes: &[Vec<usize>],
         sources: &[Source<'a>],
     ) -> Result<General<'a, N>, InterpError> {
-        let mut resolver = Resolver::new(func, dims, shapes);
+        let mut resolver = Resolver::new(given);
         resolver.carries = true;
         let code = resolver.stmt(&func.body)?;
         let slots = resolver.slots;
         let is_short = steps(&code, &mut vec![[0, 0]; slots]) <= SHORT;
-        let (shapes, sources) = (shapes.to_vec(), sources.to_vec());
+        let (shapes, sources) = (given.shapes.to_vec(), sources.to_vec());
         Ok(General { func, shapes, sources, code, slots, is_short, left: None, f8_unit: None })
     }
 

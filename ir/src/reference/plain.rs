@@ -10,7 +10,7 @@ use crate::{
     interp::{
         code::{AccessCode, Fault, Memory, ValueCode},
         domain::{Domain, Running},
-        resolve::Resolver,
+        resolve::{Given, Resolver},
     },
 };
 
@@ -60,14 +60,14 @@ impl<'a, N: Domain> Plain<'a, N> {
     /// [`InterpError::NotPlain`] unless each buffer is written by one block without guards, whose iterators run over
     /// whole loops, after the buffers that it reads.
     pub(super) fn new(
+        given: Given<'_>,
         func: &'a Func,
-        dims: &IndexMap<Name, i64>,
-        shapes: &[Vec<usize>],
         sources: &[Source<'a>],
     ) -> Result<Plain<'a, N>, InterpError> {
+        let shapes = given.shapes;
         let mut stages: Vec<_> = sources.iter().map(|_| None).collect();
         let is_input = |at: usize| matches!(sources[at], Source::Input(..));
-        add_stages(func, dims, shapes, &func.body, &mut Vec::new(), &mut stages, &is_input)?;
+        add_stages(given, &func.body, &mut Vec::new(), &mut stages, &is_input)?;
         let known = shapes.iter().map(|_| HashMap::new()).collect();
         let state = State { known, carried: N::exact(0.0).into(), fault: None };
         let plan =
@@ -93,9 +93,7 @@ impl<'a, N: Domain> Plain<'a, N> {
 
 /// Finds the stages in program order.
 fn add_stages<'f>(
-    func: &'f Func,
-    dims: &IndexMap<Name, i64>,
-    shapes: &[Vec<usize>],
+    given: Given<'_>,
     stmt: &'f Stmt,
     loops: &mut Vec<&'f Loop>,
     stages: &mut [Option<Stage>],
@@ -104,19 +102,19 @@ fn add_stages<'f>(
     match stmt {
         Stmt::Loop(it) => {
             loops.push(it);
-            add_stages(func, dims, shapes, &it.body, loops, stages, is_input)?;
+            add_stages(given, &it.body, loops, stages, is_input)?;
             loops.pop();
             Ok(())
         }
         Stmt::Seq(stmts) => {
-            stmts.iter().try_for_each(|it| add_stages(func, dims, shapes, it, loops, stages, is_input))
+            stmts.iter().try_for_each(|it| add_stages(given, it, loops, stages, is_input))
         }
         Stmt::Block(block) => {
             let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
             let store = plain_store(block, loops).map_err(refuse)?;
-            let (buffer, stage) = stage(func, dims, shapes, block, store)?;
+            let (buffer, stage) = stage(given, block, store)?;
             let earlier = |it: &Name| {
-                let at = func.buffers.get_index_of(it);
+                let at = given.func.buffers.get_index_of(it);
                 at.is_some_and(|at| is_input(at) || stages[at].is_some())
             };
             if is_input(buffer) || stages[buffer].is_some() {
@@ -168,19 +166,17 @@ fn plain_store<'b>(block: &'b Block, loops: &[&Loop]) -> Result<&'b Store, &'sta
 }
 
 fn stage(
-    func: &Func,
-    dims: &IndexMap<Name, i64>,
-    shapes: &[Vec<usize>],
+    given: Given<'_>,
     block: &Block,
     store: &Store,
 ) -> Result<(usize, Stage), InterpError> {
     let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
-    let mut resolver = Resolver::new(func, dims, shapes);
+    let mut resolver = Resolver::new(given);
     resolver.enter(&block.name);
     let mut reduce = Vec::new();
     let mut slots = IndexMap::new();
     for it in &block.iters {
-        let size = it.extent.eval(&|name| dims.get(name).copied()).ok_or(refuse("an extent has no value"))?;
+        let size = it.extent.eval(&|name| given.dims.get(name).copied()).ok_or(refuse("an extent has no value"))?;
         let slot = resolver.declare(&it.var);
         slots.insert(it.var.clone(), (slot, size));
         if it.kind == IterKind::Reduce {
@@ -194,7 +190,7 @@ fn stage(
     resolver.carries = true;
     let (place, value) = resolver.store(store)?;
     let mut subscripts = Vec::new();
-    for (index, shape) in store.place.indices.iter().zip(&shapes[place.buffer]) {
+    for (index, shape) in store.place.indices.iter().zip(&given.shapes[place.buffer]) {
         let found = index.as_var().and_then(|it| slots.get(it));
         match found {
             Some((slot, size)) if usize::try_from(*size) == Ok(*shape) => subscripts.push(*slot),

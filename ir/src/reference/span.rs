@@ -23,6 +23,7 @@ fn span(index: &IndexCode, env: &[Span]) -> Span {
             }
             exact(out)
         }
+        IndexCode::Element(..) => ANYTHING,
         IndexCode::Op(op, operands) => {
             let ([a, b], [c, d]) = (span(&operands[0], env), span(&operands[1], env));
             exact(combined(*op, [a, b], [c, d]))

@@ -187,6 +187,7 @@ fn divisors(index: &Index) -> Vec<i64> {
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => vec![],
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => vec![],
     }
 }

@@ -166,7 +166,8 @@ pub(super) fn terms(index: &Index) -> Vec<(i64, Index)> {
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => None,
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => None,
     };
     parts.unwrap_or_else(|| vec![(1, index.clone())])
 }

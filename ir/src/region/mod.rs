@@ -303,6 +303,11 @@ fn extremes(index: &Index, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) ->
             Some((index.clone(), index.clone()))
         }
         IndexKind::FloorDiv(..) | IndexKind::FloorMod(..) | IndexKind::Xor(..) => None,
+        // A region begins nowhere that data decide.
+        IndexKind::Element(_, _, below) => {
+            let (_, high) = extremes(below, bounds, is_inner)?;
+            Some((Index::int(0), high - 1))
+        }
         IndexKind::Min(a, b) => pair(a, b).map(|(a, b)| (a.0.minimum(&b.0), a.1.minimum(&b.1))),
         IndexKind::Max(a, b) => pair(a, b).map(|(a, b)| (a.0.maximum(&b.0), a.1.maximum(&b.1))),
     }

@@ -117,8 +117,8 @@ impl Builder<'_> {
                 let (a, b) = (self.row(a)?, self.row(b)?);
                 self.extreme(a, b, false)
             }
-            // Nothing linear says what the bits are; not to know is always an answer.
-            IndexKind::Xor(..) => None,
+            // Nothing linear says what the bits are, or what an input holds; not to know is always an answer.
+            IndexKind::Xor(..) | IndexKind::Element(..) => None,
         }
     }
 

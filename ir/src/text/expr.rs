@@ -46,6 +46,7 @@ impl Display for Index {
             IndexKind::Min(a, b) => write!(f, "min({a}, {b})"),
             IndexKind::Max(a, b) => write!(f, "max({a}, {b})"),
             IndexKind::Xor(a, b) => write!(f, "xor({a}, {b})"),
+            IndexKind::Element(table, at, below) => write!(f, "assume({table}[{at}] < {below})"),
         }
     }
 }
@@ -66,7 +67,8 @@ fn subtrahend(index: &Index) -> Option<Index> {
         | IndexKind::FloorMod(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => return None,
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => return None,
     };
     (flipped.negated() == *index).then_some(flipped)
 }
@@ -102,7 +104,8 @@ fn index(f: &mut Formatter<'_>, it: &Index, least: Level) -> fmt::Result {
         | IndexKind::Var(_)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => Level::Atom,
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => Level::Atom,
     };
     if level < least { write!(f, "({it})") } else { write!(f, "{it}") }
 }

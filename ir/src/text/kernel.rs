@@ -84,7 +84,10 @@ impl Display for Arg {
         write!(f, "{}[", self.dtype)?;
         separated(f, ", ", &self.shape)?;
         write!(f, "]{}", self.layout)?;
-        if self.zeroed { f.write_str(" zeroed") } else { Ok(()) }
+        if self.zeroed {
+            f.write_str(" zeroed")?;
+        }
+        self.below.as_ref().map_or(Ok(()), |it| write!(f, " below {it}"))
     }
 }
 

@@ -200,8 +200,9 @@ fn buffer(line: &mut Cursor<'_>, role: Role) -> Result<Buffer, Failure> {
     } else {
         None
     };
+    let below = line.below()?;
     line.finish()?;
-    Ok(Buffer { dtype, shape, scope, role, layout, alloc_scope })
+    Ok(Buffer { dtype, shape, scope, role, layout, alloc_scope, below })
 }
 
 /// `align(0, 32, 8) swizzle(3, 4, 3)`, or nothing.

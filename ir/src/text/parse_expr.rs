@@ -26,6 +26,11 @@ impl Cursor<'_> {
         self.index_sum().map(|it| it.node)
     }
 
+    /// `below n`, or nothing: what the elements of an input are less than.
+    pub(super) fn below(&mut self) -> Result<Option<Index>, Failure> {
+        if self.eat_word("below") { self.index().map(Some) } else { Ok(None) }
+    }
+
     /// `a < b && c < d`, or `true` for no condition at all.
     pub(super) fn conditions(&mut self) -> Result<Vec<Less>, Failure> {
         let mut out = Vec::new();
@@ -146,8 +151,23 @@ impl Cursor<'_> {
                 };
                 self.grown(node, height)
             }
+            Some(Token::Word("assume")) if self.peek_second() == Some(&Token::Sign("(")) => self.element(),
             _ => self.name("an index").map(|name| Tall::leaf(Index::var(&name))),
         }
+    }
+
+    /// `assume(ids[i] < n)`, an element of an input as an index.
+    fn element(&mut self) -> Result<Tall<Index>, Failure> {
+        self.bump();
+        self.bump();
+        let table = self.name("an input")?;
+        self.expect("[")?;
+        let at = self.nested(Self::index_sum)?;
+        self.expect("]")?;
+        self.expect("<")?;
+        let below = self.nested(Self::index_sum)?;
+        self.expect(")")?;
+        self.grown(Index::element(&table, at.node, below.node), at.height.max(below.height))
     }
 
     /// A value whose operators outside parentheses bind at least as tightly as `least`, by precedence climbing.

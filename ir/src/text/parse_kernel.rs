@@ -66,8 +66,9 @@ impl<'a> Parser<'a> {
             let shape = line.list("]", Cursor::index)?;
             let layout = layout(&mut line)?;
             let zeroed = line.eat_word("zeroed");
+            let below = line.below()?;
             line.finish()?;
-            if args.insert(name.clone(), Arg { dtype, shape, layout, role, zeroed }).is_some() {
+            if args.insert(name.clone(), Arg { dtype, shape, layout, role, zeroed, below }).is_some() {
                 return Err(Failure { at, kind: ParseErrorKind::Twice(name.to_string()) });
             }
             self.lines = &self.lines[1..];

@@ -187,10 +187,11 @@ impl Display for Declaration<'_> {
         }
         write!(f, "{}", buffer.layout)?;
         match &buffer.alloc_scope {
-            None => Ok(()),
-            Some(AllocScope::Program) => f.write_str(" once"),
-            Some(AllocScope::Loop(var)) => write!(f, " per {var}"),
+            None => {}
+            Some(AllocScope::Program) => f.write_str(" once")?,
+            Some(AllocScope::Loop(var)) => write!(f, " per {var}")?,
         }
+        buffer.below.as_ref().map_or(Ok(()), |it| write!(f, " below {it}"))
     }
 }
 

@@ -252,7 +252,7 @@ fn example(point: &Point<'_>) -> Example {
 fn is_negative(index: &Index) -> bool {
     match index.kind() {
         IndexKind::Int(value) => value < 0,
-        IndexKind::Var(_) => false,
+        IndexKind::Var(_) | IndexKind::Element(..) => false,
         IndexKind::Add(a, b)
         | IndexKind::Mul(a, b)
         | IndexKind::FloorDiv(a, b)

@@ -158,6 +158,10 @@ pub enum VerifyErrorKind {
     DomainOverflow { iter: Name, index: Index, example: Example },
     #[error("subscript {dimension} of `{buffer}`, {index}, overflows 64 bits, {example}")]
     SubscriptOverflow { buffer: Name, dimension: usize, index: Index, example: Example },
+    #[error("`{index}`: {why}")]
+    Element { index: Index, why: &'static str },
+    #[error("`below` bounds the elements of an input of integers")]
+    Below,
     #[error("the buffers take more than 2^40 bytes")]
     TooLarge,
 }
@@ -199,4 +203,6 @@ crate::codes!(VerifyErrorKind {
     DomainOverflow = 432,
     SubscriptOverflow = 433,
     TooLarge = 434,
+    Element = 435,
+    Below = 435,
 });

@@ -54,6 +54,8 @@ impl E {
             E::OutOfBounds { .. } => "read the element under a `select`, or make the buffer larger",
             E::DomainOverflow { .. } | E::SubscriptOverflow { .. } => "use smaller factors",
             E::TooLarge => "make the buffers smaller",
+            E::Below => "leave `below` out, or make it an `in` of integers",
+            E::Element { .. } => "declare the input as `in ids: i32[n] below v`, and read `E[assume(ids[vi] < v), vj]`",
             E::NotInScope { is_loop: false, .. }
             | E::Extent { .. }
             | E::Align { .. }

@@ -132,6 +132,11 @@ impl<'a> Verifier<'a> {
         for buffer in strange {
             self.report(Kind::Buffer { buffer });
         }
+        let is_table = |it: &Name| self.module.args.get(it).is_some_and(|it| it.below.is_some());
+        let tables = self.kernel.tables().into_iter();
+        for buffer in tables.filter(|it| !(is_table(it) && self.kernel.args.contains_key(it))).collect::<Vec<_>>() {
+            self.report(Kind::Buffer { buffer });
+        }
         for (name, written) in &self.kernel.args {
             if *written && self.module.args.get(name).is_some_and(|it| it.role == Role::Input) {
                 self.report(Kind::Written { buffer: name.clone() });
@@ -378,6 +383,7 @@ fn divides_by_nothing(index: &Index) -> bool {
         | IndexKind::Mul(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => divides_by_nothing(a) || divides_by_nothing(b),
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b) => divides_by_nothing(a) || divides_by_nothing(b),
     }
 }

@@ -48,6 +48,7 @@
 //! example; a range that is only exceeded elsewhere is left to the interpreter and the virtual GPU to find.
 
 mod corners;
+mod elements;
 mod error;
 mod help;
 mod kernel;
@@ -181,6 +182,7 @@ impl<'a> Verifier<'a> {
                 self.report(name, VerifyErrorKind::ParameterScope { scope: buffer.scope });
             }
             self.layout(name, buffer);
+            self.below(name, buffer);
         }
     }
 
@@ -244,6 +246,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn for_loop(&mut self, it: &Loop) {
+        self.elements(&it.var, &it.extent, false);
         self.extent(&it.var, &Part::Extent, &it.extent, &Self::is_outside);
         if let LoopKind::Bound(axis) = it.kind {
             let clashes = |outer: &&Loop| outer.kind == LoopKind::Bound(axis) && !shares_axis(outer, it);
@@ -274,6 +277,7 @@ impl<'a> Verifier<'a> {
             self.index(name, &Part::Guard, index, &Self::is_outside);
         }
         self.notes(name, &block.attrs.notes);
+        self.no_elements(block);
         self.init(block);
         for (part, stmt) in block.init.iter().map(|it| (Part::Init, it)).chain([(Part::Body, &block.body)]) {
             self.inner_sequence(block, stmt);

@@ -7,8 +7,12 @@ impl Verifier<'_> {
     /// Checks a store in the init or body of a block, below the loops `inside` it.
     pub(super) fn store(&mut self, block: &Block, part: &Part, store: &Store, inside: &[&Name]) {
         let mut it = Values { verifier: self, block, part, inside };
+        store.place.indices.iter().for_each(|index| it.verifier.elements(&block.name, index, false));
         let holds = it.access(&store.place);
         let stored = it.value(&store.value);
+        let mut all = Vec::new();
+        store.value.each_index(&mut |index| all.push(index));
+        all.into_iter().for_each(|index| it.verifier.elements(&block.name, index, true));
         if let (Some(holds), Some(stored)) = (holds, stored)
             && holds != stored
         {
@@ -147,6 +151,7 @@ pub(super) fn bad_divisor(index: &Index) -> Option<i64> {
         | IndexKind::Mul(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => bad_divisor(a).or_else(|| bad_divisor(b)),
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b) => bad_divisor(a).or_else(|| bad_divisor(b)),
     }
 }

@@ -85,6 +85,7 @@ impl<'a> Choices<'a> {
             role,
             layout,
             alloc_scope: self.alloc_scope(role),
+            below: None,
         }
     }
 

@@ -79,6 +79,8 @@ a + 9223372036854775807
 a - -a*4
 5 - a
 -(a + b)*c
+assume(t[a*4 + b] < n) + 1
+E - assume(t[assume(u[a] < m)] < 7)*4
 ";
 
 /// Values that print exactly as they are written.
@@ -148,6 +150,7 @@ fn lowered_programs_print_in_the_same_taste() {
         layout: tilewright_ir::Layout::default(),
         role,
         zeroed: false,
+        below: None,
     };
     let alloc =
         Alloc { offset: Some(64), ..Alloc::new(Name::from("A_shared"), DType::F32, 512, Scope::Shared) };

@@ -132,7 +132,7 @@ fn flatten(index: &Index, scale: i64, out: &mut Vec<(i64, Digit)>) -> Option<()>
             out.push((scale, digit(index)?));
             Some(())
         }
-        IndexKind::Min(..) | IndexKind::Max(..) | IndexKind::Xor(..) => None,
+        IndexKind::Min(..) | IndexKind::Max(..) | IndexKind::Xor(..) | IndexKind::Element(..) => None,
     }
 }
 
@@ -154,7 +154,8 @@ fn digit(index: &Index) -> Option<Digit> {
             | IndexKind::FloorDiv(..)
             | IndexKind::Min(..)
             | IndexKind::Max(..)
-            | IndexKind::Xor(..) => None,
+            | IndexKind::Xor(..)
+            | IndexKind::Element(..) => None,
         },
         IndexKind::FloorMod(a, modulus) => {
             let inner = digit(a).filter(|it| it.extent.is_none())?;
@@ -165,6 +166,7 @@ fn digit(index: &Index) -> Option<Digit> {
         | IndexKind::Mul(..)
         | IndexKind::Min(..)
         | IndexKind::Max(..)
-        | IndexKind::Xor(..) => None,
+        | IndexKind::Xor(..)
+        | IndexKind::Element(..) => None,
     }
 }

@@ -77,7 +77,11 @@ fn dims_are_free(form: &Form, chosen: &Chosen) -> Result<(), WorkloadError> {
 
 /// A size computed from parameters: at least 1, as far as that can be told.
 fn size(expr: &Expr, chosen: &Chosen, what: &str) -> Result<Index, WorkloadError> {
-    let size = index(expr, &|name| size_named(chosen, name))?;
+    let named = |it: &Expr| match &it.node {
+        Node::Name(name) => Ok(size_named(chosen, name)),
+        _ => Ok(None),
+    };
+    let size = index(expr, &named)?;
     if let Some(value) = size.as_int().filter(|it| *it < 1) {
         let problem = Problem::BadSize { what: what.to_owned(), value: value.to_string() };
         return Err(WorkloadError::new(problem, expr.span.clone()));
@@ -102,11 +106,18 @@ fn buffers(form: &Form, chosen: &Chosen) -> Result<(Buffers, IndexMap<String, Ve
             Some(choice) => choice.pick(&|it| chosen.word(it), &|it| chosen.dtype(it))?.clone(),
             None => (0..sizes.len()).collect(),
         };
+        let below = it.below.as_ref().map(|below| {
+            if dtype.is_float() || dtype == DType::Bool {
+                return Err(WorkloadError::new(Problem::BelowOf("none of integers"), below.span.clone()));
+            }
+            size(below, chosen, &format!("what elements of `{name}` are below"))
+        });
+        let below = below.transpose()?;
         let shape = order.iter().map(|at| sizes[*at].clone()).collect();
         let (scope, layout) = (Memory::Global, Layout::default());
         buffers.insert(
             Name::new(name.as_str()),
-            Buffer { dtype, shape, scope, role: it.role, layout, alloc_scope: None },
+            Buffer { dtype, shape, scope, role: it.role, layout, alloc_scope: None, below },
         );
         orders.insert(name.clone(), order);
     }

@@ -100,6 +100,12 @@ pub enum Problem {
     /// A value where an index must stand.
     #[error("{0} cannot stand in an index")]
     NotAnIndex(&'static str),
+    /// An element of a tensor of which nobody says how large it is, where an index must stand.
+    #[error("an element of `{0}` cannot stand in an index: nothing says how large it may be")]
+    NotATable(String),
+    /// A bound of elements where none belongs.
+    #[error("`below` bounds the elements of an input of integers, and this is {0}")]
+    BelowOf(&'static str),
     /// An index or a condition where a value must stand.
     #[error("{0} cannot stand for a value")]
     NotAValue(&'static str),
@@ -225,6 +231,8 @@ ir::codes!(Problem {
     ReservedDim = 224,
     DimTaken = 224,
     BadTolerance = 225,
+    NotATable = 226,
+    BelowOf = 226,
 } of { BadDefault });
 
 impl ir::Coded for WorkloadError {
@@ -283,6 +291,9 @@ impl WorkloadError {
                 Some("it is for integers; convert first: `i32(…)`".to_owned())
             }
             Problem::Untyped => Some("write a type around one of them: `f32(…)`".to_owned()),
+            Problem::NotATable(tensor) => Some(format!(
+                "an input of integers may say so: `\"{tensor}\": input(dtype: \"i32\", shape: [\u{2026}], below: \"n\")`"
+            )),
             Problem::TooLarge => Some("give smaller sizes".to_owned()),
             Problem::NothingReduced => Some("write `=`".to_owned()),
             _ => None,

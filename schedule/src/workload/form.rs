@@ -62,6 +62,8 @@ pub(super) struct Shaped {
     pub(super) shape: Vec<Expr>,
     /// Which dimension stands at each place of memory, the slowest first.
     pub(super) stored: Option<Choice<Vec<usize>>>,
+    /// What each element of an input of integers is less than: such elements may be subscripts.
+    pub(super) below: Option<Expr>,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +134,8 @@ struct RawShape<'a> {
     shape: Vec<&'a RawValue>,
     #[serde(borrow)]
     stored: Option<&'a RawValue>,
+    #[serde(borrow)]
+    below: Option<&'a RawValue>,
 }
 
 /// A map whose keys and values keep their places.
@@ -282,7 +286,8 @@ fn tensor(text: &str, raw: &RawValue) -> Result<Shaped, WorkloadError> {
         }
     };
     let stored = it.stored.map(|it| Choice::read(text, it, &order)).transpose()?;
-    Ok(Shaped { role, dtype: type_choice(text, it.dtype)?, shape, stored })
+    let below = it.below.map(|it| expr(text, it)).transpose()?;
+    Ok(Shaped { role, dtype: type_choice(text, it.dtype)?, shape, stored, below })
 }
 
 /// A word that is not known, and the known one nearest to it.

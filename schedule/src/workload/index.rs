@@ -48,12 +48,15 @@ pub(super) fn is_condition(form: &Form, expr: &Expr) -> bool {
     }
 }
 
-/// An index whose names `scope` knows. The expression was checked to be an index.
-pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Result<Index, WorkloadError> {
+/// What a leaf of an index stands for, a name or an element of a table; `None` for what is unknown.
+pub(super) type Leaf<'a> = &'a dyn Fn(&Expr) -> Result<Option<Index>, WorkloadError>;
+
+/// An index whose leaves `scope` knows. The expression was checked to be an index.
+pub(super) fn index(expr: &Expr, scope: Leaf<'_>) -> Result<Index, WorkloadError> {
     let refuse = |what| Err(WorkloadError::new(Problem::NotAnIndex(what), expr.span.clone()));
     match &expr.node {
         Node::Int(it) => Ok(Index::int(*it)),
-        Node::Name(name) => scope(name).map_or_else(|| refuse("this name"), Ok),
+        Node::Name(_) | Node::Access(..) => scope(expr)?.map_or_else(|| refuse("this"), Ok),
         Node::Neg(a) => Ok(Index::int(0) - index(a, scope)?),
         Node::Op(op, ab) => {
             let (a, b) = (index(&ab[0], scope)?, index(&ab[1], scope)?);
@@ -79,14 +82,14 @@ pub(super) fn index(expr: &Expr, scope: &dyn Fn(&str) -> Option<Index>) -> Resul
             ("max", [a, b]) => Ok(index(a, scope)?.maximum(&index(b, scope)?)),
             _ => refuse("a function of values"),
         },
-        Node::Float(_) | Node::Access(..) => refuse("a value"),
+        Node::Float(_) => refuse("a value"),
     }
 }
 
 /// The conditions joined by `&&`, each as `lhs < rhs`.
 pub(super) fn conditions(
     expr: &Expr,
-    scope: &dyn Fn(&str) -> Option<Index>,
+    scope: Leaf<'_>,
     out: &mut Vec<Less>,
 ) -> Result<(), WorkloadError> {
     let Node::Op(op, ab) = &expr.node else {
@@ -148,6 +151,7 @@ pub(super) fn range(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) -> Opt
             let ((a, b), (c, d)) = both(a, b)?;
             Some((a.max(c), b.max(d)))
         }
+        IndexKind::Element(_, _, below) => range(below, extent).map(|(_, high)| (0, high.saturating_sub(1))),
         // The expressions of workloads have none.
         IndexKind::Xor(..) => None,
     }
@@ -170,6 +174,7 @@ pub(super) fn overflows(index: &Index, extent: &dyn Fn(&Name) -> Option<i64>) ->
         | IndexKind::FloorMod(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => overflows(a, extent) || overflows(b, extent),
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b) => overflows(a, extent) || overflows(b, extent),
     }
 }

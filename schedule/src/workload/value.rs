@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use indexmap::IndexMap;
-use ir::{Access, BinaryOp, Buffers, DType, Index, Literal, Name, Number, UnaryOp, Value, number};
+use ir::{Access, BinaryOp, Buffers, DType, Index, Literal, Name, Number, Storage, UnaryOp, Value, number};
 
 use super::{
     error::{Problem, WorkloadError},
@@ -30,16 +30,23 @@ pub(super) fn iterator(axis: &str) -> Name {
 }
 
 impl Scope<'_> {
-    /// The index that a name stands for: an axis's iterator before a size.
-    fn index_named(&self, name: &str) -> Option<Index> {
-        if self.extents.contains_key(name) {
-            return Some(Index::var(&iterator(name)));
+    /// The index that a name stands for, an axis's iterator before a size, or an element of a table.
+    fn leaf(&self, expr: &Expr, always: bool) -> Result<Option<Index>, WorkloadError> {
+        match &expr.node {
+            Node::Name(name) if self.extents.contains_key(name) => Ok(Some(Index::var(&iterator(name)))),
+            Node::Name(name) => Ok(size_named(self.chosen, name)),
+            Node::Access(table, subscripts) => {
+                let access = self.access(table, subscripts, always)?;
+                let Some(buffer) = self.buffers.get(&access.buffer) else { return Ok(None) };
+                let at = Storage::of(buffer).linear(&access.indices);
+                Ok(buffer.below.clone().map(|below| Index::element(&access.buffer, at, below)))
+            }
+            _ => Ok(None),
         }
-        size_named(self.chosen, name)
     }
 
-    fn index(&self, expr: &Expr) -> Result<Index, WorkloadError> {
-        index(expr, &|name| self.index_named(name))
+    fn index(&self, expr: &Expr, always: bool) -> Result<Index, WorkloadError> {
+        index(expr, &|it| self.leaf(it, always))
     }
 
     /// The constant extent of an iterator.
@@ -58,7 +65,7 @@ impl Scope<'_> {
         subscripts: &[Expr],
         always: bool,
     ) -> Result<Access, WorkloadError> {
-        let indices: Vec<_> = subscripts.iter().map(|it| self.index(it)).collect::<Result<_, _>>()?;
+        let indices: Vec<_> = subscripts.iter().map(|it| self.index(it, always)).collect::<Result<_, _>>()?;
         let order = &self.orders[tensor];
         for (place, dimension) in order.iter().enumerate().filter(|_| always) {
             let size = self.buffers.get(tensor).and_then(|it| it.shape[place].as_int());
@@ -137,7 +144,7 @@ impl Scope<'_> {
         let Some((binary, swaps)) = op.on_values() else { return Err(not_a_value("an index", &expr.span)) };
         let [a, b] = if swaps { [&ab[1], &ab[0]] } else { [&ab[0], &ab[1]] };
         if op.compares() && compares_indices(self.form, ab) {
-            let [a, b] = [a, b].map(|it| converted(&self.index(it)?, DType::I64, &it.span));
+            let [a, b] = [a, b].map(|it| converted(&self.index(it, always)?, DType::I64, &it.span));
             return Ok(Value::binary(binary, a?, b?));
         }
         let of = if op.compares() { self.typed(a).or_else(|| self.typed(b)) } else { Some(want) };
@@ -156,7 +163,7 @@ impl Scope<'_> {
             return Ok(Value::choice(self.value(cond, DType::Bool, always)?, then, otherwise));
         }
         let mut less = Vec::new();
-        conditions(cond, &|name| self.index_named(name), &mut less)?;
+        conditions(cond, &|it| self.leaf(it, always), &mut less)?;
         Ok(Value::Select(less, Arc::new(then), Arc::new(otherwise)))
     }
 
@@ -171,7 +178,7 @@ impl Scope<'_> {
         match (name, args) {
             ("select", [condition, a, b]) => {
                 let mut less = Vec::new();
-                conditions(condition, &|name| self.index_named(name), &mut less)?;
+                conditions(condition, &|it| self.leaf(it, always), &mut less)?;
                 let (a, b) = (self.value(a, want, false)?, self.value(b, want, false)?);
                 Ok(Value::Select(less, Arc::new(a), Arc::new(b)))
             }
@@ -184,7 +191,7 @@ impl Scope<'_> {
                 }
                 Ok(Value::Unary(op, Arc::new(self.value(a, want, always)?)))
             }
-            (_, [a]) if is_index(self.form, a) => converted(&self.index(a)?, want, &expr.span),
+            (_, [a]) if is_index(self.form, a) => converted(&self.index(a, always)?, want, &expr.span),
             (_, [a]) => match self.typed(a) {
                 Some(from) if from != want => Ok(Value::Cast(want, Arc::new(self.value(a, from, always)?))),
                 Some(_) | None => self.value(a, want, always),

@@ -47,7 +47,9 @@ pub(crate) fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
                 .map(|_| {
                     seed =
                         seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    f64::from(u32::try_from(seed >> 33).unwrap() % 7) - 3.0
+                    // A table holds what its elements are below.
+                    let least = if buffer.below.is_some() { 0.0 } else { 3.0 };
+                    f64::from(u32::try_from(seed >> 33).unwrap() % 7) - least
                 })
                 .collect();
             Tensor::new(buffer.dtype, &shape, data)

@@ -17,7 +17,7 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 15] = [
     "matmul",
     "matmul_relu",
     "matmul_ragged",
@@ -30,6 +30,9 @@ const PROGRAMS: [&str; 12] = [
     "ring",
     "waves",
     "conv2d",
+    "argmax",
+    "gather",
+    "lengths",
 ];
 
 #[test]

@@ -233,6 +233,7 @@ impl<'a> Chain<'a> {
                 role,
                 layout: Layout::default(),
                 alloc_scope: None,
+                below: None,
             };
             buffers.insert(name.clone(), new);
             Some(())

@@ -170,8 +170,11 @@ static int run(const options *o) {
     /* An output full of ones is a NaN in every type of float, so that what is not written shows. */
     memset(data[i], 0xff, (bytes[i] + 255) / 256 * 256);
     if (tw_params[i].is_output) continue;
+    const int64_t below = tw_below(i, o->dims);
     for (int64_t at = 0; at < elements; at++) {
-      tw_encode(tw_params[i].dtype, random_element(&state, tw_params[i].dtype), data[i], at);
+      const double element =
+          below > 0 ? (double)random_below(&state, below) : random_element(&state, tw_params[i].dtype);
+      tw_encode(tw_params[i].dtype, element, data[i], at);
     }
   }
   const int code = run_kernel(o, data, bytes, &each);

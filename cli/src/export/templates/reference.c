@@ -168,6 +168,17 @@ int tw_shape(int param, const int64_t *dims, int64_t *shape) {
   return !bad;
 }
 
+int64_t tw_below(int param, const int64_t *dims) {
+  int bad = 0;
+  int64_t below = 0;
+  (void)dims;
+  switch (param) {
+@BELOW@
+    default: break;
+  }
+  return bad ? 0 : below;
+}
+
 double tw_flops(const int64_t *dims) {
   int bad = 0;
   (void)dims;

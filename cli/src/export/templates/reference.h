@@ -32,6 +32,8 @@ void tw_encode(tw_dtype dtype, double value, void *elements, int64_t at);
 
 /* The shape of a parameter; 0 where a dimension is below 1 or a size does not fit 62 bits. */
 int tw_shape(int param, const int64_t *dims, int64_t *shape);
+/* What each element of a parameter is assumed to be less than, and at least 0; 0 where nothing is. */
+int64_t tw_below(int param, const int64_t *dims);
 /* Arithmetic operations, and how many values are combined in all for one element; 0 where not known. */
 double tw_flops(const int64_t *dims);
 double tw_steps(const int64_t *dims);

@@ -115,7 +115,8 @@ fn collect(index: &Index, var: &Name, bounds: &Bounds, out: &mut Vec<Remainder>)
         | IndexKind::FloorDiv(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => {
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b) => {
             collect(a, var, bounds, out);
             collect(b, var, bounds, out);
         }

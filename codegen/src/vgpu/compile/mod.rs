@@ -4,7 +4,7 @@ mod asynchronous;
 mod tensor;
 mod threads;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use ir::{
     Access, Arch, DType, Group, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Participants,
@@ -62,10 +62,12 @@ impl Program {
         kernel: &Kernel,
         dims: &HashMap<Name, i64>,
         lens: &[usize],
+        inputs: &Arc<HashMap<Name, Arc<[i64]>>>,
     ) -> Result<Program, VgpuError> {
         let [grid, in_cluster, axes] = extents(kernel, dims)?;
         let listing = print_kernel(kernel);
         let mut compiler = Compiler::new(kernel, dims, in_cluster, axes, listing.op_lines())?;
+        compiler.scope.inputs = inputs.clone();
         let threads = compiler.roles.last().map_or(0, |it| it.threads.end.next_multiple_of(WARP));
         let threads = i64::try_from(threads).expect("`Compiler::new` refuses more than a block has");
         let block = if kernel.roles.is_empty() { axes } else { [threads, 1, 1] };

@@ -33,7 +33,7 @@ fn sites_know_their_lines() {
         ..Kernel::new("k".into(), IndexMap::new())
     };
     let module = Module { name: "m".into(), dims: vec![], args: IndexMap::new(), kernels: vec![] };
-    let program = Program::new(&module, &kernel, &HashMap::new(), &[]).unwrap();
+    let program = Program::new(&module, &kernel, &HashMap::new(), &[], &Arc::default()).unwrap();
     let lines: Vec<_> = program.sites.iter().map(|it| program.lines[it.line - 1].as_str()).collect();
     let stored = "X[0] = X[1]";
     assert_eq!(

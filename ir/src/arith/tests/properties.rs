@@ -123,7 +123,8 @@ fn divides_nonnegative(index: &Index, values: &Values) -> bool {
         | IndexKind::Mul(a, b)
         | IndexKind::Min(a, b)
         | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b) => both(a, b),
+        | IndexKind::Xor(a, b)
+        | IndexKind::Element(_, a, b) => both(a, b),
         IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
             both(a, b) && eval(a, values).is_none_or(|it| it >= 0)
         }

@@ -163,6 +163,12 @@ impl<'a> Checker<'a> {
                 self.choice(stored)?;
             }
             decl.it.shape.iter().try_for_each(|it| self.index(it, false))?;
+            if let Some(below) = &decl.it.below {
+                self.index(below, false)?;
+                if decl.it.role != Role::Input {
+                    return Err(WorkloadError::new(Problem::BelowOf("no input"), below.span.clone()));
+                }
+            }
         }
         self.form.axes.values().try_for_each(|it| self.index(&it.it, false))
     }

@@ -85,6 +85,13 @@ impl<'a> Checker<'a> {
             Node::Int(_) => Ok(()),
             Node::Float(_) => refuse("a fraction"),
             Node::Name(name) => self.index_name(expr, name, axes),
+            Node::Access(tensor, subscripts) if axes => {
+                self.access(tensor, subscripts, &expr.span)?;
+                match self.form.tensors[tensor].it.below {
+                    Some(_) => Ok(()),
+                    None => Err(WorkloadError::new(Problem::NotATable(tensor.clone()), expr.span.clone())),
+                }
+            }
             Node::Access(..) => refuse("an element of a tensor"),
             Node::Call(name, args) if binary_of(name).is_some() => {
                 arity(expr, name, args, 2)?;
@@ -130,6 +137,10 @@ impl<'a> Checker<'a> {
                 let compared = ab.iter().try_for_each(|it| self.index(it, true));
                 compared.map_err(|err| match *err.problem {
                     Problem::NotAnIndex(what) => {
+                        WorkloadError { problem: Box::new(Problem::NotCompared(what)), ..err }
+                    }
+                    Problem::NotATable(_) => {
+                        let what = "an element of a tensor";
                         WorkloadError { problem: Box::new(Problem::NotCompared(what)), ..err }
                     }
                     _ => err,

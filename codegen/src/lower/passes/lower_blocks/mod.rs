@@ -9,7 +9,10 @@ mod scoped;
 mod thread_reduction;
 
 use std::sync::Arc;
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use indexmap::IndexMap;
 use ir::{
@@ -109,12 +112,14 @@ fn args(func: &Func, places: &Places) -> IndexMap<Name, Arg> {
 /// A buffer as an argument of kernels.
 fn arg(it: &ir::Buffer) -> Arg {
     let (shape, layout) = (it.shape.clone(), it.layout.clone());
-    Arg { dtype: it.dtype, shape, layout, role: it.role, zeroed: false }
+    Arg { dtype: it.dtype, shape, layout, role: it.role, zeroed: false, below: it.below.clone() }
 }
 
 /// The arguments that a body touches, in the order of the module's, and whether it writes them.
 fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
-    let mut written = BTreeMap::new();
+    let mut tables = BTreeSet::new();
+    body.iter().for_each(|op| op.tables(&mut tables));
+    let mut written: BTreeMap<Name, bool> = tables.into_iter().map(|it| (it, false)).collect();
     for op in body {
         op.each_access(&mut |access, mode| {
             *written.entry(access.buffer.clone()).or_insert(false) |= mode.writes();

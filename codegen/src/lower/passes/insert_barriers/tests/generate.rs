@@ -61,7 +61,7 @@ impl Generator<'_> {
     fn module(&self, launch: IndexMap<ThreadAxis, Index>, body: Vec<Op>) -> Module {
         let arg = |shape: &[i64], role| {
             let shape = shape.iter().map(|it| Index::int(*it)).collect();
-            Arg { dtype: DType::F32, shape, layout: ir::Layout::default(), role, zeroed: false }
+            Arg { dtype: DType::F32, shape, layout: ir::Layout::default(), role, zeroed: false, below: None }
         };
         let source = arg(&[64, self.row()], Role::Input);
         let slots = BUFFERS.iter().find(|it| it.0 == "G").expect("it is one of them").1;
