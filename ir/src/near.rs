@@ -98,6 +98,11 @@ impl Near {
         self.below == 0.0 && self.above == 0.0
     }
 
+    /// Whether it is infinite in any arithmetic, and the other is not.
+    fn is_infinite_beside(self, other: Near) -> bool {
+        self.is_exact() && self.value.is_infinite() && other.value.is_finite() && !other.is_unbounded()
+    }
+
     const fn ends(&self) -> [f64; 2] {
         [self.value - self.below, self.value + self.above]
     }
@@ -144,6 +149,10 @@ impl Near {
     fn float(op: BinaryOp, dtype: DType, a: Near, b: Near) -> Near {
         let (x, y) = (a.value, b.value);
         match op {
+            // What a mask has made infinite stays so, whatever else is added.
+            BinaryOp::Add | BinaryOp::Sub if a.is_infinite_beside(b) => Near::exact(x),
+            BinaryOp::Add if b.is_infinite_beside(a) => Near::exact(y),
+            BinaryOp::Sub if b.is_infinite_beside(a) => Near::exact(-y),
             BinaryOp::Add => {
                 Near { value: x + y, below: a.below + b.below, above: a.above + b.above }.rounded(dtype, 1.0)
             }

@@ -99,6 +99,17 @@ conv2d                    sm_90a       1e-4  height=4 width=4 channels=200|300 f
 ./tests/contractions/conv2d_dilated_bias_relu.ron cpu,sm_80,sm_90a 1e-3  dtype=f32|f16
 ./tests/contractions/contraction.ron              cpu,sm_80        0     dtype=f32|f16
 conv2d                    sm_90a       0     batch=2 height=9 width=7 channels=3 filters=4 stride=2 pad=0
+argmax                    cpu,sm_80    0     m=9 n=40|203 dtype=*
+argmax                    sm_90a       0     m=3|130 n=1|1333|4096 dtype=f32|f16
+argmax                    sm_90a       0     m=2 n=70001 dtype=i32
+cross_entropy             cpu,sm_80    1e-2  m=9 n=40|203 dtype=*
+cross_entropy             sm_90a       1e-2  m=3 n=1|1333|2056|49168 dtype=f32|f16
+embedding                 cpu,sm_80    0     m=37 n=1|20|24 rows=50 dtype=*
+csr_matmul                cpu,sm_80    1e-5  m=9 n=1|20 k=30 most=7 nonzeros=50
+max_pool2d                cpu,sm_80    0     height=7 width=9 channels=5|8 kernel=2|3 stride=1|2 pad=0|1 dtype=*
+depthwise_conv2d          cpu,sm_80    1e-5  height=7 width=9 channels=5|8 kernel=2|3 stride=1|2 pad=0|1 dtype=*
+attention                 cpu,sm_80    1e-2  heads=2 queries=20 keys=24 depth=16 mask=* dtype=f16|f32
+attention                 sm_90a       1e-2  batch=2 heads=4 group=2 queries=65 keys=72 depth=64 mask=* dtype=f16
 matmul                    cpu,sm_80    0     m=m n=20 k=depth @m=7 @depth=9
 matmul                    sm_90a       0     m=m n=n k=24 dtype=bf16 out=bf16 @m=7 @n=8
 elementwise               cpu,sm_80    0     n=n @n=13

@@ -159,8 +159,10 @@ fn slices_and_whole_runs_are_what_the_interpreter_says() {
         let shapes = shapes(&func, &dims).unwrap();
         let sources = input_sources(&func, &shapes, &elements).unwrap();
         for is_short in [true, false] {
-            let mut own = General::<f64>::new(&func, &dims, &shapes, &sources).unwrap();
-            let mut near = General::<Near>::new(&func, &dims, &shapes, &sources).unwrap();
+            let tables = tables(&func, &shapes, &|buffer, at| sources[buffer].read(at));
+            let given = Given { func: &func, dims: &dims, shapes: &shapes, tables: &tables };
+            let mut own = General::<f64>::new(given, &func, &sources).unwrap();
+            let mut near = General::<Near>::new(given, &func, &sources).unwrap();
             (own.is_short, near.is_short) = (is_short, is_short);
             let outputs = func.buffers.iter().enumerate().filter(|(_, (_, it))| it.role == Role::Output);
             for ((number, _), output) in outputs.zip(&whole) {
@@ -293,6 +295,12 @@ fn what_has_no_bound_may_be_anything() {
         let (near, _) = single(value, 0.7);
         assert!(near.is_unbounded(), "{value}: {near:?}");
         assert!(near.error(f64::NAN).0 <= 0.0);
+    }
+    // What is masked by infinity is nothing, however wrong the rest is.
+    for value in ["exp(-inf_f32 - X[v] * 0.1f32)", "exp(X[v] * 0.1f32 + -inf_f32)", "exp(X[v] * 0.1f32 - inf_f32)"] {
+        let (near, _) = single(value, 0.7);
+        assert_eq!((near.value, near.is_unbounded()), (0.0, false), "{value}");
+        assert!(near.above < 1e-30, "{value}: {near:?}");
     }
     // A division by zero that is one in any arithmetic has a value.
     let (near, _) = single("X[v] / 0.0f32", 1.0);

@@ -40,11 +40,21 @@ pub(super) fn build(form: &Form, chosen: &Chosen) -> Result<Func, WorkloadError>
         stages.iter().map(|stage| lower(stage, &scope, &mut loops, &func)).collect::<Result<Vec<_>, _>>()?;
     func.body = Stmt::seq(body);
     func.drop_unused_buffers();
+    drop_unread_inputs(&mut func);
     let least = func.dims.iter().map(|it| (it.clone(), 1)).collect();
     match cost::footprint(&func, &least) {
         Some(bytes) if bytes <= cost::MOST_BYTES => Ok(func),
         Some(_) | None => Err(WorkloadError::given(Problem::TooLarge)),
     }
+}
+
+/// Inputs that only other choices of stages read are none of this program.
+fn drop_unread_inputs(func: &mut Func) {
+    let mut read = func.tables();
+    func.body.each_access(&mut |access, _| {
+        read.insert(access.buffer.clone());
+    });
+    func.buffers.retain(|name, it| it.role != Role::Input || read.contains(name));
 }
 
 /// How far outputs may be from exact ones, if the workload says so.

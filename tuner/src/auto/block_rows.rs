@@ -1,6 +1,6 @@
 //! Programs that reduce rows on a GPU: threads share a row, keep it in registers, and reduce it together.
 
-use ir::{BinaryOp, Block, DType, Name, Role, Stmt, Target, UnaryOp, Value};
+use ir::{Access, BinaryOp, Block, DType, Index, Name, Role, Stmt, Target, UnaryOp, Value};
 
 use super::{
     Draft, Request,
@@ -136,7 +136,8 @@ fn rows<'a>(request: &Request<'a>) -> Option<Rows<'a>> {
         for read in it.block.reads() {
             let whole =
                 func.buffers.get(&read.buffer).filter(|it| it.role == Role::Input && it.shape.len() == rank);
-            if whole.is_none() {
+            // What a table says is read from memory as it is: an element of a row at most.
+            if whole.is_none() || read.indices.iter().any(Index::has_element) {
                 continue;
             }
             if !is_row(read, it.block) {
@@ -251,13 +252,21 @@ impl Rows<'_> {
         out
     }
 
+    /// Whether an input is read by rows alone, and nowhere that a table says.
+    pub(super) fn is_read_by_rows(&self, input: &Name) -> bool {
+        let reads = self.stages.all.iter().flat_map(|it| it.block.reads());
+        reads.filter(|it| it.buffer == *input).all(|it| !it.indices.iter().any(Index::has_element))
+    }
+
     /// The stages that read an input once what is inlined is, in order.
     pub(super) fn readers(&self, input: &Name, row: Row) -> Vec<&Stage<'_>> {
         // What an inlined block reads, its readers do.
         let mut carried = vec![input.clone()];
         let mut out = vec![];
         for it in &self.stages.all {
-            if !it.block.reads().iter().any(|read| carried.contains(&read.buffer)) {
+            let reads_row =
+                |read: &&Access| carried.contains(&read.buffer) && !read.indices.iter().any(Index::has_element);
+            if !it.block.reads().iter().any(reads_row) {
                 continue;
             }
             if self.is_inlined(it.block, row) {

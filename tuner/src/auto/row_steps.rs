@@ -199,9 +199,17 @@ impl Writer<'_> {
             let readers = self.rows.readers(input, self.row);
             let first = *readers.first().expect("a stage reads it");
             let parts = if self.is_in_parts(first) { "_rf" } else { "" };
-            let (reader, input) = (format!("{}{parts}", first.block.name), input.as_str());
+            let reader = format!("{}{parts}", first.block.name);
+            let mut only = String::new();
+            if !self.rows.is_read_by_rows(input) {
+                let names: Vec<_> = readers.iter().map(|it| {
+                    let parts = if self.is_in_parts(it) { "_rf" } else { "" };
+                    format!("{}{parts}", it.block.name)
+                }).collect();
+                only = format!(", readers: {names:?}");
+            }
             self.out.step(format!(
-                "keep_row(block: {reader:?}, buffer: {input:?}, name: {name:?}, row: {row:?})"
+                "keep_row(block: {reader:?}, buffer: {:?}, name: {name:?}, row: {row:?}{only})", input.as_str()
             ));
         }
         for name in &names {
