@@ -4,7 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use ir::Target;
-use schedule::workload::Param;
+use schedule::{Step, workload::Param};
 use tuner::{
     auto::{self, Draft, Form, Request},
     build::{Problem, generate, target_word},
@@ -87,10 +87,14 @@ pub(crate) fn auto_at(
     let plan = Plan::parse(path, &empty, &[]).map_err(nobody_wrote)?;
     let request = Request { func: &plan.func, workload, params, target, units, form };
     let mut refused = vec![];
-    let draft = auto::draft(&request, |it| {
-        let err = expect_legal(path, it, &request).err();
-        refused.extend(err.iter().map(|err| format!("{}: {} {err}", it.rule, it.about)));
-        err.is_none()
+    let draft = auto::draft(&request, &mut |part, it| match expect_legal(path, it, part) {
+        Ok(steps) => Some(steps),
+        Err(err) => {
+            // What parts of the program are tried with is not what was asked for.
+            let is_whole = std::ptr::eq(part.func, request.func);
+            refused.extend(is_whole.then(|| format!("{}: {} {err}", it.rule, it.about)));
+            None
+        }
     });
     let script = draft.script(&request);
     if draft.is_last() {
@@ -157,12 +161,13 @@ fn expect_lowers(plan: &Plan, target: &Target) -> Result<(), Diagnostic> {
     source(session.func(), &module, target).map(drop)
 }
 
-/// Refuses what the compiler refuses, and what no multiprocessor holds a block of.
-fn expect_legal(path: &Path, draft: &Draft, request: &Request<'_>) -> Result<(), String> {
+/// The plain steps of a draft; refuses what the compiler refuses, and what no multiprocessor holds a block of.
+fn expect_legal(path: &Path, draft: &Draft, request: &Request<'_>) -> Result<Vec<Step>, String> {
     let plan = Plan::parse(path, &draft.script(request), &[]).map_err(|it| it.message().to_owned())?;
     let dims = request.func.dims.iter().map(|it| (it.clone(), 1)).collect();
     let problem = Problem::new(request.func.clone(), dims, 1, request.target.clone());
     let generated =
         generate(&problem.map_err(|it| it.to_string())?, &plan.steps).map_err(|it| it.to_string())?;
-    before_compiling(&generated, request.target, &Limits::default()).map_err(|it| it.to_string())
+    before_compiling(&generated, request.target, &Limits::default()).map_err(|it| it.to_string())?;
+    Ok(plan.steps)
 }

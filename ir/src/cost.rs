@@ -51,7 +51,8 @@ pub fn bytes(func: &Func, dims: &IndexMap<Name, i64>) -> Option<i64> {
     let mut outside = func.buffers.iter().filter(|(_, it)| it.role != Role::Temp);
     outside.try_fold(0, |sum: i64, (name, it)| {
         let all = size(it.dtype, &it.shape, dims)?;
-        let read = reads_by_tables(func, name, dims).and_then(|it_reads| it_reads.checked_mul(it.dtype.bytes_i64()));
+        let read =
+            reads_by_tables(func, name, dims).and_then(|it_reads| it_reads.checked_mul(it.dtype.bytes_i64()));
         sum.checked_add(read.map_or(all, |read| read.min(all)))
     })
 }

@@ -298,7 +298,8 @@ impl Index {
             Form::Int(_) | Form::Var(_) => {}
             Form::Binary(it) => [&it.a, &it.b].into_iter().for_each(|it| it.each_element(f)),
             Form::Element(it) => {
-                [&it.at, &it.below].into_iter().for_each(|it| it.each_element(f));
+                it.at.each_element(f);
+                it.below.each_element(f);
                 f(self);
             }
         }

@@ -207,7 +207,9 @@ fn int_binary(op: BinaryOp, dtype: DType, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Xor => a ^ b,
         BinaryOp::Shl => a << shift(dtype, b),
         BinaryOp::Shr => a >> shift(dtype, b),
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => i64::from(compare(op, a as f64, b as f64)),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => {
+            i64::from(compare(op, a as f64, b as f64))
+        }
     };
     Some(wrap(dtype, exact))
 }
@@ -325,7 +327,9 @@ mod tests {
 
     #[test]
     fn nothing_is_less_or_equal_to_a_nan() {
-        for (op, holds) in [(BinaryOp::Lt, 0.0), (BinaryOp::Le, 0.0), (BinaryOp::Eq, 0.0), (BinaryOp::Ne, 1.0)] {
+        for (op, holds) in
+            [(BinaryOp::Lt, 0.0), (BinaryOp::Le, 0.0), (BinaryOp::Eq, 0.0), (BinaryOp::Ne, 1.0)]
+        {
             assert_eq!(binary(op, DType::F32, f64::NAN, 1.0), Some(holds), "{op:?}");
             assert_eq!(binary(op, DType::F16, f64::NAN, f64::NAN), Some(holds), "{op:?}");
         }

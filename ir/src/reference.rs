@@ -192,9 +192,7 @@ impl<'a, N: Domain> Evaluator<'a, N> {
     ) -> Result<Evaluator<'a, N>, InterpError> {
         match Plain::new(given, func, sources) {
             Ok(it) => Ok(Evaluator::Plain(it)),
-            Err(InterpError::NotPlain { .. }) => {
-                General::new(given, func, sources).map(Evaluator::General)
-            }
+            Err(InterpError::NotPlain { .. }) => General::new(given, func, sources).map(Evaluator::General),
             Err(err) => Err(err),
         }
     }

@@ -109,9 +109,7 @@ fn factors(term: &Value, iter: &Name) -> Result<(), &'static str> {
         | Value::Unary(..)
         | Value::Binary(..)
         | Value::Select(..)
-        | Value::Where(..) => {
-            Err("what it adds up is not a product of loads")
-        }
+        | Value::Where(..) => Err("what it adds up is not a product of loads"),
     }
 }
 

@@ -123,10 +123,7 @@ impl Case {
     /// The inputs, drawn from the seed, in parameter order.
     pub fn inputs(&self) -> IndexMap<Name, Tensor> {
         let inputs = self.params.iter().filter(|(_, it)| it.role == Role::Input);
-        (0..)
-            .zip(inputs)
-            .map(|(n, (name, it))| (name.clone(), it.drawn(self.seed, n)))
-            .collect()
+        (0..).zip(inputs).map(|(n, (name, it))| (name.clone(), it.drawn(self.seed, n))).collect()
     }
 
     /// The same, taken from those of a case of the same seed where they have the same type and shape.
@@ -137,7 +134,8 @@ impl Case {
             .zip(inputs)
             .map(|(n, (name, it))| {
                 // How large elements may be is not seen in them.
-                let same = |old: &Tensor| old.dtype == it.dtype && old.shape == it.shape && it.below.is_none();
+                let same =
+                    |old: &Tensor| old.dtype == it.dtype && old.shape == it.shape && it.below.is_none();
                 let again = old.swap_remove(name).filter(same);
                 let tensor = again.unwrap_or_else(|| it.drawn(self.seed, n));
                 (name.clone(), tensor)

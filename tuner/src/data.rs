@@ -4,7 +4,7 @@ use std::thread;
 
 use half::{bf16, f16};
 use ir::{
-    DType, Literal,
+    DType, Literal, Number,
     number::{decode, encode, round},
 };
 use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
@@ -33,19 +33,14 @@ impl Tensor {
     }
 
     /// The same of an input of integers whose elements are below a number, if there is one: uniform from zero on.
-    pub fn random_below(
-        dtype: DType,
-        shape: &[usize],
-        most: Option<i64>,
-        seed: u64,
-        index: u32,
-    ) -> Tensor {
-        let Some(most) = most.and_then(|it| u64::try_from(it).ok()).filter(|it| *it > 0) else {
-            return Tensor::random(dtype, shape, seed, index);
-        };
+    pub fn random_below(dtype: DType, shape: &[usize], most: Option<i64>, seed: u64, index: u32) -> Tensor {
         // A type that ends before holds what it holds.
-        let held = Literal::highest(dtype).to_f64() as u64;
-        let most = most.min(held.saturating_add(1));
+        let held = match Literal::highest(dtype).number {
+            Number::Int(it) => it.saturating_add(1),
+            Number::Float(_) => i64::MAX,
+        };
+        let most = most.and_then(|it| u64::try_from(it.min(held)).ok()).filter(|it| *it > 0);
+        let Some(most) = most else { return Tensor::random(dtype, shape, seed, index) };
         Tensor::drawn(dtype, shape, seed, index, |rng, bytes| {
             integers(dtype, rng, bytes, |rng| below_u64(rng, most) as f64);
         })

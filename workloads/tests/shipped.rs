@@ -38,7 +38,11 @@ fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
         // What reads go through holds what its elements are below.
         let below = it.below.as_ref().map(|it| it.eval(&|name| dims.get(name).copied()).unwrap() as f64);
         let number = |at: usize| ((at * 7 + salt * 5) % 13) as f64;
-        Tensor::new(it.dtype, &shape, (0..count).map(|at| below.map_or(number(at) - 6.0, |it| number(at) % it)))
+        Tensor::new(
+            it.dtype,
+            &shape,
+            (0..count).map(|at| below.map_or(number(at) - 6.0, |it| number(at) % it)),
+        )
     };
     inputs.enumerate().map(tensor).collect()
 }
@@ -219,13 +223,19 @@ fn softmax_rows_sum_to_one() {
     }
 }
 
+/// A number that is one of an element.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a small natural number")]
+fn place(number: f64) -> usize {
+    number as usize
+}
+
 #[test]
 fn argmax_is_the_first_place_of_the_greatest() {
     let func = func("argmax", &[("m", int(3)), ("n", int(20))]);
     let (inputs, outputs) = run(&func, &[]);
     for (row, at) in inputs[0].data.chunks(20).zip(&outputs[0].data) {
         let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        assert_eq!(row.iter().position(|it| *it >= most).unwrap() as f64, *at);
+        assert_eq!(row.iter().position(|it| *it >= most).unwrap(), place(*at));
     }
 }
 
@@ -235,7 +245,7 @@ fn cross_entropy_is_minus_the_logarithm_of_softmax_at_the_label() {
     let (inputs, outputs) = run(&func, &[]);
     for (i, (row, got)) in inputs[0].data.chunks(8).zip(&outputs[0].data).enumerate() {
         let sum: f64 = row.iter().map(|it| it.exp()).sum();
-        let label = inputs[1].data[i] as usize;
+        let label = place(inputs[1].data[i]);
         close(DType::F32, *got, sum.ln() - row[label]);
     }
 }
@@ -245,7 +255,7 @@ fn embedding_gives_rows_by_number() {
     let func = func("embedding", &[("m", int(5)), ("n", int(3)), ("rows", int(7))]);
     let (inputs, outputs) = run(&func, &[]);
     for (id, out) in inputs[0].data.iter().zip(outputs[0].data.chunks(3)) {
-        assert_eq!(&inputs[1].data[*id as usize * 3..][..3], out);
+        assert_eq!(&inputs[1].data[place(*id) * 3..][..3], out);
     }
 }
 
@@ -258,8 +268,8 @@ fn csr_matmul_multiplies_sparse_rows() {
     let [start, column, a, b] = [0, 1, 2, 3].map(|at| &inputs[at].data);
     for (i, out) in outputs[0].data.chunks(3).enumerate() {
         for (j, got) in out.iter().enumerate() {
-            let of_row = start[i] as usize..(start[i + 1] as usize).max(start[i] as usize);
-            close(DType::F32, *got, of_row.map(|at| a[at] * b[column[at] as usize * 3 + j]).sum());
+            let of_row = place(start[i])..place(start[i + 1]).max(place(start[i]));
+            close(DType::F32, *got, of_row.map(|at| a[at] * b[place(column[at]) * 3 + j]).sum());
         }
     }
 }
@@ -280,13 +290,11 @@ fn attention_weighs_values_by_softmax_of_what_a_query_sees() {
                 "length" => *key as f64 <= inputs[3].data[0],
                 _ => true,
             };
-            let weight = |key: usize| {
-                (0..3).map(|d| query[d] * k[key * 3 + d]).sum::<f64>() * 0.125
-            };
-            let seen: Vec<_> = (0..5).filter(sees).map(|key| (key, weight(key).exp())).collect();
-            let sum: f64 = seen.iter().map(|it| it.1).sum();
+            let weight = |key: usize| (0..3).map(|d| query[d] * k[key * 3 + d]).sum::<f64>() * 0.125;
+            let visible: Vec<_> = (0..5).filter(sees).map(|key| (key, weight(key).exp())).collect();
+            let sum: f64 = visible.iter().map(|it| it.1).sum();
             for (e, got) in out.iter().enumerate() {
-                let want: f64 = seen.iter().map(|(key, weight)| weight / sum * v[key * 3 + e]).sum();
+                let want: f64 = visible.iter().map(|(key, weight)| weight / sum * v[key * 3 + e]).sum();
                 close(DType::F32, *got, want);
             }
         }

@@ -31,7 +31,8 @@ impl Printer<'_> {
                 (self.binary(*op, &a, &b, dtype), op.result(dtype))
             }
             Value::Where(cond, a, b) => {
-                let ((cond, _), (a, dtype), (b, _)) = (self.value(cond, own), self.value(a, own), self.value(b, own));
+                let ((cond, _), (a, dtype), (b, _)) =
+                    (self.value(cond, own), self.value(a, own), self.value(b, own));
                 (self.either(&format!("{cond} != 0"), &a, &b), dtype)
             }
             Value::Select(conditions, a, b) => {
@@ -94,7 +95,8 @@ impl Printer<'_> {
         if !dtype.is_float() {
             // Of integers there is negation and the magnitude.
             let minus = self.int_call("sub", &self.lang.int(0), a);
-            let either = if op == UnaryOp::Abs { self.either(&format!("({a}) < 0"), &minus, a) } else { minus };
+            let either =
+                if op == UnaryOp::Abs { self.either(&format!("({a}) < 0"), &minus, a) } else { minus };
             return self.wrap(&either, dtype);
         }
         let (c, rust) = match op {

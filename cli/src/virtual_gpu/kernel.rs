@@ -58,7 +58,10 @@ impl Kernel<'_> {
         for (n, (buffer, arg)) in (0..).zip(module.args.iter().filter(|(_, it)| it.role == Role::Input)) {
             let len = self.len(buffer, arg)?;
             let below = arg.below.as_ref().and_then(|it| it.eval(&|dim| self.dims.get(dim).copied()));
-            inputs.insert(buffer.clone(), Tensor::random_below(arg.dtype, &[len], below, self.seed, n).to_f64());
+            inputs.insert(
+                buffer.clone(),
+                Tensor::random_below(arg.dtype, &[len], below, self.seed, n).to_f64(),
+            );
         }
         inspect(name, module, self.dims, &inputs, self.seed, None, shell)
     }

@@ -132,7 +132,7 @@ fn target(word: &str) -> Target {
 /// The words that a workload takes for a parameter.
 fn words(workload: &str, param: &str) -> Vec<String> {
     let workload = workload::parse(workloads::find(workload).unwrap()).unwrap();
-    let given = [(param.to_owned(), Param::Text("none".to_owned()))].into_iter().collect();
+    let given = [(param.to_owned(), Param::Text("no_such_word".to_owned()))].into_iter().collect();
     let refused = workload.instantiate(&given).unwrap_err().to_string();
     let (_, all) = refused.split_once("not one of ").unwrap_or_else(|| panic!("{refused}"));
     all.split(", ").map(str::to_owned).collect()

@@ -2,7 +2,10 @@
 
 use ir::{BinaryOp, DType, UnaryOp};
 
-use super::{Dialect, Printer, across, copy, ptx::Ptx, types, value::has_relation, value::is_plain_cast, wgmma::Product};
+use super::{
+    Dialect, Printer, across, copy, ptx::Ptx, types, value::has_relation, value::is_plain_cast,
+    wgmma::Product,
+};
 
 /// Something that the emitted source may need a definition of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

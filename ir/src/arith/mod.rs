@@ -141,7 +141,9 @@ impl Bounds {
                 out.assume(&Less::new(index.clone(), below.clone()));
             }
         };
-        [&less.lhs, &less.rhs].into_iter().for_each(|it| it.each_element(&mut learn));
+        for side in [&less.lhs, &less.rhs] {
+            side.each_element(&mut learn);
+        }
         out
     }
 

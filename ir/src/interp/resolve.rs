@@ -4,12 +4,11 @@ use indexmap::IndexMap;
 
 use super::{
     InterpError,
-    tables::Tables,
     code::{AccessCode, BlockCode, IndexCode, IndexOp, IterCode, LessCode, StmtCode, ValueCode},
+    tables::Tables,
 };
 use crate::{
-    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store,
-    Value, number,
+    Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, Value, number,
 };
 
 /// The most elements in all buffers together.
@@ -194,7 +193,8 @@ impl<'a> Resolver<'a> {
                 Ok((ValueCode::Select(conditions, Box::new([a, b])), dtype))
             }
             Value::Where(cond, a, b) => {
-                let ((cond, found), (a, dtype), (b, other)) = (self.value(cond)?, self.value(a)?, self.value(b)?);
+                let ((cond, found), (a, dtype), (b, other)) =
+                    (self.value(cond)?, self.value(a)?, self.value(b)?);
                 self.expect(DType::Bool, found)?;
                 self.expect(dtype, other)?;
                 Ok((ValueCode::Where(Box::new([cond, a, b])), dtype))

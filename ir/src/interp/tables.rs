@@ -21,4 +21,3 @@ pub(crate) fn tables(func: &Func, shapes: &[Vec<usize>], read: &dyn Fn(usize, us
     }
     out
 }
-

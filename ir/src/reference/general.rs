@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeSet, HashMap},
 };
 
-
 use super::{
     Source,
     slice::{NoSlice, slice},

@@ -106,9 +106,7 @@ fn add_stages<'f>(
             loops.pop();
             Ok(())
         }
-        Stmt::Seq(stmts) => {
-            stmts.iter().try_for_each(|it| add_stages(given, it, loops, stages, is_input))
-        }
+        Stmt::Seq(stmts) => stmts.iter().try_for_each(|it| add_stages(given, it, loops, stages, is_input)),
         Stmt::Block(block) => {
             let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
             let store = plain_store(block, loops).map_err(refuse)?;
@@ -165,18 +163,15 @@ fn plain_store<'b>(block: &'b Block, loops: &[&Loop]) -> Result<&'b Store, &'sta
     }
 }
 
-fn stage(
-    given: Given<'_>,
-    block: &Block,
-    store: &Store,
-) -> Result<(usize, Stage), InterpError> {
+fn stage(given: Given<'_>, block: &Block, store: &Store) -> Result<(usize, Stage), InterpError> {
     let refuse = |reason| InterpError::NotPlain { block: Some(block.name.clone()), reason };
     let mut resolver = Resolver::new(given);
     resolver.enter(&block.name);
     let mut reduce = Vec::new();
     let mut slots = IndexMap::new();
     for it in &block.iters {
-        let size = it.extent.eval(&|name| given.dims.get(name).copied()).ok_or(refuse("an extent has no value"))?;
+        let size =
+            it.extent.eval(&|name| given.dims.get(name).copied()).ok_or(refuse("an extent has no value"))?;
         let slot = resolver.declare(&it.var);
         slots.insert(it.var.clone(), (slot, size));
         if it.kind == IterKind::Reduce {

@@ -297,7 +297,9 @@ fn what_has_no_bound_may_be_anything() {
         assert!(near.error(f64::NAN).0 <= 0.0);
     }
     // What is masked by infinity is nothing, however wrong the rest is.
-    for value in ["exp(-inf_f32 - X[v] * 0.1f32)", "exp(X[v] * 0.1f32 + -inf_f32)", "exp(X[v] * 0.1f32 - inf_f32)"] {
+    for value in
+        ["exp(-inf_f32 - X[v] * 0.1f32)", "exp(X[v] * 0.1f32 + -inf_f32)", "exp(X[v] * 0.1f32 - inf_f32)"]
+    {
         let (near, _) = single(value, 0.7);
         assert_eq!((near.value, near.is_unbounded()), (0.0, false), "{value}");
         assert!(near.above < 1e-30, "{value}: {near:?}");

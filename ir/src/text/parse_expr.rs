@@ -195,9 +195,10 @@ impl Cursor<'_> {
             &[BinaryOp::Mul, BinaryOp::Div],
         ];
         let Some(Token::Sign(sign)) = self.peek() else { return None };
-        LEVELS.iter().enumerate().find_map(|(level, all)| {
-            all.iter().find(|it| it.as_str() == *sign).map(|it| (*it, level))
-        })
+        LEVELS
+            .iter()
+            .enumerate()
+            .find_map(|(level, all)| all.iter().find(|it| it.as_str() == *sign).map(|it| (*it, level)))
     }
 
     fn value_factor(&mut self) -> Result<Tall<Value>, Failure> {

@@ -27,7 +27,9 @@ impl Verifier<'_> {
             };
             wrong.push(VerifyErrorKind::Element { index: it.clone(), why });
         });
-        wrong.into_iter().for_each(|kind| self.report(at, kind));
+        for kind in wrong {
+            self.report(at, kind);
+        }
     }
 
     /// The same for all indices of a block that may not look at data.

@@ -55,7 +55,9 @@ impl E {
             E::DomainOverflow { .. } | E::SubscriptOverflow { .. } => "use smaller factors",
             E::TooLarge => "make the buffers smaller",
             E::Below => "leave `below` out, or make it an `in` of integers",
-            E::Element { .. } => "declare the input as `in ids: i32[n] below v`, and read `E[assume(ids[vi] < v), vj]`",
+            E::Element { .. } => {
+                "declare the input as `in ids: i32[n] below v`, and read `E[assume(ids[vi] < v), vj]`"
+            }
             E::NotInScope { is_loop: false, .. }
             | E::Extent { .. }
             | E::Align { .. }

@@ -134,7 +134,9 @@ impl<'a> Verifier<'a> {
         }
         let is_table = |it: &Name| self.module.args.get(it).is_some_and(|it| it.below.is_some());
         let tables = self.kernel.tables().into_iter();
-        for buffer in tables.filter(|it| !(is_table(it) && self.kernel.args.contains_key(it))).collect::<Vec<_>>() {
+        for buffer in
+            tables.filter(|it| !(is_table(it) && self.kernel.args.contains_key(it))).collect::<Vec<_>>()
+        {
             self.report(Kind::Buffer { buffer });
         }
         for (name, written) in &self.kernel.args {

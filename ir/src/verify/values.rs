@@ -12,7 +12,9 @@ impl Verifier<'_> {
         let stored = it.value(&store.value);
         let mut all = Vec::new();
         store.value.each_index(&mut |index| all.push(index));
-        all.into_iter().for_each(|index| it.verifier.elements(&block.name, index, true));
+        for index in all {
+            it.verifier.elements(&block.name, index, true);
+        }
         if let (Some(holds), Some(stored)) = (holds, stored)
             && holds != stored
         {

@@ -283,7 +283,8 @@ impl WorkloadError {
             Problem::Ron(err) => err.help.clone(),
             Problem::NotReduced { .. } => Some("write `+=`, `*=`, `max=` or `min=`".to_owned()),
             Problem::NotCompared(_) => Some(
-                "`select` compares indices: axes, sizes and integers; between values `where` chooses".to_owned(),
+                "`select` compares indices: axes, sizes and integers; between values `where` chooses"
+                    .to_owned(),
             ),
             Problem::Types { left, .. } => Some(format!("write the type around one of them: `{left}(…)`")),
             Problem::NotFloat { .. } => Some("convert it first: `f32(…)`".to_owned()),

@@ -87,11 +87,7 @@ pub(super) fn index(expr: &Expr, scope: Leaf<'_>) -> Result<Index, WorkloadError
 }
 
 /// The conditions joined by `&&`, each as `lhs < rhs`.
-pub(super) fn conditions(
-    expr: &Expr,
-    scope: Leaf<'_>,
-    out: &mut Vec<Less>,
-) -> Result<(), WorkloadError> {
+pub(super) fn conditions(expr: &Expr, scope: Leaf<'_>, out: &mut Vec<Less>) -> Result<(), WorkloadError> {
     let Node::Op(op, ab) = &expr.node else {
         return Err(WorkloadError::new(Problem::NotACondition, expr.span.clone()));
     };

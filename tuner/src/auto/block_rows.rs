@@ -264,8 +264,9 @@ impl Rows<'_> {
         let mut carried = vec![input.clone()];
         let mut out = vec![];
         for it in &self.stages.all {
-            let reads_row =
-                |read: &&Access| carried.contains(&read.buffer) && !read.indices.iter().any(Index::has_element);
+            let reads_row = |read: &&Access| {
+                carried.contains(&read.buffer) && !read.indices.iter().any(Index::has_element)
+            };
             if !it.block.reads().iter().any(reads_row) {
                 continue;
             }

@@ -14,6 +14,7 @@ mod gemv;
 mod mma;
 mod model;
 mod packing;
+mod parts;
 mod product;
 mod row_steps;
 mod rows;
@@ -31,6 +32,8 @@ use schedule::workload::Param;
 
 use crate::build::target_word;
 use size::Size;
+
+pub use parts::Check;
 
 /// What a first schedule is wanted for.
 #[derive(Clone, Copy, Debug)]
@@ -283,6 +286,11 @@ fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
 /// The choices of all rules that know the program, the likeliest first. The last one, [`Draft::is_last`], leaves the program as it is,
 /// which every CPU runs, or gives each statement's iterations to threads as far as they are independent.
 pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
+    drafts_of_rules(request).into_iter().chain([anything::draft(request)]).collect()
+}
+
+/// The same without the last one.
+fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
     let rules: [fn(&Request<'_>) -> Vec<Draft>; 10] = [
         gemv::drafts,
         on_tensor_cores,
@@ -295,13 +303,14 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
         transpose::drafts,
         elementwise::drafts,
     ];
-    rules.iter().flat_map(|rule| rule(request)).chain([anything::draft(request)]).collect()
+    rules.iter().flat_map(|rule| rule(request)).collect()
 }
 
-/// The first of the [`drafts`] that `is_legal` takes, or the last one, which it is not asked about: what stands in the way of that
-/// one stands in the way of the program.
-pub fn draft(request: &Request<'_>, mut is_legal: impl FnMut(&Draft) -> bool) -> Draft {
-    let mut all = drafts(request);
-    let last = all.pop().expect("one rule takes every program");
-    all.into_iter().find(|it| is_legal(it)).unwrap_or(last)
+/// The first choice of the rules that know the program, or its parts, which `check` takes; else the last of the [`drafts`], which it is not
+/// asked about: what stands in the way of that one stands in the way of the program.
+pub fn draft(request: &Request<'_>, check: &mut Check<'_>) -> Draft {
+    let known = drafts_of_rules(request).into_iter().find(|it| check(request, it).is_some());
+    let in_parts =
+        |check: &mut Check<'_>| parts::draft(request, check).filter(|it| check(request, it).is_some());
+    known.or_else(|| in_parts(check)).unwrap_or_else(|| anything::draft(request))
 }

@@ -202,14 +202,18 @@ impl Writer<'_> {
             let reader = format!("{}{parts}", first.block.name);
             let mut only = String::new();
             if !self.rows.is_read_by_rows(input) {
-                let names: Vec<_> = readers.iter().map(|it| {
-                    let parts = if self.is_in_parts(it) { "_rf" } else { "" };
-                    format!("{}{parts}", it.block.name)
-                }).collect();
+                let names: Vec<_> = readers
+                    .iter()
+                    .map(|it| {
+                        let parts = if self.is_in_parts(it) { "_rf" } else { "" };
+                        format!("{}{parts}", it.block.name)
+                    })
+                    .collect();
                 only = format!(", readers: {names:?}");
             }
             self.out.step(format!(
-                "keep_row(block: {reader:?}, buffer: {:?}, name: {name:?}, row: {row:?}{only})", input.as_str()
+                "keep_row(block: {reader:?}, buffer: {:?}, name: {name:?}, row: {row:?}{only})",
+                input.as_str()
             ));
         }
         for name in &names {

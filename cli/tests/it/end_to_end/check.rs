@@ -134,6 +134,10 @@ impl Expected {
             let shape: Vec<_> = buffer.shape.iter().map(|it| size(it, dims)).collect();
             let count: usize = shape.iter().product();
             let number = |at: usize| ((at * 7 + at / 11 + salt * 5) % 9) as f64 - 4.0;
+            // What reads go through holds what its elements are below.
+            let below = buffer.below.as_ref().map(|it| size(it, dims) as f64);
+            let number =
+                |at: usize| below.map_or(number(at), |it| (number(at) * 5.0 + at as f64).rem_euclid(it));
             (name.clone(), Tensor::new(buffer.dtype, &shape, (0..count).map(number)))
         };
         let inputs: IndexMap<_, _> = of_role(Role::Input).enumerate().map(input).collect();

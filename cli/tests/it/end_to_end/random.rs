@@ -15,7 +15,7 @@ use super::{
     propose::{Dice, propose},
 };
 
-const PROGRAMS: [&str; 4] = ["matmul", "row_sum", "matmul_relu", "stencil"];
+const PROGRAMS: [&str; 7] = ["matmul", "row_sum", "matmul_relu", "stencil", "argmax", "gather", "lengths"];
 
 /// A program scheduled at random, with what it must compute.
 struct Sample {

@@ -82,7 +82,7 @@ pub(crate) fn module(name: &str, dims: &[&str], args: &[(&str, DType, Index)], b
                 layout: ir::Layout::default(),
                 role,
                 zeroed: false,
-        below: None,
+                below: None,
             },
         )
     };

@@ -225,7 +225,8 @@ impl<'a> Checker<'a> {
             }
         } else {
             let types = self.form.types.keys().map(String::as_str).chain(DType::ALL.map(DType::as_str));
-            let functions = UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(["min", "max", "select", "where"]);
+            let functions =
+                UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(["min", "max", "select", "where"]);
             let span = expr.span.start..expr.span.start + name.len().min(expr.span.len());
             return Err(unknown("function or type", name, span, functions.chain(types)));
         }

@@ -306,7 +306,7 @@ pub(crate) fn matmul(m: i64, n: i64, k: i64, seed: u64) -> Case {
         role,
         layout: Layout::default(),
         alloc_scope: None,
-                below: None,
+        below: None,
     };
     let buffers = [
         (Name::new("A"), buffer(["m", "k"], Role::Input)),

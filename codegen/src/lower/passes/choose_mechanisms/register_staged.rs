@@ -112,7 +112,9 @@ fn with_staged(value: &Value, new: &Value) -> Value {
         if found { with_staged(value, new) } else { value.clone() }
     };
     match value {
-        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Where(..) => new.clone(),
+        Value::Const(_) | Value::Index(..) | Value::Load(_) | Value::Select(..) | Value::Where(..) => {
+            new.clone()
+        }
         Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(inner(a))),
         Value::Unary(op, a) => Value::Unary(*op, Arc::new(inner(a))),
         Value::Binary(op, a, b) => Value::binary(*op, inner(a), inner(b)),

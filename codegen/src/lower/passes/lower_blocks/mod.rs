@@ -118,7 +118,9 @@ fn arg(it: &ir::Buffer) -> Arg {
 /// The arguments that a body touches, in the order of the module's, and whether it writes them.
 fn used(body: &[Op], args: &IndexMap<Name, Arg>) -> IndexMap<Name, bool> {
     let mut tables = BTreeSet::new();
-    body.iter().for_each(|op| op.tables(&mut tables));
+    for op in body {
+        op.tables(&mut tables);
+    }
     let mut written: BTreeMap<Name, bool> = tables.into_iter().map(|it| (it, false)).collect();
     for op in body {
         op.each_access(&mut |access, mode| {
