@@ -9,6 +9,7 @@ mod block_rows;
 mod columns;
 mod contraction;
 mod cpu;
+mod direct;
 mod elementwise;
 mod gemv;
 mod mma;
@@ -291,7 +292,7 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// The same without the last one.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 10] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 11] = [
         gemv::drafts,
         on_tensor_cores,
         simt::drafts,
@@ -302,6 +303,7 @@ fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
         columns::drafts,
         transpose::drafts,
         elementwise::drafts,
+        direct::drafts,
     ];
     rules.iter().flat_map(|rule| rule(request)).collect()
 }

@@ -31,7 +31,7 @@ impl Writer<'_> {
         let staying: Vec<_> =
             self.rows.stages.all.iter().filter(|it| !self.rows.is_inlined(it.block, self.row)).collect();
         let Some((last, before)) = staying.split_last() else { return };
-        self.cut_in_parts(before);
+        self.cut_in_parts(&staying);
         let written = self.written_by_way_of_registers(last);
         let depth = self.rows.stages.rows.len();
         let outer: Vec<Name> = match &written {
@@ -48,6 +48,9 @@ impl Writer<'_> {
         if let Some(name) = &written {
             self.stage(last.block, name, &row);
         }
+        if self.is_in_parts(last) {
+            self.parts(last.block, &row);
+        }
         for it in before.iter().rev() {
             self.stage(it.block, written_by(it.block).as_str(), &row);
             if self.is_in_parts(it) {
@@ -62,7 +65,7 @@ impl Writer<'_> {
         for it in before {
             let name = it.block.name.as_str();
             if self.is_in_parts(it) {
-                self.share_part(name);
+                self.share_part(name, &format!("{name}_{depth}"));
                 continue;
             }
             self.share(&self.moved(name), name, it.does != Does::Reduce);
@@ -76,7 +79,9 @@ impl Writer<'_> {
         } else {
             last.along.iter().map(ToString::to_string).collect()
         };
-        if last.does != Does::Once {
+        if self.is_in_parts(last) {
+            self.share_part(name, &format!("{name}_peer"));
+        } else if last.does != Does::Once {
             self.share(&along, name, last.does == Does::Elements);
         }
         if let Some(name) = &written {
@@ -115,10 +120,10 @@ impl Writer<'_> {
             .step(format!("stage_of_parts(block: {name:?}, buffer: {buffer:?}, row: {row:?}, axis: {axis})"));
     }
 
-    /// Shares a part of a row among the threads of a block, and lets each of them put the parts together.
-    fn share_part(&mut self, name: &str) {
+    /// Shares a part of a row among the threads of a block, and lets each of them put the parts together, over a loop.
+    fn share_part(&mut self, name: &str, peers: &str) {
         let axis = self.rows.stages.rows.len();
-        self.out.step(format!("unroll(loop: \"{name}_{axis}\")"));
+        self.out.step(format!("unroll(loop: {peers:?})"));
         let (part, threads, vector) = (format!("{name}_rf"), &self.share, self.row.vector());
         let along = format!("{part}_{}", axis + 1);
         self.out.step(format!(
