@@ -40,6 +40,7 @@
 //! whose last factor is 1 for equal terms and `1/sqrt(n)` for random signs; the bound is the larger of the two. (Simulated sums of 128
 //! to 16384 terms, N(0, 1) and their magnitudes, stay below a quarter of it.)
 
+mod compare;
 mod types;
 
 pub use types::unit_roundoff;
@@ -171,17 +172,6 @@ impl Near {
         }
     }
 
-    /// A comparison: both answers, where the machine's numbers may be either way round.
-    fn compare(op: BinaryOp, a: Near, b: Near) -> Near {
-        let answer = |x: f64, y: f64| f64::from(u8::from(number::compare(op, x, y)));
-        let value = answer(a.value, b.value);
-        let ([low, high], [first, last]) = (a.ends(), b.ends());
-        if (a.is_exact() && b.is_exact()) || high < first || last < low {
-            return Near::exact(value);
-        }
-        Near::among(value, &[0.0, 1.0])
-    }
-
     /// The product, whose bounds stay exact where they are far below the value.
     fn product(self, other: Near) -> Near {
         let value = self.value * other.value;
@@ -310,15 +300,7 @@ impl Domain for Near {
     }
 
     fn choice(cond: Near, then: Near, otherwise: Near) -> Near {
-        let (chosen, other) = if cond.value == 0.0 { (otherwise, then) } else { (then, otherwise) };
-        if cond.is_exact() {
-            return chosen;
-        }
-        if chosen.is_unbounded() || other.is_unbounded() {
-            return Near::unknown(chosen.value);
-        }
-        let ([a, b], [c, d]) = (chosen.ends(), other.ends());
-        Near::among(chosen.value, &[a, b, c, d])
+        Near::chosen(cond, then, otherwise)
     }
 }
 

@@ -2,86 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+mod data;
+
+use common::{close, func, int, run, word};
 use indexmap::IndexMap;
-use ir::{
-    DType, Func, Name, Role, Tensor, cost, interp,
-    number::round,
-    reference::{Elements, Reference},
-    text,
-};
+use ir::{DType, Func, Name, Role, cost, number::round, text};
 use schedule::workload::{self, Param};
-
-fn params(list: &[(&str, Param)]) -> IndexMap<String, Param> {
-    list.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
-}
-
-fn int(value: i64) -> Param {
-    Param::Int(value)
-}
-
-fn word(value: &str) -> Param {
-    Param::Text(value.to_owned())
-}
-
-fn func(name: &str, list: &[(&str, Param)]) -> Func {
-    workload::parse(tilewright_workloads::find(name).unwrap()).unwrap().instantiate(&params(list)).unwrap()
-}
-
-/// Inputs with small numbers that every type has.
-fn inputs(func: &Func, dims: &IndexMap<Name, i64>) -> Vec<Tensor> {
-    let inputs = func.buffers.values().filter(|it| it.role == Role::Input);
-    let tensor = |(salt, it): (usize, &ir::Buffer)| {
-        let size =
-            |it: &ir::Index| usize::try_from(it.eval(&|name| dims.get(name).copied()).unwrap()).unwrap();
-        let shape: Vec<_> = it.shape.iter().map(size).collect();
-        let count: usize = shape.iter().product();
-        // What reads go through holds what its elements are below.
-        let below = it.below.as_ref().map(|it| it.eval(&|name| dims.get(name).copied()).unwrap() as f64);
-        let number = |at: usize| ((at * 7 + salt * 5) % 13) as f64;
-        Tensor::new(
-            it.dtype,
-            &shape,
-            (0..count).map(|at| below.map_or(number(at) - 6.0, |it| number(at) % it)),
-        )
-    };
-    inputs.enumerate().map(tensor).collect()
-}
-
-/// Runs the program, checks every element against the lazy reference, and gives inputs and outputs.
-fn run(func: &Func, dims: &[(&str, i64)]) -> (Vec<Tensor>, Vec<Tensor>) {
-    let dims: IndexMap<Name, i64> = dims.iter().map(|(name, it)| (Name::new(*name), *it)).collect();
-    let inputs = inputs(func, &dims);
-    let outputs = interp::run(func, &dims, &inputs).unwrap();
-    let elements: Vec<_> = inputs.iter().map(|it| Elements::Numbers(&it.data)).collect();
-    let mut reference = Reference::new(func, &dims, &elements).unwrap();
-    let names = func.buffers.iter().filter(|(_, it)| it.role == Role::Output).map(|(name, _)| name);
-    for (name, output) in names.zip(&outputs) {
-        for (at, got) in output.data.iter().enumerate() {
-            let mut index = Vec::new();
-            let mut rest = at;
-            for size in output.shape.iter().rev() {
-                index.insert(0, i64::try_from(rest % size).unwrap());
-                rest /= size;
-            }
-            let want = reference.element(name, &index).unwrap();
-            close(output.dtype, *got, want.value);
-            let (error, allowed) = want.error(*got);
-            assert!(error <= allowed, "{name}{index:?} is {got}, not {want:?}");
-        }
-    }
-    (inputs, outputs)
-}
-
-/// Within a few roundings of the type.
-fn close(dtype: DType, got: f64, want: f64) {
-    let unit = match dtype {
-        DType::F16 => 1e-3,
-        DType::Bf16 => 8e-3,
-        DType::F32 => 1e-6,
-        _ => 1e-14,
-    };
-    assert!((got - want).abs() <= 4.0 * unit * want.abs().max(1.0), "{dtype}: {got} for {want}");
-}
 
 fn sizes(func: &Func) -> IndexMap<Name, i64> {
     func.dims.iter().map(|it| (it.clone(), 3)).collect()
@@ -220,84 +147,6 @@ fn softmax_rows_sum_to_one() {
         let sum: f64 = row.iter().map(|it| it.exp()).sum();
         row.iter().zip(out).for_each(|(x, y)| close(DType::F32, *y, x.exp() / sum));
         close(DType::F32, out.iter().sum(), 1.0);
-    }
-}
-
-/// A number that is one of an element.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a small natural number")]
-fn place(number: f64) -> usize {
-    number as usize
-}
-
-#[test]
-fn argmax_is_the_first_place_of_the_greatest() {
-    let func = func("argmax", &[("m", int(3)), ("n", int(20))]);
-    let (inputs, outputs) = run(&func, &[]);
-    for (row, at) in inputs[0].data.chunks(20).zip(&outputs[0].data) {
-        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        assert_eq!(row.iter().position(|it| *it >= most).unwrap(), place(*at));
-    }
-}
-
-#[test]
-fn cross_entropy_is_minus_the_logarithm_of_softmax_at_the_label() {
-    let func = func("cross_entropy", &[("m", int(3)), ("n", int(8))]);
-    let (inputs, outputs) = run(&func, &[]);
-    for (i, (row, got)) in inputs[0].data.chunks(8).zip(&outputs[0].data).enumerate() {
-        let sum: f64 = row.iter().map(|it| it.exp()).sum();
-        let label = place(inputs[1].data[i]);
-        close(DType::F32, *got, sum.ln() - row[label]);
-    }
-}
-
-#[test]
-fn embedding_gives_rows_by_number() {
-    let func = func("embedding", &[("m", int(5)), ("n", int(3)), ("rows", int(7))]);
-    let (inputs, outputs) = run(&func, &[]);
-    for (id, out) in inputs[0].data.iter().zip(outputs[0].data.chunks(3)) {
-        assert_eq!(&inputs[1].data[place(*id) * 3..][..3], out);
-    }
-}
-
-#[test]
-fn csr_matmul_multiplies_sparse_rows() {
-    let sizes = [("m", 4), ("n", 3), ("k", 5), ("most", 12), ("nonzeros", 13)];
-    let sizes: Vec<_> = sizes.iter().map(|(name, it)| (*name, int(*it))).collect();
-    let func = func("csr_matmul", &sizes);
-    let (inputs, outputs) = run(&func, &[]);
-    let [start, column, a, b] = [0, 1, 2, 3].map(|at| &inputs[at].data);
-    for (i, out) in outputs[0].data.chunks(3).enumerate() {
-        for (j, got) in out.iter().enumerate() {
-            let of_row = place(start[i])..place(start[i + 1]).max(place(start[i]));
-            close(DType::F32, *got, of_row.map(|at| a[at] * b[place(column[at]) * 3 + j]).sum());
-        }
-    }
-}
-
-#[test]
-fn attention_weighs_values_by_softmax_of_what_a_query_sees() {
-    for mask in ["none", "causal", "length"] {
-        let sizes = [("heads", 2), ("group", 2), ("queries", 4), ("keys", 5), ("depth", 3)];
-        let mut sizes: Vec<_> = sizes.iter().map(|(name, it)| (*name, int(*it))).collect();
-        sizes.extend([("mask", word(mask)), ("dtype", word("f32"))]);
-        let func = func("attention", &sizes);
-        let (inputs, outputs) = run(&func, &[]);
-        let [q, k, v] = [0, 1, 2].map(|at| &inputs[at].data);
-        for (at, out) in outputs[0].data.chunks(3).enumerate() {
-            let query = &q[at * 3..][..3];
-            let sees = |key: &usize| match mask {
-                "causal" => *key <= at % 4,
-                "length" => *key as f64 <= inputs[3].data[0],
-                _ => true,
-            };
-            let weight = |key: usize| (0..3).map(|d| query[d] * k[key * 3 + d]).sum::<f64>() * 0.125;
-            let visible: Vec<_> = (0..5).filter(sees).map(|key| (key, weight(key).exp())).collect();
-            let sum: f64 = visible.iter().map(|it| it.1).sum();
-            for (e, got) in out.iter().enumerate() {
-                let want: f64 = visible.iter().map(|(key, weight)| weight / sum * v[key * 3 + e]).sum();
-                close(DType::F32, *got, want);
-            }
-        }
     }
 }
 

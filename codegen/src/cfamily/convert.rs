@@ -40,6 +40,10 @@ impl Printer<'_> {
             (DType::F32, _) if emulated(from) => self.widen(from),
             (_, DType::F32) if emulated(to) || to == DType::Tf32 => self.narrow(to),
             (_, DType::F64) if emulated(to) || to == DType::Tf32 => self.narrow_twice(to),
+            // Up to 16 bits an integer is an f32 exactly.
+            _ if (emulated(to) || to == DType::Tf32) && !from.is_float() && from.bytes() <= 2 => {
+                format!(" return {}; ", self.cast_text(to, DType::F32, 1, "(float)a"))
+            }
             // An integer may be wider than f32 is precise; it is rounded once, to the type asked for.
             _ if (emulated(to) || to == DType::Tf32) && !from.is_float() => {
                 format!(" return {}; ", self.cast_text(to, DType::F64, 1, "(double)a"))

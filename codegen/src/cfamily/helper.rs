@@ -217,6 +217,12 @@ impl Printer<'_> {
             let result = self.binary_text(op, dtype, 1, (&self.lane("a"), &self.lane("b")));
             return self.lanewise(&name, (op.result(dtype), lanes), &[("a", &of), ("b", &of)], &result);
         }
+        if let (Dialect::Cuda(_), DType::F16, Some(word)) = (self.dialect, dtype, half_instruction(op)) {
+            return format!(
+                "TW_INLINE {to} {name}({of} a, {of} b) {{\n  {of} r;\n  asm(\"{word} %0, %1, %2;\" : \"=h\"(r.bits) : \"h\"(a.bits), \
+                 \"h\"(b.bits));\n  return r;\n}}\n"
+            );
+        }
         let result = if blended {
             let sign = if op == BinaryOp::Min { "<" } else { ">" };
             format!("a {sign} b || b != b ? a : b")
@@ -319,6 +325,16 @@ impl Printer<'_> {
 /// Whether lanes of the type become lanes of f32 with a few instructions on all of them.
 pub(super) fn converts_in_lanes(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16)
+}
+
+/// The instruction that rounds once, as computing in f32 and rounding to f16 does: f32 has more than twice the bits.
+fn half_instruction(op: BinaryOp) -> Option<&'static str> {
+    match op {
+        BinaryOp::Add => Some("add.rn.f16"),
+        BinaryOp::Sub => Some("sub.rn.f16"),
+        BinaryOp::Mul => Some("mul.rn.f16"),
+        _ => None,
+    }
 }
 
 /// An unsigned type, not promoted to a signed one, in which integers of the type wrap.

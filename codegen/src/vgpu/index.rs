@@ -5,7 +5,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use ir::{Arch, Index, IndexKind, Name};
+use indexmap::IndexMap;
+use ir::{Arch, Index, IndexKind, Module, Name};
 
 /// How many threads run in lockstep.
 pub(crate) const WARP: usize = Arch::WARP as usize;
@@ -64,6 +65,17 @@ pub(crate) struct Scope {
     pub(crate) inputs: Arc<HashMap<Name, Arc<[i64]>>>,
     /// What was made.
     pub(crate) tables: Tables,
+}
+
+/// What the inputs hold whose elements are indices.
+pub(crate) fn inputs(module: &Module, memory: &IndexMap<Name, Vec<f64>>) -> HashMap<Name, Arc<[i64]>> {
+    let names = module.kernels.iter().flat_map(ir::Kernel::tables);
+    #[expect(clippy::cast_possible_truncation, reason = "an input of integers holds integers")]
+    let one = |name: Name| {
+        let all = memory.get(&name)?.iter().map(|it| *it as i64).collect();
+        Some((name, all))
+    };
+    names.filter_map(one).collect()
 }
 
 impl IndexOp {

@@ -306,7 +306,7 @@ pub(crate) fn run_on(
     }
     let sizes: HashMap<Name, i64> = dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
     let lens = lens(module, &sizes, memory)?;
-    let inputs = Arc::new(tables(module, memory));
+    let inputs = Arc::new(index::inputs(module, memory));
     let programs = module.kernels.iter().map(|it| Program::new(module, it, &sizes, &lens, &inputs));
     let mut programs: Vec<Program> = programs.collect::<Result<_, _>>()?;
     for it in &mut programs {
@@ -331,17 +331,6 @@ pub(crate) fn run_on(
         memory.insert(name.clone(), it.values);
     }
     Ok(report)
-}
-
-/// What the inputs hold whose elements are indices.
-fn tables(module: &Module, memory: &IndexMap<Name, Vec<f64>>) -> HashMap<Name, Arc<[i64]>> {
-    let names = module.kernels.iter().flat_map(ir::Kernel::tables);
-    #[expect(clippy::cast_possible_truncation, reason = "an input of integers holds integers")]
-    let one = |name: Name| {
-        let all = memory.get(&name)?.iter().map(|it| *it as i64).collect();
-        Some((name, all))
-    };
-    names.filter_map(one).collect()
 }
 
 /// How long the global buffers are.

@@ -169,7 +169,13 @@ impl Rows<'_> {
     /// How many blocks of a cluster may share a row: as many as any architecture with clusters launches. What is read once gains nothing.
     fn blocks_of_cluster(&self, request: &Request<'_>) -> Option<i64> {
         let Target::Cuda(arch) = request.target else { return None };
-        let readers = |it: &Name| self.stages.all.iter().filter(|stage| stage.block.reads().iter().any(|read| read.buffer == *it)).count();
+        let readers = |it: &Name| {
+            self.stages
+                .all
+                .iter()
+                .filter(|stage| stage.block.reads().iter().any(|read| read.buffer == *it))
+                .count()
+        };
         let is_read_again = self.stages.all.last().is_some_and(|it| it.does != Does::Reduce)
             || self.inputs.iter().any(|it| readers(it) > 1);
         let cluster = arch.caps().cluster.filter(|_| is_read_again && self.stages.along.len() == 1);

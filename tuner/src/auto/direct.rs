@@ -83,7 +83,10 @@ impl Direct {
         let sums = name(&format!("{block}_sums"));
         let (last, others) = self.outputs.split_last().expect("there is a row");
         out.because(
-            format!("{} at once are what a thread reduces, and leave when it has.", counted(vector, "output")),
+            format!(
+                "{} at once are what a thread reduces, and leave when it has.",
+                counted(vector, "output")
+            ),
             format!("cache_write(block: {block:?}, scope: \"local\", name: {sums:?})"),
         );
         out.step(format!("split(loop: {last:?}, into: {{{tile:?}: None, {lane:?}: {vector}}})"));
@@ -106,23 +109,24 @@ impl Direct {
             let outer: Vec<_> = others.iter().chain([&tile]).collect();
             out.step(format!("fuse(loops: {outer:?}, into: {all:?})"));
         }
-        self.to_threads(request, &mut out, &all);
+        to_threads(request, &mut out, &all);
         out
     }
+}
 
-    fn to_threads(&self, request: &Request<'_>, out: &mut Draft, all: &str) {
-        let name = |it: &str| free(request.func, it).to_string();
-        if *request.target == Target::Cpu {
-            let (part, run) = (name("part"), name("run"));
-            let parts = out.knob("parts", PARTS, &[16, 32, 128, 256]);
-            out.step(format!("split(loop: {all:?}, into: {{{part:?}: {parts}, {run:?}: None}})"));
-            out.step(format!("parallel(loop: {part:?})"));
-            return;
-        }
-        let (block, thread) = (name("block"), name("thread"));
-        let threads = out.knob("threads", THREADS, &[64, 256, 512]);
-        out.step(format!("split(loop: {all:?}, into: {{{block:?}: None, {thread:?}: {threads}}})"));
-        out.step(format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"));
-        out.step(format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"));
+/// Gives a loop over vectors of outputs to threads.
+fn to_threads(request: &Request<'_>, out: &mut Draft, all: &str) {
+    let name = |it: &str| free(request.func, it).to_string();
+    if *request.target == Target::Cpu {
+        let (part, run) = (name("part"), name("run"));
+        let parts = out.knob("parts", PARTS, &[16, 32, 128, 256]);
+        out.step(format!("split(loop: {all:?}, into: {{{part:?}: {parts}, {run:?}: None}})"));
+        out.step(format!("parallel(loop: {part:?})"));
+        return;
     }
+    let (block, thread) = (name("block"), name("thread"));
+    let threads = out.knob("threads", THREADS, &[64, 256, 512]);
+    out.step(format!("split(loop: {all:?}, into: {{{block:?}: None, {thread:?}: {threads}}})"));
+    out.step(format!("bind(loop: {block:?}, axis: \"blockIdx.x\")"));
+    out.step(format!("bind(loop: {thread:?}, axis: \"threadIdx.x\")"));
 }

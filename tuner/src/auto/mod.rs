@@ -273,7 +273,7 @@ fn counted(count: i64, one: &str) -> String {
 
 /// What `mma` takes of the cycles of `wgmma`, by estimate, where it is tried first. The estimates are rough, and `wgmma` is the faster of two
 /// that come out alike.
-const CLEARLY: f64 = 0.7;
+const CLEARLY: f64 = 0.75;
 
 /// Products by warpgroups come before those by warps, except where few tiles leave most multiprocessors idle: `mma` splits long sums.
 fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {

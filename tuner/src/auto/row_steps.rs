@@ -45,18 +45,7 @@ impl Writer<'_> {
                 "All stages of a row are in one kernel; what a row is reduced to, each of its threads has.",
             );
         }
-        if let Some(name) = &written {
-            self.stage(last.block, name, &row);
-        }
-        if self.is_in_parts(last) {
-            self.parts(last.block, &row);
-        }
-        for it in before.iter().rev() {
-            self.stage(it.block, written_by(it.block).as_str(), &row);
-            if self.is_in_parts(it) {
-                self.parts(it.block, &row);
-            }
-        }
+        self.move_stages(last, before, written.as_deref(), &row);
         self.keep_inputs(&row);
         self.out.reason(
             "The threads of a row share it alike in all stages. They reduce it together: by shuffles, and through shared memory where they \
@@ -89,6 +78,22 @@ impl Writer<'_> {
             self.flatten(name);
         }
         self.stream_inputs();
+    }
+
+    /// Moves all stages to the rows of the last one, last first.
+    fn move_stages(&mut self, last: &Stage<'_>, before: &[&Stage<'_>], written: Option<&str>, row: &str) {
+        if let Some(name) = written {
+            self.stage(last.block, name, row);
+        }
+        if self.is_in_parts(last) {
+            self.parts(last.block, row);
+        }
+        for it in before.iter().rev() {
+            self.stage(it.block, written_by(it.block).as_str(), row);
+            if self.is_in_parts(it) {
+                self.parts(it.block, row);
+            }
+        }
     }
 
     /// Whether a stage reduces a row that the blocks of a cluster share.

@@ -3,12 +3,13 @@
 mod asynchronous;
 mod tensor;
 mod threads;
+mod value;
 
 use std::{collections::HashMap, sync::Arc};
 
 use ir::{
-    Access, Arch, DType, Group, Index, Instr, Kernel, Less, Literal, Module, Name, Op, Participants,
-    RingCounter, Scope as Space, Semaphore, ThreadAxis, Value, axis_var, number, text::print_kernel,
+    Access, Arch, DType, Group, Index, Instr, Kernel, Less, Module, Name, Op, Participants, RingCounter,
+    Scope as Space, Semaphore, ThreadAxis, axis_var, text::print_kernel,
 };
 
 use self::threads::{blocks_of_cluster, expect_warps, extents, mbarriers, roles, threads_of};
@@ -18,8 +19,8 @@ use super::{
     index::{IndexCode, Scope, WARP},
     mbarrier::MbarrierInfo,
     program::{
-        Buffer, Code, CopyCode, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode, PlaceInfo,
-        Program, RoleInfo, SemaphoreCode, Site, ValueCode, place_shared,
+        Buffer, Code, CounterCode, Elements, ForCode, IfCode, LeaderCode, LessCode, PlaceInfo, Program,
+        RoleInfo, SemaphoreCode, Site, place_shared,
     },
     shadow::Mark,
 };
@@ -303,22 +304,6 @@ impl Compiler<'_> {
         }))
     }
 
-    fn copy(&mut self, value: &Value) -> Result<CopyCode, VgpuError> {
-        Ok(match value {
-            Value::Load(it) => CopyCode::Source(vec![], self.place(it, false)?, ValueCode::Const(0.0)),
-            Value::Select(cond, a, b) if let Value::Load(it) = &**a => {
-                CopyCode::Source(self.conditions(cond)?, self.place(it, false)?, self.value(b)?.0)
-            }
-            Value::Select(..)
-            | Value::Const(_)
-            | Value::Index(..)
-            | Value::Cast(..)
-            | Value::Unary(..)
-            | Value::Binary(..)
-            | Value::Where(..) => CopyCode::Value(self.value(value)?.0),
-        })
-    }
-
     fn index(&mut self, index: &Index) -> Result<IndexCode, VgpuError> {
         IndexCode::new(index, &mut self.scope)
             .map_err(|name| VgpuError::UnknownVariable { kernel: self.kernel.name.clone(), name })
@@ -367,39 +352,6 @@ impl Compiler<'_> {
         }
         let align = if self.on_gpu { align::of_vector(self.buffers[buffer].dtype, access.lanes) } else { 1 };
         Ok(Elements { buffer, index, lanes: access.lanes, align, counted })
-    }
-
-    fn value(&mut self, value: &Value) -> Result<(ValueCode, DType), VgpuError> {
-        Ok(match value {
-            Value::Const(it) => (ValueCode::Const(number::round(it.dtype, Literal::to_f64(*it))), it.dtype),
-            Value::Load(it) => {
-                let place = self.place(it, false)?;
-                let dtype = self.buffers[place.buffer].dtype;
-                (ValueCode::Load(place), dtype)
-            }
-            Value::Index(dtype, index) => (ValueCode::Index(*dtype, self.index(index)?), *dtype),
-            Value::Cast(to, a) => {
-                let (a, from) = self.value(a)?;
-                (ValueCode::Cast(from, *to, Box::new(a)), *to)
-            }
-            Value::Unary(op, a) => {
-                let (a, dtype) = self.value(a)?;
-                (ValueCode::Unary(*op, dtype, Box::new(a)), dtype)
-            }
-            Value::Binary(op, a, b) => {
-                let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
-                (ValueCode::Binary(*op, dtype, Box::new([a, b])), op.result(dtype))
-            }
-            Value::Select(cond, a, b) => {
-                let cond = self.conditions(cond)?;
-                let ((a, dtype), (b, _)) = (self.value(a)?, self.value(b)?);
-                (ValueCode::Select(cond, Box::new([a, b])), dtype)
-            }
-            Value::Where(cond, a, b) => {
-                let ((cond, _), (a, dtype), (b, _)) = (self.value(cond)?, self.value(a)?, self.value(b)?);
-                (ValueCode::Where(Box::new([cond, a, b])), dtype)
-            }
-        })
     }
 }
 

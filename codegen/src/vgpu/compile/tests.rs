@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ir::{For, ForKind, Origin};
+use ir::{For, ForKind, Origin, Value};
 
 use super::*;
 
