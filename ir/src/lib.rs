@@ -48,7 +48,8 @@
 //! binding`, then its guards after `if`, joined by `&&`. What is asked of a loop or block ([`LoopAttrs`],
 //! [`BlockAttrs`]) stands last, in `#{…}`, together with notes under any other key; a key that is no identifier is quoted.
 //!
-//! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`, `xor(a, b)` and the sign `-a`. `* floordiv mod` bind
+//! *Indices* have `+ - *`, `floordiv`, `mod`, `min(a, b)`, `max(a, b)`, `xor(a, b)` and the sign `-a`. In what a block loads and in the conditions of a
+//! `select` they may have `assume(ids[i] < n)`, the element of an input of integers at a row-major position, where the input is declared as `in ids: i32[m] below n`. `* floordiv mod` bind
 //! equally tightly and, as `+ -`, group from the left. There is no subtraction in the tree: `a - b` is the sum
 //! of `a` and [`Index::negated`] `b`.
 //!

@@ -1,6 +1,6 @@
 //! The operators and functions of [`Value`](crate::Value)s: their words, and on which types they compute.
 
-use crate::{DType, Literal};
+use crate::DType;
 
 /// Operations on one operand, whose type the result has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -239,16 +239,5 @@ impl BinaryOp {
     /// Whether it compares, so that the result is a `bool`.
     pub fn is_comparison(self) -> bool {
         self.kind() == Kind::Comparison
-    }
-
-    /// The value that leaves every operand unchanged, if the operation is a reducer.
-    pub fn identity(self, dtype: DType) -> Option<Literal> {
-        match self {
-            BinaryOp::Add => Some(Literal::zero(dtype)),
-            BinaryOp::Mul => Some(Literal::from_f64(dtype, 1.0)),
-            BinaryOp::Min => Some(Literal::highest(dtype)),
-            BinaryOp::Max => Some(Literal::lowest(dtype)),
-            _ => None,
-        }
     }
 }

@@ -55,6 +55,19 @@ pub enum Number {
     Float(u64),
 }
 
+impl BinaryOp {
+    /// The value that leaves every operand unchanged, if the operation is a reducer.
+    pub fn identity(self, dtype: DType) -> Option<Literal> {
+        match self {
+            BinaryOp::Add => Some(Literal::zero(dtype)),
+            BinaryOp::Mul => Some(Literal::from_f64(dtype, 1.0)),
+            BinaryOp::Min => Some(Literal::highest(dtype)),
+            BinaryOp::Max => Some(Literal::lowest(dtype)),
+            _ => None,
+        }
+    }
+}
+
 impl Literal {
     /// Zero of a type.
     pub fn zero(dtype: DType) -> Literal {

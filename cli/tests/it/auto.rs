@@ -19,7 +19,7 @@ use crate::common::{WIDTH, tilewright};
 
 /// What is tried: a workload, targets, how far elements may be off, and parameters. `*` stands for each word that the workload takes
 /// there, and `a|b` for one after the other.
-const CASES: &str = include_str!("../auto/cases.txt");
+const CASES: &str = include_str!("../auto_cases.txt");
 
 /// One of the cases.
 pub(crate) struct Subject {

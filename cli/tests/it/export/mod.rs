@@ -60,6 +60,17 @@ fn symbolic_sizes_are_taken_at_call_time() {
 }
 
 #[test]
+fn tables_and_bits_are_right() {
+    for name in ["cross_entropy_cpu", "gemv_int4_cpu"] {
+        let (_folder, bundle) = export(name, &["--name", "it"]);
+        cc(&bundle, &format!("-fsanitize=address,undefined -fno-sanitize-recover=all -o verify {SOURCES}"));
+        let out = call(&bundle, "verify", &[]);
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && told.ends_with("OK\n"), "{name}: {out:?}");
+    }
+}
+
+#[test]
 fn several_stages_and_a_damaged_kernel() {
     let (_folder, bundle) = export("softmax_cpu", &["--name", "it", "--param", "m=5", "--param", "n=37"]);
     cc(&bundle, &format!("-o verify {SOURCES}"));

@@ -10,7 +10,7 @@ const NASTY: &str = "kernel context BUFFERS DIMS PARAMS LAUNCHES call ARCH \
     lambda def fn match type self Self None True yield async loop impl crate super dyn \
     EOF BUFSIZ I INT64_MAX INT64_C UINT8_MAX SIZE_MAX EXIT_SUCCESS RAND_MAX F_OK SEEK_SET NAN INFINITY M_PI SIGINT \
     pool worker span all rt ctx buffers dims threads code bad run data image options stream handle cuda this_ \
-    read write pipe time index y0 j1 exp2 clock intmax_t uint_fast8_t off_t pid_t size st_atime major \
+    read write pipe time index y0 j1 clock intmax_t uint_fast8_t off_t pid_t size st_atime major \
     numpy ctypes pathlib Error len print range tuple list str object \
     float3 int3 uint3 char1 cudaStream_t clock64 syncthreads \
     Kernel Option Result Some Vec String Ok Err std core cudarc candle_core \
