@@ -110,7 +110,9 @@ pub enum Problem {
     #[error("{0} cannot stand for a value")]
     NotAValue(&'static str),
     /// An index where a value must stand.
-    #[error("`{0}` is an index; to compute with it, convert it: `f32({0})`")]
+    #[error(
+        "`{0}` is an index; to compute with it, convert it to the type of the rest: `f32({0})` or `i32({0})`"
+    )]
     NotConverted(String),
     /// Something else where a condition must stand.
     #[error("the first argument of `select` is a condition: `0 <= i && i < n`")]

@@ -10,40 +10,51 @@ use super::{
 
 /// Whether an expression computes with axes and sizes alone, so that a conversion makes a value of it.
 pub(super) fn is_index(form: &Form, expr: &Expr) -> bool {
-    let (mut names, mut others) = (false, false);
-    expr.walk(&mut |it| match &it.node {
-        Node::Name(name) => {
-            let size = matches!(
-                form.params.get(name).map(|it| &it.it),
-                Some(ParamKind::Size { .. } | ParamKind::Int { .. })
-            );
-            names |= size || form.axes.contains_key(name);
-            others |= !size && !form.axes.contains_key(name);
+    names_indices(form, expr, false) == Some(true)
+}
+
+/// Whether axes or sizes occur in an index, outside of subscripts; `None` for what computes with values.
+///
+/// Where `elements` is true, elements of inputs that say what they are below are indices, too.
+fn names_indices(form: &Form, expr: &Expr, elements: bool) -> Option<bool> {
+    let all = |of: &[Expr]| {
+        of.iter().try_fold(false, |names, it| Some(names_indices(form, it, elements)? || names))
+    };
+    match &expr.node {
+        Node::Int(_) => Some(false),
+        Node::Name(name) if form.axes.contains_key(name) => Some(true),
+        Node::Name(name) => match form.params.get(name)?.it {
+            ParamKind::Size { .. } | ParamKind::Int { .. } => Some(true),
+            ParamKind::Number { .. } | ParamKind::Type { .. } | ParamKind::Word { .. } => None,
+        },
+        Node::Access(tensor, _) => {
+            let is_table = elements && form.tensors.get(tensor).is_some_and(|it| it.it.below.is_some());
+            is_table.then_some(false)
         }
-        Node::Call(name, _) => others |= binary_of(name).is_none(),
-        Node::Access(..) | Node::Float(_) => others = true,
-        Node::Int(_) | Node::Neg(_) | Node::Op(..) => {}
-    });
-    names && !others
+        Node::Float(_) => None,
+        Node::Neg(a) => names_indices(form, a, elements),
+        Node::Op(_, ab) => all(&ab[..]),
+        Node::Call(name, args) => binary_of(name).and_then(|_| all(args)),
+    }
 }
 
 /// Whether a comparison is of indices: of axes and sizes, perhaps with a number.
 pub(super) fn compares_indices(form: &Form, ab: &[Expr; 2]) -> bool {
-    let is_number = |it: &Expr| {
-        let mut others = false;
-        it.walk(&mut |it| others |= !matches!(it.node, Node::Int(_) | Node::Neg(_) | Node::Op(..)));
-        !others
-    };
-    let [a, b] = ab;
-    (is_index(form, a) && (is_index(form, b) || is_number(b))) || (is_index(form, b) && is_number(a))
+    compares(form, ab, false)
 }
 
-/// Whether an expression is a condition on indices alone, as `select` takes it.
+fn compares(form: &Form, [a, b]: &[Expr; 2], elements: bool) -> bool {
+    let names = |it| names_indices(form, it, elements);
+    names(a).zip(names(b)).is_some_and(|(a, b)| a || b)
+}
+
+/// Whether an expression is a condition on indices alone, as `select` takes it: `j < length[i]` is one where `length` says what
+/// its elements are below.
 pub(super) fn is_condition(form: &Form, expr: &Expr) -> bool {
     match &expr.node {
         Node::Op(Op::And, ab) => ab.iter().all(|it| is_condition(form, it)),
         Node::Op(Op::NotEqual, _) => false,
-        Node::Op(op, ab) => op.compares() && compares_indices(form, ab),
+        Node::Op(op, ab) => op.compares() && compares(form, ab, true),
         _ => false,
     }
 }

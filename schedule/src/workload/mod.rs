@@ -37,6 +37,7 @@
 //!   `+=`, `*=`, `max=`, `min=`. Values have loads, numbers, `+ - * /`, of integers `& | ^ << >>`, `min`, `max`, `exp` and so on, conversions
 //!   `f32(x)` (of an index, too: `f32(n)`) and `select(0 <= i - 1 && i < n, X[i - 1], 0)`, which loads nothing where its conditions,
 //!   on indices, fail. `< <= > >= == !=` compare values, `&&` and `||` join what they say, and `where(X[i] > 0, X[i], Y[i])` chooses by it.
+//!   `where(j < length[i], X[i, j], 0)` compares indices where `length` is an input that says what its elements are below.
 //!   Operands are of one type; numbers take it.
 //!
 //! A stage becomes one block named after the tensor that it writes, in loops named after axes: the target's in its

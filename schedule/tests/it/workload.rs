@@ -267,3 +267,37 @@ fn parameters_are_read_from_ron() {
     insta::assert_debug_snapshot!(params);
     assert_eq!(serde_json::to_string(&params).unwrap(), r#"{"m":4,"scale":0.5,"layout":"NT","low":-3}"#);
 }
+
+#[test]
+fn elements_below_something_are_compared_with_indices() {
+    let of = |condition: &str| {
+        let text = format!(
+            r#"workload(
+    name: "lengths",
+    about: "What lies ahead of a length.",
+    params: {{"m": size(default: 4), "n": size(default: 8)}},
+    axes: {{"i": "m", "j": "n"}},
+    tensors: {{
+        "len": input(dtype: "i32", shape: ["m"], below: "n + 1"),
+        "X": input(dtype: "f32", shape: ["m", "n"]),
+        "Y": output(dtype: "f32", shape: ["m", "n"]),
+    }},
+    stages: ["Y[i, j] = where({condition}, X[i, j], 0)"],
+)"#
+        );
+        match parse(&text).and_then(|it| it.instantiate(&IndexMap::new())) {
+            Ok(func) => func.to_string(),
+            Err(err) => rendered(&text, &err),
+        }
+    };
+    let conditions = [
+        "j < len[i]",
+        "j + 1 <= len[i] - len[0] && i < j",
+        "len[i] == len[0]",
+        "j < len[i] || X[i, j] > 0",
+        "j != len[i]",
+        "j < len[i] / 2",
+        "j < len[j]",
+    ];
+    insta::assert_snapshot!(conditions.map(of).join("\n"));
+}

@@ -9,7 +9,7 @@ use crate::workload::{
     error::{Problem, WorkloadError},
     expr::{Expr, Node, Op, Stage, binary_of, unary_of},
     form::{ParamKind, unknown},
-    index::{compares_indices, is_index},
+    index::{compares_indices, is_condition, is_index},
 };
 
 impl<'a> Checker<'a> {
@@ -214,6 +214,10 @@ impl<'a> Checker<'a> {
         }
         if name == "where" {
             arity(expr, name, args, 3)?;
+            if is_condition(self.form, &args[0]) {
+                self.condition(&args[0])?;
+                return args[1..].iter().try_for_each(|it| self.value(it, written));
+            }
         } else if binary_of(name).is_some() {
             arity(expr, name, args, 2)?;
         } else if unary_of(name).is_some() {
