@@ -27,6 +27,28 @@ pub enum DType {
 }
 
 impl DType {
+    /// The largest finite number of a floating-point type; of others the largest `f64`, which is above all of theirs.
+    pub fn largest_finite(self) -> f64 {
+        match self {
+            DType::F8e5m2 => 57344.0,
+            DType::F8e4m3 => 448.0,
+            DType::F16 => 65504.0,
+            // (2 - 2^-7) * 2^127 and (2 - 2^-10) * 2^127
+            DType::Bf16 => f64::from_bits(0x47ef_e000_0000_0000),
+            DType::Tf32 => f64::from_bits(0x47ef_fc00_0000_0000),
+            DType::F32 => f64::from(f32::MAX),
+            DType::F64
+            | DType::Bool
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32 => f64::MAX,
+        }
+    }
+
     /// Every type, in declaration order.
     pub const ALL: [DType; 15] = [
         DType::Bool,

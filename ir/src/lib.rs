@@ -145,6 +145,7 @@ mod tables;
 mod target;
 pub mod text;
 mod thread_axis;
+pub mod thread_group;
 mod turn;
 mod unchanged;
 mod value;

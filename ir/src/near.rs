@@ -5,7 +5,7 @@
 //!
 //! * `+ - * /` and conversions to fewer bits add one unit roundoff of the result (tf32 two, because machines cut it
 //!   off), functions eight: four units in the last place, twice what CUDA documents for the worst of them. Below the
-//!   normal numbers it is the least subnormal.
+//!   normal numbers it is the least subnormal, and `exp2` in f32 may be zero there, as `ex2.approx.ftz` is.
 //! * A function's operand may be anywhere between its bounds. The functions are monotone, so that their values at
 //!   the bounds are the new ones: this is the conditioning of `exp(20*x)`, and of `log` near 1. (`sin` and `cos` are not, and spread no
 //!   further than their operands.) Products and quotients are taken at their corners; differences keep the bounds of what cancels.
@@ -41,6 +41,7 @@
 //! to 16384 terms, N(0, 1) and their magnitudes, stay below a quarter of it.)
 
 mod compare;
+mod edges;
 mod types;
 
 pub use types::unit_roundoff;
@@ -50,7 +51,7 @@ use crate::{
     interp::domain::{Domain, Running},
     number,
 };
-use types::{holds, largest, least};
+use types::{holds, least};
 
 /// A number, and where a machine's may be: anywhere in `value - below ..= value + above`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -99,11 +100,6 @@ impl Near {
         self.below == 0.0 && self.above == 0.0
     }
 
-    /// Whether it is infinite in any arithmetic, and the other is not.
-    fn is_infinite_beside(self, other: Near) -> bool {
-        self.is_exact() && self.value.is_infinite() && other.value.is_finite() && !other.is_unbounded()
-    }
-
     const fn ends(&self) -> [f64; 2] {
         [self.value - self.below, self.value + self.above]
     }
@@ -130,7 +126,8 @@ impl Near {
         }
         let most = value.abs() + below.max(above);
         let error = units * unit_roundoff(dtype) * most + least(dtype);
-        let (out, limit) = (Near { value, below: below + error, above: above + error }, largest(dtype));
+        let (out, limit) =
+            (Near { value, below: below + error, above: above + error }, dtype.largest_finite());
         if most + error <= limit { out } else { out.overflowing(dtype, limit) }
     }
 
@@ -160,6 +157,7 @@ impl Near {
             BinaryOp::Sub => {
                 Near { value: x - y, below: a.below + b.above, above: a.above + b.below }.rounded(dtype, 1.0)
             }
+            BinaryOp::Mul if a.is_infinite_times(b) || b.is_infinite_times(a) => Near::exact(x * y),
             BinaryOp::Mul if a.is_exact() && b.is_exact() => Near::exact(x * y).rounded(dtype, 1.0),
             BinaryOp::Mul => a.product(b).rounded(dtype, 1.0),
             BinaryOp::Div if b.is_exact() && a.is_exact() => Near::exact(x / y).rounded(dtype, 1.0),
@@ -253,7 +251,8 @@ impl Domain for Near {
     fn cast(self, from: DType, to: DType) -> Near {
         match (from.is_float(), to.is_float()) {
             (true, true) => {
-                let (finer, wider) = (unit_roundoff(to) <= unit_roundoff(from), largest(to) >= largest(from));
+                let (finer, wider) =
+                    (unit_roundoff(to) <= unit_roundoff(from), to.largest_finite() >= from.largest_finite());
                 let units = if to == DType::Tf32 { 2.0 } else { 1.0 };
                 if finer && wider { self } else { self.rounded(to, if finer { 0.0 } else { units }) }
             }
@@ -288,7 +287,11 @@ impl Domain for Near {
                 _ => Near::among(value, &[low, high]),
             }
         };
-        if op.is_exact() { spread } else { spread.rounded(dtype, 8.0) }
+        match op {
+            _ if op.is_exact() => spread,
+            UnaryOp::Exp2 if dtype == DType::F32 => spread.rounded(dtype, 8.0).flushed(),
+            _ => spread.rounded(dtype, 8.0),
+        }
     }
 
     #[inline]
@@ -339,7 +342,7 @@ impl Running for Sum {
             let bias = near.value.abs() / (self.terms * self.squares).sqrt().max(f64::MIN_POSITIVE);
             error = error.max(2.0 * self.terms * self.cut * self.peak * bias);
         }
-        if error.is_nan() || self.peak + error > largest(self.dtype) {
+        if error.is_nan() || self.peak + error > self.dtype.largest_finite() {
             return Near::unknown(near.value);
         }
         Near { value: near.value, below: near.below + error, above: near.above + error }

@@ -19,7 +19,7 @@ use crate::{
     Func, InterpError, Name, Role,
     interp::{
         domain::Domain,
-        resolve::{Given, shapes},
+        resolve::{Given, MOST_NAMED, shapes},
         tables::{Tables, tables},
     },
     number,
@@ -86,7 +86,7 @@ impl<'a> Reference<'a> {
         dims: &'a IndexMap<Name, i64>,
         inputs: &[Elements<'a>],
     ) -> Result<Reference<'a>, InterpError> {
-        let shapes = shapes(func, dims)?;
+        let shapes = shapes(func, dims, MOST_NAMED)?;
         let sources = input_sources(func, &shapes, inputs)?;
         let tables = tables(func, &shapes, &|buffer, at| sources[buffer].read(at));
         let given = Given { func, dims, shapes: &shapes, tables: &tables };
@@ -110,7 +110,7 @@ impl<'a> Reference<'a> {
 
     /// Refuses a program that is not plain: [`InterpError::NotPlain`] says why.
     pub fn check(func: &Func, dims: &IndexMap<Name, i64>) -> Result<(), InterpError> {
-        let shapes = shapes(func, dims)?;
+        let shapes = shapes(func, dims, MOST_NAMED)?;
         let source = |it: &crate::Buffer| match it.role {
             Role::Input => Source::Input(it.dtype, Elements::Bytes(&[])),
             Role::Output | Role::Temp => Source::Nothing,

@@ -135,6 +135,17 @@ error_table! {
             )
             names [loop_name, block]
             help "name a loop inside, so that fewer iterations share one init";
+        1134 NoTermsInLoop { block: Name, loop_name: Name }
+            ("no block under loop `{loop_name}` reads what block `{block}` reduces")
+            names [loop_name, block]
+            help "name a loop of a block that reads the same terms, or move the producers of them later";
+        1135 NotRolling { block: Name, other: Name, loop_name: Name, why: &'static str }
+            ("`{other}` cannot follow block `{block}` while that reduces in loop `{loop_name}`: {why}")
+            names [other, loop_name, block]
+            help format!("what `{other}` adds up has to be a product with exp(t - m), t being a term of `{block}` and m its result");
+        1136 NoNoOp { loop_name: Name, why: &'static str }
+            ("no iterations of loop `{loop_name}` are known to change nothing: {why}")
+            names [loop_name];
     }
 }
 

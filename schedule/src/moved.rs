@@ -1,4 +1,4 @@
-//! What must hold when a block moves: the checks that `compute_at` and `reverse_compute_at` share.
+//! What must hold when a block moves: the checks that `compute_at`, `reverse_compute_at` and `rolling_update` share.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use ir::{
     region::{self, Nest, Range, Way},
 };
 
-use crate::{BlockError, ScheduleError, inverse::Inverse};
+use crate::{BlockError, ScheduleError, inverse::Inverse, nest};
 
 /// The loop is not yet around the block, and the loops that the move leaves empty carry no marks.
 pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result<(), BlockError> {
@@ -23,6 +23,28 @@ pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result
         None => Ok(()),
         Some(it) => Err(BlockError::MarkedLoop { block: block.clone(), loop_name: it.var.clone() }),
     }
+}
+
+/// No loop that will be around the block is one that a producer reduces over: there it would read partial results.
+pub(crate) fn expect_whole_results(
+    func: &Func,
+    block: &Name,
+    producers: &[Name],
+    target: &Name,
+) -> Result<(), BlockError> {
+    for around in nest::path(func, Some(target)) {
+        for producer in producers.iter().filter_map(|it| func.find_block(it)) {
+            let mut reduce = producer.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+            if reduce.any(|it| it.binding.any_var(&|var| *var == around.var)) {
+                return Err(BlockError::PartialResult {
+                    block: block.clone(),
+                    producer: producer.name.clone(),
+                    loop_name: around.var.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A block that is to run for the whole domain of an iterator, as no range says otherwise, computes the same for all of it:

@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 
 use crate::{DType, Func, Name, Role, number};
 use machine::{Machine, POISON};
-use resolve::{Given, Resolver, shapes};
+use resolve::{Given, MOST_HELD, Resolver, shapes};
 use tables::tables;
 
 pub use error::{InterpError, Site};
@@ -43,7 +43,7 @@ impl Tensor {
 /// Runs a program on inputs in buffer order, under a value for each symbolic dimension, and gives its outputs in
 /// buffer order.
 pub fn run(func: &Func, dims: &IndexMap<Name, i64>, inputs: &[Tensor]) -> Result<Vec<Tensor>, InterpError> {
-    let shapes = shapes(func, dims)?;
+    let shapes = shapes(func, dims, MOST_HELD)?;
     let data = allocate(func, &shapes, inputs)?;
     let tables = tables(func, &shapes, &|buffer, at| data[buffer][at]);
     let mut resolver = Resolver::new(Given { func, dims, shapes: &shapes, tables: &tables });

@@ -11,11 +11,18 @@ use crate::{
     Access, BinaryOp, Block, DType, Func, Index, IndexKind, IterKind, Less, Name, Stmt, Store, Value, number,
 };
 
-/// The most elements in all buffers together.
-const MAX_ELEMENTS: i64 = 1 << 32;
+/// The most elements of a buffer that is held as a whole.
+pub(crate) const MOST_HELD: i64 = 1 << 32;
 
-/// The shape of each buffer under given dimensions, in buffer order.
-pub(crate) fn shapes(func: &Func, dims: &IndexMap<Name, i64>) -> Result<Vec<Vec<usize>>, InterpError> {
+/// The most elements of a buffer of which some are computed when they are asked for: all of them have offsets that are far from any limit.
+pub(crate) const MOST_NAMED: i64 = 1 << 48;
+
+/// The shape of each buffer under given dimensions, in buffer order; none has more than so many elements.
+pub(crate) fn shapes(
+    func: &Func,
+    dims: &IndexMap<Name, i64>,
+    most: i64,
+) -> Result<Vec<Vec<usize>>, InterpError> {
     for name in &func.dims {
         match dims.get(name) {
             None => return Err(InterpError::NoDimension { name: name.clone() }),
@@ -33,7 +40,7 @@ pub(crate) fn shapes(func: &Func, dims: &IndexMap<Name, i64>) -> Result<Vec<Vec<
         let total = size.iter().try_fold(1, |total: i64, it| total.checked_mul((*it)?.max(0)));
         let sizes: Option<Vec<usize>> =
             size.iter().map(|it| it.and_then(|it| usize::try_from(it).ok())).collect();
-        let fits = total.is_some_and(|it| 0 < it && it <= MAX_ELEMENTS);
+        let fits = total.is_some_and(|it| 0 < it && it <= most);
         sizes.filter(|_| fits).ok_or(InterpError::BadSize { buffer: name.clone(), size })
     };
     func.buffers.iter().map(shape).collect()

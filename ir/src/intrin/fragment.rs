@@ -37,8 +37,7 @@ pub enum FragmentError {
         second_block: Name,
     },
     #[error(
-        "`{buffer}` has {extent} elements in dimension {dim}, {} the {tile} of a tile of {map}",
-        if extent.as_int().is_some() { "no multiple of" } else { "which is no constant, and is to be a multiple of" }
+        "`{buffer}` has {extent} elements in dimension {dim}, which is no constant, and is to be a multiple of the {tile} of a tile of {map}"
     )]
     Ragged { buffer: Name, dim: usize, extent: Index, tile: i64, map: &'static str },
 }
@@ -85,12 +84,9 @@ impl FragmentError {
             FragmentError::Conflict { .. } => Some(
                 "give each of the two a fragment of its own: cache_read for one of them, `readers: [\"…\"]`, then for the other",
             ),
-            FragmentError::Ragged { extent, .. } if extent.as_int().is_none() => Some(
+            FragmentError::Ragged { .. } => Some(
                 "compute it at the loop over its tiles by compute_at or reverse_compute_at: it shrinks to one",
             ),
-            FragmentError::Ragged { .. } => {
-                Some("compute the buffer for whole tiles: pad_einsum, and splits by multiples")
-            }
         }
     }
 }
@@ -137,7 +133,8 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
         };
         for (dim, tile) in fragment.dims.into_iter().zip(fragment.map.tile) {
             let extent = buffer.shape[dim].clone();
-            if extent.as_int().is_none_or(|it| it % tile != 0) {
+            // Of a last tile that is not full, lanes have registers for all of it.
+            if extent.as_int().is_none() {
                 let (buffer, map) = (name.clone(), fragment.map.name);
                 return Err(FragmentError::Ragged { buffer, dim, extent, tile, map });
             }
@@ -164,11 +161,10 @@ fn assigned(func: &Func, known: &IndexMap<Name, (Fragment, Name)>) -> Option<(Na
                 return;
             }
             store.value.each_load(&mut |load| {
-                if let Some((fragment, _)) = known.get(&load.buffer)
-                    && load.indices.len() == store.place.indices.len()
-                {
-                    let new = (store.place.buffer.clone(), (fragment.clone(), block.name.clone()));
-                    found.get_or_insert(new);
+                let fragment = known.get(&load.buffer);
+                let (from, to) = (load.indices.len(), store.place.indices.len());
+                if let Some(fragment) = fragment.and_then(|it| it.0.behind_slots(from, to)) {
+                    found.get_or_insert((store.place.buffer.clone(), (fragment, block.name.clone())));
                 }
             });
         });
@@ -192,11 +188,18 @@ fn prefer_inner(func: &Func, block: &crate::Block, all: &mut IndexMap<Name, Frag
 }
 
 impl Fragment {
+    /// The same of a buffer of another rank, where one of the two has slots of a pipeline as its first dimensions.
+    fn behind_slots(&self, from: usize, to: usize) -> Option<Fragment> {
+        let moved = |dim: usize| (dim + to).checked_sub(from);
+        let dims = [moved(self.dims[0])?, moved(self.dims[1])?];
+        Some(Fragment { map: self.map, dims, inner: moved(self.inner)? })
+    }
+
     /// The sizes of the register array that a lane has for a fragment of a shape: the tiles in each dimension, those
     /// of [`Fragment::inner`] last, then the elements of a tile.
     pub fn shape(&self, shape: &[Index]) -> Vec<Index> {
         let tile = |dim: usize| self.dims.iter().position(|it| *it == dim).map_or(1, |at| self.map.tile[at]);
-        let count = |dim: usize| shape[dim].floor_div(&Index::int(tile(dim)));
+        let count = |dim: usize| shape[dim].ceil_div(&Index::int(tile(dim)));
         let counts: Vec<Index> = (0..shape.len()).map(count).collect();
         self.ordered(counts, Index::int(self.map.elements()))
     }

@@ -1,7 +1,7 @@
 //! Slices of programs against whole runs, and bounds against what machines may do.
 
 use super::*;
-use crate::{DType, Tensor, interp, text};
+use crate::{DType, Tensor, interp, interp::resolve::MOST_HELD, text};
 
 /// Programs that are not plain: every way in which a later store, a guard or an iteration decides what an element is.
 const PROGRAMS: [&str; 10] = [
@@ -156,7 +156,7 @@ fn slices_and_whole_runs_are_what_the_interpreter_says() {
         assert!(Reference::check(&func, &dims).is_err(), "{}", func.name);
         let whole = interp::run(&func, &dims, &inputs).unwrap();
         let elements: Vec<_> = inputs.iter().map(|it| Elements::Numbers(&it.data)).collect();
-        let shapes = shapes(&func, &dims).unwrap();
+        let shapes = shapes(&func, &dims, MOST_HELD).unwrap();
         let sources = input_sources(&func, &shapes, &elements).unwrap();
         for is_short in [true, false] {
             let tables = tables(&func, &shapes, &|buffer, at| sources[buffer].read(at));
@@ -308,4 +308,27 @@ fn what_has_no_bound_may_be_anything() {
     let (near, _) = single("X[v] / 0.0f32", 1.0);
     assert_eq!((near.value, near.is_unbounded()), (f64::INFINITY, false));
     assert!(near.error(1.0).0.is_infinite());
+}
+
+#[test]
+fn a_temporary_that_nothing_could_hold_has_elements() {
+    let func = "func large
+  in A: f32[131072]
+  temp S: f32[131072, 131072]
+  out B: f32[131072]
+
+  for i in 0..131072
+    for j in 0..131072
+      block S(vi: 131072 = i, vj: 131072 = j)
+        S[vi, vj] = A[vi] * A[vj]
+  for ib in 0..131072
+    block B(vi: 131072 = ib)
+      B[vi] = S[vi, 131071 - vi]
+";
+    let func = text::parse(func).unwrap();
+    let data: Vec<f64> = (0..131_072).map(|it| f64::from(it % 7)).collect();
+    let dims = IndexMap::new();
+    let mut reference = Reference::new(&func, &dims, &[Elements::Numbers(&data)]).unwrap();
+    let found = reference.element(&"B".into(), &[131_070]).unwrap();
+    assert!((found.value - f64::from(131_070 % 7)).abs() < 1e-6);
 }

@@ -8,6 +8,7 @@ use ir::{
     Block, CrossBlock, Func, IterKind, Loop, LoopKind, Name, Reducer, Role, Scope, Stmt,
     access::{self, AccessRelation},
     region::{Nest, Way, bounds_of, covers, writes_box},
+    thread_group::group_width,
 };
 
 use crate::{
@@ -129,13 +130,13 @@ impl Parallel<'_> {
         }
     }
 
-    /// Whether threads may reduce over the loop together: the block is a reducer over it, and nothing but that.
+    /// Whether threads may reduce over the loop together: the block is a reducer over it, for all of them or for groups of lanes that follow
+    /// each other.
     fn reduces_together(&self, it: &Loop, block: &Block) -> bool {
         let is_by_threads = matches!(self.kind, LoopKind::Bound(axis) if axis.is_thread());
-        let uses = |iter: &ir::Iter| iter.binding.any_var(&|name| *name == it.var);
-        let tells_apart = block.iters.iter().any(|iter| iter.kind == IterKind::Spatial && uses(iter));
+        let in_groups = group_width(block, &it.var, it.extent.as_int().unwrap_or(1)).is_some();
         let place = Reducer::of(block).and_then(|it| self.func.buffers.get(&it.place.buffer));
-        let is_apart = block.attrs.tensorize.is_none() && !tells_apart;
+        let is_apart = block.attrs.tensorize.is_none() && in_groups;
         is_by_threads && is_apart && place.is_some_and(|it| it.scope != Scope::Fragment)
     }
 

@@ -12,16 +12,19 @@ mod decompose_padding;
 mod decompose_reduction;
 mod double_buffer_scope;
 mod fuse;
+mod mark;
 mod pad_einsum;
 mod parallel;
 mod persistent;
 mod ping_pong;
 mod rasterize;
 mod reindex;
+mod remove_no_op;
 mod reorder;
 mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
+mod rolling_update;
 mod set_scope;
 mod software_pipeline;
 mod software_pipeline_across;
@@ -56,10 +59,12 @@ pub use persistent::Persistent;
 pub use ping_pong::PingPong;
 pub use rasterize::Rasterize;
 pub use reindex::Reindex;
+pub use remove_no_op::RemoveNoOp;
 pub use reorder::Reorder;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
+pub use rolling_update::RollingUpdate;
 pub use set_scope::SetScope;
 pub use software_pipeline::SoftwarePipeline;
 pub use software_pipeline_across::SoftwarePipelineAcross;
@@ -76,12 +81,10 @@ pub use unroll::Unroll;
 pub use vectorize::Vectorize;
 pub use warp_specialize::WarpSpecialize;
 
-use std::sync::Arc;
-
-use ir::{Block, BlockAttrs, Loop, LoopAttrs, LoopKind, Name, Stmt};
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, ScheduleError, ScheduleState, check::independent::expect_independent};
+use crate::{Number, ScheduleError, ScheduleState};
+use mark::{annotate_block, annotate_loop, mark};
 
 /// The word that takes one of several lists of steps: [`Choose`](crate::Choose).
 pub(crate) const CHOOSE: &str = "choose";
@@ -132,10 +135,12 @@ pub enum Step {
     PingPong(PingPong),
     Rasterize(Rasterize),
     Reindex(Reindex),
+    RemoveNoOp(RemoveNoOp),
     Reorder(Reorder),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
+    RollingUpdate(RollingUpdate),
     SetScope(SetScope),
     SoftwarePipeline(SoftwarePipeline),
     SoftwarePipelineAcross(SoftwarePipelineAcross),
@@ -175,10 +180,12 @@ impl Step {
             Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
             Step::Reindex(it) => it,
+            Step::RemoveNoOp(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::RollingUpdate(it) => it,
             Step::SetScope(it) => it,
             Step::SoftwarePipeline(it) => it,
             Step::SoftwarePipelineAcross(it) => it,
@@ -218,10 +225,12 @@ impl Step {
             Step::PingPong(it) => it,
             Step::Rasterize(it) => it,
             Step::Reindex(it) => it,
+            Step::RemoveNoOp(it) => it,
             Step::Reorder(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::RollingUpdate(it) => it,
             Step::SetScope(it) => it,
             Step::SoftwarePipeline(it) => it,
             Step::SoftwarePipelineAcross(it) => it,
@@ -261,10 +270,12 @@ impl Step {
             Step::PingPong(_) => "ping_pong",
             Step::Rasterize(_) => "rasterize",
             Step::Reindex(_) => "reindex",
+            Step::RemoveNoOp(_) => "remove_no_op",
             Step::Reorder(_) => "reorder",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
+            Step::RollingUpdate(_) => "rolling_update",
             Step::SetScope(_) => "set_scope",
             Step::SoftwarePipeline(_) => "software_pipeline",
             Step::SoftwarePipelineAcross(_) => "software_pipeline_across",
@@ -304,10 +315,12 @@ const SOURCES: &[(&str, &str)] = &[
     ("ping_pong", include_str!("ping_pong.rs")),
     ("rasterize", include_str!("rasterize.rs")),
     ("reindex", include_str!("reindex.rs")),
+    ("remove_no_op", include_str!("remove_no_op.rs")),
     ("reorder", include_str!("reorder.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),
+    ("rolling_update", include_str!("rolling_update.rs")),
     ("set_scope", include_str!("set_scope.rs")),
     ("software_pipeline", include_str!("software_pipeline.rs")),
     ("software_pipeline_across", include_str!("software_pipeline_across.rs")),
@@ -349,49 +362,4 @@ pub fn explain(name: &str) -> Option<String> {
     let lines = source.lines().skip_while(|it| !it.starts_with("///"));
     let doc = lines.map_while(|it| it.strip_prefix("///")).map(|it| it.strip_prefix(' ').unwrap_or(it));
     Some(doc.collect::<Vec<_>>().join("\n"))
-}
-
-/// Makes a plain loop one of a kind that runs its iterations at the same time.
-fn mark(state: &mut ScheduleState, target: &Name, kind: LoopKind) -> Result<(), ScheduleError> {
-    let it = state.expect_unmarked_loop(target)?;
-    expect_independent(&state.func, it, kind)?;
-
-    state.func.replace_loop(target, |old| Stmt::Loop(Arc::new(Loop { kind, ..old })));
-    Ok(())
-}
-
-/// Asks something of a loop that is not asked yet, by the key that it has in texts.
-fn annotate_loop(
-    state: &mut ScheduleState,
-    target: &Name,
-    key: &str,
-    ask: impl FnOnce(&mut LoopAttrs),
-) -> Result<(), ScheduleError> {
-    if state.expect_loop(target)?.attrs.entries().contains_key(key) {
-        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
-    }
-
-    state.func.replace_loop(target, |mut old: Loop| {
-        ask(&mut old.attrs);
-        Stmt::Loop(Arc::new(old))
-    });
-    Ok(())
-}
-
-/// Asks something of a block that is not asked yet, by the key that it has in texts.
-fn annotate_block(
-    state: &mut ScheduleState,
-    target: &Name,
-    key: &str,
-    ask: impl FnOnce(&mut BlockAttrs),
-) -> Result<(), ScheduleError> {
-    if state.expect_block(target)?.attrs.entries().contains_key(key) {
-        return Err(ScheduleError::Annotated { name: target.clone(), key: key.to_owned() });
-    }
-
-    state.func.replace_block(target, |mut old: Block| {
-        ask(&mut old.attrs);
-        Stmt::Block(Arc::new(old))
-    });
-    Ok(())
 }

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Scope, Stmt,
-    Value, arith::Bounds,
+    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Role, Scope,
+    Stmt, Value, arith::Bounds,
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -35,7 +35,7 @@ use crate::{
 /// list with a number for each iterator as in TVM. The copies and the temporary result are always made, also where
 /// sizes fit, so that the names in a script do not depend on sizes: `{buffer}_pad` for each input, `{block}_pad` for the result, and
 /// `{block}_unpad` for the block that writes it back. Conditions that always hold are left out. Move the copies with
-/// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, and a
+/// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, or, of an input, one that no padded iterator is in, and a
 /// reduction over a padded iterator a sum of products that all depend on it. Pad before loops are split.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +60,11 @@ impl Primitive for PadEinsum {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         let block = state.expect_block(&self.block)?.clone();
         let func = &state.func;
-        let einsum = Einsum::of(&block, &|name| func.dtype_of(name))?;
+        let factors = self.factors(&block)?;
+        let is_padded =
+            |name: &Name| block.iters.iter().zip(&factors).any(|it| it.0.var == *name && *it.1 > 1);
+        let is_input = |name: &Name| func.buffers.get(name).is_some_and(|it| it.role == Role::Input);
+        let einsum = Einsum::of(&block, &|name| func.dtype_of(name), &is_padded, &is_input)?;
         let loops: Vec<Loop> = func
             .loops_of(&self.block)
             .expect("the block is one of the program's")
@@ -71,7 +75,6 @@ impl Primitive for PadEinsum {
             let (block, loop_name) = (self.block.clone(), it.var.clone());
             return Err(BlockError::NotAlone { block, loop_name }.into());
         }
-        let factors = self.factors(&block)?;
         for (iter, factor) in block.iters.iter().zip(&factors) {
             let own = own_loop(&block, iter, &loops)?;
             if *factor > 1 {
@@ -151,7 +154,7 @@ impl Padded {
         for access in reads.iter().copied().chain([*place]) {
             let stem = if access == *place { &block.name } else { &access.buffer };
             let name = Name::nth(&format!("{stem}_pad"), |it| func.is_taken(it));
-            let shape = access.indices.iter().map(|it| self.extent(it)).collect();
+            let shape = (0..access.indices.len()).map(|n| self.extent(access, n)).collect();
             let dtype = self.func.buffers[&access.buffer].dtype;
             func.buffers.insert(name.clone(), Buffer::temp(dtype, shape, Scope::Global));
             if access != *place {
@@ -184,9 +187,10 @@ impl Padded {
         nest::insert(func, &Spot { within: None, at }, Stmt::seq(copies));
     }
 
-    /// How far the iterator that a subscript is will run.
-    fn extent(&self, index: &Index) -> Index {
-        index.as_var().and_then(|it| self.extents.get(it)).cloned().unwrap_or_else(|| index.clone())
+    /// How far the iterator that a subscript is will run; all that there is where it is none.
+    fn extent(&self, access: &Access, dim: usize) -> Index {
+        let of_iter = access.indices[dim].as_var().and_then(|it| self.extents.get(it));
+        of_iter.unwrap_or(&self.func.buffers[&access.buffer].shape[dim]).clone()
     }
 
     /// The copy of an input, zero beyond what the block used of it.
@@ -194,7 +198,7 @@ impl Padded {
         let mut bounds = self.bounds.clone();
         let (mut iters, mut inside) = (Vec::new(), Vec::new());
         for (n, index) in access.indices.iter().enumerate() {
-            let (var, extent) = (nest::iterator(&self.func, n), self.extent(index));
+            let (var, extent) = (nest::iterator(&self.func, n), self.extent(access, n));
             bounds.insert(&var, &extent);
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
             let less = Less::new(Index::var(&var), used.unwrap_or_else(|| extent.clone()));

@@ -1,5 +1,5 @@
 use ir::{
-    Access, Block, Func, Index, Iter, IterKind, Name, Stmt, Value,
+    Access, Block, Func, Index, Iter, Name, Stmt, Value,
     arith::Bounds,
     region::{self, Range, Way},
 };
@@ -56,7 +56,7 @@ impl Primitive for ReverseComputeAt {
         }
         moved::expect_movable(func, &self.block, &self.target)?;
         let producers = self.producers(func, &block)?;
-        self.expect_whole_results(func, &producers)?;
+        moved::expect_whole_results(func, &self.block, &producers, &self.target)?;
 
         let ranges = iterator_ranges(func, &block, &block.reads(), &producers, &self.target);
         moved::expect_same_values(func, &block, &ranges, &self.target)?;
@@ -104,23 +104,6 @@ impl ReverseComputeAt {
             return Err(BlockError::NoProducers { block: self.block.clone() });
         }
         Ok(producers)
-    }
-
-    /// No loop that will be around the block is one that a producer reduces over.
-    fn expect_whole_results(&self, func: &Func, producers: &[Name]) -> Result<(), BlockError> {
-        for around in nest::path(func, Some(&self.target)) {
-            for producer in producers.iter().filter_map(|it| func.find_block(it)) {
-                let mut reduce = producer.iters.iter().filter(|it| it.kind == IterKind::Reduce);
-                if reduce.any(|it| it.binding.any_var(&|var| *var == around.var)) {
-                    return Err(BlockError::PartialResult {
-                        block: self.block.clone(),
-                        producer: producer.name.clone(),
-                        loop_name: around.var.clone(),
-                    });
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether the block surely runs in some iteration for each of its points, because what one access reads there, which it

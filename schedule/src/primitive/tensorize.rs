@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use ir::{
-    Block, Index, Loop, LoopAttrs, LoopKind, Name, Stmt, ThreadAxis,
+    Block, Index, IterKind, Loop, LoopAttrs, LoopKind, Name, Stmt, ThreadAxis,
     intrin::{self, Instruction, Intrinsic, LaneMap, TENSORIZE},
 };
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,8 @@ use crate::{
 ///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
-/// works on the elements that it has. So accumulators are filled, converted and stored, guards and all.
+/// works on the elements that it has. So accumulators are filled, converted and stored, guards and all. A reduction over columns is one of
+/// the lanes that share a row. Without the loop over columns, what is in `loop` is done for the rows alone, by each lane that has elements of one.
 ///
 /// `mma`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
 /// `bf16` and `f8e4m3`.
@@ -112,39 +113,49 @@ impl Tensorize {
     }
 }
 
-/// Spreads the elements of a tile over the lanes that have them.
+/// Spreads the elements of a tile, or the rows of one, over the lanes that have them.
 fn spread(
     state: &mut ScheduleState,
     target: &Name,
     intrinsic: &'static Intrinsic,
     map: &'static LaneMap,
 ) -> Result<(), ScheduleError> {
-    let outer = state.expect_plain_loop(target)?;
-    let found = |it: &Loop| it.extent.clone();
-    let Stmt::Loop(inner) = &outer.body else {
-        let error = TileError::LaneTile { loop_name: target.clone(), map, found: vec![found(outer)] };
-        return Err(error.into());
+    let rows = state.expect_plain_loop(target)?;
+    let columns = match &rows.body {
+        Stmt::Loop(it) => Some(state.expect_plain_loop(&it.var)?),
+        Stmt::Block(_) | Stmt::Seq(_) | Stmt::Store(_) | Stmt::Instr(_) => None,
     };
-    let inner = state.expect_plain_loop(&inner.var)?.clone();
-    if [&outer.extent, &inner.extent] != [&Index::int(map.tile[0]), &Index::int(map.tile[1])] {
-        let found = vec![found(outer), found(&inner)];
+    let found: Vec<Index> = [Some(rows), columns].into_iter().flatten().map(|it| it.extent.clone()).collect();
+    // A row is in the lanes that have elements of it: which these are does not depend on where in the row they stand.
+    let [row, _] =
+        map.element(&Index::var(&"lane".into()), &Index::var(&"h".into()), &Index::var(&"v".into()));
+    let has_rows = columns.is_some() || !row.any_var(&|it| it.as_str() == "v");
+    if !has_rows || found.iter().zip(map.tile).any(|(it, tile)| it.as_int() != Some(tile)) {
         return Err(TileError::LaneTile { loop_name: target.clone(), map, found }.into());
     }
     let names = ["lane", "part", "elem"].map(|it| Name::new(format!("{target}_{it}")));
+    let names = &names[..if columns.is_some() { 3 } else { 2 }];
     names.iter().try_for_each(|it| state.expect_fresh(it))?;
 
-    let [lane, part, elem] = names.each_ref().map(Index::var);
-    let [row, column] = map.element(&lane, &part, &elem);
-    let mut body = inner.body.clone();
+    let index = |at: usize| names.get(at).map_or(Index::int(0), Index::var);
+    let [row, column] = map.element(&index(0), &index(1), &index(2));
+    let mut body = columns.map_or_else(|| rows.body.clone(), |it| it.body.clone());
     subst_loops(&mut body, &|var| match var {
         var if var == target => Some(row.clone()),
-        var if *var == inner.var => Some(column.clone()),
+        var if columns.is_some_and(|it| it.var == *var) => Some(column.clone()),
         _ => None,
     });
-    let kinds = [LoopKind::Bound(ThreadAxis::ThreadX), LoopKind::Unrolled, LoopKind::Vectorized];
+    let reduces = |it: &&Block| {
+        let mut iters = it.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+        iters.any(|it| names.get(2).is_some_and(|elem| it.binding.any_var(&|var| var == elem)))
+    };
+    // A vector has places of its own for its elements.
+    let neighbours =
+        if body.blocks().iter().any(reduces) { LoopKind::Unrolled } else { LoopKind::Vectorized };
+    let kinds = [LoopKind::Bound(ThreadAxis::ThreadX), LoopKind::Unrolled, neighbours];
     let extents = [map.lanes, map.parts[0], map.parts[1]];
     let mut loops: Vec<Loop> = Vec::new();
-    for ((var, kind), extent) in names.into_iter().zip(kinds).zip(extents) {
+    for ((var, kind), extent) in names.iter().cloned().zip(kinds).zip(extents) {
         let (attrs, body) = (LoopAttrs::default(), Stmt::Seq(vec![]));
         loops.push(Loop { var, extent: Index::int(extent), kind, attrs, body });
     }

@@ -66,8 +66,23 @@ pub(crate) fn difference(before: &Func, after: &Func) -> Option<String> {
         let want = ir::interp::run(before, &dims, &inputs).unwrap();
         match ir::interp::run(after, &dims, &inputs) {
             Ok(got) if got == want => None,
+            Ok(got) if has_functions(before) && are_near(&got, &want) => None,
             Ok(_) => Some(format!("other values at {dims:?}")),
             Err(err) => Some(format!("at {dims:?}: {err}")),
         }
     })
+}
+
+/// Whether a program computes what no arithmetic is exact for, so that its sums depend on their order.
+fn has_functions(func: &Func) -> bool {
+    ir::text::print(func).text.contains("exp(")
+}
+
+/// Whether numbers differ by a few roundings at most.
+fn are_near(got: &[Tensor], want: &[Tensor]) -> bool {
+    let same = |a: f64, b: f64| a.is_infinite() && b.is_infinite() && a.signum() * b.signum() > 0.0;
+    let near = |(a, b): (&f64, &f64)| {
+        same(*a, *b) || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-5 * (1.0 + b.abs())
+    };
+    got.iter().zip(want).all(|(a, b)| a.data.iter().zip(&b.data).all(near))
 }

@@ -9,11 +9,11 @@ use tilewright_schedule::{
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, Reorder, ReverseComputeAt,
-        ReverseComputeInline, Rfactor, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
-        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
-        StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll, Vectorize,
-        WarpSpecialize,
+        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, RemoveNoOp, Reorder,
+        ReverseComputeAt, ReverseComputeInline, Rfactor, RollingUpdate, SetScope, SoftwarePipeline,
+        SoftwarePipelineAcross, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage,
+        Split, Stages, StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll,
+        Vectorize, WarpSpecialize,
     },
 };
 
@@ -83,7 +83,7 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
             }),
         },
         15 | 16 => cache(func, &block, &mut dice)?,
-        17 | 18 => Step::ComputeAt(ComputeAt { block, target: dice.pick(&loops)? }),
+        17 | 18 => moved(func, block, &loops, &mut dice)?,
         19 | 20 => Step::ReverseComputeAt(ReverseComputeAt { block, target: dice.pick(&loops)? }),
         21 => match dice.roll(2) {
             0 => Step::ComputeInline(ComputeInline { block }),
@@ -91,10 +91,29 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         },
         22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
         23 => tiles(func, block, target, &mut dice)?,
-        24 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        24 => cut_off(block, target, &mut dice),
         25 => in_order_of_iterators(func, block, &mut dice)?,
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
+}
+
+/// A producer or a reduction under a loop of those that read the same.
+fn moved(func: &Func, block: Name, loops: &[Name], dice: &mut Dice) -> Option<Step> {
+    let target = dice.pick(loops)?;
+    let reduces = func.find_block(&block)?.iters.iter().any(|it| it.kind == ir::IterKind::Reduce);
+    Some(if reduces && dice.roll(2) == 0 {
+        Step::RollingUpdate(RollingUpdate { block, target })
+    } else {
+        Step::ComputeAt(ComputeAt { block, target })
+    })
+}
+
+/// A loop without its init, or without its end.
+fn cut_off(block: Name, target: Name, dice: &mut Dice) -> Step {
+    match dice.roll(2) {
+        0 => Step::DecomposeReduction(DecomposeReduction { block, target }),
+        _ => Step::RemoveNoOp(RemoveNoOp { target }),
+    }
 }
 
 /// A step by which iterations run at once.

@@ -17,7 +17,7 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 17] = [
     "matmul",
     "matmul_relu",
     "matmul_ragged",
@@ -33,6 +33,8 @@ const PROGRAMS: [&str; 15] = [
     "argmax",
     "gather",
     "lengths",
+    "online_softmax",
+    "causal",
 ];
 
 #[test]
@@ -108,6 +110,13 @@ fn reversed(func: &Func) -> Func {
         let it = independent.iter().find(|it| it.var == *name)?;
         Some(&it.extent - 1 - Index::var(name))
     };
+    func.body.walk_mut(&mut |stmt| {
+        if let ir::Stmt::Loop(it) = stmt {
+            let it = std::sync::Arc::make_mut(it);
+            it.extent = it.extent.subst(&value);
+        }
+        true
+    });
     func.map_blocks(&mut |block| {
         for iter in &mut block.iters {
             iter.binding = iter.binding.subst(&value);
