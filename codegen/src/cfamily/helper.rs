@@ -181,6 +181,12 @@ impl Printer<'_> {
             let result = self.unary_text(op, dtype, 1, &self.lane("a"));
             return self.lanewise(&name, (dtype, lanes), &[("a", &of)], &result);
         }
+        if (op, dtype) == (UnaryOp::Exp2, DType::F32) && !self.dialect.is_c() {
+            // The library's function is this instruction and three more, for results below the normal numbers.
+            let text =
+                "\n  float r;\n  asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(r) : \"f\"(a));\n  return r;\n";
+            return format!("TW_INLINE {of} {name}({of} a) {{{text}}}\n");
+        }
         let result = match (op, dtype) {
             (UnaryOp::Rsqrt, DType::F32) => "1.0f / __builtin_sqrtf(a)".to_owned(),
             (UnaryOp::Rsqrt, DType::F64) => "1.0 / __builtin_sqrt(a)".to_owned(),
@@ -381,6 +387,7 @@ fn builtin_unary(dialect: Dialect, op: UnaryOp, dtype: DType) -> Option<String> 
     let word = match op {
         UnaryOp::Neg => return None,
         UnaryOp::Rsqrt if dialect.is_c() => return None,
+        UnaryOp::Exp2 if !dialect.is_c() && dtype == DType::F32 => return None,
         UnaryOp::Abs => "fabs",
         _ => op.as_str(),
     };

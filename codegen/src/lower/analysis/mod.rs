@@ -10,5 +10,6 @@ pub(crate) mod kernel_accesses;
 pub(crate) mod live_range;
 pub(crate) mod multicast;
 pub(crate) mod names;
+pub(crate) mod own_copy;
 pub(crate) mod roles;
 pub(crate) mod thread_reduction;

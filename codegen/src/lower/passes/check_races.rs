@@ -12,12 +12,14 @@ use ir::{
     access::{Axes, Disjointness, FuncAccess, accesses, bounds_of_both, has_same},
     arith::Bounds,
     axis_var,
+    thread_group::group_width,
 };
 
 use crate::lower::{
     LowerError,
     analysis::{
         cross_block::{self, CrossBlockConflicts},
+        own_copy::has_own_copy,
         thread_reduction::reduces_over,
     },
     passes::{
@@ -126,7 +128,11 @@ impl Check<'_> {
     /// Whether an assignment does the same in each iteration of a loop around it.
     fn is_repeated(&self, access: &FuncAccess<'_>, around: &Loop) -> bool {
         if access.write && access.block().is_some_and(|it| reduces_over(it, &around.var)) {
-            return true; // What threads reduce together, all of them have.
+            // What threads reduce together, all of them have, unless others of them have other results.
+            let whole = around.extent.as_int();
+            return access
+                .block()
+                .is_some_and(|it| group_width(it, &around.var, whole.unwrap_or(1)) == whole);
         }
         let depends = |name: &&Name| self.taint.get(*name).is_some_and(|it| it.contains(&around.var));
         !access.mentions().contains(&around.var) && !access.updates() && !access.loads().iter().any(depends)
@@ -187,7 +193,12 @@ impl Check<'_> {
                 continue;
             }
             let private = !scope.is_shared_along(axis) && !other.write && !alone;
-            if private && !self.sees(write, other, axis, launch) && !self.lives_in(write, axis) && !apart() {
+            if private
+                && !self.sees(write, other, axis, launch)
+                && !self.lives_in(write, axis)
+                && !apart()
+                && !has_own_copy(self.func, write, other, axis)
+            {
                 return Err(self.exchange(write, other, axis));
             }
             if scope.meets_along(axis) {

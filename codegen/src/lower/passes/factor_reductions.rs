@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ir::{
     Access, Block, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, LoopAttrs, LoopKind, Name,
-    Origin, Reducer, Scope, Stmt, Target, Value, pipeline::is_pipeline,
+    Origin, Reducer, Scope, Stmt, Target, Value,
+    pipeline::is_pipeline,
+    thread_group::{condition_depends_within, group_width},
 };
 
 use crate::lower::{
@@ -56,6 +58,9 @@ struct Plan {
     is_one: bool,
     /// The loops from there on that tell parts apart: those over threads, and spatial ones.
     parts: Vec<Part>,
+    /// The loops around these that it reduces over as well, each with an iterator for it: what it has already stays from one of their
+    /// iterations to the next.
+    around: Vec<(Name, Loop)>,
     /// The other loops that it reduces over.
     serial: Vec<Loop>,
     /// The partial results, and the names of the new blocks.
@@ -78,7 +83,9 @@ impl Plan {
         let (Some(block), Some(loops)) = (func.find_block(name), func.loops_of(name)) else {
             return Ok(None);
         };
-        let over: Vec<&Loop> = loops.iter().copied().filter(|it| reduces_over(block, &it.var)).collect();
+        let Some(at) = top(func, block, &loops) else { return Ok(None) };
+        let inner = &loops[at..];
+        let over: Vec<&Loop> = inner.iter().copied().filter(|it| reduces_over(block, &it.var)).collect();
         let (threads, serial): (Vec<&Loop>, Vec<&Loop>) =
             over.iter().partition(|it| thread_axis(it).is_some());
         if threads.is_empty() {
@@ -89,37 +96,22 @@ impl Plan {
             Reducer::of(block).ok_or_else(|| refused("it is no sum, product, minimum or maximum"))?;
         let identity = func.dtype_of(&reducer.place.buffer).and_then(|it| reducer.op.identity(it));
         let identity = identity.ok_or_else(|| refused("what it combines has no identity"))?;
-        if serial.iter().any(|it| matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1)) {
-            return Err(refused("it reduces over blocks of threads as well"));
-        }
-        // Fused with others, a loop may be of a result and of its terms at once.
-        let is_of_result = |it: &&&Loop| {
-            let mut spatial = block.iters.iter().filter(|iter| iter.kind == IterKind::Spatial);
-            spatial.any(|iter| iter.binding.any_var(&|var| *var == it.var))
-        };
-        if serial.iter().any(|it| is_of_result(&it)) {
-            return Err(refused("a loop that it reduces over also decides which result it is"));
-        }
+        expect_of_terms(block, &serial).map_err(refused)?;
         if serial.is_empty() && !block.guards.iter().any(|it| is_on(it, &over)) {
             return Ok(None);
         }
-        let at = loops.iter().position(|it| reduces_over(block, &it.var)).expect("some loop is");
-        let inner = &loops[at..];
         let mut taken: Vec<Name> = vec![];
-        let mut parts = Vec::new();
-        for it in inner.iter().filter(|it| !serial.iter().any(|other| other.var == it.var)) {
-            if it.extent.as_int().is_none() {
-                return Err(refused("a loop inside one that it reduces over has no constant extent"));
-            }
-            let iter = fresh(func, &format!("v_{}", it.var), &mut taken);
-            let is_reduced = thread_axis(it).is_some() && reduces_over(block, &it.var);
-            parts.push(Part { like: (*it).clone(), iter, is_reduced });
-        }
+        let parts = parts_of(func, block, inner, &serial, &mut taken).map_err(refused)?;
         let is_inner = |name: &Name| inner.iter().any(|it| it.var == *name) || func.dims.contains(name);
+        let mut around: Vec<(Name, Loop)> = Vec::new();
+        for it in loops[..at].iter().filter(|it| reduces_over(block, &it.var)) {
+            around.push((fresh(func, &format!("v_{}", it.var), &mut taken), Loop::clone(it)));
+        }
+        let is_known = |var: &Name| is_inner(var) || around.iter().any(|it| it.1.var == *var);
         if block
             .iters
             .iter()
-            .any(|it| it.kind == IterKind::Reduce && it.binding.any_var(&|var| !is_inner(var)))
+            .any(|it| it.kind == IterKind::Reduce && it.binding.any_var(&|var| !is_known(var)))
         {
             return Err(refused("a loop around decides which terms it takes"));
         }
@@ -132,7 +124,19 @@ impl Plan {
         let (top, serial) = (inner[0].clone(), serial.into_iter().cloned().collect());
         let is_one = at == 0 || is_pipeline(loops[at - 1]);
         let block = block.clone();
-        Ok(Some(Plan { block, reducer, identity, top, is_one, parts, serial, partial, started, updated }))
+        Ok(Some(Plan {
+            block,
+            reducer,
+            identity,
+            top,
+            is_one,
+            parts,
+            around,
+            serial,
+            partial,
+            started,
+            updated,
+        }))
     }
 
     fn apply(&self, mut func: Func) -> Func {
@@ -211,15 +215,20 @@ impl Plan {
         let of_loop = |var: &Name| {
             let part = self.parts.iter().find(|it| it.like.var == *var).map(|it| &it.iter);
             let serial = || serial.iter().find(|it| it.1 == var).map(|it| &it.0.var);
-            part.or_else(serial).map(Index::var)
+            let around = || self.around.iter().find(|it| it.1.var == *var).map(|it| &it.0);
+            part.or_else(serial).or_else(around).map(Index::var)
         };
         let of_reduced = |var: &Name| {
             let iter = self.block.find_iter(var).filter(|it| it.kind == IterKind::Reduce)?;
             Some(iter.binding.subst(&of_loop))
         };
         let spatial = self.block.iters.iter().filter(|it| it.kind == IterKind::Spatial).cloned();
-        let iters =
-            spatial.chain(self.iters(&vars).map(|it| it.0)).chain(serial.iter().map(|it| it.0.clone()));
+        let around = self
+            .around
+            .iter()
+            .map(|(var, it)| Iter::new(var, it.extent.clone(), IterKind::Spatial, Index::var(&it.var)));
+        let parts = self.iters(&vars).map(|it| it.0);
+        let iters = spatial.chain(around).chain(parts).chain(serial.iter().map(|it| it.0.clone()));
         let term = self.reducer.term.subst(&of_reduced);
         let place = self.place();
         let body = Stmt::store(place.clone(), Value::binary(self.reducer.op, Value::Load(place), term));
@@ -239,12 +248,13 @@ impl Plan {
             let kind = if part.is_reduced { IterKind::Reduce } else { IterKind::Spatial };
             Iter { kind, ..it }
         });
-        let reduced: Vec<&Loop> = self
-            .serial
-            .iter()
-            .chain(self.parts.iter().filter(|it| it.is_reduced).map(|it| &it.like))
-            .collect();
-        let guards = self.block.guards.iter().filter(|it| !is_on(it, &reduced));
+        let serial: Vec<&Loop> = self.serial.iter().collect();
+        // What threads that reduce together fulfil alike is a condition on the result.
+        let is_on_terms = |guard: &&Less| {
+            let mut reduced = self.parts.iter().filter(|it| it.is_reduced).map(|it| &it.like);
+            is_on(guard, &serial) || reduced.any(|it| is_on_place(guard, &self.block, it))
+        };
+        let guards = self.block.guards.iter().filter(|it| !is_on_terms(it));
         let guards = guards.map(|it| it.subst(&renamed)).collect();
         let body = self.reducer.combining(Value::Load(self.place()));
         let block = self.block(&self.block.name, spatial.chain(parts).collect(), guards, body);
@@ -256,6 +266,54 @@ impl Plan {
         let names: Vec<Name> = order.iter().map(|it| it.1.clone()).collect();
         wrap(&names, order.iter().map(|it| it.0), Stmt::Block(Arc::new(block)))
     }
+}
+
+/// Loops over terms are of one thread, and say nothing of results.
+fn expect_of_terms(block: &Block, serial: &[&Loop]) -> Result<(), &'static str> {
+    if serial.iter().any(|it| matches!(it.kind, LoopKind::Bound(_)) && it.extent.as_int() != Some(1)) {
+        return Err("it reduces over blocks of threads as well");
+    }
+    // Fused with others, a loop may be of a result and of its terms at once.
+    let is_of_result = |it: &&Loop| {
+        let mut spatial = block.iters.iter().filter(|iter| iter.kind == IterKind::Spatial);
+        spatial.any(|iter| iter.binding.any_var(&|var| *var == it.var))
+    };
+    if serial.iter().any(is_of_result) {
+        return Err("a loop that it reduces over also decides which result it is");
+    }
+    Ok(())
+}
+
+/// The loops that tell parts apart.
+fn parts_of(
+    func: &Func,
+    block: &Block,
+    inner: &[&Loop],
+    serial: &[&Loop],
+    taken: &mut Vec<Name>,
+) -> Result<Vec<Part>, &'static str> {
+    let mut parts = Vec::new();
+    for it in inner.iter().filter(|it| !serial.iter().any(|other| other.var == it.var)) {
+        if it.extent.as_int().is_none() {
+            return Err("a loop inside one that it reduces over has no constant extent");
+        }
+        let iter = fresh(func, &format!("v_{}", it.var), taken);
+        let is_reduced = thread_axis(it).is_some() && reduces_over(block, &it.var);
+        parts.push(Part { like: (*it).clone(), iter, is_reduced });
+    }
+    Ok(parts)
+}
+
+/// The number of the outermost loop in which a block reduces with nobody else: one that has no init goes on with what it has, and others may use
+/// that between two iterations of the loops around.
+fn top(func: &Func, block: &Block, loops: &[&Loop]) -> Option<usize> {
+    let place = &Reducer::of(block)?.place.buffer;
+    let is_alone = |it: &Loop| {
+        let mut others = it.body.blocks().into_iter().filter(|it| it.name != block.name);
+        !others.any(|other| other.any_access(&mut |access, _| access.buffer == *place))
+    };
+    let is_taken = func.writers(place).len() > 1;
+    loops.iter().position(|it| reduces_over(block, &it.var) && (!is_taken || is_alone(it)))
 }
 
 /// Loops as those of the parts are, of other names.
@@ -272,6 +330,13 @@ fn wrap<'a>(
         };
         Stmt::Loop(Arc::new(Loop { var: var.clone(), extent, kind, attrs, body }))
     })
+}
+
+/// Whether a condition tells threads apart that reduce together along the axis of a loop.
+fn is_on_place(guard: &Less, block: &Block, it: &Loop) -> bool {
+    let extent = it.extent.as_int().unwrap_or(1);
+    let width = group_width(block, &it.var, extent).unwrap_or(extent);
+    is_on(guard, &[it]) && condition_depends_within(guard, &it.var, extent, width)
 }
 
 /// Whether a condition is on one of the loops.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ir::{
     Access, Alloc, Block, For, ForKind, Index, Instr, Less, Literal, LoopKind, Name, Op, Reducer, Scope,
-    Stmt, Store, ThreadAxis, Value, WarpReduce, axis_var,
+    Stmt, Store, ThreadAxis, Value, WarpReduce, axis_var, thread_group::group_width,
 };
 
 use super::{FuncToKernel, guarded, once_only, scoped::Scoped};
@@ -19,8 +19,26 @@ struct Group<'a> {
     own: Name,
     reducer: &'a Reducer,
     identity: Literal,
-    /// The axes of threads of the launch, `threadIdx.x` first, with how many threads each has and whether they reduce along it.
-    axes: Vec<(ThreadAxis, i64, bool)>,
+    /// The axes of threads of the launch, `threadIdx.x` first.
+    axes: Vec<Along>,
+}
+
+/// An axis of threads, and how many of them in a row reduce together: one if they do not.
+#[derive(Clone, Copy)]
+struct Along {
+    axis: ThreadAxis,
+    threads: i64,
+    width: i64,
+}
+
+impl Along {
+    fn is_reduced(self) -> bool {
+        self.width > 1
+    }
+
+    fn is_whole(self) -> bool {
+        self.width == self.threads
+    }
 }
 
 impl FuncToKernel<'_> {
@@ -80,12 +98,18 @@ impl FuncToKernel<'_> {
         };
         let identity = self.func.dtype_of(&reducer.place.buffer).and_then(|it| reducer.op.identity(it));
         let Some(identity) = identity else { return refused("what it combines has no identity") };
-        let group = Group {
-            own: self.new_name(&format!("{}_all", block.name)),
-            reducer: &reducer,
-            identity,
-            axes: self.thread_axes(along),
+        let Some(axes) = self.thread_axes(block, at) else {
+            return refused(
+                "the threads that have one of its results do not follow each other in a group of 2, 4, 8, 16 or 32",
+            );
         };
+        let group =
+            Group { own: self.new_name(&format!("{}_all", block.name)), reducer: &reducer, identity, axes };
+        if !group.is_of_lanes() && group.axes.iter().any(|it| it.is_reduced() && !it.is_whole()) {
+            return refused(
+                "several threads of an axis have one of its results, and more than a warp reduces to it",
+            );
+        }
         let own = group.own();
         let conditions: Vec<Less> = at
             .threads
@@ -114,21 +138,23 @@ impl FuncToKernel<'_> {
         let result = start.map_or(result.clone(), |it| Value::binary(reducer.op, it, result));
         let scope = self.func.buffers[&reducer.place.buffer].scope;
         let firsts = along.iter().filter(|it| scope.is_shared_along(**it));
-        let firsts =
-            firsts.filter_map(|it| at.condition(&Less::new(Index::var(&axis_var(*it)), Index::int(1))));
+        let firsts = firsts.filter_map(|it| at.condition(&group.is_first_along(*it)));
         let store = Op::Instr(Instr::Store(place, result), inner.origin.clone());
         let once = once_only(vec![store], &|op| self.missing_axes(op, at));
         ops.extend(guarded(conditions.into_iter().chain(firsts).collect(), once));
         ops
     }
 
-    /// The axes of threads that the kernel is launched with.
-    fn thread_axes(&self, reduced: &[ThreadAxis]) -> Vec<(ThreadAxis, i64, bool)> {
+    /// The axes of threads that the kernel is launched with; `None` where threads with one result do not follow each other.
+    fn thread_axes(&self, block: &Block, at: &Scoped) -> Option<Vec<Along>> {
         let axes = self.launch.iter().filter(|it| it.0.is_thread());
         let count = |it: &Index| it.as_int().expect("axes of threads have constant extents");
-        axes.map(|(axis, extent)| (*axis, count(extent), reduced.contains(axis)))
-            .filter(|it| it.1 > 1)
-            .collect()
+        let width = |axis: ThreadAxis, threads: i64| {
+            let bound = at.threads.bound.iter().filter(|it| it.1 == axis && reduces_over(block, &it.0));
+            bound.map(|it| group_width(block, &it.0, threads)).next_back().unwrap_or(Some(1))
+        };
+        let axes = axes.map(|(axis, extent)| (*axis, count(extent))).filter(|it| it.1 > 1);
+        axes.map(|(axis, threads)| Some(Along { axis, threads, width: width(axis, threads)? })).collect()
     }
 
     /// Makes the own value of each thread that of its group.
@@ -149,11 +175,11 @@ impl FuncToKernel<'_> {
         let bounds = self.bounds();
         let number = group.number();
         let (lane, warp) = (number.floor_mod(&Index::int(WARP)), number.floor_div(&Index::int(WARP)));
-        let others = || group.axes.iter().filter(|it| !it.2);
-        let shape = others().map(|it| it.1).chain([warps]).collect();
+        let others = || group.axes.iter().filter(|it| !it.is_reduced());
+        let shape = others().map(|it| it.threads).chain([warps]).collect();
         let memory = self.exchanged(block, group.identity.dtype, shape);
         let of = |last: &Index| {
-            let indices = others().map(|it| Index::var(&axis_var(it.0))).chain([last.clone()]);
+            let indices = others().map(|it| Index::var(&axis_var(it.axis))).chain([last.clone()]);
             Access::new(&memory, indices.map(|it| bounds.simplify(&it)).collect())
         };
         let first = Less::new(bounds.simplify(&lane), Index::int(1));
@@ -179,14 +205,15 @@ impl FuncToKernel<'_> {
     /// All of them write, and each reads what all have: threads that are no lanes of warps in a row.
     fn through_memory(&self, group: &Group<'_>, block: &Block, inner: &Scoped) -> Vec<Op> {
         let axes: Vec<_> = group.axes.iter().rev().collect();
-        let memory = self.exchanged(block, group.identity.dtype, axes.iter().map(|it| it.1).collect());
+        let memory = self.exchanged(block, group.identity.dtype, axes.iter().map(|it| it.threads).collect());
         let own = |axis: ThreadAxis| Index::var(&axis_var(axis));
-        let mine = Access::new(&memory, axes.iter().map(|it| own(it.0)).collect());
-        let reduced = group.axes.iter().filter(|it| it.2);
-        let loops: Vec<(ThreadAxis, i64, Name)> =
-            reduced.map(|it| (it.0, it.1, self.new_name(&format!("{}_other", block.name)))).collect();
+        let mine = Access::new(&memory, axes.iter().map(|it| own(it.axis)).collect());
+        let reduced = group.axes.iter().filter(|it| it.is_reduced());
+        let loops: Vec<(ThreadAxis, i64, Name)> = reduced
+            .map(|it| (it.axis, it.threads, self.new_name(&format!("{}_other", block.name))))
+            .collect();
         let var = |axis: ThreadAxis| loops.iter().find(|it| it.0 == axis).map(|it| Index::var(&it.2));
-        let theirs = axes.iter().map(|it| var(it.0).unwrap_or_else(|| own(it.0))).collect();
+        let theirs = axes.iter().map(|it| var(it.axis).unwrap_or_else(|| own(it.axis))).collect();
         let theirs = Value::Load(Access::new(&memory, theirs));
         let store = |place, value| Op::Instr(Instr::Store(place, value), inner.origin.clone());
         let sum = Value::binary(group.reducer.op, Value::Load(group.own()), theirs);
@@ -227,21 +254,36 @@ impl Group<'_> {
 
     /// How many threads there are in it.
     fn threads(&self) -> i64 {
-        self.axes.iter().filter(|it| it.2).map(|it| it.1).product()
+        self.axes.iter().map(|it| it.width).product()
     }
 
     /// Whether its threads are numbered one after the other.
     fn follow_each_other(&self) -> bool {
-        self.axes.iter().skip_while(|it| it.2).all(|it| !it.2)
+        let mut rest = self.axes.iter().skip_while(|it| it.is_whole());
+        rest.next();
+        rest.all(|it| !it.is_reduced())
+    }
+
+    /// Whether its threads are lanes of one warp that follow each other.
+    fn is_of_lanes(&self) -> bool {
+        self.follow_each_other() && self.threads() <= WARP
     }
 
     /// The number of a thread in it, where they follow each other.
     fn number(&self) -> Index {
         let mut number = Index::int(0);
-        for (axis, extent, _) in self.axes.iter().filter(|it| it.2).rev() {
-            number = number * Index::int(*extent) + Index::var(&axis_var(*axis));
+        for it in self.axes.iter().filter(|it| it.is_reduced()).rev() {
+            number = number * Index::int(it.threads) + Index::var(&axis_var(it.axis));
         }
         number
+    }
+
+    /// Whether a thread is the first of its group along an axis.
+    fn is_first_along(&self, axis: ThreadAxis) -> Less {
+        let place = Index::var(&axis_var(axis));
+        let part = self.axes.iter().find(|it| it.axis == axis && !it.is_whole());
+        let place = part.map_or(place.clone(), |it| place.floor_mod(&Index::int(it.width)));
+        Less::new(place, Index::int(1))
     }
 
     /// Lanes reduce in groups of so many.
