@@ -5,6 +5,7 @@
 //! the standard library and know nothing that a script cannot say.
 
 mod anything;
+mod attention;
 mod block_rows;
 mod columns;
 mod contraction;
@@ -292,8 +293,9 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// The same without the last one.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 11] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 12] = [
         gemv::drafts,
+        attention::drafts,
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,

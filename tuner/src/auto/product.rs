@@ -205,7 +205,7 @@ fn out_row(func: &Func, last: &Block) -> Option<i64> {
 }
 
 /// Whether a block does something to single elements.
-fn is_stage(block: &Block) -> bool {
+pub(super) fn is_stage(block: &Block) -> bool {
     matches!(block.body, Stmt::Store(_))
         && block.init.is_none()
         && block.guards.is_empty()
