@@ -3,7 +3,13 @@
 use ir::{BinaryOp, DType, UnaryOp};
 
 use super::{
-    Dialect, Printer, across, copy, ptx::Ptx, types, value::has_relation, value::is_plain_cast,
+    Dialect, Printer, across,
+    builtin::{builtin_binary, builtin_unary},
+    copy,
+    ptx::Ptx,
+    types,
+    value::has_relation,
+    value::is_plain_cast,
     wgmma::Product,
 };
 
@@ -375,32 +381,4 @@ fn reinterpret(to: &str, name: &str, from: &str) -> String {
     format!(
         "TW_INLINE {to} {name}({from} a) {{\n  {to} r;\n  __builtin_memcpy(&r, &a, sizeof r);\n  return r;\n}}\n"
     )
-}
-
-/// The function of the language, or of its library, that computes exactly this.
-fn builtin_unary(dialect: Dialect, op: UnaryOp, dtype: DType) -> Option<String> {
-    let suffix = match dtype {
-        DType::F32 => "f",
-        DType::F64 => "",
-        _ => return None,
-    };
-    let word = match op {
-        UnaryOp::Neg => return None,
-        UnaryOp::Rsqrt if dialect.is_c() => return None,
-        UnaryOp::Exp2 if !dialect.is_c() && dtype == DType::F32 => return None,
-        UnaryOp::Abs => "fabs",
-        _ => op.as_str(),
-    };
-    let prefix = if dialect.is_c() { "__builtin_" } else { "" };
-    Some(format!("{prefix}{word}{suffix}"))
-}
-
-fn builtin_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> Option<&'static str> {
-    match (dialect, op, dtype) {
-        (Dialect::Cuda(_), BinaryOp::Min, DType::F32) => Some("fminf"),
-        (Dialect::Cuda(_), BinaryOp::Max, DType::F32) => Some("fmaxf"),
-        (Dialect::Cuda(_), BinaryOp::Min, DType::F64) => Some("fmin"),
-        (Dialect::Cuda(_), BinaryOp::Max, DType::F64) => Some("fmax"),
-        _ => None,
-    }
 }

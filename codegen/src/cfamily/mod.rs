@@ -10,6 +10,7 @@ use ir::{Caps, Feature, Kernel, Module, Target, text::LineSource};
 use crate::device::CPU_ABI_HEADER;
 
 mod across;
+mod builtin;
 mod bulk;
 mod c;
 mod cluster;
