@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ir::{
     Access, BinaryOp, Block, DType, Func, Index, IterKind, Less, Literal, LoopKind, Name, Role, Stmt, Store,
     UnaryOp, Value,
-    region::{self, Nest, Way},
+    region::{self, Nest, Way, starts_anew},
 };
 
-use crate::nest;
+use crate::{check::independent::covered_exactly, nest};
 
 /// The end of the iterations of a loop that may change something, over the loops around it, if that is before its own; and why there is none.
 ///
@@ -171,25 +171,29 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a buffer is of use in one iteration at a time: nothing outside of the loop uses it.
+    /// Whether a buffer is of use in one iteration at a time: nothing outside of the loop uses it, and what is read of it was written before in
+    /// the same iteration.
     fn is_of_iteration(&self, buffer: &Name) -> bool {
-        let users = self.func.readers(buffer).into_iter().chain(self.func.writers(buffer));
-        let is_inside = |it: &Block| {
-            self.func.loops_of(&it.name).is_some_and(|loops| loops.iter().any(|it| it.var == *self.target))
+        let func = self.func;
+        let level = nest::path(func, Some(self.target)).len();
+        let is_inside = |it: &Nest<'_>| it.loops.get(level - 1).is_some_and(|it| it.var == *self.target);
+        let nests = Nest::all(func);
+        let users: Vec<&Nest<'_>> = nests.iter().filter(|it| it.uses(buffer)).collect();
+        let is_covered = |first: &Nest<'_>, reader: &Nest<'_>| {
+            let boxes = [(first, Way::Write), (reader, Way::Read)];
+            let [written, read] = boxes.map(|(it, way)| it.touched_in_one(buffer, level, way));
+            region::writes_box(first, reader.block, buffer, level)
+                && region::covers(&written, &read, &func.buffers[buffer].shape, reader.bounds())
+                || covered_exactly(func, first, reader, buffer)
         };
-        self.func.buffers[buffer].role == Role::Temp && users.into_iter().all(is_inside)
-    }
-
-    /// Whether a block reads of a buffer only what others write in the same iteration.
-    fn is_covered(&self, block: &Block, buffer: &Name) -> bool {
-        let path = nest::path(self.func, Some(self.target));
-        let bounds = region::bounds_of(self.func, &path);
-        let shape = &self.func.buffers[buffer].shape;
-        let read = region::touched_below(self.func, block, buffer, path.len(), Way::Read);
-        self.func.writers(buffer).iter().any(|it| {
-            let written = region::touched_below(self.func, it, buffer, path.len(), Way::Write);
-            region::covers(&written, &read, shape, &bounds)
-        })
+        let is_written = |(at, reader): (usize, &&Nest<'_>)| {
+            !reader.reaches(buffer, Way::Read)
+                || starts_anew(reader).is_some_and(|it| it >= level)
+                || users[..at].iter().any(|it| is_covered(it, reader))
+        };
+        func.buffers[buffer].role == Role::Temp
+            && users.iter().all(|it| is_inside(it))
+            && users.iter().enumerate().all(is_written)
     }
 
     fn is_false(&self, block: &Block, condition: &Less) -> bool {
@@ -200,7 +204,7 @@ impl Walk<'_> {
         match value {
             Value::Const(it) => Found::Number(it.to_f64()),
             Value::Index(..) => Found::Nothing,
-            Value::Load(it) => self.load(block, it),
+            Value::Load(it) => self.load(it),
             Value::Select(conditions, a, b) => {
                 if conditions.iter().any(|it| self.is_false(block, it)) {
                     return self.value(block, b);
@@ -208,6 +212,7 @@ impl Walk<'_> {
                 alike(self.value(block, a), &self.value(block, b))
             }
             Value::Where(_, a, b) => alike(self.value(block, a), &self.value(block, b)),
+            Value::Cast(to, _) if !to.is_float() => Found::Nothing,
             Value::Cast(to, a) => match self.value(block, a) {
                 Found::Kept(it) => Found::Kept(Value::Cast(*to, it.into())),
                 it @ (Found::Number(_) | Found::Nothing) => it,
@@ -223,12 +228,12 @@ impl Walk<'_> {
         }
     }
 
-    fn load(&self, block: &Block, access: &Access) -> Found {
+    fn load(&self, access: &Access) -> Found {
         let buffer = &access.buffer;
         if self.func.buffers[buffer].role == Role::Input || !self.is_of_iteration(buffer) {
             return Found::Kept(Value::Load(access.clone()));
         }
-        match self.known.get(buffer).filter(|_| self.is_covered(block, buffer)) {
+        match self.known.get(buffer) {
             Some(Known::Number(it)) => Found::Number(*it),
             Some(Known::Copy(of)) => {
                 Found::Kept(Value::Load(Access { buffer: of.clone(), ..access.clone() }))
@@ -267,7 +272,9 @@ impl Walk<'_> {
     fn is_bounded(&self, value: &Value) -> bool {
         let mut bounded = true;
         value.each_load(&mut |it| {
-            for writer in self.func.writers(&it.buffer) {
+            let writers = self.func.writers(&it.buffer);
+            bounded &= !writers.is_empty();
+            for writer in writers {
                 for stmt in writer.init.iter().chain([&writer.body]) {
                     let Stmt::Store(store) = stmt else {
                         bounded = false;

@@ -302,7 +302,7 @@ pub(crate) fn uncovered<'n, 'a>(
 
 /// Whether the solver finds that what one block touches of a buffer was written before by another one, in the same
 /// iteration of all loops around both.
-fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name) -> bool {
+pub(crate) fn covered_exactly(func: &Func, first: &Nest<'_>, then: &Nest<'_>, buffer: &Name) -> bool {
     let shared = &first.loops[..first.shared_loops(then)];
     let is_common = |name: &Name| shared.iter().any(|it| it.var == *name);
     let writes = first.places(buffer, Way::Write);

@@ -4,7 +4,7 @@ use ir::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::decompose_reduction::DecomposeReduction;
+use super::{compute_inline::expect_only_writer, decompose_reduction::DecomposeReduction};
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
     check::once::{expect_all_points, expect_all_terms, expect_no_point_twice, expect_start},
@@ -64,7 +64,7 @@ impl Primitive for RollingUpdate {
         let reducer = Reducer::of(&block).filter(|_| block.init.is_some());
         let reducer = reducer.ok_or_else(|| BlockError::NotReducer { block: self.block.clone() })?;
         let func = &state.func;
-        self.expect_own_temporary(func, &reducer)?;
+        self.expect_own_temporary(func, &block, &reducer)?;
         expect_no_point_twice(func, &block)?;
         expect_all_terms(func, &block)?;
         expect_start(func, &block)?;
@@ -85,16 +85,12 @@ impl Primitive for RollingUpdate {
 }
 
 impl RollingUpdate {
-    fn expect_own_temporary(&self, func: &Func, reducer: &Reducer) -> Result<(), BlockError> {
+    fn expect_own_temporary(&self, func: &Func, block: &Block, reducer: &Reducer) -> Result<(), BlockError> {
         let buffer = &reducer.place.buffer;
         if func.buffers[buffer].role != Role::Temp {
             return Err(BlockError::WritesOutput { block: self.block.clone(), buffer: buffer.clone() });
         }
-        super::compute_inline::expect_only_writer(
-            func,
-            func.find_block(&self.block).expect("it was just found"),
-            buffer,
-        )
+        expect_only_writer(func, block, buffer)
     }
 
     fn is_under(&self, func: &Func, block: &Name) -> bool {

@@ -69,14 +69,10 @@ impl Correction<'_> {
 
     /// A block that computes a value for each element of the extremum, and its buffer.
     fn value_block(&self, func: &mut Func, stem: &str, value: Value) -> Block {
-        let name = Name::nth(stem, |it| func.is_taken(it));
         let place = &self.0.reducer.place;
-        let like = func.buffers[&place.buffer].clone();
-        func.buffers.insert(name.clone(), Buffer::temp(like.dtype, like.shape, like.scope));
+        let name = temporary_like(func, &place.buffer, stem);
         let block = func.find_block(self.0.block).expect("it is there");
-        let iters = block.iters.iter().filter(|it| it.kind == IterKind::Spatial).cloned().collect();
-        let body = Stmt::store(Access { buffer: name.clone(), ..place.clone() }, value);
-        Block { name, iters, guards: vec![], attrs: BlockAttrs::default(), init: None, body }
+        spatial_like(block, name.clone(), Stmt::store(Access { buffer: name, ..place.clone() }, value))
     }
 
     /// Puts a block that runs over what the extremum runs over beside it.
@@ -89,31 +85,20 @@ impl Correction<'_> {
     fn rescale(&self, func: &mut Func, sum: &Follower, scale: &Name) -> Result<(), ScheduleError> {
         let block = func.find_block(&sum.block).expect("it is there").clone();
         let place = Reducer::of(&block).expect("it is a sum").place;
-        let iters: Vec<Iter> =
-            block.iters.iter().filter(|it| it.kind == IterKind::Spatial).cloned().collect();
-        let like = func.buffers[&place.buffer].clone();
-        let old = Name::nth(&format!("{}_old", sum.block), |it| func.is_taken(it));
-        func.buffers.insert(old.clone(), Buffer::temp(like.dtype, like.shape, like.scope));
+        let old = temporary_like(func, &place.buffer, &format!("{}_old", sum.block));
         let before = Access { buffer: old.clone(), ..place.clone() };
-        let named = |name: Name, body: Stmt| Block {
-            name,
-            iters: iters.clone(),
-            guards: vec![],
-            attrs: BlockAttrs::default(),
-            init: None,
-            body,
-        };
-        let kept = named(old, Stmt::store(before.clone(), Value::Load(place.clone())));
+        let kept = spatial_like(&block, old, Stmt::store(before.clone(), Value::Load(place.clone())));
         self.place(func, kept, &place, &sum.block, &sum.block, 0)?;
         let Rescale { at, when, .. } = &sum.rescale;
         let mut factor = Value::load(scale, at.clone());
         if !when.is_empty() {
-            let one = Value::Const(Literal::from_f64(like.dtype, 1.0));
+            let one = Value::Const(Literal::from_f64(func.buffers[scale].dtype, 1.0));
             factor = Value::Select(when.clone(), Arc::new(factor), Arc::new(one));
         }
         let value = Value::binary(BinaryOp::Mul, Value::Load(before), factor);
         let name = Name::nth(&format!("{}_rescale", sum.block), |it| func.is_taken(it));
-        self.place(func, named(name, Stmt::store(place.clone(), value)), &place, &sum.block, &sum.block, 0)
+        let rescaled = spatial_like(&block, name, Stmt::store(place.clone(), value));
+        self.place(func, rescaled, &place, &sum.block, &sum.block, 0)
     }
 
     /// Puts a block in the loop that runs over what block `like` writes at `place` in one iteration.
@@ -138,7 +123,7 @@ impl Correction<'_> {
         let ranges: Vec<Option<Range>> = block.iters.iter().map(range).collect();
         let moves = |it: &Range| {
             let mut rolled = path.iter().skip_while(|it| it.var != *self.0.outer);
-            rolled.any(|around| it.min.any_var(&|var| *var == around.var))
+            rolled.any(|around| [&it.min, &it.extent].iter().any(|it| it.any_var(&|var| *var == around.var)))
         };
         if ranges.iter().any(|it| it.as_ref().is_none_or(moves)) {
             return Err(BlockError::NotRolling {
@@ -155,4 +140,19 @@ impl Correction<'_> {
         nest::insert(func, &Spot { within: Some(target.clone()), at: at + behind }, nest);
         Ok(())
     }
+}
+
+/// A new temporary of the type, shape and memory of a buffer.
+fn temporary_like(func: &mut Func, buffer: &Name, stem: &str) -> Name {
+    let name = Name::nth(stem, |it| func.is_taken(it));
+    let like = &func.buffers[buffer];
+    let new = Buffer::temp(like.dtype, like.shape.clone(), like.scope);
+    func.buffers.insert(name.clone(), new);
+    name
+}
+
+/// A block of another body over the spatial iterators of a block.
+fn spatial_like(block: &Block, name: Name, body: Stmt) -> Block {
+    let iters = block.iters.iter().filter(|it| it.kind == IterKind::Spatial).cloned().collect();
+    Block { name, iters, guards: vec![], attrs: BlockAttrs::default(), init: None, body }
 }

@@ -29,6 +29,10 @@ pub(crate) fn followers(func: &Func, rolled: &Rolled<'_>) -> Result<Vec<Follower
     let (dependent, sums) = dependents(func, rolled, &inside).map_err(|it| refused(it.block, it.why))?;
     expect_own_iteration(func, rolled, &dependent).map_err(|it| refused(it.block, it.why))?;
     let block = func.find_block(rolled.block).expect("it was put there");
+    let is_constant = matches!(&block.init, Some(Stmt::Store(it)) if matches!(it.value, Value::Const(_)));
+    if let Some(it) = sums.first().filter(|_| !is_constant) {
+        return Err(refused(it, "the reduction does not start from a constant").into());
+    }
     let extremum = Extremum::new(func, block, rolled.reducer, &dependent);
     let mut out = Vec::new();
     for it in sums {
