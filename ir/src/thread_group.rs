@@ -1,19 +1,41 @@
 //! Threads that follow each other along an axis and work on one result: the lanes that share a row of a fragment.
 
+use std::collections::BTreeSet;
+
 use crate::{Block, Index, IterKind, Less, Name, arith::Bounds};
 
 /// How many threads in a row along an axis reduce to one result of a block, whose loop on that axis is `var`, where the others have other
 /// results: 4 where `lane floordiv 4` says which row it is. All of them where the loop says nothing of results.
 ///
-/// `None` where it is no power of two, or threads that reduce together do not follow each other.
+/// `None` where it is no power of two up to 32, as with `thread floordiv 6`, or threads that reduce together do not follow each other.
 pub fn group_width(block: &Block, var: &Name, extent: i64) -> Option<i64> {
-    let mut spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
-    let mixed: Vec<_> = spatial.by_ref().filter(|it| it.binding.any_var(&|name| name == var)).collect();
-    if mixed.is_empty() {
+    let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
+    let results: Vec<&Index> =
+        spatial.map(|it| &it.binding).filter(|it| it.any_var(&|name| name == var)).collect();
+    if results.is_empty() {
         return Some(extent);
     }
     let widths = (1..=5).rev().map(|it| 1 << it).filter(|it| extent % it == 0);
-    widths.into_iter().find(|width| mixed.iter().all(|it| !depends_within(&it.binding, var, extent, *width)))
+    let is_alike = |width: &i64| results.iter().all(|it| !depends_within(it, var, extent, *width));
+    widths.into_iter().find(is_alike).filter(|width| are_told_apart(&results, var, extent, *width))
+}
+
+/// Whether each group of `width` threads has a result of its own: what the indices owe to the number of the group is never the same twice.
+fn are_told_apart(results: &[&Index], var: &Name, extent: i64, width: i64) -> bool {
+    let groups = extent / width;
+    let (bounds, [group, _]) = (in_digits(extent, width).0, digits());
+    let first = Index::var(&group) * width;
+    let of_group = |it: &&Index| {
+        let index = it.subst(&|name| (name == var).then(|| first.clone()));
+        let (_, part) = bounds.split(&index, &|name| *name == group);
+        (0..groups).map(|number| part.eval(&|name| (*name == group).then_some(number))).collect()
+    };
+    // An index in which the number of the group meets other variables tells nothing.
+    let parts: Vec<Vec<i64>> = results.iter().filter_map(of_group).collect();
+    let places = 0..usize::try_from(groups).unwrap_or(0);
+    let distinct: BTreeSet<Vec<i64>> =
+        places.clone().map(|group| parts.iter().map(|it| it[group]).collect()).collect();
+    distinct.len() == places.len()
 }
 
 /// Whether an index differs between threads of one group of `width` along the axis of loop `var`.
