@@ -28,6 +28,15 @@ const VECTOR: i64 = 16;
 /// f32 on an H100: 8 blocks with 32 registers each take 203 us, with 16 221, with 8 285; 4 blocks with 32 take 204, 2 212.
 const OF_CLUSTER: i64 = 32;
 
+/// The threads of a block, and the blocks of a multiprocessor, where parts of rows wait in shared memory. Measured on an H100 at 2²⁵ elements
+/// in f32 (`bench/results/2026-11-27-h100-auto-rows-in-shared-memory.jsonl`): at 131072 columns 256 threads move 2607 GB/s, 512 2548, 1024
+/// 2204, and parts in registers 2351; at 262144, where one block fits, at most 1952 against 2001.
+const SHARING: [i64; 2] = [256, 512];
+const BLOCKS: i64 = 3;
+
+/// The bytes of shared memory that the reductions of a block take.
+const REDUCED: i64 = 1024;
+
 /// What a program over rows is made of.
 pub(super) struct Rows<'a> {
     /// All of it, in order.
@@ -54,6 +63,8 @@ pub(super) struct Kept {
     costly: bool,
     /// How many blocks of a cluster share it: one has it alone.
     pub(super) blocks: i64,
+    /// Whether it waits in shared memory, rather than in registers.
+    pub(super) shared: bool,
 }
 
 /// How a row comes to the threads that share it.
@@ -95,14 +106,16 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Some(rows) = rows(request) else { return vec![] };
     let length = rows.stages.length();
     let mut out = Vec::new();
-    for blocks in [Some(1), rows.blocks_of_cluster(request)].into_iter().flatten() {
+    let cluster = rows.blocks_of_cluster(request);
+    let places = [Some((1, false)), cluster.map(|it| (it, true)), cluster.map(|it| (it, false))];
+    for (blocks, shared) in places.into_iter().flatten() {
         let mut vector = VECTOR / rows.widest;
         while vector >= 1 {
             for costly in [true, false] {
-                let kept = Kept { vector, costly, blocks };
+                let kept = Kept { vector, costly, blocks, shared };
                 if length % vector == 0
                     && (!costly || !rows.costly.is_empty())
-                    && let Some(threads) = rows.threads(kept)
+                    && let Some(threads) = rows.threads(request, kept)
                 {
                     out.push(rows.draft(request, threads, Row::Stays(kept)));
                 }
@@ -182,9 +195,13 @@ impl Rows<'_> {
         cluster.map(|it| i64::from(it.portable))
     }
 
-    /// How many threads of each block share a row of vectors, if it fits in their registers.
-    fn threads(&self, kept: Kept) -> Option<i64> {
-        if kept.blocks > 1 { self.threads_of_cluster(kept) } else { self.threads_of_block(kept) }
+    /// How many threads of each block share a row of vectors, if it fits where it is to stay.
+    fn threads(&self, request: &Request<'_>, kept: Kept) -> Option<i64> {
+        match (kept.blocks, kept.shared) {
+            (1, _) => self.threads_of_block(kept),
+            (_, true) => self.threads_of_shared(request, kept),
+            (_, false) => self.threads_of_cluster(kept),
+        }
     }
 
     /// As few as have no more than is best, or all there may be.
@@ -196,6 +213,20 @@ impl Rows<'_> {
         };
         let fewest = (5..=10).map(|it| 1 << it).find(|it| registers(*it) <= OF_CLUSTER);
         fewest.or_else(|| Some(MOST).filter(|it| registers(*it) <= ALL_REGISTERS / it - BESIDES))
+    }
+
+    /// As few as are best, where several blocks of a multiprocessor have a place for their parts, so that one loads while others compute. More
+    /// only where results wait in registers for being written more at once than are computed. What is costly is computed again.
+    fn threads_of_shared(&self, request: &Request<'_>, kept: Kept) -> Option<i64> {
+        let Target::Cuda(arch) = request.target else { return None };
+        let part = (self.stages.length() - 1).div_euclid(kept.blocks) + 1;
+        let place = i64::from(arch.caps().shared_per_sm) / BLOCKS - REDUCED;
+        if kept.costly || part.saturating_mul(self.bytes(kept)) > place {
+            return None;
+        }
+        let waits = kept.vector * self.computed > VECTOR;
+        let waiting = |threads: i64| ((part - 1).div_euclid(threads) + 1) * self.computed / 4;
+        SHARING.into_iter().find(|it| !waits || waiting(*it) <= OF_CLUSTER)
     }
 
     fn threads_of_block(&self, kept: Kept) -> Option<i64> {
@@ -236,6 +267,9 @@ impl Rows<'_> {
     /// The script, for a row that comes so to so many threads.
     fn draft(&self, request: &Request<'_>, threads: i64, row: Row) -> Draft {
         let about = match row {
+            Row::Stays(it) if it.shared => {
+                "Each row once through the shared memory of a cluster of blocks, whose threads share it."
+            }
             Row::Stays(it) if it.blocks > 1 => {
                 "Each row once through the registers of a cluster of blocks, whose threads share it."
             }

@@ -198,11 +198,13 @@ impl Writer<'_> {
     /// Reads inputs once, where rows stay.
     fn keep_inputs(&mut self, row: &str) {
         let Row::Stays(kept) = self.row else { return };
+        let of_each = if kept.blocks > 1 { " of each block" } else { "" };
+        let (place, scope) =
+            if kept.shared { ("shared memory", ", scope: \"shared\"") } else { ("registers", "") };
         self.out.reason(format!(
-            "A row is read once, {} at a time, and stays in registers: {} threads{} share it.",
+            "A row is read once, {} at a time, and stays in {place}: {} threads{of_each} share it.",
             counted(kept.vector, "element"),
             self.share.value,
-            if kept.blocks > 1 { " of each block" } else { "" },
         ));
         let names: Vec<_> = self.rows.inputs.iter().map(|it| self.free(&format!("{it}_row"))).collect();
         for (input, name) in self.rows.inputs.iter().zip(&names) {
@@ -222,7 +224,7 @@ impl Writer<'_> {
                 only = format!(", readers: {names:?}");
             }
             self.out.step(format!(
-                "keep_row(block: {reader:?}, buffer: {:?}, name: {name:?}, row: {row:?}{only})",
+                "keep_row(block: {reader:?}, buffer: {:?}, name: {name:?}, row: {row:?}{scope}{only})",
                 input.as_str()
             ));
         }
