@@ -1,6 +1,8 @@
 //! Words for what was measured, the same in every command. What they mean is in `docs/src/measurement.md`.
 
-use tuner::{Bound, Comparison, Failure, Measured, Ratio, Stats, Verification, bootstrap::Interval};
+use tuner::{
+    Bound, Comparison, Failure, Measured, Rate, Ratio, Stats, Verification, Work, bootstrap::Interval,
+};
 
 use crate::term::table::counted;
 
@@ -90,6 +92,18 @@ pub(crate) fn roofline_words(comparison: &Comparison, measured: &Measured) -> Op
     Some(format!("{:.1} % of the {bound} roofline{odd}", 100.0 * part))
 }
 
+/// The speed of a program that has a result, without its unit: `2170`.
+pub(crate) fn measured_words(rate: Rate, comparison: &Comparison, measured: &Measured) -> Option<String> {
+    let seconds = measured.stats.filter(|_| measured.gflops.is_some())?.median;
+    Some(speed_words(rate.speed(&comparison.work, seconds)))
+}
+
+/// The speed of a workload at a time, with its unit: `2170 GB/s`.
+pub(crate) fn rate_words(work: &Work, seconds: f64) -> String {
+    let rate = Rate::of(work);
+    format!("{} {}", speed_words(rate.speed(work, seconds)), rate.unit())
+}
+
 /// Seconds with a fitting unit: `333.42 µs`.
 pub(crate) fn time_words(seconds: f64) -> String {
     match seconds {
@@ -100,9 +114,9 @@ pub(crate) fn time_words(seconds: f64) -> String {
     }
 }
 
-/// GFLOPS in four digits or so.
-pub(crate) fn gflops_words(gflops: f64) -> String {
-    match gflops {
+/// A speed in four digits or so; its unit is [`Rate::unit`].
+pub(crate) fn speed_words(speed: f64) -> String {
+    match speed {
         it if it >= 1000.0 => format!("{it:.0}"),
         it if it >= 100.0 => format!("{it:.1}"),
         it => format!("{it:.2}"),

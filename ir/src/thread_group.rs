@@ -22,20 +22,20 @@ pub fn group_width(block: &Block, var: &Name, extent: i64) -> Option<i64> {
 
 /// Whether each group of `width` threads has a result of its own: what the indices owe to the number of the group is never the same twice.
 fn are_told_apart(results: &[&Index], var: &Name, extent: i64, width: i64) -> bool {
-    let groups = extent / width;
     let (bounds, [group, _]) = (in_digits(extent, width).0, digits());
     let first = Index::var(&group) * width;
     let of_group = |it: &&Index| {
         let index = it.subst(&|name| (name == var).then(|| first.clone()));
-        let (_, part) = bounds.split(&index, &|name| *name == group);
-        (0..groups).map(|number| part.eval(&|name| (*name == group).then_some(number))).collect()
+        bounds.split(&index, &|name| *name == group).1
     };
+    let parts = results.iter().map(of_group);
     // An index in which the number of the group meets other variables tells nothing.
-    let parts: Vec<Vec<i64>> = results.iter().filter_map(of_group).collect();
-    let places = 0..usize::try_from(groups).unwrap_or(0);
-    let distinct: BTreeSet<Vec<i64>> =
-        places.clone().map(|group| parts.iter().map(|it| it[group]).collect()).collect();
-    distinct.len() == places.len()
+    let parts: Vec<Index> = parts.filter(|it| !it.any_var(&|name| *name != group)).collect();
+    let mut seen = BTreeSet::new();
+    (0..extent / width).all(|number| {
+        let values = parts.iter().map(|it| it.eval(&|name| (*name == group).then_some(number)));
+        values.collect::<Option<Vec<i64>>>().is_some_and(|it| seen.insert(it))
+    })
 }
 
 /// Whether an index differs between threads of one group of `width` along the axis of loop `var`.

@@ -32,6 +32,14 @@ pub struct Work {
     pub bytes: f64,
 }
 
+impl Work {
+    /// The work of a program at values of its symbolic dimensions; `None` where it is more than 64 bits count, or a value is missing.
+    pub fn of(func: &Func, dims: &IndexMap<Name, i64>) -> Option<Work> {
+        let (flops, bytes) = cost::flops(func, dims).zip(cost::bytes(func, dims))?;
+        Some(Work { flops: flops as f64, bytes: bytes as f64 })
+    }
+}
+
 /// An input or an output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Param {
@@ -99,9 +107,7 @@ impl Case {
             let below = buffer.below.as_ref().and_then(|it| it.eval(&|dim| dims.get(dim).copied()));
             params.insert(name.clone(), Param { dtype: buffer.dtype, shape, role: buffer.role, below });
         }
-        let counts = cost::flops(&func, &dims).zip(cost::bytes(&func, &dims));
-        let (flops, bytes) = counts.ok_or(CaseError::Work)?;
-        let work = Work { flops: flops as f64, bytes: bytes as f64 };
+        let work = Work::of(&func, &dims).ok_or(CaseError::Work)?;
         Ok(Case { func, dims, seed, work, params })
     }
 

@@ -19,6 +19,7 @@ pub mod log;
 mod memory;
 pub mod pool;
 pub mod protocol;
+mod rate;
 mod record;
 pub mod regular;
 pub mod replay;
@@ -37,6 +38,7 @@ pub use bench::{Bench, BenchError, Candidate, Progress};
 pub use case::{Case, CaseError, Work};
 pub use data::Tensor;
 pub use failure::Failure;
+pub use rate::Rate;
 pub use record::{
     Append, Environment, LogError, ReadLog, Record, RecordedStep, Script, append, parse_log, read_log, sha256,
 };

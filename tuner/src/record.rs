@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Case, Comparison, Measured, Ratio, Roofline, Settings, Stats, Verification, regular};
+use crate::{Case, Comparison, Measured, Ratio, Roofline, Settings, Stats, Verification, Work, regular};
 
 /// The largest log that is read or written, in bytes: a record has a few kilobytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -135,6 +135,11 @@ pub struct Environment {
 const VERSION: u32 = 1;
 
 impl Record {
+    /// How much there is to do.
+    pub fn work(&self) -> Work {
+        Work { flops: self.flops, bytes: self.bytes }
+    }
+
     /// The record of a program in a comparison. What the comparison does not know comes from the caller.
     pub fn new(
         case: &Case,

@@ -5,7 +5,7 @@ use ir::{Name, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Case, Failure, OutputCheck, Regime, Verification,
+    Case, Failure, OutputCheck, Regime, Verification, Work,
     bootstrap::{Interval, ratio_interval},
     ceiling::least_seconds,
     json_number,
@@ -25,6 +25,8 @@ pub struct Comparison {
     pub no_baseline: Option<DeviceError>,
     /// The regime they were timed in.
     pub regime: Regime,
+    /// How much each of them has to do.
+    pub work: Work,
     /// The least time that the machine allows.
     pub roofline: Roofline,
 }

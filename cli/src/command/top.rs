@@ -8,13 +8,16 @@ use schedule::Decisions;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tuner::log::{Best, FinalsPlace, Origin, Ranked, Ranking};
+use tuner::{
+    Rate,
+    log::{Best, FinalsPlace, Origin, Ranked, Ranking},
+};
 
 use crate::{
     constant::True,
     diagnostic::Diagnostic,
     escape::visible,
-    figures::{gflops_words, time_words},
+    figures::{speed_words, time_words},
     log_notes::Noted,
     term::report::Report,
     term::shell::Shell,
@@ -157,7 +160,7 @@ impl<'a> Group<'a> {
 impl<'a> BestTrial<'a> {
     fn of(rank: usize, it: &'a Best) -> BestTrial<'a> {
         let finals =
-            it.finals.map(|FinalsPlace { place, gflops, tied }| PlaceInFinals { place, gflops, tied });
+            it.finals.map(|FinalsPlace { place, gflops, tied, .. }| PlaceInFinals { place, gflops, tied });
         BestTrial {
             rank,
             run: &it.run,
@@ -207,20 +210,26 @@ fn print(group: &Ranked, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
     if group.best.is_empty() {
         return Ok(());
     }
-    table(&group.best).print(shell.out)?;
+    table(group).print(shell.out)?;
     Ok(())
 }
 
 /// Columns that say the same of all are left out.
-fn table(best: &[Best]) -> Table {
+fn table(group: &Ranked) -> Table {
+    let best = &group.best;
+    let work = group.problem.as_ref().map(|it| it.work);
+    let rate = work.map_or(Rate::Gflops, |it| Rate::of(&it));
+    // Of what nothing is known but the times, GFLOPS are those of the log.
+    let speed = |gflops: f64, seconds: f64| work.map_or(gflops, |it| rate.speed(&it, seconds));
+    let there = format!("{} there", rate.unit());
     let runs = best.iter().any(|it| it.run != best[0].run);
     let finals = best.iter().any(|it| it.finals.is_some());
     let resources = best.iter().any(|it| it.registers.is_some());
     let heads = ["rank"]
         .into_iter()
         .chain(runs.then_some("run"))
-        .chain(["n", "GFLOPS", "time"])
-        .chain(finals.then_some(["final", "GFLOPS there"]).into_iter().flatten())
+        .chain(["n", rate.unit(), "time"])
+        .chain(finals.then_some(["final", there.as_str()]).into_iter().flatten())
         .chain(resources.then_some(["registers", "spilled", "shared", "threads"]).into_iter().flatten())
         .chain(["origin", "decisions"]);
     let mut table = Table::new(heads);
@@ -228,11 +237,12 @@ fn table(best: &[Best]) -> Table {
     for (n, it) in best.iter().enumerate() {
         let mut row = vec![(n + 1).to_string()];
         row.extend(runs.then(|| it.run.clone()));
-        row.extend([it.n.to_string(), gflops_words(it.gflops), time_words(it.seconds)]);
+        row.extend([it.n.to_string(), speed_words(speed(it.gflops, it.seconds)), time_words(it.seconds)]);
         if finals {
             let place = |it: FinalsPlace| format!("{}{}", it.place, if it.tied { ", tied" } else { "" });
             row.push(it.finals.map_or_else(dash, place));
-            row.push(it.finals.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
+            let figures = it.finals.and_then(|it| it.gflops.zip(it.seconds));
+            row.push(figures.map_or_else(dash, |(gflops, seconds)| speed_words(speed(gflops, seconds))));
         }
         if resources {
             row.push(it.registers.map_or_else(dash, |it| it.to_string()));

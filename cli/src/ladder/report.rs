@@ -6,7 +6,7 @@ use codegen::device::MachineInfo;
 use ir::Target;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tuner::{Comparison, Measured, Ratio, Regime};
+use tuner::{Comparison, Measured, Rate, Ratio, Regime};
 
 use super::{
     Ladder,
@@ -16,8 +16,8 @@ use crate::{
     build::Built,
     diagnostic::Diagnostic,
     figures::{
-        failure_words, gflops_words, ratio_words, roofline_words, spread_warning, spread_words, time_words,
-        times_words, verified_words,
+        failure_words, measured_words, ratio_words, roofline_words, speed_words, spread_warning,
+        spread_words, time_words, times_words, verified_words,
     },
     plan::Plan,
     term::report::Report,
@@ -182,6 +182,11 @@ impl LadderReport {
         }
     }
 
+    /// What speeds are told in.
+    fn rate(&self) -> Rate {
+        Rate::of_all(self.sizes.iter().map(|it| it.comparison.work))
+    }
+
     /// Prints the whole report.
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         wrapped(&format!("{} on {}", self.ladder, self.machine), "", "  ", out)?;
@@ -217,8 +222,9 @@ impl LadderReport {
     }
 
     fn print_tables(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\nGFLOPS, median of the samples")?;
-        self.table(out, &|size, at| size.candidate(at).gflops.map(gflops_words))?;
+        let rate = self.rate();
+        writeln!(out, "\n{}, median of the samples", rate.unit())?;
+        self.table(out, &|size, at| size.speed(rate, size.candidate(at)))?;
         writeln!(out, "\nTimes as fast as the rung below, round by round")?;
         let gain = |size: &Size, at: usize| {
             let below = size.candidate(at.checked_sub(1)?);
@@ -239,11 +245,12 @@ impl LadderReport {
         if let Some(words) = failure_words(measured) {
             return wrapped(&format!("{}: ✗ {words}", size.word), "  ", "    ", out);
         }
-        let (Some(gflops), Some(stats)) = (measured.gflops, measured.stats) else { return Ok(()) };
+        let rate = self.rate();
+        let (Some(speed), Some(stats)) = (size.speed(rate, measured), measured.stats) else { return Ok(()) };
         let below = at.checked_sub(1).map(|it| size.candidate(it)).filter(|it| it.failure.is_none());
-        let before = below.and_then(|it| it.gflops);
-        let arrow = before.map(|it| format!("{} -> ", gflops_words(it))).unwrap_or_default();
-        let mut words = vec![format!("{arrow}{} GFLOPS", gflops_words(gflops))];
+        let before = below.and_then(|it| size.speed(rate, it));
+        let arrow = before.map(|it| format!("{it} -> ")).unwrap_or_default();
+        let mut words = vec![format!("{arrow}{speed} {}", rate.unit())];
         let ratio = below.and_then(|below| versus(measured, below));
         words.extend(ratio.map(|it| ratio_words(&it, "the rung below")));
         let first = Some(size.candidate(0)).filter(|_| at > 1 && !self.only_last);
@@ -284,9 +291,9 @@ impl LadderReport {
         let words = format!(
             "{}: one thread against one thread: {} GFLOPS, and {} {}; this is {}",
             size.word,
-            gflops_words(ours),
+            speed_words(ours),
             self.library,
-            gflops_words(theirs),
+            speed_words(theirs),
             ratio_words(&ratio, "as fast")
         );
         wrapped(&words, "", "  ", out)
@@ -296,6 +303,10 @@ impl LadderReport {
 impl Size {
     fn candidate(&self, at: usize) -> &Measured {
         &self.comparison.candidates[at]
+    }
+
+    fn speed(&self, rate: Rate, measured: &Measured) -> Option<String> {
+        measured_words(rate, &self.comparison, measured)
     }
 
     /// Our GFLOPS, the library's, and how many times as fast ours is.

@@ -57,6 +57,25 @@ fn the_best_trials() {
     insta::assert_snapshot!(session(folder.path(), &lines));
 }
 
+/// What has no operations is told in bytes, and ranked by its times.
+#[test]
+fn trials_of_a_transpose() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut head = sample::head("t");
+    head.workload.flops = 0.0;
+    let mut writer = Writer::create(&folder.path().join("t"), &head).unwrap();
+    for (n, microseconds) in [(0, 30.0), (1, 10.0), (2, 20.0)] {
+        let mut trial = sample::trial("t", n, microseconds);
+        trial.result.as_mut().unwrap().gflops = 0.0;
+        writer.append(&Entry::Trial(trial)).unwrap();
+    }
+    drop(writer);
+    insta::assert_snapshot!(session(folder.path(), &["top t", "log verify t"]));
+    tilewright(folder.path(), &["report", "t", "--out", "t.html"]);
+    let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
+    assert!(page.contains("GB/s in the search") && !page.contains("not to be believed"), "{page}");
+}
+
 #[test]
 fn damage_is_told_by_line() {
     let folder = folder();

@@ -87,8 +87,8 @@ impl Bench<'_> {
             let theirs = baseline.as_ref().filter(|it| it.failure.is_none());
             it.versus_baseline = theirs.and_then(|theirs| Ratio::of(it, theirs));
         }
-        let regime = settings.regime;
-        Comparison { candidates: measured, baseline, other_baselines, no_baseline, regime, roofline }
+        let (regime, work) = (settings.regime, self.case.work);
+        Comparison { candidates: measured, baseline, other_baselines, no_baseline, regime, work, roofline }
     }
 
     /// The library's product, or what it is the first part of, each with its name; nothing where there is neither.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Finals, RunPlan, StepResult, Trial};
-use crate::{Regime, Roofline};
+use crate::{Regime, Roofline, Work};
 
 /// The version of the format that this build writes. Readers refuse a greater one.
 pub const LOG_VERSION: u32 = 1;
@@ -124,6 +124,13 @@ pub struct Workload {
     pub flops: f64,
     /// Bytes of inputs and outputs.
     pub bytes: f64,
+}
+
+impl Workload {
+    /// How much there is to do.
+    pub fn work(&self) -> Work {
+        Work { flops: self.flops, bytes: self.bytes }
+    }
 }
 
 /// How candidates are measured.

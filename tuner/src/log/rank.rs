@@ -8,7 +8,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use super::{Entry, Finals, LogError, LogLine, Origin, Raw, Run, Trial, numbers::Numbers, scan};
-use crate::bench::tied;
+use crate::{Work, bench::tied};
 
 /// The best trials of logs. Those of different problems are not compared.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +48,8 @@ pub struct Compared {
     pub target: String,
     /// The model of the machine.
     pub machine: String,
+    /// How much there is to do.
+    pub work: Work,
 }
 
 /// A trial among the best.
@@ -88,6 +90,8 @@ pub struct FinalsPlace {
     pub place: usize,
     /// GFLOPS at the median there.
     pub gflops: Option<f64>,
+    /// The median there in seconds.
+    pub seconds: Option<f64>,
     /// Whether it ties with the winner ([`tied`]).
     pub tied: bool,
 }
@@ -111,9 +115,14 @@ struct Brief<'a> {
 
 #[derive(Deserialize)]
 struct BriefResult {
-    gflops: f64,
+    stats: BriefStats,
     #[serde(default)]
     suspicious: bool,
+}
+
+#[derive(Deserialize)]
+struct BriefStats {
+    median: f64,
 }
 
 impl Ranking {
@@ -140,9 +149,13 @@ impl Ranking {
             for place in &mut group.best {
                 let finals = self.runs.get(&place.run).and_then(|it| it.finals.as_ref());
                 let found = finals.and_then(|it| it.finalists.iter().position(|it| it.n == Some(place.n)));
+                let result = |it: &Finals, at: usize| {
+                    it.finalists[at].result.as_ref().map(|it| (it.gflops, it.stats.median))
+                };
                 place.finals = finals.zip(found).map(|(it, at)| FinalsPlace {
                     place: at + 1,
-                    gflops: it.finalists[at].result.as_ref().map(|it| it.gflops),
+                    gflops: result(it, at).map(|it| it.0),
+                    seconds: result(it, at).map(|it| it.1),
                     tied: tied(it).contains(&at),
                 });
             }
@@ -181,6 +194,7 @@ impl Ranking {
             dims: head.workload.dims.clone(),
             target: head.target.clone(),
             machine: head.machine.name.clone(),
+            work: head.workload.work(),
         };
         let group = self.group(Some(problem), &head.script.params);
         self.runs.entry(head.run.clone()).or_default().group = group;
@@ -220,7 +234,7 @@ impl Ranking {
             group.suspicious += 1;
             return;
         }
-        let better = |it: &Best| it.gflops.total_cmp(&result.gflops) != Ordering::Less;
+        let better = |it: &Best| it.seconds.total_cmp(&result.stats.median) != Ordering::Greater;
         let at = group.best.partition_point(better);
         if at < keep
             && let Ok(Entry::Trial(trial)) = raw.entry()

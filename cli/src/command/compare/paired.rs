@@ -206,6 +206,7 @@ fn records(
         other_baselines: vec![],
         no_baseline: None,
         regime: settings.regime,
+        work: case.work,
         roofline: Roofline::of(case, info, settings.regime, settings.threads),
     };
     let time = clock::now();

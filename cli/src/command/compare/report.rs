@@ -8,7 +8,9 @@ use ir::{Name, Target};
 use schedule::{Step, workload::Param};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tuner::{Regime, Stats, bench::Verdict, bootstrap::Interval, build::target_word, log::Measurement};
+use tuner::{
+    Rate, Regime, Stats, Work, bench::Verdict, bootstrap::Interval, build::target_word, log::Measurement,
+};
 
 use super::{
     entrant::{Entrant, Origin, Recorded},
@@ -18,7 +20,7 @@ use super::{
 use crate::{
     escape::visible,
     figures::{
-        gflops_words, interval_words, range_words, spread_warning, spread_words, time_words, times_words,
+        interval_words, range_words, speed_words, spread_warning, spread_words, time_words, times_words,
     },
     term::table::{Table, counted},
     term::wrap::wrapped,
@@ -31,6 +33,8 @@ pub(super) struct Report {
     pub(super) workload: String,
     pub(super) params: IndexMap<String, Param>,
     pub(super) dims: IndexMap<Name, i64>,
+    /// How much there is to do, if it can be counted.
+    pub(super) work: Option<Work>,
     pub(super) target: String,
     pub(super) machine: Option<MachineInfo>,
     pub(super) regime: Option<Regime>,
@@ -130,6 +134,7 @@ impl Report {
             workload: "matmul".to_owned(),
             params: IndexMap::from([("m".to_owned(), Param::Int(512))]),
             dims: IndexMap::new(),
+            work: Some(Work { flops: 1e6, bytes: 1e3 }),
             target: "cpu".to_owned(),
             machine: None,
             regime: Some(Regime::Cool),
@@ -152,6 +157,7 @@ impl Report {
             workload: first.script.workload.clone(),
             params: first.params.clone(),
             dims: first.dims.clone(),
+            work: Work::of(&first.func, &first.dims),
             target: target_word(target),
             machine: None,
             regime: None,
@@ -219,9 +225,10 @@ impl Report {
     fn table(&self) -> Table {
         let resources: Vec<_> =
             self.entrants.iter().map(|it| resource_words(&it.resources, &it.launches)).collect();
+        let rate = self.work.as_ref().map_or(Rate::Gflops, Rate::of);
         let mut heads = vec![""; 1];
         if self.method != Method::Source {
-            heads.extend(["GFLOPS", "time", "spread"]);
+            heads.extend([rate.unit(), "time", "spread"]);
         }
         let mut kinds: Vec<&str> = resources.iter().flat_map(|it| it.keys().copied()).collect();
         kinds.sort_unstable();
@@ -236,7 +243,8 @@ impl Report {
             let dash = || "—".to_owned();
             if self.method != Method::Source {
                 let figures = it.figures.as_ref();
-                row.push(figures.and_then(|it| it.gflops).map_or_else(dash, gflops_words));
+                let speed = figures.zip(self.work).map(|(it, work)| rate.speed(&work, it.stats.median));
+                row.push(speed.map_or_else(dash, speed_words));
                 row.push(figures.map_or_else(dash, |it| time_words(it.stats.median)));
                 row.push(figures.map_or_else(dash, |it| spread_words(&it.stats)));
             }

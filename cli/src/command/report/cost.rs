@@ -30,7 +30,12 @@ pub(crate) struct SearchCost {
     /// The run.
     run: String,
     /// The best GFLOPS that the search saw, which a part of 1 stands for.
-    pub(super) best_gflops: f64,
+    best_gflops: f64,
+    /// The same in the unit of the run.
+    #[serde(skip)]
+    pub(super) best_speed: f64,
+    #[serde(skip)]
+    pub(super) unit: &'static str,
     /// How many points the space admits, where the log knows of nearly all: then the best of the search is the best there is.
     pub(super) whole_space: Option<u64>,
     /// How good the best so far was.
@@ -101,8 +106,8 @@ pub(super) struct ExpectedUntil {
 impl SearchCost {
     /// Of a run; none if no trial has a result.
     pub(super) fn of(view: &View<'_>) -> Option<SearchCost> {
-        let best = view.ranked().first()?.gflops;
-        let scores = view.trials.iter().map(|trial| View::gflops(trial).map_or(0.0, |it| it / best));
+        let best = view.ranked().first()?.speed;
+        let scores = view.trials.iter().map(|trial| view.speed(trial).map_or(0.0, |it| it / best));
         let curve = regret::curve(scores);
         let milestones = regret::milestones(curve.len());
         let after =
@@ -111,14 +116,16 @@ impl SearchCost {
         let space = whole_space(view);
         let simulations = space.as_ref().map_or(vec![], |(space, _)| {
             let result = |it: &&tuner::log::Trial| {
-                Some((space.index_of(&it.decisions)?, View::gflops(it).map(f64::recip)))
+                Some((space.index_of(&it.decisions)?, view.speed(it).map(f64::recip)))
             };
             let table: Table = view.trials.iter().filter_map(result).collect();
             regret::simulations(space, &table)
         });
         Some(SearchCost {
             run: view.name.to_owned(),
-            best_gflops: best,
+            best_gflops: view.gflops(best),
+            best_speed: best,
+            unit: view.unit(),
             whole_space: space.map(|it| it.1),
             after,
             until: until.to_vec(),

@@ -81,8 +81,13 @@ pub(super) fn doubtful(view: &View<'_>) -> String {
         "<p>These trials came out with figures that are no results, and count nowhere above:</p>\n<ul>\n"
             .to_owned();
     for (trial, it, why) in all.iter().take(20) {
-        let _ =
-            writeln!(out, "<li>trial {}, {} GFLOPS: {why}</li>", trial.n, super::words::gflops(it.gflops));
+        let _ = writeln!(
+            out,
+            "<li>trial {}, {} {}: {why}</li>",
+            trial.n,
+            super::words::gflops(view.speed_of(it)),
+            view.unit()
+        );
     }
     if all.len() > 20 {
         let _ = writeln!(out, "<li>and {} more</li>", count(all.len() as u64 - 20));

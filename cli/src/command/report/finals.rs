@@ -26,34 +26,36 @@ const RIGHT: f64 = WIDTH - 24.0;
 const TOP: f64 = 30.0;
 
 /// The table, with the library's row where it belongs by its speed.
-pub(super) fn table(finals: &Finals) -> String {
+pub(super) fn table(view: &View<'_>, finals: &Finals) -> String {
     let mut rows: Vec<(f64, String)> = vec![];
     for (at, it) in finals.finalists.iter().enumerate() {
-        let speed = it.result.as_ref().map_or(0.0, |it| it.gflops);
-        rows.push((speed, row(it, at == 0)));
+        let speed = it.result.as_ref().map_or(0.0, |it| view.speed_of(it));
+        rows.push((speed, row(view, it, at == 0)));
     }
-    if let Some(it) = &finals.baseline {
-        let place = rows.iter().position(|row| row.0 < it.gflops).unwrap_or(rows.len());
+    if let (Some(it), Some((_, speed))) = (&finals.baseline, view.library()) {
+        let place = rows.iter().position(|row| row.0 < speed).unwrap_or(rows.len());
         let median = tuner::Stats::of(&it.seconds);
         let mut text = format!(
             "<tr class=\"library-row\"><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
             escaped(&it.name),
-            gflops(it.gflops),
+            gflops(speed),
             median.map_or("—".to_owned(), |it| seconds(it.median)),
             median.map_or("—".to_owned(), |it| percent(it.spread())),
         );
         text += "<td class=\"n\"></td><td class=\"n\"></td></tr>\n";
-        rows.insert(place, (it.gflops, text));
+        rows.insert(place, (speed, text));
     }
-    let mut out = "<div class=\"scroll\"><table><thead><tr><th></th><th class=\"n\">GFLOPS</th><th class=\"n\">time of a \
+    let mut out = format!(
+        "<div class=\"scroll\"><table><thead><tr><th></th><th class=\"n\">{}</th><th class=\"n\">time of a \
         call</th><th class=\"n\">spread</th><th class=\"n\">against the winner</th><th class=\"n\">against the \
-        library</th></tr></thead><tbody>\n"
-        .to_owned();
+        library</th></tr></thead><tbody>\n",
+        view.unit()
+    );
     out.extend(rows.into_iter().map(|it| it.1));
     out + "</tbody></table></div>\n"
 }
 
-fn row(it: &Finalist, is_first: bool) -> String {
+fn row(view: &View<'_>, it: &Finalist, is_first: bool) -> String {
     let name = escaped(&shortened(&View::finalist_words(it), 60));
     let Some(result) = it.result.as_ref().filter(|_| it.error.is_none()) else {
         let why = it.error.as_ref().map_or("no result".to_owned(), ToString::to_string);
@@ -62,7 +64,7 @@ fn row(it: &Finalist, is_first: bool) -> String {
     let class = if is_first { " class=\"first\"" } else { "" };
     let mut out = format!("<tr{class}><td>{name}</td>");
     let cells = [
-        gflops(result.gflops),
+        gflops(view.speed_of(result)),
         seconds(result.stats.median),
         percent(result.stats.spread()),
         if is_first { "winner".to_owned() } else { interval(it.versus_winner.as_ref()) },

@@ -22,12 +22,12 @@ pub(super) fn tiles(view: &View<'_>) -> String {
     };
     match view.best() {
         Some(it) => {
-            let whose =
-                if view.champion().is_some() { "GFLOPS in the finals" } else { "GFLOPS in the search" };
-            tile(&gflops(it.gflops), whose);
+            let (unit, speed) = (view.unit(), view.speed_of(it));
+            let whose = if view.champion().is_some() { "in the finals" } else { "in the search" };
+            tile(&gflops(speed), &format!("{unit} {whose}"));
             tile(&seconds(it.stats.median), "a call");
             if let Some((roof, bound)) = view.roof() {
-                tile(&percent(it.gflops / roof), &format!("of the {} roofline", super::bound(bound)));
+                tile(&percent(speed / roof), &format!("of the {} roofline", super::bound(bound)));
             }
         }
         None => tile("—", "no result"),

@@ -49,7 +49,7 @@ fn contents(runs: &[View<'_>]) -> String {
         return "<p>There are no runs in this log.</p>\n".to_owned();
     }
     let mut out = "<nav><div class=\"scroll\"><table><thead><tr><th>run</th><th>workload</th><th>sizes</th><th>machine</th><th \
-        class=\"n\">trials</th><th class=\"n\">best GFLOPS</th><th class=\"n\">against the library</th></tr></thead><tbody>\n"
+        class=\"n\">trials</th><th class=\"n\">best</th><th class=\"n\">against the library</th></tr></thead><tbody>\n"
         .to_owned();
     for (at, view) in runs.iter().enumerate() {
         let head = |of: &dyn Fn(&tuner::log::Run) -> String| view.head.map_or("—".to_owned(), of);
@@ -67,11 +67,16 @@ fn contents(runs: &[View<'_>]) -> String {
             escaped(&shortened(&head(&sizes), 60)),
             escaped(&shortened(&head(&|it| it.machine.name.clone()), 60)),
             count(view.trials.len() as u64),
-            view.best().map_or("—".to_owned(), |it| gflops(it.gflops)),
+            view.best().map_or("—".to_owned(), |it| best(view, it)),
             versus.map_or("—".to_owned(), |it| ratio(it.median)),
         );
     }
     out + "</tbody></table></div></nav>\n"
+}
+
+/// `41,234 GFLOPS`: runs of one page may be told in different units.
+fn best(view: &View<'_>, it: &tuner::log::Measurement) -> String {
+    format!("{} {}", gflops(view.speed_of(it)), view.unit())
 }
 
 fn damage_words(damage: &[String]) -> String {
@@ -114,12 +119,12 @@ fn section(view: &View<'_>, at: usize, is_only: bool) -> String {
         let words: Vec<_> = finals::words(view, it).iter().map(|it| escaped(it)).collect();
         let words = words.join("</p>\n<p>");
         let chart = finals::chart(view, it).map_or(String::new(), |it| it.html());
-        let table = finals::table(it);
+        let table = finals::table(view, it);
         let body = format!("{table}<div class=\"charts\">\n{chart}<div><p>{words}</p></div>\n</div>\n");
         part(&mut out, "The finals", &body);
     }
     if !view.steps.is_empty() {
-        part(&mut out, "The winner step by step", &format!("<p>{STEPS}</p>\n{}", steps::table(&view.steps)));
+        part(&mut out, "The winner step by step", &format!("<p>{STEPS}</p>\n{}", steps::table(view)));
     }
     if !view.points().is_empty() {
         part(&mut out, "The best of the search", &format!("<p>{TOP}</p>\n{}", top::table(view)));

@@ -28,21 +28,21 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     let points = view.points();
     let last = view.trials.last()?.n;
     let library = view.library();
-    let highest = points.iter().map(|it| it.gflops).chain(library.map(|it| it.1)).fold(0.0, f64::max);
-    let label = format!("GFLOPS of {} and the best so far", plural(points.len(), "trial"));
+    let highest = points.iter().map(|it| it.speed).chain(library.map(|it| it.1)).fold(0.0, f64::max);
+    let label = format!("{} of {} and the best so far", view.unit(), plural(points.len(), "trial"));
     let mut svg = Svg::new(WIDTH, HEIGHT, &label);
     let x = Scale::linear((0.0, (last as f64).max(1.0)), (LEFT + 6.0, RIGHT - 6.0));
     let y = Scale::linear((0.0, highest * 1.06), (BOTTOM - FLOOR, TOP));
     axes(&mut svg, view, &x, &y, !points.is_empty());
-    dots(&mut svg, &points, &x, &y);
+    dots(&mut svg, view, &points, &x, &y);
     let failed: Vec<_> = view.failed().iter().map(|it| (x.at(it.0.n as f64), BOTTOM - 11.0)).collect();
     svg.marks(&failed, "v8", "failed");
     let doubtful: Vec<_> = view.doubtful().iter().map(|it| (x.at(it.0.n as f64) - 4.0, TOP - 2.0)).collect();
     svg.marks(&doubtful, "l8 8m0 -8l-8 8", "doubtful");
     if let Some((name, it)) = library {
-        library_line(&mut svg, name, it, view.ranked().first().map(|it| it.gflops), &y);
+        library_line(&mut svg, name, it, view.ranked().first().map(|it| it.speed), &y);
     }
-    best_so_far(&mut svg, &points, &x, &y, library.map(|it| it.1));
+    best_so_far(&mut svg, view, &x, &y, library.map(|it| it.1));
     Some(
         Figure::new("Best so far", svg.finish())
             .caption(caption(view, &points))
@@ -53,7 +53,7 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
 fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) {
     if has_points {
         left_axis(svg, y, (LEFT, RIGHT), 6);
-        svg.text((LEFT - 8.0, 18.0), Anchor::End, "name", "GFLOPS");
+        svg.text((LEFT - 8.0, 18.0), Anchor::End, "name", view.unit());
     }
     bottom_axis(svg, x, BOTTOM, None, &whole_ticks(x, 8));
     svg.line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis");
@@ -69,12 +69,12 @@ fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) 
     svg.text((WIDTH, 18.0), Anchor::End, "name", "% of the roofline");
 }
 
-fn dots(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale) {
-    let at = |it: &Point<'_>| (x.at(it.trial.n as f64), y.at(it.gflops));
+fn dots(svg: &mut Svg, view: &View<'_>, points: &[Point<'_>], x: &Scale, y: &Scale) {
+    let at = |it: &Point<'_>| (x.at(it.trial.n as f64), y.at(it.speed));
     if points.len() <= MAX_TITLED_DOTS {
         for it in points {
             let class = if it.screened { "hollow" } else { "dot" };
-            svg.circle(at(it), 3.0, class, &dot_title(it.trial, it.gflops));
+            svg.circle(at(it), 3.0, class, &dot_title(view, it.trial, it.speed));
         }
         return;
     }
@@ -95,9 +95,9 @@ fn dots(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale) {
 }
 
 /// The title of a dot: `trial 37: 41,234 GFLOPS; bm 128, bn 64`.
-pub(super) fn dot_title(trial: &Trial, it: f64) -> String {
+pub(super) fn dot_title(view: &View<'_>, trial: &Trial, speed: f64) -> String {
     let decisions: Vec<_> = trial.decisions.iter().map(|(name, choice)| format!("{name} {choice}")).collect();
-    let words = format!("trial {}: {} GFLOPS; {}", trial.n, gflops(it), decisions.join(", "));
+    let words = format!("trial {}: {} {}; {}", trial.n, gflops(speed), view.unit(), decisions.join(", "));
     crate::term::markup::shortened(&words, 300)
 }
 
@@ -111,46 +111,48 @@ fn library_line(svg: &mut Svg, name: &str, it: f64, best: Option<f64>, y: &Scale
     svg.text(place, Anchor::Start, "halo library-word", &format!("{name}: {}", gflops(it)));
 }
 
-fn best_so_far(svg: &mut Svg, points: &[Point<'_>], x: &Scale, y: &Scale, library: Option<f64>) {
+fn best_so_far(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, library: Option<f64>) {
+    let points = view.points();
     let mut best: Option<&Point<'_>> = None;
     let (mut places, mut records) = (vec![], vec![]);
-    for it in points {
-        if best.is_some_and(|best| best.gflops >= it.gflops) {
+    for it in &points {
+        if best.is_some_and(|best| best.speed >= it.speed) {
             continue;
         }
-        let at = (x.at(it.trial.n as f64), y.at(it.gflops));
+        let at = (x.at(it.trial.n as f64), y.at(it.speed));
         if let Some(best) = best {
-            places.push((at.0, y.at(best.gflops)));
+            places.push((at.0, y.at(best.speed)));
         }
         places.push(at);
         records.push((at, it));
         best = Some(it);
     }
     let Some(best) = best else { return };
-    let height = y.at(best.gflops);
+    let height = y.at(best.speed);
     places.push((RIGHT, height));
     svg.polyline(&places, "best-line");
     for (at, it) in records {
-        svg.circle(at, 4.0, "best", &dot_title(it.trial, it.gflops));
+        svg.circle(at, 4.0, "best", &dot_title(view, it.trial, it.speed));
     }
-    let word = format!("best: {} (trial {})", gflops(best.gflops), best.trial.n);
-    let is_under = library.is_some_and(|it| it >= best.gflops && height - y.at(it) < NEAR);
+    let word = format!("best: {} (trial {})", gflops(best.speed), best.trial.n);
+    let is_under = library.is_some_and(|it| it >= best.speed && height - y.at(it) < NEAR);
     let at = if is_under { height + 19.0 } else { height - 9.0 };
     svg.text((RIGHT - 8.0, at), Anchor::End, "halo best-word", &word);
 }
 
 fn caption(view: &View<'_>, points: &[Point<'_>]) -> String {
-    let Some(best) = view.ranked().first().map(|it| it.gflops).filter(|_| !points.is_empty()) else {
+    let Some(best) = view.ranked().first().map(|it| it.speed).filter(|_| !points.is_empty()) else {
         return "No trial has a result.".to_owned();
     };
-    let dots = "Each dot is a trial, in the order in which they were proposed, at the GFLOPS that the search saw: a short \
+    let dots = "Each dot is a trial, in the order in which they were proposed, at the speed that the search saw: a short \
         measurement.";
     let finals =
         if view.finals.is_some() { " The finals measure the best again, against each other." } else { "" };
     let roof = view.roof().map_or(String::new(), |(roof, bound)| {
         format!(
-            " The roofline is {} GFLOPS, the {} limit of this machine for this work; the best of the search reaches {} of it.",
+            " The roofline is {} {}, the {} limit of this machine for this work; the best of the search reaches {} of it.",
             gflops(roof),
+            view.unit(),
             super::bound(bound),
             percent(best / roof)
         )

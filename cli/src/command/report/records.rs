@@ -7,7 +7,7 @@ use std::{
 };
 
 use indexmap::{IndexMap, IndexSet};
-use tuner::Record;
+use tuner::{Rate, Record};
 
 use super::plot::step;
 use crate::{
@@ -53,22 +53,27 @@ struct Bars<'a> {
     sizes: IndexSet<String>,
     /// The library that is 100, if all were timed beside one.
     library: Option<&'a str>,
+    /// What the values are without one.
+    rate: Rate,
 }
 
 impl<'a> Bars<'a> {
     fn of(records: &'a [Record]) -> Bars<'a> {
         // What is wrong or failed has no GFLOPS.
-        let all: Vec<_> = records.iter().filter_map(|it| Some((it, it.gflops?))).collect();
+        let all: Vec<_> =
+            records.iter().filter_map(|it| it.gflops.and(it.stats).map(|stats| (it, stats.median))).collect();
+        let rate = Rate::of_all(all.iter().map(|it| it.0.work()));
         let is_beside = all.iter().all(|it| it.0.versus_baseline.is_some());
         let library = all.first().filter(|_| is_beside);
         let library = library.map(|it| it.0.baselines.keys().next().map_or("the library", |it| &**it));
-        let mut out = Bars { rows: IndexMap::new(), sizes: IndexSet::new(), library };
-        for (record, gflops) in all {
+        let mut out = Bars { rows: IndexMap::new(), sizes: IndexSet::new(), library, rate };
+        for (record, seconds) in all {
             let versus = record.versus_baseline.filter(|_| library.is_some());
             let size = size(record);
             out.sizes.insert(size.clone());
             let row = out.rows.entry(stem(&record.script.name)).or_default();
-            row.insert(size, versus.map_or(gflops, |it| it.median * 100.0));
+            let value = versus.map_or_else(|| rate.speed(&record.work(), seconds), |it| it.median * 100.0);
+            row.insert(size, value);
         }
         out
     }
@@ -150,7 +155,7 @@ pub(super) fn picture(records: &[Record]) -> String {
 
 /// The panel, its title, and which colour is which size.
 fn head(bars: &Bars<'_>, records: &[Record], height: f64) -> String {
-    let what = bars.library.map_or("GFLOPS".to_owned(), |it| format!("% of {it}, round by round"));
+    let what = bars.library.map_or(bars.rate.unit().to_owned(), |it| format!("% of {it}, round by round"));
     let machine = records
         .first()
         .map_or(String::new(), |it| format!("{}, {}", it.environment.machine.name, it.environment.caches));

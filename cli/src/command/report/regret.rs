@@ -46,8 +46,9 @@ fn table(cost: &SearchCost, first: &'static str, rows: &[Vec<String>]) -> String
 fn chart(cost: &SearchCost) -> Figure {
     let last = cost.after.last().map_or(1, |it| it.trials);
     let label = format!(
-        "The best so far in percent of {} GFLOPS, over {}",
-        gflops(cost.best_gflops),
+        "The best so far in percent of {} {}, over {}",
+        gflops(cost.best_speed),
+        cost.unit,
         plural(last, "trial")
     );
     let mut svg = Svg::new(WIDTH, HEIGHT, &label);

@@ -45,7 +45,8 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     }
     let points = view.points();
     let ridge = roofs.compute.zip(roofs.memory).map_or(intensity, |(compute, memory)| compute / memory);
-    let values = points.iter().map(|it| it.gflops).chain(view.library().map(|it| it.1));
+    let values =
+        points.iter().map(|it| it.speed).chain(view.library().map(|it| it.1)).map(|it| view.gflops(it));
     let lowest = values.clone().fold(f64::MAX, f64::min).min(roofs.at(intensity) / 30.0);
     let top = values.fold(roofs.compute.unwrap_or(0.0), f64::max).max(roofs.at(intensity));
     let far = (intensity.min(ridge) / 8.0, intensity.max(ridge) * 6.0);
@@ -63,7 +64,7 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
     let at = x.at(intensity);
     svg.line((at, BOTTOM), (at, y.clamped(roofs.at(intensity))), "intensity");
     // All trials do the same work and so stand at the same place: a short line across it for each.
-    let mut places: Vec<_> = points.iter().map(|it| (at - 9.0, y.clamped(it.gflops))).collect();
+    let mut places: Vec<_> = points.iter().map(|it| (at - 9.0, y.clamped(view.gflops(it.speed)))).collect();
     for it in &mut places {
         it.1 = (it.1 * 2.0).round() / 2.0;
     }
@@ -101,8 +102,9 @@ fn roof_lines(svg: &mut Svg, taken: &mut Taken, roofs: &Roofs, x: &Scale, y: &Sc
 
 /// The best and the library, with words beside them where there is room.
 fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) {
-    let (library, best) = (view.library(), view.best());
-    let heights = [library.map(|it| it.1), best.map(|it| it.gflops)].into_iter().flatten();
+    let library = view.library().map(|(name, it)| (name, view.gflops(it)));
+    let speed = view.best().map(|it| view.speed_of(it));
+    let heights = [library.map(|it| it.1), speed.map(|it| view.gflops(it))].into_iter().flatten();
     heights.for_each(|it| taken.mark((at, y.clamped(it)), 8.0));
     let is_right = at < f64::midpoint(LEFT, RIGHT) + 120.0;
     if let Some((name, it)) = library {
@@ -111,12 +113,13 @@ fn marks(svg: &mut Svg, taken: &mut Taken, view: &View<'_>, at: f64, y: &Scale) 
         let word = format!("{}: {}", crate::term::markup::shortened(name, 24), gflops(it));
         write(svg, taken, "halo library-word", &word, beside(at, height, !is_right));
     }
-    let Some(best) = best else { return };
-    let title = view.winner().map_or("the winner".to_owned(), |it| dot_title(it, best.gflops));
-    let height = y.clamped(best.gflops);
+    let Some(speed) = speed else { return };
+    let title = view.winner().map_or("the winner".to_owned(), |it| dot_title(view, it, speed));
+    let best = view.gflops(speed);
+    let height = y.clamped(best);
     svg.circle((at, height), 5.0, "best", &title);
-    let part = view.roof().map(|it| format!(", {} of the roofline", percent(best.gflops / it.0)));
-    let word = format!("winner: {}{}", gflops(best.gflops), part.unwrap_or_default());
+    let part = view.roof().map(|it| format!(", {} of the roofline", percent(speed / it.0)));
+    let word = format!("winner: {}{}", gflops(best), part.unwrap_or_default());
     write(svg, taken, "halo best-word", &word, beside(at, height, is_right));
 }
 

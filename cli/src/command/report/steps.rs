@@ -6,68 +6,64 @@ use tuner::log::StepResult;
 
 use super::{
     failures::bar,
+    view::View,
     words::{count, gflops},
 };
 use crate::term::markup::{escaped, shortened};
 
-pub(super) fn table(steps: &[&StepResult]) -> String {
-    let value = |it: &StepResult| it.result.as_ref().map(|it| it.gflops).filter(|it| *it > 0.0 && *it < 1e13);
-    let most = steps.iter().filter_map(|it| value(it)).fold(0.0, f64::max);
-    let mut out = "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th class=\"n\"></th><th>step</th><th class=\"n\">GFLOPS\
-        </th><th class=\"n\">×</th><th class=\"bars wide-bars\"></th></tr></thead><tbody>\n"
-        .to_owned();
+pub(super) fn table(view: &View<'_>) -> String {
+    let most = view.steps.iter().filter_map(|it| speed(view, it)).fold(0.0, f64::max);
+    let mut out = format!(
+        "<div class=\"scroll\"><table class=\"steps\"><thead><tr><th class=\"n\"></th><th>step</th><th class=\"n\">{}\
+        </th><th class=\"n\">×</th><th class=\"bars wide-bars\"></th></tr></thead><tbody>\n",
+        view.unit()
+    );
     let mut before: Option<f64> = None;
-    for it in steps {
-        let now = value(it);
+    for it in &view.steps {
+        let now = speed(view, it);
         let step =
             if it.step.is_empty() { "before the first step".to_owned() } else { shortened(&it.step, 400) };
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<tr{}><td class=\"n\">{}</td><td><code>{}</code></td>",
+            "<tr{}><td class=\"n\">{}</td><td><code>{}</code></td>{}</tr>",
             if it.no_effect { " class=\"no-effect\"" } else { "" },
             count(it.steps as u64),
-            escaped(&step)
+            escaped(&step),
+            cells(it, now, before, most)
         );
-        let gain = before.zip(now).map(|(before, now)| now / before);
-        match (&it.error, now) {
-            (Some(error), _) => {
-                let _ = write!(
-                    out,
-                    "<td colspan=\"2\" class=\"n bad\"><code>{}</code></td><td class=\"bars\"><small>{}</small></td>",
-                    error.kind.as_str(),
-                    escaped(&shortened(error.message.lines().next().unwrap_or_default(), 160))
-                );
-            }
-            (None, Some(now)) if it.no_effect => {
-                let cells = "<td class=\"n\"></td><td class=\"bars\">";
-                let _ = write!(
-                    out,
-                    "<td class=\"n\">{}</td>{cells}<small>no effect: the same source</small></td>",
-                    gflops(now)
-                );
-            }
-            (None, Some(now)) => {
-                let cells = (gain.map_or(String::new(), gain_words), bar(now / most, step_class(gain)));
-                let _ = write!(
-                    out,
-                    "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"bars\">{}</td>",
-                    gflops(now),
-                    cells.0,
-                    cells.1
-                );
-            }
-            (None, None) => {
-                let why = if it.no_effect { "no effect: the same source" } else { "not measured" };
-                let _ = write!(
-                    out,
-                    "<td class=\"n\">—</td><td></td><td class=\"bars\"><small>{why}</small></td>"
-                );
-            }
-        }
-        out += "</tr>\n";
         before = now.or(before);
     }
     out + "</tbody></table></div>\n"
+}
+
+fn speed(view: &View<'_>, it: &StepResult) -> Option<f64> {
+    it.result.as_ref().map(|it| view.speed_of(it)).filter(|it| *it > 0.0 && *it < 1e13)
+}
+
+/// The speed after a step, how many times that before it, and a bar that is a part of the most.
+fn cells(it: &StepResult, now: Option<f64>, before: Option<f64>, most: f64) -> String {
+    let gain = before.zip(now).map(|(before, now)| now / before);
+    match (&it.error, now) {
+        (Some(error), _) => format!(
+            "<td colspan=\"2\" class=\"n bad\"><code>{}</code></td><td class=\"bars\"><small>{}</small></td>",
+            error.kind.as_str(),
+            escaped(&shortened(error.message.lines().next().unwrap_or_default(), 160))
+        ),
+        (None, Some(now)) if it.no_effect => format!(
+            "<td class=\"n\">{}</td><td class=\"n\"></td><td class=\"bars\"><small>no effect: the same source</small></td>",
+            gflops(now)
+        ),
+        (None, Some(now)) => format!(
+            "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"bars\">{}</td>",
+            gflops(now),
+            gain.map_or(String::new(), gain_words),
+            bar(now / most, step_class(gain))
+        ),
+        (None, None) => {
+            let why = if it.no_effect { "no effect: the same source" } else { "not measured" };
+            format!("<td class=\"n\">—</td><td></td><td class=\"bars\"><small>{why}</small></td>")
+        }
+    }
 }
 
 fn gain_words(it: f64) -> String {

@@ -1,4 +1,4 @@
-//! A strip plot for each knob: its choices side by side, each trial a dot at its GFLOPS, the medians marked.
+//! A strip plot for each knob: its choices side by side, each trial a dot at its speed, the medians marked.
 
 use super::{
     figure::Figure,
@@ -19,15 +19,15 @@ const WIDE: f64 = 860.0;
 
 /// One chart for each knob, or for each factor of a knob whose choices are too many.
 pub(super) fn draw(view: &View<'_>) -> Vec<Figure> {
-    let highest = view.points().iter().map(|it| it.gflops).fold(0.0, f64::max);
+    let highest = view.points().iter().map(|it| it.speed).fold(0.0, f64::max);
     if highest <= 0.0 {
         return vec![];
     }
     let all = knobs(view);
-    all.iter().flat_map(|it| strips(view, it)).map(|it| chart(&it, highest)).collect()
+    all.iter().flat_map(|it| strips(view, it)).map(|it| chart(&it, view.unit(), highest)).collect()
 }
 
-fn chart(strip: &Strip<'_>, highest: f64) -> Figure {
+fn chart(strip: &Strip<'_>, unit: &str, highest: f64) -> Figure {
     let longest = strip.columns.iter().map(|it| width_of(&it.word, 13.0)).fold(0.0, f64::max);
     let room = |width: f64| (width - LEFT - 8.0) / strip.columns.len().max(1) as f64;
     let is_wide = strip.columns.len() > 10 || (longest + 8.0 > room(NARROW) && longest * 0.8 < room(WIDE));
@@ -36,7 +36,7 @@ fn chart(strip: &Strip<'_>, highest: f64) -> Figure {
     // Words that do not fit side by side hang down.
     let hang = if longest + 6.0 > step { (longest.min(110.0) * 0.72).max(14.0) } else { 0.0 };
     let bottom = HEIGHT - FOOT - (hang - 24.0).max(0.0);
-    let label = format!("GFLOPS by the choice for {}", strip.name);
+    let label = format!("{unit} by the choice for {}", strip.name);
     let mut svg = Svg::new(width, HEIGHT + (hang * 0.3), &label);
     let y = Scale::linear((0.0, highest * 1.05), (bottom, TOP));
     left_axis(&mut svg, &y, (LEFT, width - 8.0), 4);
@@ -60,7 +60,7 @@ fn dots(svg: &mut Svg, column: &Column<'_>, (middle, step): (f64, f64), y: &Scal
             .points
             .iter()
             .filter(|it| it.screened == screened)
-            .map(|it| (middle + spread * jitter(it), y.at(it.gflops)))
+            .map(|it| (middle + spread * jitter(it), y.at(it.speed)))
             .map(|(x, y)| ((x * grain).round() / grain, (y * grain).round() / grain))
             .collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -84,7 +84,7 @@ fn jitter(it: &Point<'_>) -> f64 {
 }
 
 fn median(points: &[Point<'_>]) -> Option<f64> {
-    let values: Vec<_> = points.iter().map(|it| it.gflops).collect();
+    let values: Vec<_> = points.iter().map(|it| it.speed).collect();
     tuner::Stats::of(&values).map(|it| it.median)
 }
 
@@ -126,6 +126,6 @@ fn caption(strip: &Strip<'_>) -> String {
 }
 
 /// What all of them have in common.
-pub(super) const CAPTION: &str = "Each dot is a trial at its GFLOPS, hollow (pale, where there are many) if it was left early; sideways it is moved only to be \
+pub(super) const CAPTION: &str = "Each dot is a trial at its speed, hollow (pale, where there are many) if it was left early; sideways it is moved only to be \
     seen. The bar is the median of a choice. Under a choice stands how many trials have a result, and after ✕ how many failed; the \
     underlined choice is the script's default. A knob that matters has medians that differ, or choices that few good trials have.";

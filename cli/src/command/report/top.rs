@@ -23,9 +23,11 @@ pub(super) fn table(view: &View<'_>) -> String {
     let names: Vec<Name> = knobs(view).into_iter().map(|it| it.name).collect();
     let has_columns = names.len() <= COLUMNS;
     let registers = best.iter().any(|it| !it.trial.res.is_empty());
-    let mut out = "<div class=\"scroll\"><table class=\"top\"><thead><tr><th class=\"n\"></th><th class=\"n\">trial</th><th \
-        class=\"n\">GFLOPS</th><th class=\"n\">time</th><th class=\"n\">roofline</th>"
-        .to_owned();
+    let mut out = format!(
+        "<div class=\"scroll\"><table class=\"top\"><thead><tr><th class=\"n\"></th><th class=\"n\">trial</th><th \
+        class=\"n\">{}</th><th class=\"n\">time</th><th class=\"n\">roofline</th>",
+        view.unit()
+    );
     if registers {
         out += "<th class=\"n\">registers</th>";
     }
@@ -57,9 +59,9 @@ pub(super) fn table(view: &View<'_>) -> String {
 }
 
 fn figures(view: &View<'_>, it: &Point<'_>) -> String {
-    let part = view.roof().map_or("—".to_owned(), |roof| percent(it.gflops / roof.0));
+    let part = view.roof().map_or("—".to_owned(), |roof| percent(it.speed / roof.0));
     let time = it.trial.result.as_ref().map_or("—".to_owned(), |it| seconds(it.stats.median));
-    let cells = [count(it.trial.n), gflops(it.gflops), time, part];
+    let cells = [count(it.trial.n), gflops(it.speed), time, part];
     format!("<td class=\"n\">{}</td>", cells.join("</td><td class=\"n\">"))
 }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use tuner::{
-    Bound,
+    Bound, Rate, Stats,
     log::{Event, Finalist, Finals, Measurement, Run, RunLog, StepResult, Trial, TrialError},
 };
 
@@ -15,6 +15,8 @@ pub(super) struct View<'a> {
     pub(super) name: &'a str,
     /// Its head; none if that line is damaged.
     pub(super) head: Option<&'a Run>,
+    /// What speeds are told in.
+    pub(super) rate: Rate,
     /// Its trials, in the order of their numbers.
     pub(super) trials: Vec<&'a Trial>,
     /// The winner step by step: of several winners, as of a run that was made longer, the last.
@@ -41,13 +43,18 @@ pub(super) enum Fate<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point<'a> {
     pub(super) trial: &'a Trial,
-    pub(super) gflops: f64,
+    /// How fast it is, as [`View::rate`] tells.
+    pub(super) speed: f64,
     /// Whether it was left after the screen.
     pub(super) screened: bool,
 }
 
-/// More GFLOPS than any machine has: not a number to draw.
-const MAX_GFLOPS: f64 = 1e13;
+/// A greater speed than any machine has: not a number to draw.
+const MAX_SPEED: f64 = 1e13;
+
+fn is_sane(speed: f64) -> bool {
+    speed > 0.0 && speed < MAX_SPEED
+}
 
 impl<'a> View<'a> {
     /// A run of a log.
@@ -56,6 +63,7 @@ impl<'a> View<'a> {
         View {
             name,
             head: it.head.as_ref(),
+            rate: it.head.as_ref().map_or(Rate::Gflops, |it| Rate::of(&it.workload.work())),
             trials: it.trials.values().collect(),
             steps: it.steps.iter().filter(|it| Some(it.n) == of).collect(),
             finals: it.finals.last(),
@@ -69,7 +77,30 @@ impl<'a> View<'a> {
         self.cost.get_or_init(|| SearchCost::of(self)).as_ref()
     }
 
-    pub(super) fn fate(trial: &Trial) -> Fate<'_> {
+    /// The unit of speeds.
+    pub(super) fn unit(&self) -> &'static str {
+        self.rate.unit()
+    }
+
+    /// The speed at a time of a call; what the log says in GFLOPS where what is computed is not known.
+    fn speed_at(&self, seconds: f64, gflops: f64) -> f64 {
+        self.head.map_or(gflops, |it| self.rate.speed(&it.workload.work(), seconds))
+    }
+
+    /// GFLOPS at a speed, for the roofline, which is drawn in them.
+    pub(super) fn gflops(&self, speed: f64) -> f64 {
+        match (self.rate, self.head) {
+            (Rate::GigabytesPerSecond, Some(it)) => speed * it.workload.flops / it.workload.bytes,
+            (Rate::GigabytesPerSecond | Rate::Gflops, _) => speed,
+        }
+    }
+
+    /// The speed of a result.
+    pub(super) fn speed_of(&self, it: &Measurement) -> f64 {
+        self.speed_at(it.stats.median, it.gflops)
+    }
+
+    pub(super) fn fate<'t>(&self, trial: &'t Trial) -> Fate<'t> {
         let (Some(it), None) = (&trial.result, &trial.error) else {
             return Fate::Failed(trial.error.as_ref());
         };
@@ -77,25 +108,25 @@ impl<'a> View<'a> {
             Fate::Doubtful(it, "faster than the machine can be")
         } else if !(it.before.is_ok() && it.after.is_ok()) {
             Fate::Doubtful(it, "its numbers are wrong, though it is logged as a result")
-        } else if !(it.gflops > 0.0 && it.gflops < MAX_GFLOPS) {
-            Fate::Doubtful(it, "its GFLOPS are not to be believed")
+        } else if !is_sane(self.speed_of(it)) {
+            Fate::Doubtful(it, "that speed is not to be believed")
         } else {
             Fate::Timed(it)
         }
     }
 
-    /// The GFLOPS of a trial that has a result.
-    pub(super) fn gflops(trial: &Trial) -> Option<f64> {
-        match View::fate(trial) {
-            Fate::Timed(it) => Some(it.gflops),
+    /// The speed of a trial that has a result.
+    pub(super) fn speed(&self, trial: &Trial) -> Option<f64> {
+        match self.fate(trial) {
+            Fate::Timed(it) => Some(self.speed_of(it)),
             Fate::Doubtful(..) | Fate::Failed(_) => None,
         }
     }
 
     /// The trials with results.
     pub(super) fn points(&self) -> Vec<Point<'a>> {
-        let point = |trial: &&'a Trial| match View::fate(trial) {
-            Fate::Timed(it) => Some(Point { trial, gflops: it.gflops, screened: it.screened }),
+        let point = |trial: &&'a Trial| match self.fate(trial) {
+            Fate::Timed(it) => Some(Point { trial, speed: self.speed_of(it), screened: it.screened }),
             Fate::Doubtful(..) | Fate::Failed(_) => None,
         };
         self.trials.iter().filter_map(point).collect()
@@ -103,7 +134,7 @@ impl<'a> View<'a> {
 
     /// The trials without, with their errors where they have one.
     pub(super) fn failed(&self) -> Vec<(&'a Trial, Option<&'a TrialError>)> {
-        let failed = |trial: &&'a Trial| match View::fate(trial) {
+        let failed = |trial: &&'a Trial| match self.fate(trial) {
             Fate::Failed(error) => Some((*trial, error)),
             Fate::Timed(_) | Fate::Doubtful(..) => None,
         };
@@ -111,7 +142,7 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn doubtful(&self) -> Vec<(&'a Trial, &'a Measurement, &'static str)> {
-        let doubtful = |trial: &&'a Trial| match View::fate(trial) {
+        let doubtful = |trial: &&'a Trial| match self.fate(trial) {
             Fate::Doubtful(it, why) => Some((*trial, it, why)),
             Fate::Timed(_) | Fate::Failed(_) => None,
         };
@@ -121,7 +152,7 @@ impl<'a> View<'a> {
     /// The results, the fastest first; of equals the earlier.
     pub(super) fn ranked(&self) -> Vec<Point<'a>> {
         let mut points = self.points();
-        points.sort_by(|a, b| b.gflops.total_cmp(&a.gflops).then(a.trial.n.cmp(&b.trial.n)));
+        points.sort_by(|a, b| b.speed.total_cmp(&a.speed).then(a.trial.n.cmp(&b.trial.n)));
         points
     }
 
@@ -150,10 +181,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The name of the vendor's library and its GFLOPS, if it took part.
+    /// The name of the vendor's library and its speed, if it took part.
     pub(super) fn library(&self) -> Option<(&'a str, f64)> {
         let it = self.finals?.baseline.as_ref()?;
-        (it.gflops > 0.0 && it.gflops < MAX_GFLOPS).then_some((&*it.name, it.gflops))
+        let speed = match self.rate {
+            Rate::Gflops => it.gflops,
+            Rate::GigabytesPerSecond => self.speed_at(Stats::of(&it.seconds)?.median, it.gflops),
+        };
+        is_sane(speed).then_some((&*it.name, speed))
     }
 
     /// What a finalist is called: its trial, or the incumbent by its name.
@@ -165,12 +200,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// GFLOPS at the least time that the machine allows, and the limit that sets it.
+    /// The speed at the least time that the machine allows, and the limit that sets it.
     pub(super) fn roof(&self) -> Option<(f64, Bound)> {
         let head = self.head?;
         let (seconds, bound) = head.roofline.seconds()?;
-        let gflops = head.workload.flops / seconds / 1e9;
-        (gflops > 0.0 && gflops < MAX_GFLOPS).then_some((gflops, bound))
+        let speed = self.rate.speed(&head.workload.work(), seconds);
+        is_sane(speed).then_some((speed, bound))
     }
 
     /// Seconds from the head to the last line, where the times can be read.

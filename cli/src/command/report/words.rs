@@ -5,10 +5,11 @@ pub(super) fn count(it: u64) -> String {
     commas(&it.to_string())
 }
 
-/// GFLOPS in four digits or so: `52,341`, `736.5`, `1.25`.
+/// A speed in four digits or so, which may as well be one in GB/s: `52,341`, `736.5`, `1.25`.
 pub(super) fn gflops(it: f64) -> String {
     match it {
         0.0 => "0".to_owned(),
+        it if !it.is_finite() => "no".to_owned(),
         it if it.abs() >= 1e12 => format!("{it:.2e}"),
         it if it.abs() >= 999.95 => commas(&format!("{it:.0}")),
         it if it.abs() >= 99.995 => format!("{it:.1}"),

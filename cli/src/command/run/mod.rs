@@ -11,12 +11,12 @@ use ir::Name;
 use schedule::workload::Param;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tuner::{Comparison, Measured, Ratio, Record, library};
+use tuner::{Comparison, Measured, Rate, Ratio, Record, library};
 
 use crate::{
     diagnostic::Diagnostic,
     figures::{
-        failure_words, gflops_words, ratio_words, roofline_words, spread_warning, spread_words, time_words,
+        failure_words, measured_words, ratio_words, roofline_words, spread_warning, spread_words, time_words,
         verified_words,
     },
     measuring::RunOptions,
@@ -188,8 +188,9 @@ impl RunReport<'_> {
         let out = &mut *shell.out;
         writeln!(out, "workload   {}", self.plan.headline())?;
         writeln!(out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
-        let (Some(stats), Some(gflops), Some(after)) = (measured.stats, measured.gflops, &measured.after)
-        else {
+        let rate = Rate::of(&comparison.work);
+        let speed = measured_words(rate, comparison, measured);
+        let (Some(stats), Some(speed), Some(after)) = (measured.stats, speed, &measured.after) else {
             return Ok(());
         };
         writeln!(out, "verified   before and after timing: {}", verified_words(after))?;
@@ -209,7 +210,7 @@ impl RunReport<'_> {
         let regime = self.record.environment.regime;
         writeln!(out, "regime     {}; caches {}", regime.as_str(), regime.cache_policy())?;
         let part = roofline_words(comparison, measured).map(|it| format!(", {it}")).unwrap_or_default();
-        writeln!(out, "GFLOPS     {}{part}", gflops_words(gflops))?;
+        writeln!(out, "{:<10} {speed}{part}", rate.unit())?;
         print_baselines(info, comparison, measured, shell)
     }
 }
@@ -229,13 +230,10 @@ fn print_baselines(
             writeln!(shell.out, "baseline   none: {name}: {words}")?;
         }
         let ratio = Ratio::of(measured, baseline).filter(|_| baseline.failure.is_none());
-        if let (Some(gflops), Some(ratio)) = (baseline.gflops, ratio) {
-            writeln!(
-                shell.out,
-                "baseline   {name} {} GFLOPS; this is {}",
-                gflops_words(gflops),
-                ratio_words(&ratio, "as fast")
-            )?;
+        let rate = Rate::of(&comparison.work);
+        if let (Some(speed), Some(ratio)) = (measured_words(rate, comparison, baseline), ratio) {
+            let (unit, ratio) = (rate.unit(), ratio_words(&ratio, "as fast"));
+            writeln!(shell.out, "baseline   {name} {speed} {unit}; this is {ratio}")?;
         }
     }
     Ok(())

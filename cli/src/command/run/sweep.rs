@@ -6,12 +6,12 @@ use ir::{Arch, Name, Target};
 use schedule::script::ScriptTarget;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tuner::{Bench, Case, Environment, Failure, Measured, Tensor, Verification};
+use tuner::{Bench, Case, Environment, Failure, Measured, Rate, Tensor, Verification, Work};
 
 use crate::{
     build::{Built, build, open},
     diagnostic::Diagnostic,
-    figures::{failure_words, gflops_words, time_words},
+    figures::{failure_words, speed_words, time_words},
     measuring::{bench_error, case, record},
     options::dims,
     options::measure::Measure,
@@ -121,7 +121,7 @@ impl Sweep<'_> {
             writeln!(shell.out, "machine    {} ({}, {} units)", info.name, info.arch, info.units)?;
         }
         let mut summary = Summary::default();
-        let mut table = Table::new(["size", "time", "GFLOPS", "of the library"]);
+        let mut rows = vec![];
         let mut inputs = IndexMap::new();
         for (n, values) in all.iter().enumerate() {
             let at = dims::words(values);
@@ -131,9 +131,7 @@ impl Sweep<'_> {
             let case = case(&plan, self.measure.seed, target == Target::Cpu)?;
             inputs = case.inputs_again(inputs);
             let res = self.one(&plan, &built, &case, &inputs, machine.as_mut(), &info, shell)?;
-            if let Some(row) = &res.row {
-                table.row([&at].into_iter().chain(row));
-            }
+            rows.extend(res.row.map(|it| (at.clone(), it)));
             shell.line(&AtValues {
                 ok: res.failure.is_none(),
                 dims: values,
@@ -158,7 +156,7 @@ impl Sweep<'_> {
         }
         shell.done();
         if self.time && !shell.json {
-            table.print(shell.out)?;
+            table(&rows).print(shell.out)?;
         }
         summary.end(all.len(), shell)
     }
@@ -188,7 +186,7 @@ impl Sweep<'_> {
         let environment = Environment::new(info, case, &settings);
         let record = record(plan, built, case, &comparison, measured, environment);
         log(self.measure.log.as_deref(), std::slice::from_ref(&record))?;
-        Ok(One::measured(measured))
+        Ok(One::measured(measured, case.work))
     }
 }
 
@@ -217,8 +215,26 @@ struct One {
     failure: Option<(String, bool)>,
     gflops: Option<f64>,
     ratio: Option<tuner::Ratio>,
-    /// The cells of a table.
-    row: Option<Vec<String>>,
+    /// What a table says of it.
+    row: Option<Row>,
+}
+
+/// A row of the table: how long it took, if it has a result.
+struct Row {
+    work: Work,
+    seconds: Option<f64>,
+    ratio: String,
+}
+
+fn table(rows: &[(String, Row)]) -> Table {
+    let rate = Rate::of_all(rows.iter().map(|(_, it)| it.work));
+    let mut table = Table::new(["size", "time", rate.unit(), "of the library"]);
+    for (at, it) in rows {
+        let cell = |words: &dyn Fn(f64) -> String| it.seconds.map_or_else(String::new, words);
+        let speed = cell(&|seconds| speed_words(rate.speed(&it.work, seconds)));
+        table.row([at.clone(), cell(&time_words), speed, it.ratio.clone()]);
+    }
+    table
 }
 
 impl One {
@@ -234,18 +250,16 @@ impl One {
         One { verified, failure, gflops: None, ratio: None, row: None }
     }
 
-    fn measured(it: &Measured) -> One {
+    fn measured(it: &Measured, work: Work) -> One {
         let lost = it.failure.as_ref().is_some_and(is_lost);
         let failure = failure_words(it).map(|words| (words, lost));
-        let time = it.stats.map_or_else(String::new, |it| time_words(it.median));
-        let gflops = it.gflops.map_or_else(String::new, gflops_words);
         let ratio = it.versus_baseline.map_or_else(String::new, |it| format!("{:.3}", it.median));
         One {
             verified: it.after.clone().or_else(|| it.before.clone()),
             failure,
             gflops: it.gflops,
             ratio: it.versus_baseline,
-            row: Some(vec![time, gflops, ratio]),
+            row: Some(Row { work, seconds: it.stats.map(|it| it.median), ratio }),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tuner::tune::Summary;
+use tuner::{Work, tune::Summary};
 
 use super::progress::{bar, clock};
-use crate::{figures::gflops_words, term::width::width};
+use crate::{figures::rate_words, term::width::width};
 
 /// What the line is made of.
 pub(super) struct ProgressLine<'a> {
@@ -17,7 +17,9 @@ pub(super) struct ProgressLine<'a> {
     pub(super) summary: &'a Summary,
     /// Which part of the roofline the best reaches, from 0 to 1.
     pub(super) part: Option<f64>,
-    /// The GFLOPS of the best so far, after each trial that this process saw.
+    /// How much a call has to do.
+    pub(super) work: Work,
+    /// Calls per second of the best so far, after each trial that this process saw.
     pub(super) curve: &'a [f64],
     /// How long this process has been at it.
     pub(super) elapsed: Duration,
@@ -88,11 +90,11 @@ impl ProgressLine<'_> {
 
     fn best(&self) -> Forms {
         let Some(best) = &self.summary.best else { return vec!["no result yet".to_owned()] };
-        let gflops = format!("{} GFLOPS", gflops_words(best.gflops));
+        let speed = rate_words(&self.work, best.seconds);
         let part = self.part.map(|it| format!("{:.1} %", 100.0 * it));
         let long = part.as_ref().map(|it| format!("{it} of the roofline, ")).unwrap_or_default();
         let short = part.map(|it| format!(" ({it})")).unwrap_or_default();
-        vec![format!("best {gflops} ({long}trial {})", best.n), format!("best {gflops}{short}"), gflops]
+        vec![format!("best {speed} ({long}trial {})", best.n), format!("best {speed}{short}"), speed]
     }
 
     /// How many failed, by kind where there is room: the most frequent first.
@@ -175,6 +177,7 @@ mod tests {
                 trials: 200,
                 summary: &summary,
                 part: Some(0.612),
+                work: Work { flops: 51_234e6, bytes: 1e6 },
                 curve: &curve,
                 elapsed: Duration::from_secs(31),
                 left: Some(Duration::from_mins(8)),

@@ -12,7 +12,7 @@ use tuner::{
 };
 
 use super::line::ProgressLine;
-use crate::{diagnostic::Diagnostic, figures::gflops_words, term::shell::Shell};
+use crate::{diagnostic::Diagnostic, figures::rate_words, term::shell::Shell};
 
 /// What the search itself says that it does.
 const SEARCHING: &str = "searching";
@@ -40,7 +40,7 @@ impl<'a, 'b> Progress<'a, 'b> {
             TuneEvent::Entry(entry, summary) => {
                 self.entry(entry);
                 if let (Entry::Trial(_), Some(best)) = (entry, &summary.best) {
-                    self.curve.push(best.gflops);
+                    self.curve.push(best.seconds.recip());
                 }
                 self.show(SEARCHING, summary);
             }
@@ -58,6 +58,7 @@ impl<'a, 'b> Progress<'a, 'b> {
             trials: self.run.plan.trials,
             summary,
             part: summary.best.as_ref().and_then(|it| self.run.roofline.part(it.seconds)),
+            work: self.run.workload.work(),
             curve: &self.curve,
             elapsed: self.began.elapsed(),
             left: self.left(summary),
@@ -105,7 +106,8 @@ impl<'a, 'b> Progress<'a, 'b> {
                 let part = self.run.roofline.part(best.seconds);
                 let part =
                     part.map(|it| format!("{:.1} % of the roofline, ", 100.0 * it)).unwrap_or_default();
-                format!("best {} GFLOPS ({part}trial {})", gflops_words(best.gflops), best.n)
+                let speed = rate_words(&self.run.workload.work(), best.seconds);
+                format!("best {speed} ({part}trial {})", best.n)
             }
             None => "no result yet".to_owned(),
         };

@@ -6,6 +6,7 @@ use schedule::Decisions;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tuner::{
+    Rate, Stats,
     bench::tied,
     bootstrap::{Interval, LEAST_VALUES},
     log::{Finalist, Finals, Run, StepResult},
@@ -14,7 +15,7 @@ use tuner::{
 
 use crate::{
     diagnostic::Diagnostic,
-    figures::{gflops_words, interval_words, spread_warning, time_words, times_words},
+    figures::{interval_words, rate_words, speed_words, spread_warning, time_words, times_words},
     term::report::Report,
     term::shell::Shell,
     term::table::{Table, counted},
@@ -78,7 +79,7 @@ impl Report for Outcome<'_> {
             print_finals(self.head, finals, out)?;
         }
         print_winner(self.head, self.ended, out)?;
-        print_steps(&self.ended.steps, out)
+        print_steps(self.head, &self.ended.steps, out)
     }
 }
 
@@ -184,16 +185,18 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
         counted(it.rounds, "round"),
         it.regime.as_str()
     )?;
-    let mut table = Table::new(["trial", "GFLOPS", "against the first", &format!("against {library}")]);
+    let work = head.workload.work();
+    let rate = Rate::of(&work);
+    let mut table = Table::new(["trial", rate.unit(), "against the first", &format!("against {library}")]);
     let names: Vec<String> = it.finalists.iter().map(finalist_words).collect();
     for (finalist, name) in it.finalists.iter().zip(&names) {
         let ratio = |it: Option<Interval>| it.map_or_else(|| "—".to_owned(), interval_words);
-        let gflops = match (&finalist.result, &finalist.error) {
-            (Some(result), _) => gflops_words(result.gflops),
+        let speed = match (&finalist.result, &finalist.error) {
+            (Some(result), _) => speed_words(rate.speed(&work, result.stats.median)),
             (None, Some(error)) => error.kind.to_string(),
             (None, None) => "—".to_owned(),
         };
-        table.row([name.clone(), gflops, ratio(finalist.versus_winner), ratio(finalist.versus_baseline)]);
+        table.row([name.clone(), speed, ratio(finalist.versus_winner), ratio(finalist.versus_baseline)]);
     }
     table.print(out)?;
     let loud = it
@@ -207,7 +210,9 @@ fn print_finals(head: &Run, it: &Finals, out: &mut dyn Write) -> Result<(), Diag
     if let Some(baseline) = &it.baseline {
         let of =
             if baseline.tried > 1 { format!(", the best of {} ways", baseline.tried) } else { String::new() };
-        writeln!(out, "baseline   {}: {} GFLOPS{of}", baseline.name, gflops_words(baseline.gflops))?;
+        let median = Stats::of(&baseline.seconds).map(|it| rate_words(&work, it.median));
+        let speed = median.unwrap_or_else(|| "no time".to_owned());
+        writeln!(out, "baseline   {}: {speed}{of}", baseline.name)?;
     }
     Ok(())
 }
@@ -225,7 +230,7 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagn
     };
     let result = first.and_then(|it| it.result.as_ref()).or(winner.result.as_ref());
     let Some(result) = result else { return Ok(()) };
-    let speed = speed_words(head, result.gflops, result.stats.median);
+    let speed = speed_of_run(head, result.stats.median);
     writeln!(out, "winner     trial {}: {speed}", winner.n)?;
     print_decisions(&winner.decisions, out)?;
     if let Some(words) = it.finals.as_ref().and_then(tied_words) {
@@ -237,16 +242,16 @@ fn print_winner(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagn
 /// The best so far of a run that names no winner.
 fn print_best(head: &Run, it: &Ended, out: &mut dyn Write) -> Result<(), Diagnostic> {
     let Some(best) = &it.summary.best else { return Ok(()) };
-    let speed = speed_words(head, best.gflops, best.seconds);
+    let speed = speed_of_run(head, best.seconds);
     let finals = if head.plan.finalists == 0 { "" } else { "; the finals were not held" };
     writeln!(out, "best       trial {}: {speed}, in the search so far{finals}", best.n)?;
     print_decisions(&best.decisions, out)
 }
 
-fn speed_words(head: &Run, gflops: f64, seconds: f64) -> String {
+fn speed_of_run(head: &Run, seconds: f64) -> String {
     let part = head.roofline.part(seconds);
     let part = part.map(|it| format!(", {:.1} % of the roofline", 100.0 * it)).unwrap_or_default();
-    format!("{} GFLOPS, {}{part}", gflops_words(gflops), time_words(seconds))
+    format!("{}, {}{part}", rate_words(&head.workload.work(), seconds), time_words(seconds))
 }
 
 fn print_decisions(it: &Decisions, out: &mut dyn Write) -> Result<(), Diagnostic> {
@@ -277,29 +282,31 @@ fn tied_words(it: &Finals) -> Option<String> {
 }
 
 /// What each step of the winner's schedule is worth.
-fn print_steps(steps: &[StepResult], out: &mut dyn Write) -> Result<(), Diagnostic> {
+fn print_steps(head: &Run, steps: &[StepResult], out: &mut dyn Write) -> Result<(), Diagnostic> {
     if steps.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
     // Each was measured by itself, so that these are no ratios of pairs.
-    let mut table = Table::new(["GFLOPS", "unpaired", "after the step"]);
+    let work = head.workload.work();
+    let rate = Rate::of(&work);
+    let mut table = Table::new([rate.unit(), "unpaired", "after the step"]);
     let mut before: Option<f64> = None;
     for it in steps {
-        let gflops = it.result.as_ref().map(|it| it.gflops);
-        let change = match (it.no_effect, gflops.zip(before)) {
+        let seconds = it.result.as_ref().map(|it| it.stats.median);
+        let change = match (it.no_effect, seconds.zip(before)) {
             (true, _) => "no effect".to_owned(),
-            (false, Some((now, before))) => times_words(now / before),
+            (false, Some((now, before))) => times_words(before / now),
             (false, None) => String::new(),
         };
-        let value = match (gflops, &it.error) {
-            (Some(gflops), _) => gflops_words(gflops),
+        let value = match (seconds, &it.error) {
+            (Some(seconds), _) => speed_words(rate.speed(&work, seconds)),
             (None, Some(error)) => error.kind.to_string(),
             (None, None) => "—".to_owned(),
         };
         let step = if it.step.is_empty() { "(none: the workload as it is)" } else { &it.step };
         table.row([value, change, step.to_owned()]);
-        before = gflops.or(before);
+        before = seconds.or(before);
     }
     table.print(out)?;
     Ok(())

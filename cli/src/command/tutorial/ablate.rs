@@ -9,14 +9,14 @@ use ir::Target;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tuner::{
-    Bench, Comparison, Failure, Measured, Ratio, Settings,
+    Bench, Comparison, Failure, Measured, Rate, Ratio, Settings,
     bench::{self, MARGIN},
 };
 
 use crate::{
     build::{Built, build},
     diagnostic::Diagnostic,
-    figures::{failure_words, gflops_words, range_words, ratio_words, times_words},
+    figures::{failure_words, measured_words, range_words, ratio_words, times_words},
     ladder::report::versus,
     measuring::{bench_error, case},
     plan::Plan,
@@ -202,10 +202,11 @@ impl Ablation<'_> {
     fn print(&self, rows: &[Row], found: &Comparison, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         let out = &mut *shell.out;
         let whole = &found.candidates[0];
-        let gflops = whole.gflops.map_or("no".to_owned(), gflops_words);
+        let rate = Rate::of(&found.work);
+        let (speed, unit) = (measured_words(rate, found, whole).unwrap_or("no".to_owned()), rate.unit());
         writeln!(
             out,
-            "{}, rung {}, at {}: {gflops} GFLOPS with all steps",
+            "{}, rung {}, at {}: {speed} {unit} with all steps",
             self.ladder, self.rung, self.size
         )?;
         if let Some(it) = versus(whole, &found.candidates[1]) {
@@ -215,7 +216,8 @@ impl Ablation<'_> {
             out,
             "\nWithout one step, all in the same rounds; worth is how many times as fast it makes the rest"
         )?;
-        let mut table = Table::new(["step", "", "GFLOPS without", "worth", "95 % interval", "verdict"]);
+        let mut table =
+            Table::new(["step", "", &format!("{unit} without"), "worth", "95 % interval", "verdict"]);
         for row in rows.iter().filter(|it| it.without.program.is_ok()) {
             table.row(self.cells(row, found));
         }
@@ -244,7 +246,8 @@ impl Ablation<'_> {
         match (row.candidate, worth(row, found), failure) {
             (_, _, Some(failure)) => cells.extend([dash(), dash(), dash(), format!("✗ {failure}")]),
             (Some(candidate), Some(ratio), None) => cells.extend([
-                found.candidates[candidate].gflops.map_or_else(dash, gflops_words),
+                measured_words(Rate::of(&found.work), found, &found.candidates[candidate])
+                    .unwrap_or_else(dash),
                 times_words(ratio.median),
                 ratio.interval().map_or_else(dash, range_words),
                 verdict(row, found).as_str().to_owned(),

@@ -3,6 +3,7 @@
 pub(crate) mod ablate;
 pub(crate) mod lines;
 pub(crate) mod list;
+mod on_virtual_gpu;
 mod without;
 
 use codegen::device::{Machine, MachineInfo};
@@ -12,8 +13,7 @@ use schedule::workload::Param;
 use tuner::{Bench, Comparison, Environment, Record, Settings};
 
 use crate::{
-    build::{Built, build, open, sketch},
-    constant::True,
+    build::{Built, build, open},
     diagnostic::Diagnostic,
     ladder::report::{LadderReport, Rungs, versus},
     ladder::rung_view::Detail,
@@ -25,11 +25,10 @@ use crate::{
     records::{keep, log, state_log},
     term::shell::Shell,
     usage_error::UsageError,
-    virtual_gpu,
 };
 
 use ablate::Ablation;
-use lines::{RungLine, ShownOnVirtualGpu};
+use lines::RungLine;
 
 /// Climb a ladder: what each rung changes, why, and what it gains, measured and verified
 #[derive(Debug, clap::Args)]
@@ -95,7 +94,8 @@ impl Tutorial {
         // What can be refused without a machine is refused before one is opened.
         let first = plans(&part.ladder, sizes[0])?;
         let asked = self.target.as_ref().and_then(Asked::machine);
-        let wanted = first[0].target(asked, None);
+        let demanding = most_demanding(&first);
+        let wanted = demanding.target(asked, None);
         for plan in &first {
             plan.schedule(&plan.target(asked, None), None)?;
         }
@@ -106,7 +106,7 @@ impl Tutorial {
                     .to_owned(),
             ),
         })?;
-        let target = first[0].target(asked, Arch::parse(&machine.info().arch));
+        let target = demanding.target(asked, Arch::parse(&machine.info().arch));
         if self.ablate {
             return self.ablate(&part, &sizes, &target, machine.as_mut(), shell);
         }
@@ -244,66 +244,6 @@ impl Tutorial {
         }
         Ok(())
     }
-
-    /// Shows the rungs without measuring: what changes, what each needs, and what the virtual GPU counts.
-    fn on_virtual_gpu(
-        &self,
-        part: &RungRange,
-        sizes: &[Option<&Size>],
-        arch: Option<&Arch>,
-        shell: &mut Shell<'_>,
-    ) -> Result<(), Diagnostic> {
-        if self.ablate {
-            let title = "`--ablate` measures, and the virtual GPU has no clock";
-            return Err(Diagnostic::usage(UsageError::Options, title));
-        }
-        let small = Size::parse(SMALL).expect("a number is a size");
-        let small = [Some(&small)];
-        let given = plans(&part.ladder, None)?;
-        let target = given[0].virtual_target(arch);
-        let mut sizes = sizes;
-        if let Some(large) = given.iter().find(|it| self.sizes.is_empty() && is_large(it)) {
-            let own = size_word(&large.params);
-            shell.note(&format!(
-                "at {own} the virtual GPU would take long: this is at {SMALL}; `--size {own}` insists"
-            ));
-            sizes = &small;
-        }
-        for size in sizes {
-            let BuiltRungs { plans, built } = build_all(&part.ladder, *size, shell, &mut |plan| {
-                sketch(plan.schedule(&target, None)?.func(), &target, &plan.dims)
-            })?;
-            shell.done();
-            let word = size.map_or_else(|| size_word(&plans[0].params), |it| it.word.clone());
-            let rungs = Rungs {
-                ladder: &part.ladder,
-                plans: &plans,
-                built: &built,
-                target: &target,
-                first: part.first,
-            };
-            let views = rungs.views(self.detail());
-            let shown = if part.only_last { &views[views.len() - 1..] } else { &views };
-            for view in shown.iter().filter(|_| !shell.json) {
-                view.print(self.detail(), shell.out)?;
-                writeln!(shell.out)?;
-            }
-            virtual_gpu::ladder(&part.ladder.name, &word, (&plans, &views), arch, &self.measure, shell)?;
-        }
-        shell.report(&ShownOnVirtualGpu { ok: True, ladder: &part.ladder.name })
-    }
-}
-
-/// What the virtual GPU does in place of sizes at which it would take minutes.
-const SMALL: &str = "128";
-
-/// Whether a script multiplies more than that, as its sizes say.
-fn is_large(plan: &Plan) -> bool {
-    let sizes = plan.params.values().filter_map(|it| match it {
-        Param::Int(it) => Some(*it as f64),
-        Param::Float(_) | Param::Text(_) => None,
-    });
-    sizes.product::<f64>() > 128.0 * 128.0 * 128.0 * 8.0
 }
 
 /// The last rung and the library once more, one thread each: on a CPU of many cores only that compares kernels.
@@ -332,6 +272,16 @@ fn plans(ladder: &Ladder, size: Option<&Size>) -> Result<Vec<Plan>, Diagnostic> 
         rung.plan(&params)
     };
     ladder.rungs.iter().map(plan).collect()
+}
+
+/// The script whose target needs the latest architecture: what one rung needs, all are compiled for, so that they compare.
+fn most_demanding(plans: &[Plan]) -> &Plan {
+    let need = |it: &&Plan| match it.virtual_target(None) {
+        Target::Cuda(arch) => (arch.sm, arch.suffix),
+        Target::Cpu => (0, None),
+    };
+    // Of equals the first.
+    plans.iter().rev().max_by_key(need).expect("a ladder has rungs")
 }
 
 /// The sizes that the scripts of a ladder give, if there are several. All rungs are climbed at each of them: what one of them is

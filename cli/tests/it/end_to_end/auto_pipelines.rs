@@ -8,10 +8,11 @@ use ir::{
     pipeline::{ORDER, STAGE, numbers},
 };
 use schedule::{Session, Step, primitive::SoftwarePipeline};
+use workloads::Ladder;
 
 use super::{
     check::Case,
-    ladders::{case, every_rung, sizes, tile, whole},
+    ladders::{case, every_rung, steady},
 };
 
 const MOST_SLOTS: i64 = 16;
@@ -48,14 +49,14 @@ fn in_order(steps: &[Step]) -> Vec<Step> {
 }
 
 /// Every rung that has a pipeline, for a GPU whose latencies were measured.
-fn every_pipelined(mut visit: impl FnMut(&str, Case, Vec<Step>)) {
+fn every_pipelined(mut visit: impl FnMut(&Ladder, &str, Case, Vec<Step>)) {
     let mut count = 0;
     every_rung(|ladder, _, rung| {
         let mut case = case(ladder, rung, vec![]);
         case.text = case.text.replace("target: \"cuda\",", "target: \"cuda:sm_90a\",");
         let steps = in_order(&case.steps().into_iter().map(|it| it.value).collect::<Vec<_>>());
         if steps.iter().any(|it| pipelined(it).is_some()) {
-            visit(&format!("{}/{}", ladder.name, rung.name), case, steps);
+            visit(ladder, &format!("{}/{}", ladder.name, rung.name), case, steps);
             count += 1;
         }
     });
@@ -108,7 +109,7 @@ fn beside(out: &mut String, before: &Func, by_hand: &Func, var: &Name, arch: &Ar
 #[test]
 fn beside_what_ships() {
     let mut out = String::new();
-    every_pipelined(|name, case, steps| {
+    every_pipelined(|_, name, case, steps| {
         writeln!(out, "{name}").unwrap();
         let by_hand = case.schedule_steps(steps.clone());
         let Target::Cuda(arch) = &by_hand.target else { panic!("{name} is for a CPU") };
@@ -126,7 +127,7 @@ fn beside_what_ships() {
 /// All that is worked out can be lowered at the sizes of the scripts.
 #[test]
 fn what_is_worked_out_lowers() {
-    every_pipelined(|_, case, steps| {
+    every_pipelined(|_, _, case, steps| {
         let scheduled = case.schedule_steps(worked_out(steps));
         case.lower(&scheduled.after, &scheduled.target);
     });
@@ -135,9 +136,9 @@ fn what_is_worked_out_lowers() {
 /// The interpreter and the virtual GPU find nothing wrong with it.
 #[test]
 fn what_is_worked_out_computes_the_same() {
-    every_pipelined(|_, case, _| {
-        let Some(tile) = tile(&case) else { return };
-        let case = Case { params: sizes(whole(tile)), ..case };
+    every_pipelined(|ladder, _, case, _| {
+        let Some(params) = steady(ladder, &case) else { return };
+        let case = Case { params, ..case };
         let steps = in_order(&case.steps().into_iter().map(|it| it.value).collect::<Vec<_>>());
         case.check_scheduled(case.schedule_steps(worked_out(steps)));
     });

@@ -12,8 +12,19 @@ use super::{
 
 use crate::common::expanded;
 
-/// Rows, columns and depth: smaller than one tile, a whole number of some tiles, and one past them.
-const SIZES: [(i64, i64, i64); 4] = [(33, 50, 20), (64, 64, 64), (1, 1, 1), (48, 80, 40)];
+/// What the rungs of a workload are tried at, the sizes in the order of its axes: smaller than one tile, a whole number of some tiles, ones,
+/// and past some tiles. Products, of whatever stages, have rows, columns and depth.
+fn sizes_of(workload: &str) -> (&'static [&'static str], [&'static [i64]; 4]) {
+    match workload {
+        "attention" => (&["queries", "keys"], [&[33, 50], &[64, 64], &[1, 1], &[40, 150]]),
+        "softmax" => (&["m", "n"], [&[3, 50], &[2, 4096], &[1, 1], &[3, 5001]]),
+        "transpose" => (&["m", "n"], [&[33, 50], &[64, 64], &[1, 1], &[48, 80]]),
+        _ => (PRODUCT, [&[33, 50, 20], &[64, 64, 64], &[1, 1, 1], &[48, 80, 40]]),
+    }
+}
+
+/// The sizes of a product.
+const PRODUCT: &[&str] = &["m", "n", "k"];
 
 /// The rung from which a kernel holds its tile in registers and so must not spill.
 const IN_REGISTERS: usize = 3;
@@ -21,7 +32,7 @@ const IN_REGISTERS: usize = 3;
 pub(super) fn case(ladder: &Ladder, rung: &Shipped, params: Vec<(String, Param)>) -> Case {
     let what = format!("{} {} {params:?}", ladder.name, rung.name);
     // What follows a product is no whole number, and what f16 makes of it depends on the last bit.
-    let tolerance = if ladder.workload == "matmul" { 0.0 } else { 2e-3 };
+    let tolerance = if matches!(ladder.workload, "matmul" | "transpose") { 0.0 } else { 2e-3 };
     Case {
         what,
         text: expanded(rung.text),
@@ -57,15 +68,25 @@ pub(super) fn every_rung(mut visit: impl FnMut(&Ladder, usize, &Shipped)) {
     assert!(count >= 15);
 }
 
-pub(super) fn sizes((m, n, k): (i64, i64, i64)) -> Vec<(String, Param)> {
-    [("m", m), ("n", n), ("k", k)].map(|(name, it)| (name.to_owned(), Param::Int(it))).to_vec()
+fn sizes((m, n, k): (i64, i64, i64)) -> Vec<(String, Param)> {
+    numbers(PRODUCT, &[m, n, k])
+}
+
+fn numbers(names: &[&str], values: &[i64]) -> Vec<(String, Param)> {
+    names.iter().zip(values).map(|(name, it)| ((*name).to_owned(), Param::Int(*it))).collect()
+}
+
+/// Whether a ladder is one of products.
+fn is_of_products(ladder: &Ladder) -> bool {
+    sizes_of(ladder.workload).0 == PRODUCT
 }
 
 fn at_size(at: usize) {
     every_rung(|ladder, number, rung| {
-        let case = case(ladder, rung, sizes(SIZES[at]));
+        let (names, all) = sizes_of(ladder.workload);
+        let case = case(ladder, rung, numbers(names, all[at]));
         // The compiler sees each rung at one of these sizes; at its own size it sees all.
-        if number % SIZES.len() == at {
+        if number % all.len() == at {
             case.check();
         } else {
             case.check_values();
@@ -74,7 +95,7 @@ fn at_size(at: usize) {
 }
 
 /// Rows and columns of a block, and how deep it goes at a time. `None` for a CPU.
-pub(super) fn tile(case: &Case) -> Option<(i64, i64, i64)> {
+fn tile(case: &Case) -> Option<(i64, i64, i64)> {
     let Scheduled { before, after, target } = case.schedule();
     if target == Target::Cpu {
         return None;
@@ -101,16 +122,28 @@ fn padded(case: &Case) -> Option<(i64, i64, i64)> {
     Some((of("i"), of("j"), of("k")))
 }
 
-fn on_tiles(half: usize, sizes_of: impl Fn((i64, i64, i64)) -> (i64, i64, i64)) {
+/// Sizes at which the loop of a pipeline is in its steady state for a while; `None` for a CPU.
+pub(super) fn steady(ladder: &Ladder, case: &Case) -> Option<Vec<(String, Param)>> {
+    if is_of_products(ladder) {
+        return tile(case).map(|it| sizes(whole(it)));
+    }
+    let (names, [.., last]) = sizes_of(ladder.workload);
+    Some(numbers(names, last))
+}
+
+fn on_tiles(half: usize, of_tile: impl Fn((i64, i64, i64)) -> (i64, i64, i64)) {
     every_rung(|ladder, at, rung| {
-        if let Some(tile) = tile(&case(ladder, rung, vec![])).filter(|_| at % 2 == half) {
-            case(ladder, rung, sizes(sizes_of(tile))).check_values();
+        if at % 2 == half
+            && is_of_products(ladder)
+            && let Some(tile) = tile(&case(ladder, rung, vec![]))
+        {
+            case(ladder, rung, sizes(of_tile(tile))).check_values();
         }
     });
 }
 
 /// Full tiles, and enough of them for the steady loop of the deepest pipeline.
-pub(super) fn whole((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
+fn whole((m, n, k): (i64, i64, i64)) -> (i64, i64, i64) {
     (m, n, 5 * k)
 }
 

@@ -2,7 +2,7 @@
 //! each that is missing.
 //!
 //! The kernels are those of `tests/mutation/scripts`, of the pipelined scripts and those with split sums in clusters in `tests/scripts`, of
-//! `tests/pipeline/cases`, and of the ladders. The snapshot is the report: how many of how many, and by what they were
+//! `tests/pipeline/cases`, and of the ladders of products. The snapshot is the report: how many of how many, and by what they were
 //! caught. What nobody misses must be in [`REDUNDANT`] with the reason. Kernels of clusters have mutants of their own ([`cluster`]).
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]

@@ -10,6 +10,7 @@ fn view(it: &Fixture) -> View<'_> {
     View {
         name: &it.head.run,
         head: Some(&it.head),
+        rate: tuner::Rate::of(&it.head.workload.work()),
         trials: it.trials.iter().collect(),
         steps: it.steps.iter().collect(),
         finals: it.finals.as_ref(),
