@@ -4,7 +4,10 @@ pub(crate) mod ledger;
 pub(crate) mod rings;
 mod stores;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use ir::{
@@ -17,7 +20,7 @@ use crate::lower::{
     Context, LowerError,
     analysis::roles,
     marks,
-    passes::software_pipeline::rings::Pace,
+    passes::software_pipeline::{ledger::Over, rings::Pace},
     report::{PipelineReport, report},
 };
 
@@ -106,9 +109,11 @@ impl Hooks for Lowering<'_> {
             let of_axis = around.iter().find(|it| it.kind == LoopKind::Bound(axis));
             of_axis.and_then(|it| it.extent.as_int()).unwrap_or(1)
         };
-        let pace = Pace { lag: self.lag.into(), warps: &warps, blocks: &blocks };
+        let over = ledger::over_in_step(self.func, plan, emission, &self.written);
+        let lag = |reader: usize| if is_over_in_loop(emission, &over, reader) { 0 } else { self.lag.into() };
+        let pace = Pace { lag: &lag, warps: &warps, blocks: &blocks };
         let rings = rings::rings(self.func, plan, &pace, &is_taken);
-        all.extend(rings.iter().map(|ring| rings::insertions(ring, plan, emission, around)));
+        all.extend(rings.iter().map(|ring| rings::insertions(ring, plan, emission, &over, around)));
         all.push(fences(plan, emission));
         all.push(turns(plan, emission, around));
         self.mbarriers.extend(rings.iter().flat_map(rings::Ring::mbarriers));
@@ -135,6 +140,16 @@ impl Hooks for Lowering<'_> {
             self.alloc_scopes.insert(buffer.clone(), Some(alloc_scope.clone()));
         }
     }
+}
+
+/// Whether the products of a component are over in the step of the steady loop that starts them.
+fn is_over_in_loop(emission: &Emission, over: &BTreeMap<EmissionPoint, Over>, component: usize) -> bool {
+    let section = Section::Steady;
+    let steps = emission.steady.iter().flat_map(|it| it.steps.iter().enumerate());
+    let mut places = steps.flat_map(|(step, it)| it.iter().enumerate().map(move |it| (step, it)));
+    places.any(|(step, (at, it))| {
+        it.component == component && over.contains_key(&EmissionPoint { section, step, at })
+    })
 }
 
 /// What stands behind all runs of a pipeline, which says that it belongs to the end of the last.

@@ -9,7 +9,7 @@
 //! Where the copies of a ring go to several blocks of threads of a cluster, each of them fills the slots of all: so its `empty` counts the
 //! warps of all of them, and a warp that has read arrives in all of them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ir::{
     Access, Arrival, Barrier, Block, Func, Group, Index, Instr, Less, Loop, LoopKind, Mbarriers, Mechanism,
@@ -19,7 +19,7 @@ use ir::{
 
 use crate::lower::{
     marks,
-    passes::software_pipeline::ledger::{done_by, stores},
+    passes::software_pipeline::ledger::{Over, done_by, stores},
 };
 
 /// Buffers that are filled together.
@@ -77,8 +77,8 @@ impl Ring {
 
 /// What is known of the roles of a loop.
 pub(crate) struct Pace<'a> {
-    /// How many groups of products are in flight when a slot is given back.
-    pub(crate) lag: i64,
+    /// How many groups of products are in flight when a slot is given back that a component reads.
+    pub(crate) lag: &'a dyn Fn(usize) -> i64,
     /// How many warps a role has.
     pub(crate) warps: &'a dyn Fn(Option<&Name>) -> i64,
     /// How many blocks of threads an axis of the cluster has.
@@ -143,7 +143,7 @@ fn release(
         return None;
     }
     let is_product = done_by(Mechanism::Wgmma, plan).any(|it| it == reader);
-    let lag = if is_product { pace.lag } else { 0 };
+    let lag = if is_product { (pace.lag)(reader) } else { 0 };
     let empty = Name::fresh(&format!("{}_empty", plan.var), is_taken);
     let warps = (pace.warps)(plan.role(reader));
     Some(Release { empty, reader, is_product, lag, warps, along: vec![] })
@@ -172,11 +172,13 @@ fn box_elements(body: &Stmt) -> i64 {
 }
 
 /// What a ring puts between the steps of a pipeline: before its first writer the wait for a free slot, if it is another role
-/// that frees it, and what it expects; before its first reader the wait for that; behind its last reader what frees the slot.
+/// that frees it, and what it expects; before its first reader the wait for that; behind its last reader what frees the slot: where products read it last, behind a wait by which they are `over` anyway,
+/// if their step has one.
 pub(crate) fn insertions(
     ring: &Ring,
     plan: &PipelinePlan,
     emission: &Emission,
+    over: &BTreeMap<EmissionPoint, Over>,
     around: &[&Loop],
 ) -> Insertions {
     let mut out = Insertions::new();
@@ -197,14 +199,17 @@ pub(crate) fn insertions(
                 }
                 let Some(Release { lag, reader, is_product, .. }) = &ring.release else { continue };
                 if it.component == *reader {
-                    let behind = if *is_product { fill.products_read(*lag) } else { warp_has_read() };
-                    add(at + 1, placed(behind, it, role));
+                    let known = over.get(&place(at)).filter(|_| *is_product && *lag == 0);
+                    let in_flight = known.map_or(*lag, |it| it.in_flight.into());
+                    let behind = if *is_product { fill.products_read(in_flight) } else { warp_has_read() };
+                    let end = known.map_or(at + 1, |it| it.at);
+                    add(end, placed(behind, it, role));
                     let freed = Fill { ring, number: fill.number.clone() + -*lag };
                     let mut stmt = placed(freed.free(), it, role);
                     if *lag > 0 {
                         guard(&mut stmt, Less::new(Index::int(lag - 1), it.iteration.clone()));
                     }
-                    add(at + 1, stmt);
+                    add(end, stmt);
                 }
             }
         }

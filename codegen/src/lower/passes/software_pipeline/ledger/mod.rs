@@ -4,14 +4,21 @@
 //! and each use is held against the group that it needs, in the prologue, in as many runs of the steady loop as there are
 //! iterations in flight, and in the epilogue. A wait in the steady loop has one number for all its runs: the least.
 
+mod over;
+mod timeline;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
     Func, Group, Instr, Mechanism, Name, Scope, Stmt, Wait,
-    pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section, Step},
+    pipeline::{Emission, EmissionPoint, Insertions, PipelinePlan, Section},
 };
 
 use crate::lower::marks;
+
+use timeline::{Moment, timelines, two_runs};
+
+pub(crate) use over::{Over, over_in_step};
 
 /// What the ledger knows of a component.
 struct Account {
@@ -133,47 +140,6 @@ fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role:
     batches.into_iter().enumerate().map(account).collect()
 }
 
-/// A step at a time.
-struct Moment<'a> {
-    time: i64,
-    section: Section,
-    number: usize,
-    step: &'a Step,
-}
-
-/// The steps in the order in which they run, for each number of runs of the steady loop that may be, up to as many as
-/// tell all there is to tell.
-fn timelines<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
-    let Some(steady) = &emission.steady else { return vec![timeline(emission, 0)] };
-    let slots = plan.slots.values().map(|it| it.count()).max().unwrap_or(1);
-    let enough = 2 * plan.last_stage() + slots + 2;
-    match steady.extent.as_int() {
-        Some(runs) => vec![timeline(emission, runs.min(enough))],
-        None => (0..=enough).rev().map(|runs| timeline(emission, runs)).collect(),
-    }
-}
-
-/// A run of the loop behind another one, in which the iterations are counted on.
-fn two_runs<'a>(plan: &PipelinePlan, emission: &'a Emission) -> Vec<Vec<Moment<'a>>> {
-    let runs = emission.steady.as_ref().and_then(|it| it.extent.as_int()).unwrap_or(0);
-    // As many as bring the loop back to its first slots tell all there is to tell.
-    let runs = runs.min(plan.period());
-    let first = timeline(emission, runs);
-    let count = i64::try_from(first.len()).expect("they are written out");
-    let again = timeline(emission, runs).into_iter();
-    let again = again.map(|it| Moment { time: it.time + count, ..it });
-    vec![first.into_iter().chain(again).collect()]
-}
-
-fn timeline(emission: &Emission, runs: i64) -> Vec<Moment<'_>> {
-    let steady = (0..runs).flat_map(|_| emission.steady.iter().flat_map(|it| it.steps.iter().enumerate()));
-    let prologue = emission.prologue.iter().enumerate().map(|it| (Section::Prologue, it));
-    let steady = steady.map(|it| (Section::Steady, it));
-    let epilogue = emission.epilogue.iter().enumerate().map(|it| (Section::Epilogue, it));
-    let steps = (0..).zip(prologue.chain(steady).chain(epilogue));
-    steps.map(|(time, (section, (number, step)))| Moment { time, section, number, step }).collect()
-}
-
 struct Ledger<'a> {
     kind: Group,
     plan: &'a PipelinePlan,
@@ -196,6 +162,15 @@ impl Ledger<'_> {
             wait.1.extend(buffers);
         }
         waits
+    }
+
+    /// Books what is committed before an instance of a step.
+    fn close_before(&self, moment: &Moment<'_>, at: usize, book: &mut Book<'_>) {
+        for batch in self.closed_before(moment, at) {
+            let copying = moment.step.iter().map(|it| it.component);
+            let copying = copying.filter(|it| self.accounts[*it].batch == Some(batch));
+            book.commit(copying.map(|component| (component, self.iteration(moment, component))));
+        }
     }
 
     /// How many groups are committed before an instance of a step, and the batch that each of them closes.
@@ -253,11 +228,7 @@ impl Ledger<'_> {
         for moment in timeline {
             for at in 0..=moment.step.len() {
                 let place = EmissionPoint { section: moment.section, step: moment.number, at };
-                for batch in self.closed_before(moment, at) {
-                    let copying = moment.step.iter().map(|it| it.component);
-                    let copying = copying.filter(|it| self.accounts[*it].batch == Some(batch));
-                    book.commit(copying.map(|component| (component, self.iteration(moment, component))));
-                }
+                self.close_before(moment, at, &mut book);
                 book.reach(place);
                 let Some(instance) = moment.step.get(at) else { continue };
                 let iteration = self.iteration(moment, instance.component);
