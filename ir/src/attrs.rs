@@ -6,7 +6,8 @@
 use indexmap::IndexMap;
 
 use crate::{
-    CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, PingPong, Raster, ThreadAxis,
+    Annotation, Annotations, CROSS_BLOCK, CrossBlock, Mechanism, Name, Origin, PingPong, Raster, ThreadAxis,
+    annotation::{Entries, names, names_in, number, text, word},
     intrin::{self, Intrinsic, TENSORIZE},
     pipeline::{ACROSS, ASYNC, ASYNC_BLOCKS, BENIGN, DOUBLE, MECHANISM, ORDER, SLOTS, STAGE, STYLE, Style},
 };
@@ -15,6 +16,8 @@ use crate::{
 pub const SERPENTINE: &str = "serpentine";
 /// The key of [`LoopAttrs::raster`].
 pub const RASTERIZE: &str = "rasterize";
+/// The key of [`LoopAttrs::is_reversed`].
+pub const REVERSE: &str = "reverse";
 /// The key of [`LoopAttrs::blocks_per_sm`].
 pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
 /// The key of [`LoopAttrs::programmatic_launch`].
@@ -38,24 +41,6 @@ const MULTICAST: &str = "multicast";
 /// The key of [`BlockAttrs::origin`].
 const ORIGIN: &str = "origin";
 
-/// Entries of `#{…}`, in order.
-pub type Annotations = IndexMap<String, Annotation>;
-
-/// The value of an entry of `#{…}`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Annotation {
-    /// A number.
-    Int(i64),
-    /// A word.
-    Text(String),
-    /// Numbers in order, as TVM's positional pipeline lists.
-    List(Vec<i64>),
-    /// A number for each named block.
-    Map(IndexMap<Name, i64>),
-    /// A word for each named block.
-    Words(IndexMap<Name, String>),
-}
-
 /// What is asked of a loop, and what lowering finds out about it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LoopAttrs {
@@ -67,6 +52,8 @@ pub struct LoopAttrs {
     /// The order of its iterations, if they are tiles that run in groups of rows. An order changes no result, so a loop that it does
     /// not fit, or that is a pipeline, runs as it counts.
     pub raster: Option<Raster>,
+    /// Whether blocks of threads take its iterations from the last to the first.
+    pub is_reversed: bool,
     /// How its iterations, each run by a block of threads of its own, reduce together.
     pub cross_block: Option<CrossBlock>,
     /// The buffers in which those blocks of threads meet: `check_races` finds them.
@@ -209,6 +196,7 @@ impl LoopAttrs {
         }
         out.add(SERPENTINE, self.serpentine.map(Annotation::Int));
         out.add(RASTERIZE, self.raster.map(Raster::annotation));
+        out.add(REVERSE, self.is_reversed.then_some(Annotation::Int(1)));
         out.add(CROSS_BLOCK, self.cross_block.map(|it| text(it.as_str())));
         out.add(EXCHANGED, Some(&*self.exchanged).filter(|it| !it.is_empty()).map(names));
         out.add(TENSORIZE, self.tensorize.map(|it| text(it.name)));
@@ -247,6 +235,7 @@ impl LoopAttrs {
             BENIGN => self.pipeline_mut().benign = Some(names_in(value)?),
             SERPENTINE => self.serpentine = Some(number(&value)?),
             RASTERIZE => self.raster = Some(Raster::parse(&value)?),
+            REVERSE if value == Annotation::Int(1) => self.is_reversed = true,
             CROSS_BLOCK => {
                 self.cross_block = Some(word(&value, CrossBlock::parse, "`atomic` or `semaphore`")?);
             }
@@ -362,38 +351,3 @@ impl ForcedMechanism {
 
 /// What [`TENSORIZE`] takes.
 const INTRINSIC: &str = "the name of a tensor intrinsic";
-
-/// Entries that are there.
-#[derive(Default)]
-struct Entries(Annotations);
-
-impl Entries {
-    fn add(&mut self, key: &str, value: Option<Annotation>) {
-        self.0.extend(value.map(|it| (key.to_owned(), it)));
-    }
-}
-
-fn text(word: &str) -> Annotation {
-    Annotation::Text(word.to_owned())
-}
-
-/// A set of names.
-fn names(list: &[Name]) -> Annotation {
-    Annotation::Map(list.iter().map(|it| (it.clone(), 1)).collect())
-}
-
-fn names_in(value: Annotation) -> Result<Vec<Name>, String> {
-    match value {
-        Annotation::Map(map) if map.values().all(|it| *it == 1) => Ok(map.into_keys().collect()),
-        _ => Err("a map from names to 1".to_owned()),
-    }
-}
-
-fn number(value: &Annotation) -> Result<i64, String> {
-    if let Annotation::Int(it) = value { Ok(*it) } else { Err("a number".to_owned()) }
-}
-
-fn word<T>(value: &Annotation, parse: fn(&str) -> Option<T>, wanted: &str) -> Result<T, String> {
-    let found = if let Annotation::Text(it) = value { parse(it) } else { None };
-    found.ok_or_else(|| wanted.to_owned())
-}

@@ -100,6 +100,7 @@
 //! In a [`Func`] that is being lowered, `mbarriers ko_full[4] arrivals 1` stands among the buffers, and the instructions are bodies of blocks.
 
 pub mod access;
+mod annotation;
 mod arch;
 pub mod arith;
 mod attrs;
@@ -153,10 +154,11 @@ pub mod verify;
 mod warp_reduce;
 mod wgmma;
 
+pub use annotation::{Annotation, Annotations};
 pub use arch::{Arch, Caps, Cluster, Feature, Features, Latencies, TensorRates};
 pub use attrs::{
-    Annotation, Annotations, BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
-    PING_PONG, PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, ROLE, SERPENTINE, WARP_ROLES,
+    BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT, PING_PONG,
+    PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, REVERSE, ROLE, SERPENTINE, WARP_ROLES,
 };
 pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
 pub use code::{Code, Coded};

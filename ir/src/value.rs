@@ -209,6 +209,45 @@ impl Value {
         }
     }
 
+    /// Calls `f` with each condition by which it chooses.
+    pub fn each_condition<'a>(&'a self, f: &mut dyn FnMut(&'a Less)) {
+        match self {
+            Value::Const(_) | Value::Index(..) | Value::Load(_) => {}
+            Value::Cast(_, a) | Value::Unary(_, a) => a.each_condition(f),
+            Value::Binary(_, a, b) => {
+                a.each_condition(f);
+                b.each_condition(f);
+            }
+            Value::Where(c, a, b) => {
+                c.each_condition(f);
+                a.each_condition(f);
+                b.each_condition(f);
+            }
+            Value::Select(cond, a, b) => {
+                cond.iter().for_each(&mut *f);
+                a.each_condition(f);
+                b.each_condition(f);
+            }
+        }
+    }
+
+    /// The value where the conditions hold of which `holds` says so, given each and the value that it is asked for.
+    #[must_use]
+    pub fn where_holds(&self, holds: &dyn Fn(&Less, &Value) -> bool) -> Value {
+        let of = |it: &Value| it.where_holds(holds);
+        match self {
+            Value::Const(_) | Value::Index(..) | Value::Load(_) => self.clone(),
+            Value::Cast(dtype, a) => Value::Cast(*dtype, Arc::new(of(a))),
+            Value::Unary(op, a) => Value::Unary(*op, Arc::new(of(a))),
+            Value::Binary(op, a, b) => Value::binary(*op, of(a), of(b)),
+            Value::Where(c, a, b) => Value::choice(of(c), of(a), of(b)),
+            Value::Select(cond, a, b) => {
+                let cond: Vec<Less> = cond.iter().filter(|it| !holds(it, a)).cloned().collect();
+                if cond.is_empty() { of(a) } else { Value::Select(cond, Arc::new(of(a)), Arc::new(of(b))) }
+            }
+        }
+    }
+
     /// Calls `f` with each index expression, from left to right, conditions included.
     pub fn each_index<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
         match self {

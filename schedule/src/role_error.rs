@@ -45,7 +45,7 @@ error_table! {
         1709 NotBlockBound { name: Name }
             ("loop `{name}` is not bound to blockIdx.x")
             names [name]
-            help "bind it first: its iterations are dealt to the blocks of the grid";
+            help "bind it first: its iterations become the blocks of the grid";
         1710 GridShared { name: Name, other: Name }
             ("loop `{name}` cannot be persistent: loop `{other}` of its kernel is bound to blockIdx.x, too")
             names [name, other]

@@ -58,6 +58,11 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, _| Ok(split_lifetimes(func))),
     },
     Pass {
+        name: "pad_registers",
+        doc: "On a GPU, lets threads compute what registers have room for beyond the end of a ragged dimension.",
+        run: Run::Func(|func, context| Ok(passes::pad_registers::pad_registers(func, &context.target))),
+    },
+    Pass {
         name: "factor_reductions",
         doc: "Lets each thread reduce its own part before the threads of a block reduce together.",
         run: Run::Func(|func, context| passes::factor_reductions::factor_reductions(func, &context.target)),
@@ -91,6 +96,11 @@ pub const PASSES: &[Pass] = &[
         name: "rasterize",
         doc: "Lets loops over tiles run in groups of rows, where asked to.",
         run: Run::Func(|func, _| Ok(passes::rasterize::rasterize(func))),
+    },
+    Pass {
+        name: "reverse",
+        doc: "Lets blocks take the iterations of a loop from the last to the first, where asked to.",
+        run: Run::Func(|func, _| Ok(passes::reverse::reverse(func))),
     },
     Pass {
         name: "deal_iterations",
@@ -152,6 +162,13 @@ pub const PASSES: &[Pass] = &[
         doc: "Removes loops of one iteration.",
         run: Run::Module(|module, context| {
             Ok(passes::collapse_unit_loops::collapse_unit_loops(module, &context.target))
+        }),
+    },
+    Pass {
+        name: "partition_loops",
+        doc: "On a GPU, splits loops where a mask or a ragged end begins to matter.",
+        run: Run::Module(|module, context| {
+            Ok(passes::partition_loops::partition_loops(module, &context.target))
         }),
     },
     Pass {

@@ -21,6 +21,7 @@ mod rasterize;
 mod reindex;
 mod remove_no_op;
 mod reorder;
+mod reverse;
 mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
@@ -61,6 +62,7 @@ pub use rasterize::Rasterize;
 pub use reindex::Reindex;
 pub use remove_no_op::RemoveNoOp;
 pub use reorder::Reorder;
+pub use reverse::Reverse;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
@@ -137,6 +139,7 @@ pub enum Step {
     Reindex(Reindex),
     RemoveNoOp(RemoveNoOp),
     Reorder(Reorder),
+    Reverse(Reverse),
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
@@ -182,6 +185,7 @@ impl Step {
             Step::Reindex(it) => it,
             Step::RemoveNoOp(it) => it,
             Step::Reorder(it) => it,
+            Step::Reverse(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
@@ -227,6 +231,7 @@ impl Step {
             Step::Reindex(it) => it,
             Step::RemoveNoOp(it) => it,
             Step::Reorder(it) => it,
+            Step::Reverse(it) => it,
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
@@ -272,6 +277,7 @@ impl Step {
             Step::Reindex(_) => "reindex",
             Step::RemoveNoOp(_) => "remove_no_op",
             Step::Reorder(_) => "reorder",
+            Step::Reverse(_) => "reverse",
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
@@ -317,6 +323,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reindex", include_str!("reindex.rs")),
     ("remove_no_op", include_str!("remove_no_op.rs")),
     ("reorder", include_str!("reorder.rs")),
+    ("reverse", include_str!("reverse.rs")),
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),

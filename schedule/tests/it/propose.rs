@@ -9,7 +9,7 @@ use tilewright_schedule::{
     primitive::{
         Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
         CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, RemoveNoOp, Reorder,
+        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, RemoveNoOp, Reorder, Reverse,
         ReverseComputeAt, ReverseComputeInline, Rfactor, RollingUpdate, SetScope, SoftwarePipeline,
         SoftwarePipelineAcross, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage,
         Split, Stages, StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll,
@@ -129,6 +129,9 @@ fn at_once(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
             let of_grid = |it: &&ir::Loop| it.kind == LoopKind::Bound(ThreadAxis::BlockX);
             let bound = func.loops().into_iter().find(of_grid).map(|it| it.var.clone());
             let (target, blocks) = (bound.unwrap_or(target), i64::try_from(1 + dice.roll(5)).ok()?.into());
+            if dice.roll(2) == 0 {
+                return Some(Step::Reverse(Reverse { target }));
+            }
             Step::Persistent(Persistent { target, blocks })
         }
         _ => {
