@@ -1,4 +1,6 @@
-"""Times PyTorch's scaled_dot_product_attention by each of its backends. One JSON object a line; the median of 30, in microseconds."""
+"""Times PyTorch's scaled_dot_product_attention by each of its backends. One JSON object a line; the median of 30, in microseconds.
+
+Arguments are shapes, batch x heads x keys."""
 
 import json
 import sys
@@ -42,6 +44,7 @@ def told(b, h, s, d, causal):
 if __name__ == "__main__":
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
     for depth in (128, 64):
-        for size in (int(it) for it in sys.argv[1:] or ("1024", "2048", "4096", "8192")):
+        for shape in sys.argv[1:] or ("4x48x1024", "4x48x2048", "4x48x4096", "4x48x8192"):
+            batch, heads, size = (int(it) for it in shape.split("x"))
             for causal in (False, True):
-                told(4, 48, size, depth, causal)
+                told(batch, heads, size, depth, causal)

@@ -1,38 +1,13 @@
-//! Attention on tensor cores: two products with a softmax between them, in one kernel that goes through the keys once.
+//! Attention on tensor cores: two products with a softmax between them, in one kernel that goes through the keys once. What the program has is found here; [`attention_mma`]
+//! and [`attention_wgmma`] make a kernel of it.
 
 use ir::{Access, BinaryOp, Block, DType, Func, Index, Iter, IterKind, Name, Reducer, Target};
 
-use super::{
-    Draft, Request, counted,
-    product::{is_stage, vector},
-    size::Size,
-};
+use super::{Draft, Request, attention_mma, attention_wgmma, product::is_stage, size::Size};
 use crate::baseline::product_of;
 
-/// The bytes of the widest copy, and the rows of an instruction.
-const VECTOR: i64 = 16;
-const ROWS: i64 = 16;
-
-/// How many warps a block has, how many rows of instructions each has, how many keys an iteration takes, and whether the queries stay in registers:
-/// by the most columns that a head may have. Sums in registers and tiles in shared memory leave no more. Measured on an H100
-/// (`bench/results/2026-11-27-h100-attention.jsonl`).
-const TILES: [(i64, Tile); 3] = [
-    (64, Tile { warps: 4, rows: 1, keys: 64, keep: 1 }),
-    (128, Tile { warps: 4, rows: 2, keys: 64, keep: 0 }),
-    (256, Tile { warps: 4, rows: 1, keys: 32, keep: 0 }),
-];
-
-/// What a block of threads has of attention.
-#[derive(Clone, Copy)]
-struct Tile {
-    warps: i64,
-    rows: i64,
-    keys: i64,
-    keep: i64,
-}
-
 /// The stages of attention.
-struct Attention<'a> {
+pub(super) struct Attention<'a> {
     scores: &'a Block,
     /// Elementwise stages between the scores and the softmax, such as a mask.
     inline: Vec<&'a Block>,
@@ -45,20 +20,22 @@ struct Attention<'a> {
     /// Queries, keys and values.
     inputs: [Name; 3],
     /// How many columns queries and values have.
-    depths: [i64; 2],
-    dtype: DType,
+    pub(super) depths: [i64; 2],
+    pub(super) dtype: DType,
 }
 
-/// One kernel.
+/// One kernel: by warpgroups where the target has them and rows begin where the copy engine can, else by warps.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target == Target::Cpu {
         return vec![];
     }
     let Some(found) = Attention::of(request.func) else { return vec![] };
-    let most = found.depths[0].max(found.depths[1]);
-    let Some((_, tile)) = TILES.iter().find(|it| most <= it.0) else { return vec![] };
     // Tiles that a mask hides are left out where the compiler finds some.
-    [true, false].into_iter().filter_map(|skips| found.draft(request, *tile, skips)).collect()
+    let both =
+        |draft: &dyn Fn(bool) -> Option<Draft>| [true, false].map(draft).into_iter().flatten().collect();
+    let by_warpgroups: Vec<Draft> = both(&|skips| attention_wgmma::draft(&found, request, skips));
+    let by_warps: Vec<Draft> = both(&|skips| attention_mma::draft(&found, request, skips));
+    by_warpgroups.into_iter().chain(by_warps).collect()
 }
 
 impl<'a> Attention<'a> {
@@ -113,72 +90,23 @@ impl<'a> Attention<'a> {
         })
     }
 
+    /// How many heads there are in all.
+    pub(super) fn heads(&self) -> Option<i64> {
+        let around = self.scores.iters.get(..self.rank() - 2)?;
+        around.iter().map(|it| it.extent.as_int()).try_fold(1, |all, it| i64::checked_mul(all, it?))
+    }
+
+    /// How many queries a head has.
+    pub(super) fn queries(&self) -> Option<i64> {
+        self.scores.iters.get(self.rank() - 2)?.extent.as_int()
+    }
+
     fn rank(&self) -> usize {
         self.scores.iters.len() - 1
     }
 
-    fn draft(&self, request: &Request<'_>, tile: Tile, skips: bool) -> Option<Draft> {
-        let about = "One kernel goes through the keys once: each warp has rows of the scores in registers, and the sums of values follow the maximum as it grows.";
-        let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request.form);
-        let warps = out.knob("warps", tile.warps, &[2, 4, 8]);
-        let rows = out.knob("query_rows", tile.rows, &[1, 2]);
-        let keys = out.knob("key_tile", tile.keys, &[32, 64, 128]);
-        let keep = out.knob("keep", tile.keep, &[0, 1]);
-        let names = self.names();
-        out.because(
-            format!(
-                "{} by {} of instructions are {} rows of queries for a block, and an iteration takes {}: sums of {} columns leave registers for no more.",
-                counted(tile.warps, "warp"),
-                counted(tile.rows, "row"),
-                tile.warps * tile.rows * ROWS,
-                counted(tile.keys, "key"),
-                self.depths[1],
-            ),
-            call(
-                "attention_tile",
-                &[("warps", &warps), ("rows", &rows), ("keys", &keys)],
-                names
-                    .of(&["scores", "max", "exps", "sum", "weights", "acc", "result"])
-                    .chain(self.loops(request)?),
-            ),
-        );
-        let wide = self.depths.map(|it| vector(it, self.dtype, VECTOR));
-        let vectors = wide.map(|it| ("vector", it.to_string(), "8"));
-        let of_scores = names.of(&["scores", "q", "k", "row", "column", "depth"]);
-        out.because(
-            format!(
-                "Rows of queries and keys have {}, {} at once.",
-                counted(self.depths[0], "element"),
-                wide[0]
-            ),
-            call(
-                "attention_scores",
-                &[("warps", &warps), ("keep", &keep)],
-                of_scores.chain([vectors[0].clone()]),
-            ),
-        );
-        let of_softmax = names.of(&["max", "exps", "sum", "weights", "acc", "result", "row", "column"]);
-        out.step(call("attention_softmax", &[], of_softmax));
-        let of_values = names.of(&["weights", "v", "acc", "row", "column"]);
-        out.step(call("attention_values", &[("warps", &warps)], of_values.chain([vectors[1].clone()])));
-        self.bind_grid(request, &mut out)?;
-        if skips {
-            out.because(
-                "Tiles of keys that the mask hides as a whole are left out.",
-                "remove_no_op(loop: \"ko\")",
-            );
-        }
-        let style = if skips { "\"peel_prologue\"" } else { "\"peel\"" };
-        let of_pipeline = names.of(&["scores", "max", "exps", "sum", "weights", "acc", "k", "v"]);
-        out.because(
-            "The next keys and values come while these are used.",
-            call("attention_pipeline", &[], of_pipeline.chain([("style", style.to_owned(), "\"peel\"")])),
-        );
-        Some(out)
-    }
-
-    /// A block of threads for each tile of queries of each head.
-    fn bind_grid(&self, request: &Request<'_>, out: &mut Draft) -> Option<()> {
+    /// A block of threads for each tile of queries of each head: the loop over them.
+    pub(super) fn bind_grid(&self, request: &Request<'_>, out: &mut Draft) -> Option<&'static str> {
         let around = loops_of(request.func, self.acc)?;
         let around: Vec<&str> = around[..self.rank() - 2].iter().map(String::as_str).chain(["qo"]).collect();
         let grid = if around.len() > 1 { "tile" } else { "qo" };
@@ -186,11 +114,11 @@ impl<'a> Attention<'a> {
             out.step(format!("fuse(loops: {around:?}, into: {grid:?})"));
         }
         out.step(format!("bind(loop: {grid:?}, axis: \"blockIdx.x\")"));
-        Some(())
+        Some(grid)
     }
 
     /// What the procedures call the stages, the inputs and the dimensions.
-    fn names(&self) -> Names {
+    pub(super) fn names(&self) -> Names {
         let rank = self.rank();
         let block = |param, it: &Block, usual| (param, format!("{:?}", it.name.as_str()), usual);
         let input = |param, at: usize, usual| (param, format!("{:?}", self.inputs[at].as_str()), usual);
@@ -212,7 +140,7 @@ impl<'a> Attention<'a> {
     }
 
     /// The loops of both products, and what stands between the first and the softmax.
-    fn loops(&self, request: &Request<'_>) -> Option<[Argument; 7]> {
+    pub(super) fn loops(&self, request: &Request<'_>) -> Option<[Argument; 7]> {
         let (scores, acc) = (loops_of(request.func, self.scores)?, loops_of(request.func, self.acc)?);
         let rank = self.rank();
         let at = |param, of: &[String], at: usize, usual| Some((param, format!("{:?}", of.get(at)?), usual));
@@ -235,20 +163,24 @@ fn loops_of(func: &Func, block: &Block) -> Option<Vec<String>> {
 }
 
 /// An argument of a procedure: its parameter, its value and what that is unless given.
-type Argument = (&'static str, String, &'static str);
+pub(super) type Argument = (&'static str, String, &'static str);
 
 /// Arguments that several procedures take.
-struct Names(Vec<Argument>);
+pub(super) struct Names(Vec<Argument>);
 
 impl Names {
     /// Those for the parameters of one of them.
-    fn of(&self, params: &'static [&str]) -> impl Iterator<Item = Argument> {
+    pub(super) fn of(&self, params: &'static [&str]) -> impl Iterator<Item = Argument> {
         self.0.iter().filter(|it| params.contains(&it.0)).cloned()
     }
 }
 
 /// A call with these sizes, and with the arguments that are not what they are unless given.
-fn call(procedure: &str, sizes: &[(&str, &Size)], arguments: impl Iterator<Item = Argument>) -> String {
+pub(super) fn call(
+    procedure: &str,
+    sizes: &[(&str, &Size)],
+    arguments: impl Iterator<Item = Argument>,
+) -> String {
     let sizes = sizes.iter().map(|(param, size)| format!("{param}: {size}"));
     let others = arguments.filter(|it| it.1 != it.2);
     let all: Vec<_> = sizes.chain(others.map(|it| format!("{}: {}", it.0, it.1))).collect();

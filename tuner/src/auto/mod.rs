@@ -6,6 +6,8 @@
 
 mod anything;
 mod attention;
+mod attention_mma;
+mod attention_wgmma;
 mod block_rows;
 mod columns;
 mod contraction;
