@@ -8,6 +8,7 @@ pub(crate) mod cross_block;
 pub(crate) mod dependence;
 pub(crate) mod kernel_accesses;
 pub(crate) mod live_range;
+pub(crate) mod locals;
 pub(crate) mod multicast;
 pub(crate) mod names;
 pub(crate) mod own_copy;

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ir::{For, ForKind, Module, Name, Op, Scope, Target};
+use ir::{For, ForKind, Module, Name, Op, Target};
+
+use crate::lower::analysis::locals::locals;
 
 /// The most iterations of a serial loop that are written out to keep an array in registers.
 const MAX_UNROLLED: i64 = 128;
@@ -19,16 +21,7 @@ pub(crate) fn mark_unrolls(mut module: Module, target: &Target) -> Module {
         return module;
     }
     for kernel in &mut module.kernels {
-        let mut locals = BTreeSet::new();
-        for op in &kernel.body {
-            op.walk(&mut |op| {
-                if let Op::Alloc(it) = op
-                    && it.scope == Scope::Local
-                {
-                    locals.insert(it.name.clone());
-                }
-            });
-        }
+        let locals = locals(&kernel.body);
         kernel.body = marked(std::mem::take(&mut kernel.body), &locals);
     }
     module

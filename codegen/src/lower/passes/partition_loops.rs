@@ -6,11 +6,11 @@ use std::{
 };
 
 use ir::{
-    Fence, For, ForKind, Index, Instr, Kernel, Less, Module, Name, Op, Scope, Target, ThreadAxis, Value,
-    arith::Bounds, axis_var,
+    Fence, For, ForKind, Index, Instr, Less, Module, Name, Op, Target, ThreadAxis, Value, arith::Bounds,
+    axis_var,
 };
 
-use crate::lower::analysis::{bounds::kernel_bounds, names};
+use crate::lower::analysis::{bounds::kernel_bounds, locals::locals, names};
 
 /// The least elements of a thread for whose conditions a loop is worth writing twice, and the least iterations.
 const MIN_ELEMENTS: i64 = 8;
@@ -42,28 +42,13 @@ pub(crate) fn partition_loops(mut module: Module, target: &Target) -> Module {
         let kernel = &module.kernels[at];
         let mut partition = Partition {
             bounds: kernel_bounds(&module, kernel),
-            locals: locals(kernel),
+            locals: locals(&kernel.body),
             taken: names::taken(&module.dims, &kernel.body),
         };
         let body = std::mem::take(&mut module.kernels[at].body);
         module.kernels[at].body = partition.ops(body);
     }
     module
-}
-
-/// Memory that each thread has for itself.
-fn locals(kernel: &Kernel) -> BTreeSet<Name> {
-    let mut out = BTreeSet::new();
-    for op in &kernel.body {
-        op.walk(&mut |op| {
-            if let Op::Alloc(it) = op
-                && it.scope == Scope::Local
-            {
-                out.insert(it.name.clone());
-            }
-        });
-    }
-    out
 }
 
 struct Partition {
