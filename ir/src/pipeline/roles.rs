@@ -64,7 +64,8 @@ impl PipelinePlan {
     fn earlier(&self, edges: &[(usize, usize)]) -> Vec<i64> {
         let all = 0..self.components.len();
         let of_role = |at: usize| all.clone().filter(move |it| self.role(*it) == self.role(at));
-        let first = |at: usize| of_role(at).map(|it| self.components[it].stage).min().unwrap_or(0);
+        let first =
+            |at: usize| of_role(at).map(|it| self.components[it].stage).min().expect("it is of its own role");
         let mut out: Vec<i64> = all.clone().map(first).collect();
         let most = |out: &[i64], src: usize, dst: usize| {
             out[src] + self.components[dst].stage - self.components[src].stage

@@ -49,8 +49,9 @@ pub(super) fn draft(found: &Attention<'_>, request: &Request<'_>, skips: bool) -
     let (_, plain, masked) = *TILES.iter().find(|it| most <= it.0)?;
     let widest = if skips { masked } else { plain };
     let [heads, queries] = [found.heads()?, found.queries().filter(|it| *it >= MIN_QUERIES)?];
-    let tile = ranked(1..=widest.warpgroups, |it| waves(heads, queries, *it, units(request)));
-    let tile = Tile { warpgroups: *tile.first()?, ..widest };
+    let counts = (1..=widest.warpgroups).zip(RATES);
+    let (warpgroups, _) = *ranked(counts, |it| waves(heads, queries, *it, units(request))).first()?;
+    let tile = Tile { warpgroups, ..widest };
     let about = "One kernel goes through the keys once: each warpgroup has rows of the scores in registers, and starts the next products before its softmax, which they hide.";
     let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request.form);
     let warpgroups = out.knob("warpgroups", tile.warpgroups, &[1, 2, 3]);
@@ -98,7 +99,8 @@ fn tile_of(
     (warpgroups, keys): (&Size, &Size),
 ) -> Option<()> {
     let names = found.names();
-    let unit = [64, 32, 16].into_iter().find(|it| found.depths.iter().all(|depth| depth % it == 0));
+    // The widest swizzle that costs no padding, else that of an instruction.
+    let unit = [64, 32].into_iter().find(|it| found.depths.iter().all(|depth| depth % it == 0));
     let [height, unit] = [ROWS, unit.unwrap_or(16)].map(Size::from);
     out.because(
         format!(
@@ -119,10 +121,9 @@ fn tile_of(
     Some(())
 }
 
-/// How long so many warpgroups a block take for all tiles, in rows of one multiprocessor.
-fn waves(heads: i64, queries: i64, warpgroups: i64, units: i64) -> f64 {
+/// How long so many warpgroups a block, at that rate, take for all tiles, in rows of one multiprocessor.
+fn waves(heads: i64, queries: i64, (warpgroups, rate): (i64, f64), units: i64) -> f64 {
     let rows = warpgroups * ROWS;
-    let rate = usize::try_from(warpgroups - 1).ok().and_then(|it| RATES.get(it));
-    let tile = model::Tile { rows, columns: 1, rate: rate.copied().unwrap_or(1.0) };
+    let tile = model::Tile { rows, columns: 1, rate };
     model::whole_waves(heads * ceil_div(queries, rows), tile, units)
 }

@@ -140,12 +140,14 @@ fn guards_left(func: &Func, block: &Block, padding: &Padding) -> Vec<Less> {
     block.guards.iter().filter(says_more).cloned().collect()
 }
 
-/// Whether the buffer has all elements at an iterator that runs so far.
+/// Whether an access takes no notice of an iterator that runs so far, or finds all elements there in registers: in memory that others have, too, more reads
+/// could meet more writes.
 fn is_there(func: &Func, access: &Access, var: &Name, extent: i64) -> bool {
-    let shape = &func.buffers[&access.buffer].shape;
-    access.indices.iter().zip(shape).all(|(index, size)| {
+    let buffer = &func.buffers[&access.buffer];
+    access.indices.iter().zip(&buffer.shape).all(|(index, size)| {
+        let is_long = size.as_int().is_some_and(|size| size >= extent);
         !index.any_var(&|name| name == var)
-            || index.as_var() == Some(var) && size.as_int().is_some_and(|size| size >= extent)
+            || index.as_var() == Some(var) && is_long && buffer.scope.is_registers()
     })
 }
 
