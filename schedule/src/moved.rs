@@ -19,10 +19,68 @@ pub(crate) fn expect_movable(func: &Func, block: &Name, target: &Name) -> Result
     }
     let alone = loops.iter().filter(|it| it.body.blocks().len() == 1);
     let mut marked = alone.filter(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
-    match marked.next() {
-        None => Ok(()),
-        Some(it) => Err(BlockError::MarkedLoop { block: block.clone(), loop_name: it.var.clone() }),
+    if let Some(it) = marked.next() {
+        return Err(BlockError::MarkedLoop { block: block.clone(), loop_name: it.var.clone() });
     }
+    let around = nest::path(func, Some(target));
+    expect_unchanged_in_loops(func, block, &|it| around.iter().any(|around| around.var == *it))
+}
+
+/// The block can be computed again where its results are read: what it reads is the same there. Loops around all
+/// readers may stay around it if none of these reads what an earlier iteration of them has computed.
+pub(crate) fn expect_unchanged_at_readers(
+    func: &Func,
+    block: &Block,
+    buffer: &Name,
+) -> Result<(), BlockError> {
+    let readers = func.readers(buffer);
+    let names: Vec<Name> = readers.iter().map(|it| it.name.clone()).collect();
+    let common = nest::common_loop(func, &names);
+    let around = nest::path(func, common.as_ref());
+    let own = Nest::of(func, block);
+    let stays = |var: &Name| {
+        let level = around.iter().position(|it| it.var == *var);
+        level.is_some_and(|level| {
+            readers.iter().all(|it| {
+                never_later(func, (&own, Way::Write), (&Nest::of(func, it), Way::Read), buffer, level)
+            })
+        })
+    };
+    expect_unchanged_in_loops(func, &block.name, &stays)
+}
+
+/// Nothing that the block has to do with in the loops that it leaves, those that `stays` does not have, comes later there than it may: it
+/// reads no running sum, for one, and has none that others read.
+pub(crate) fn expect_unchanged_in_loops(
+    func: &Func,
+    block: &Name,
+    stays: &dyn Fn(&Name) -> bool,
+) -> Result<(), BlockError> {
+    let nests = Nest::all(func);
+    let Some(at) = nests.iter().position(|it| it.block.name == *block) else { return Ok(()) };
+    let own = &nests[at];
+    for (number, other) in nests.iter().enumerate().filter(|it| it.0 != at) {
+        let shared = own.shared_loops(other);
+        let first_left = own.loops[..shared].iter().position(|it| !stays(&it.var)).unwrap_or(shared);
+        // The block comes to stand behind, or before, all iterations of the other one.
+        let (earlier, later) = if number < at { (own, other) } else { (other, own) };
+        for dep in deps::between(earlier.block, later.block) {
+            let ways = match dep.kind {
+                DepKind::Raw => (Way::Write, Way::Read),
+                DepKind::War => (Way::Read, Way::Write),
+                DepKind::Waw => continue,
+            };
+            let meets = |level| !never_later(func, (earlier, ways.0), (later, ways.1), &dep.buffer, level);
+            if (first_left..shared).any(meets) {
+                let (block, other) = (earlier.block.name.clone(), later.block.name.clone());
+                return Err(match dep.kind {
+                    DepKind::War => BlockError::OverwrittenLater { block, buffer: dep.buffer, other },
+                    _ => BlockError::OutOfOrder { block: other, other: block, buffer: dep.buffer },
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// No loop that will be around the block is one that a producer reduces over: there it would read partial results.
@@ -125,19 +183,25 @@ fn overtakes(old: &Func, new: &Func, first: &Block, last: &Block, buffer: &Name)
     let nests = |func| Some((nest_of(func, &first.name)?, nest_of(func, &last.name)?));
     let (Some(was), Some((first, last))) = (nests(old), nests(new)) else { return false };
     let (was, is) = (was.0.shared_loops(&was.1), first.shared_loops(&last));
-    (was..is).any(|level| !never_overtakes(new, &first, &last, buffer, level))
+    (was..is).any(|level| !never_later(new, (&last, Way::Write), (&first, Way::Write), buffer, level))
 }
 
 fn nest_of<'a>(func: &'a Func, name: &Name) -> Option<Nest<'a>> {
     func.find_block(name).map(|it| Nest::of(func, it))
 }
 
-/// Whether the solver finds no element that the last block writes in an iteration of a loop around both, and the first
-/// one in a later iteration of it.
-fn never_overtakes(func: &Func, first: &Nest<'_>, last: &Nest<'_>, buffer: &Name, level: usize) -> bool {
-    let when = |name: &Name| Iteration::same_if(!first.loops[level..].iter().any(|it| it.var == *name));
-    let var = Index::var(&last.loops[level].var);
-    let (mine, others) = (last.places(buffer, Way::Write), first.places(buffer, Way::Write));
+/// Whether the solver finds no element that one block touches in an iteration of a loop around both, and another one
+/// in a later iteration of it.
+fn never_later(
+    func: &Func,
+    (earlier, way): (&Nest<'_>, Way),
+    (later, later_way): (&Nest<'_>, Way),
+    buffer: &Name,
+    level: usize,
+) -> bool {
+    let when = |name: &Name| Iteration::same_if(!later.loops[level..].iter().any(|it| it.var == *name));
+    let var = Index::var(&earlier.loops[level].var);
+    let (mine, others) = (earlier.places(buffer, way), later.places(buffer, later_way));
     mine.iter().all(|mine| {
         others.iter().all(|other| {
             let both = Conflict { first: mine, second: other, dims: &func.dims, when: &when };

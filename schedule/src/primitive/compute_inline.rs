@@ -3,7 +3,9 @@ use std::sync::Arc;
 use ir::{Access, Block, Func, Index, Name, Role, Stmt, Store, Value, arith::Bounds};
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockError, Primitive, ScheduleError, ScheduleState, inverse::Inverse};
+use crate::{
+    BlockError, Primitive, ScheduleError, ScheduleState, inverse::Inverse, moved::expect_unchanged_at_readers,
+};
 
 /// Puts the expression of an elementwise producer in the place of each read of its result.
 ///
@@ -42,6 +44,7 @@ impl Primitive for ComputeInline {
         if func.readers(&buffer).is_empty() {
             return Err(BlockError::NoReaders { block: block.name }.into());
         }
+        expect_unchanged_at_readers(func, &block, &buffer)?;
 
         let dims = Bounds::of_dims(func);
         let func = &mut state.func;
