@@ -108,17 +108,25 @@ fn touched(
     let first = users.iter().find(|it| it.write).or(users.first())?;
     let bounds = first.bounds(func);
     let is_inner = |name: &Name| !is_fixed(name) && bounds.extent(name).is_some();
-    let (base, _) = bounds.split(&bounds.simplify(&first.indices[axis]), &is_inner);
+    // A loop of one iteration keeps no part of a quotient from being the same in all others.
+    let (base, _) =
+        bounds.split(&bounds.simplify(&without_unit_loops(&first.indices[axis], bounds)), &is_inner);
     let (mut least, mut most) = (i64::MAX, i64::MIN);
     for user in users {
         let mut bounds = user.bounds(func).clone();
         user.guards.iter().for_each(|guard| bounds.assume(guard));
-        let (low, high) = bounds.interval(&(&user.indices[axis] - &base));
+        let (low, high) = bounds.interval(&(without_unit_loops(&user.indices[axis], &bounds) - base.clone()));
         least = least.min(low?);
         most = most.max(high?);
     }
     let extent = most.checked_sub(least)?.checked_add(1)?;
     Some(Range::new(bounds.simplify(&(base + least)), Index::int(extent)))
+}
+
+/// An expression with the only value of each loop of one iteration in its place.
+fn without_unit_loops(index: &Index, bounds: &Bounds) -> Index {
+    let is_unit = |name: &Name| bounds.extent(name).and_then(Index::as_int) == Some(1);
+    index.subst(&|name| is_unit(name).then(|| Index::int(0)))
 }
 
 /// Renames the iterators that are called as a loop is, since subscripts will speak of loops.
