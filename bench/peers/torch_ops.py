@@ -48,6 +48,8 @@ def rows(m, n, dtype, word):
     told(f"rms_norm {what}", lambda: torch.nn.functional.rms_norm(x, (n,), weight))
     told(f"row_sum {what}", lambda: x.sum(1))
     told(f"col_sum {what}", lambda: x.sum(0))
+    told(f"cumsum {what}", lambda: torch.cumsum(x, 1))
+    told(f"cumsum_0 {what}", lambda: torch.cumsum(x, 0))
     told(f"transpose {what}", lambda: z.copy_(x.t()))
 
 

@@ -106,7 +106,7 @@ fn is_of_words(err: &E) -> bool {
                 | E::TwoInferred { .. }
                 | E::FactorsTooLarge { .. }
                 | E::BadAlignment { .. }
-                | E::AnnotateWhat
+                | E::LoopOrBlock { .. }
         ),
     }
 }

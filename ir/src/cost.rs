@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use crate::{DType, Func, Index, Loop, Name, Role, Stmt, Value};
+use crate::{DType, Func, Index, Loop, Name, Role, Stmt, Value, scan};
 
 /// The most bytes that all buffers of a program may take together, its dimensions as small as they can be.
 pub const MOST_BYTES: i64 = 1 << 40;
@@ -11,7 +11,7 @@ pub const MOST_BYTES: i64 = 1 << 40;
 ///
 /// Every unary and binary operation counts one, `exp` and the like included; casts, loads, stores, choices and
 /// index arithmetic count nothing, and the inits of reductions nothing either. A matrix product has exactly
-/// `2*m*n*k`. Both sides of a select count as the costlier one. `None` where a dimension has no value or the number
+/// `2*m*n*k`. A scan counts one term a result, as a running sum takes ([`crate::Scan`]). Both sides of a select count as the costlier one. `None` where a dimension has no value or the number
 /// overflows.
 ///
 /// Where the extents of loops depend on a loop around them, as in a triangle, that loop is gone through, up to 2^20
@@ -32,6 +32,7 @@ pub fn symbolic_flops(func: &Func) -> Option<Index> {
     fn count(stmt: &Stmt, dims: &[Name]) -> Option<Index> {
         match stmt {
             Stmt::Loop(it) if it.extent.any_var(&|name| !dims.contains(name)) => None,
+            Stmt::Loop(it) if scan::is_over_terms(it) => count(&it.body, dims),
             Stmt::Loop(it) => Some(&it.extent * &count(&it.body, dims)?),
             Stmt::Block(it) => count(&it.body, dims),
             Stmt::Seq(stmts) => stmts.iter().try_fold(Index::int(0), |sum, it| Some(sum + count(it, dims)?)),
@@ -97,6 +98,7 @@ struct Count<'a> {
 impl<'a> Count<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) -> Option<i64> {
         match stmt {
+            Stmt::Loop(it) if scan::is_over_terms(it) => self.stmt(&it.body),
             Stmt::Loop(it) => {
                 let around = |name: &Name| self.around.iter().find(|it| it.0 == name).map(|it| it.1);
                 let value = |name: &Name| around(name).or_else(|| self.dims.get(name).copied());

@@ -134,6 +134,7 @@ mod reducer;
 pub mod reference;
 pub mod region;
 mod reserved;
+mod scan;
 #[cfg(feature = "schema")]
 mod schema;
 mod semaphore;
@@ -181,6 +182,7 @@ pub use ping_pong::PingPong;
 pub use raster::Raster;
 pub use reducer::Reducer;
 pub use reserved::is_reserved;
+pub use scan::Scan;
 pub use semaphore::{Semaphore, SemaphoreKind};
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};
 pub use storage::Storage;

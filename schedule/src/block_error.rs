@@ -146,6 +146,14 @@ error_table! {
         1136 NoNoOp { loop_name: Name, why: &'static str }
             ("no iterations of loop `{loop_name}` are known to change nothing: {why}")
             names [loop_name];
+        1137 NotScan { block: Name, loop_name: Name }
+            ("block `{block}` is no scan over loop `{loop_name}`")
+            names [loop_name, block]
+            help "a scan is spelled `Y[i, j] += select(k <= j, X[i, k], 0)`, or with `<`, `>=` or `>`, where `j` and `k` have the same extent and loops of their own";
+        1138 ScanTerm { block: Name, loop_name: Name, along: Name }
+            ("the terms of block `{block}` over loop `{loop_name}` are others for each value of `{along}`, so that one result does not follow from another")
+            names [along, block, loop_name]
+            at [Blame::Field("loop")];
     }
 }
 

@@ -142,6 +142,18 @@ error_table! {
         1019 NotAChain { first: Name, second: Name }
             ("`{first}` and `{second}` are not in one chain of loops with nothing else between them")
             names [second, first];
+        1044 NotBeside { first: Name, second: Name }
+            ("loops `{first}` and `{second}` do not stand beside each other in the same loop")
+            names [second, first]
+            help "merge the loops around them first, or take loops that are both outermost";
+        1045 OtherLength { first: Name, second: Name }
+            ("loops `{first}` and `{second}` are not known to have the same number of iterations")
+            names [second, first]
+            help "split the longer one, and merge the part that is as long";
+        1046 InTheWay { first: Name, second: Name, block: Name }
+            ("block `{block}` stands between loops `{first}` and `{second}`: it needs what the first does, and the second needs it")
+            names [block, first, second]
+            help format!("move `{block}` into one of the loops first, by `compute_at` or `reverse_compute_at`");
         1020 DependentExtent { name: Name, on: Name }
             ("how often loop `{name}` runs depends on loop `{on}`")
             names [name, on];
@@ -234,8 +246,8 @@ error_table! {
             help "the factor is 1 to 65535, and the offset at least 0 and below the factor";
 
         // Annotations.
-        1036 AnnotateWhat
-            ("annotate needs either a loop or a block")
+        1036 LoopOrBlock { primitive: &'static str }
+            ("{primitive} needs either a loop or a block")
             names []
             help "write `loop: \"k\"` or `block: \"C\"`";
         1037 Annotated { name: Name, key: String }

@@ -1,12 +1,15 @@
 //! Lazy evaluation of programs as workloads make them: each element by the one block that writes it.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+};
 
 use indexmap::IndexMap;
 
 use super::{Source, dot::Dot};
 use crate::{
-    Block, Func, Index, InterpError, IterKind, Loop, Name, Site, Stmt, Store,
+    Block, Func, Index, InterpError, IterKind, Loop, Name, Scan, Site, Stmt, Store,
     interp::{
         code::{AccessCode, Fault, Memory, ValueCode},
         domain::{Domain, Running},
@@ -44,11 +47,44 @@ struct Stage {
     reduce: Vec<(u32, i64)>,
     init: Option<ValueCode>,
     value: ValueCode,
+    scan: Option<ScanStage>,
 }
+
+/// What is known of a stage that scans: which terms a result has. All others change nothing.
+#[derive(Debug)]
+struct ScanStage {
+    /// The dimension that is scanned, and the slot of the terms.
+    along: usize,
+    over: u32,
+    size: i64,
+    is_backward: bool,
+    is_inclusive: bool,
+}
+
+impl ScanStage {
+    fn of(block: &Block, slots: &IndexMap<Name, (u32, i64)>) -> Option<ScanStage> {
+        let scan = Scan::of(block).filter(Scan::has_same_terms)?;
+        let Scan { along, over, is_backward, is_inclusive, reducer, .. } = scan;
+        let along = reducer.place.indices.iter().position(|it| it.as_var() == Some(&along))?;
+        let (over, size) = *slots.get(&over)?;
+        Some(ScanStage { along, over, size, is_backward, is_inclusive })
+    }
+
+    /// The terms of the result at a place.
+    fn terms(&self, at: i64) -> Range<i64> {
+        let skipped = i64::from(!self.is_inclusive);
+        if self.is_backward { at + skipped..self.size } else { 0..at + 1 - skipped }
+    }
+}
+
+/// How far the running sum of each row is known, by the number of its terms.
+type Runs<N> = HashMap<Vec<i64>, BTreeMap<i64, <N as Domain>::Running>>;
 
 #[derive(Debug)]
 struct State<N: Domain> {
     known: Vec<HashMap<usize, N>>,
+    /// Of stages that scan forward, by the buffers that they write.
+    runs: HashMap<usize, Runs<N>>,
     carried: N::Running,
     fault: Option<InterpError>,
 }
@@ -69,7 +105,7 @@ impl<'a, N: Domain> Plain<'a, N> {
         let is_input = |at: usize| matches!(sources[at], Source::Input(..));
         add_stages(given, &func.body, &mut Vec::new(), &mut stages, &is_input)?;
         let known = shapes.iter().map(|_| HashMap::new()).collect();
-        let state = State { known, carried: N::exact(0.0).into(), fault: None };
+        let state = State { known, runs: HashMap::new(), carried: N::exact(0.0).into(), fault: None };
         let plan =
             PlainPlan { func, shapes: shapes.to_vec(), sources: sources.to_vec(), stages, f8_unit: None };
         Ok(Plain { plan, state })
@@ -192,7 +228,9 @@ fn stage(given: Given<'_>, block: &Block, store: &Store) -> Result<(usize, Stage
             Some(_) | None => return Err(refuse("its iterators do not run over all that its buffer holds")),
         }
     }
-    let stage = Stage { name: block.name.clone(), slots: resolver.slots, subscripts, reduce, init, value };
+    let scan = ScanStage::of(block, &slots);
+    let stage =
+        Stage { name: block.name.clone(), slots: resolver.slots, subscripts, reduce, init, value, scan };
     Ok((place.buffer, stage))
 }
 
@@ -212,7 +250,7 @@ impl<'p, N: Domain> Lazy<'p, '_, N> {
             if let Some(known) = self.state.known[buffer].get(&offset) {
                 return *known;
             }
-            let value = self.stage(stage, &index());
+            let value = self.stage(buffer, stage, &index());
             if self.state.fault.is_none() {
                 self.state.known[buffer].insert(offset, value);
             }
@@ -228,7 +266,7 @@ impl<'p, N: Domain> Lazy<'p, '_, N> {
     }
 
     /// An element that a stage writes.
-    fn stage(&mut self, stage: &'p Stage, index: &[i64]) -> N {
+    fn stage(&mut self, buffer: usize, stage: &'p Stage, index: &[i64]) -> N {
         let mut env = vec![0; stage.slots];
         for (slot, at) in stage.subscripts.iter().zip(index) {
             env[*slot as usize] = *at;
@@ -237,11 +275,46 @@ impl<'p, N: Domain> Lazy<'p, '_, N> {
         let outer_block = self.block.replace(&stage.name);
         let init = stage.init.as_ref().map_or(N::exact(0.0), |it| it.eval(&env, self));
         self.state.carried = init.into();
+        if let Some(scan) = &stage.scan {
+            self.scan(buffer, stage, scan, index, &mut env);
+        } else {
+            self.reduce(stage, &mut env);
+        }
+        self.block = outer_block;
+        std::mem::replace(&mut self.state.carried, outer).total()
+    }
+
+    /// Combines the terms of a result that has its own alone, in their order. A forward scan goes on from what is known of the row.
+    fn scan(&mut self, buffer: usize, stage: &'p Stage, scan: &ScanStage, index: &[i64], env: &mut [i64]) {
+        let mut terms = scan.terms(index[scan.along]);
+        let (all, mut row) = (terms.end, index.to_vec());
+        row.remove(scan.along);
+        if !scan.is_backward {
+            let known = self.state.runs.entry(buffer).or_default().entry(row.clone()).or_default();
+            if let Some((count, run)) = known.range(..=all).next_back() {
+                (terms.start, self.state.carried) = (*count, *run);
+            }
+        }
+        for at in terms {
+            if self.state.fault.is_some() {
+                return;
+            }
+            env[scan.over as usize] = at;
+            self.state.carried = stage.value.fold(env, self);
+        }
+        if !scan.is_backward {
+            let known = self.state.runs.entry(buffer).or_default().entry(row).or_default();
+            known.insert(all, self.state.carried);
+        }
+    }
+
+    /// Combines all terms.
+    fn reduce(&mut self, stage: &'p Stage, env: &mut [i64]) {
         let mut dot = Dot::of(self.plan, &stage.value);
         while self.state.fault.is_none() {
             let row = match (&dot, stage.reduce.split_last()) {
                 (Some(dot), Some(((slot, size), outer))) => {
-                    dot.row(&mut self.state.carried, &mut env, *slot, *size).map(|()| outer)
+                    dot.row(&mut self.state.carried, env, *slot, *size).map(|()| outer)
                 }
                 (Some(_) | None, _) => None,
             };
@@ -249,15 +322,13 @@ impl<'p, N: Domain> Lazy<'p, '_, N> {
                 rest
             } else {
                 dot = None; // An element of the row is out of bounds, if this is one: find out which.
-                self.state.carried = stage.value.fold(&env, self);
+                self.state.carried = stage.value.fold(env, self);
                 stage.reduce.as_slice()
             };
-            if !advance(&mut env, rest) {
+            if !advance(env, rest) {
                 break;
             }
         }
-        self.block = outer_block;
-        std::mem::replace(&mut self.state.carried, outer).total()
     }
 }
 

@@ -332,3 +332,45 @@ fn a_temporary_that_nothing_could_hold_has_elements() {
     let found = reference.element(&"B".into(), &[131_070]).unwrap();
     assert!((found.value - f64::from(131_070 % 7)).abs() < 1e-6);
 }
+
+#[test]
+fn scans_go_on_from_what_is_known_of_them() {
+    for (cond, term) in [
+        ("vk < vj + 1", "A[vi, vk]"),
+        ("vk < vj", "A[vi, vk]"),
+        ("vj < vk + 1", "A[vi, vk]"),
+        ("vj < vk", "A[vi, vk] * 0.5f32"),
+    ] {
+        let program = format!(
+            "func scan
+  in A: f32[3, 11]
+  out B: f32[3, 11]
+
+  for i in 0..3
+    for j in 0..11
+      for k in 0..11
+        block B(vi: 3 = i, vj: 11 = j, vk: reduce 11 = k)
+          init
+            B[vi, vj] = 0.0f32
+          B[vi, vj] = B[vi, vj] + select({cond}, {term}, 0.0f32)
+"
+        );
+        let (func, dims) = (text::parse(&program).unwrap(), IndexMap::new());
+        let inputs = inputs(&func);
+        let whole = interp::run(&func, &dims, &inputs).unwrap();
+        let elements: Vec<_> = inputs.iter().map(|it| Elements::Numbers(&it.data)).collect();
+        let mut reference = Reference::new(&func, &dims, &elements).unwrap();
+        // In an order in which some results are behind, and some before, those that are known.
+        for at in (0..33).map(|it| it * 7 % 33) {
+            let place = [i64::try_from(at / 11).unwrap(), i64::try_from(at % 11).unwrap()];
+            let (near, got) = (reference.element(&"B".into(), &place).unwrap(), whole[0].data[at]);
+            let (error, allowed) = near.error(got);
+            assert!(error <= allowed && allowed < 1e-4, "{cond} at {place:?}: {got} is not {near:?}");
+            assert_eq!(
+                reference.in_own_types(&"B".into(), &place).unwrap(),
+                Some(got),
+                "{cond} at {place:?}"
+            );
+        }
+    }
+}

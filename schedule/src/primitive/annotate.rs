@@ -75,7 +75,7 @@ impl Primitive for Annotate {
         match (&self.target, &self.block) {
             (Some(target), None) => self.on_loop(state, target),
             (None, Some(block)) => self.on_block(state, block),
-            (None, None) | (Some(_), Some(_)) => Err(ScheduleError::AnnotateWhat),
+            (None, None) | (Some(_), Some(_)) => Err(ScheduleError::LoopOrBlock { primitive: "annotate" }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The primitives, one a file: a serde struct whose `apply` first refuses and then rewrites.
 
+mod add_unit_loop;
 mod annotate;
 mod bind;
 mod blockize;
@@ -10,9 +11,11 @@ mod compute_inline;
 mod cross_block_reduction;
 mod decompose_padding;
 mod decompose_reduction;
+mod decompose_scan;
 mod double_buffer_scope;
 mod fuse;
 mod mark;
+mod merge;
 mod pad_einsum;
 mod parallel;
 mod persistent;
@@ -25,6 +28,7 @@ mod reverse;
 mod reverse_compute_at;
 mod reverse_compute_inline;
 mod rfactor;
+mod rolling_scan;
 mod rolling_update;
 mod set_scope;
 mod software_pipeline;
@@ -42,6 +46,7 @@ mod unroll;
 mod vectorize;
 mod warp_specialize;
 
+pub use add_unit_loop::AddUnitLoop;
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
 pub use blockize::Blockize;
@@ -52,8 +57,10 @@ pub use compute_inline::ComputeInline;
 pub use cross_block_reduction::CrossBlockReduction;
 pub use decompose_padding::DecomposePadding;
 pub use decompose_reduction::DecomposeReduction;
+pub use decompose_scan::DecomposeScan;
 pub use double_buffer_scope::DoubleBufferScope;
 pub use fuse::Fuse;
+pub use merge::Merge;
 pub use pad_einsum::{PadEinsum, Padding};
 pub use parallel::Parallel;
 pub use persistent::Persistent;
@@ -66,6 +73,7 @@ pub use reverse::Reverse;
 pub use reverse_compute_at::ReverseComputeAt;
 pub use reverse_compute_inline::ReverseComputeInline;
 pub use rfactor::Rfactor;
+pub use rolling_scan::RollingScan;
 pub use rolling_update::RollingUpdate;
 pub use set_scope::SetScope;
 pub use software_pipeline::SoftwarePipeline;
@@ -119,6 +127,7 @@ pub trait Primitive {
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each variant holds the type that documents it")]
 pub enum Step {
+    AddUnitLoop(AddUnitLoop),
     Annotate(Annotate),
     Bind(Bind),
     Blockize(Blockize),
@@ -129,8 +138,10 @@ pub enum Step {
     CrossBlockReduction(CrossBlockReduction),
     DecomposePadding(DecomposePadding),
     DecomposeReduction(DecomposeReduction),
+    DecomposeScan(DecomposeScan),
     DoubleBufferScope(DoubleBufferScope),
     Fuse(Fuse),
+    Merge(Merge),
     PadEinsum(PadEinsum),
     Parallel(Parallel),
     Persistent(Persistent),
@@ -143,6 +154,7 @@ pub enum Step {
     ReverseComputeAt(ReverseComputeAt),
     ReverseComputeInline(ReverseComputeInline),
     Rfactor(Rfactor),
+    RollingScan(RollingScan),
     RollingUpdate(RollingUpdate),
     SetScope(SetScope),
     SoftwarePipeline(SoftwarePipeline),
@@ -165,6 +177,7 @@ impl Step {
     /// The primitive of the step.
     pub fn get(&self) -> &dyn Primitive {
         match self {
+            Step::AddUnitLoop(it) => it,
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
             Step::Blockize(it) => it,
@@ -175,8 +188,10 @@ impl Step {
             Step::CrossBlockReduction(it) => it,
             Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
+            Step::DecomposeScan(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::Merge(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Persistent(it) => it,
@@ -189,6 +204,7 @@ impl Step {
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::RollingScan(it) => it,
             Step::RollingUpdate(it) => it,
             Step::SetScope(it) => it,
             Step::SoftwarePipeline(it) => it,
@@ -211,6 +227,7 @@ impl Step {
     /// The primitive of the step, to put values in place of its knobs.
     pub fn get_mut(&mut self) -> &mut dyn Primitive {
         match self {
+            Step::AddUnitLoop(it) => it,
             Step::Annotate(it) => it,
             Step::Bind(it) => it,
             Step::Blockize(it) => it,
@@ -221,8 +238,10 @@ impl Step {
             Step::CrossBlockReduction(it) => it,
             Step::DecomposePadding(it) => it,
             Step::DecomposeReduction(it) => it,
+            Step::DecomposeScan(it) => it,
             Step::DoubleBufferScope(it) => it,
             Step::Fuse(it) => it,
+            Step::Merge(it) => it,
             Step::PadEinsum(it) => it,
             Step::Parallel(it) => it,
             Step::Persistent(it) => it,
@@ -235,6 +254,7 @@ impl Step {
             Step::ReverseComputeAt(it) => it,
             Step::ReverseComputeInline(it) => it,
             Step::Rfactor(it) => it,
+            Step::RollingScan(it) => it,
             Step::RollingUpdate(it) => it,
             Step::SetScope(it) => it,
             Step::SoftwarePipeline(it) => it,
@@ -257,6 +277,7 @@ impl Step {
     /// The word in scripts.
     pub const fn name(&self) -> &'static str {
         match self {
+            Step::AddUnitLoop(_) => "add_unit_loop",
             Step::Annotate(_) => "annotate",
             Step::Bind(_) => "bind",
             Step::Blockize(_) => "blockize",
@@ -267,8 +288,10 @@ impl Step {
             Step::CrossBlockReduction(_) => "cross_block_reduction",
             Step::DecomposePadding(_) => "decompose_padding",
             Step::DecomposeReduction(_) => "decompose_reduction",
+            Step::DecomposeScan(_) => "decompose_scan",
             Step::DoubleBufferScope(_) => "double_buffer_scope",
             Step::Fuse(_) => "fuse",
+            Step::Merge(_) => "merge",
             Step::PadEinsum(_) => "pad_einsum",
             Step::Parallel(_) => "parallel",
             Step::Persistent(_) => "persistent",
@@ -281,6 +304,7 @@ impl Step {
             Step::ReverseComputeAt(_) => "reverse_compute_at",
             Step::ReverseComputeInline(_) => "reverse_compute_inline",
             Step::Rfactor(_) => "rfactor",
+            Step::RollingScan(_) => "rolling_scan",
             Step::RollingUpdate(_) => "rolling_update",
             Step::SetScope(_) => "set_scope",
             Step::SoftwarePipeline(_) => "software_pipeline",
@@ -303,6 +327,7 @@ impl Step {
 
 /// The source of each primitive, whose first doc comment is its manual; in alphabetical order.
 const SOURCES: &[(&str, &str)] = &[
+    ("add_unit_loop", include_str!("add_unit_loop.rs")),
     ("annotate", include_str!("annotate.rs")),
     ("bind", include_str!("bind.rs")),
     ("blockize", include_str!("blockize.rs")),
@@ -313,8 +338,10 @@ const SOURCES: &[(&str, &str)] = &[
     ("cross_block_reduction", include_str!("cross_block_reduction.rs")),
     ("decompose_padding", include_str!("decompose_padding.rs")),
     ("decompose_reduction", include_str!("decompose_reduction.rs")),
+    ("decompose_scan", include_str!("decompose_scan.rs")),
     ("double_buffer_scope", include_str!("double_buffer_scope.rs")),
     ("fuse", include_str!("fuse.rs")),
+    ("merge", include_str!("merge.rs")),
     ("pad_einsum", include_str!("pad_einsum.rs")),
     ("parallel", include_str!("parallel.rs")),
     ("persistent", include_str!("persistent.rs")),
@@ -327,6 +354,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reverse_compute_at", include_str!("reverse_compute_at.rs")),
     ("reverse_compute_inline", include_str!("reverse_compute_inline.rs")),
     ("rfactor", include_str!("rfactor.rs")),
+    ("rolling_scan", include_str!("rolling_scan.rs")),
     ("rolling_update", include_str!("rolling_update.rs")),
     ("set_scope", include_str!("set_scope.rs")),
     ("software_pipeline", include_str!("software_pipeline.rs")),

@@ -7,13 +7,14 @@ use ir::{Func, LoopKind, Name, ThreadAxis};
 use tilewright_schedule::{
     Number, Step,
     primitive::{
-        Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-        CrossBlockReduction, DecomposePadding, DecomposeReduction, DoubleBufferScope, Forced, Fuse, Order,
-        PadEinsum, Padding, Parallel, Persistent, PingPong, Rasterize, Reindex, RemoveNoOp, Reorder, Reverse,
-        ReverseComputeAt, ReverseComputeInline, Rfactor, RollingUpdate, SetScope, SoftwarePipeline,
-        SoftwarePipelineAcross, SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage,
-        Split, Stages, StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll,
-        Vectorize, WarpSpecialize,
+        AddUnitLoop, Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt,
+        ComputeInline, CrossBlockReduction, DecomposePadding, DecomposeReduction, DecomposeScan,
+        DoubleBufferScope, Forced, Fuse, Merge, Order, PadEinsum, Padding, Parallel, Persistent, PingPong,
+        Rasterize, Reindex, RemoveNoOp, Reorder, Reverse, ReverseComputeAt, ReverseComputeInline, Rfactor,
+        RollingScan, RollingUpdate, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
+        SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages,
+        StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll, Vectorize,
+        WarpSpecialize,
     },
 };
 
@@ -37,7 +38,7 @@ impl Dice {
 pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
     let blocks: Vec<Name> = func.body.blocks().into_iter().map(|it| it.name.clone()).collect();
     let loops: Vec<Name> = func.loops().into_iter().map(|it| it.var.clone()).collect();
-    let kind = dice.roll(27);
+    let kind = dice.roll(29);
     let block = dice.pick(&blocks)?;
     let path: Vec<Name> = func.loops_of(&block)?.into_iter().map(|it| it.var.clone()).collect();
     let target = dice.pick(&path)?;
@@ -93,6 +94,19 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         23 => tiles(func, block, target, &mut dice)?,
         24 => cut_off(block, target, &mut dice),
         25 => in_order_of_iterators(func, block, &mut dice)?,
+        26 => match dice.roll(2) {
+            0 => Step::RollingScan(RollingScan { target }),
+            _ => Step::DecomposeScan(DecomposeScan { target, tile: 4.into() }),
+        },
+        27 => {
+            let other = dice.pick(&loops)?;
+            match dice.roll(6) {
+                0 => return Some(Step::Reverse(Reverse { target })),
+                1 => return Some(unit_loop(func, block, target, &mut dice)),
+                _ => {}
+            }
+            Step::Merge(Merge { into: target.clone(), loops: vec![target, other] })
+        }
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
 }
@@ -105,6 +119,15 @@ fn moved(func: &Func, block: Name, loops: &[Name], dice: &mut Dice) -> Option<St
         Step::RollingUpdate(RollingUpdate { block, target })
     } else {
         Step::ComputeAt(ComputeAt { block, target })
+    })
+}
+
+/// A loop of one iteration around a loop or a block.
+fn unit_loop(func: &Func, block: Name, target: Name, dice: &mut Dice) -> Step {
+    let into = Name::nth("one", |it| func.is_taken(it));
+    Step::AddUnitLoop(match dice.roll(2) {
+        0 => AddUnitLoop { target: Some(target), block: None, into },
+        _ => AddUnitLoop { target: None, block: Some(block), into },
     })
 }
 

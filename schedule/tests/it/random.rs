@@ -17,7 +17,7 @@ use proptest::{
 };
 use tilewright_schedule::{Session, Step, primitive};
 
-const PROGRAMS: [&str; 17] = [
+const PROGRAMS: [&str; 19] = [
     "matmul",
     "matmul_relu",
     "matmul_ragged",
@@ -35,12 +35,14 @@ const PROGRAMS: [&str; 17] = [
     "lengths",
     "online_softmax",
     "causal",
+    "cumsum",
+    "cumsum_twice",
 ];
 
 #[test]
 fn accepted_schedules_compute_the_same() {
     let number = |name: &str, default: u64| env::var(name).map_or(default, |it| it.parse().unwrap());
-    let cases = u32::try_from(number("SCHEDULE_CASES", 2000)).unwrap();
+    let cases = u32::try_from(number("SCHEDULE_CASES", 6000)).unwrap();
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number("SCHEDULE_SEED", 2).to_le_bytes());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };

@@ -22,6 +22,9 @@ mod parts;
 mod product;
 mod row_steps;
 mod rows;
+mod scan;
+mod scan_columns;
+mod scan_rows;
 mod simt;
 mod size;
 mod together;
@@ -295,13 +298,14 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// The same without the last one.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 12] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 13] = [
         gemv::drafts,
         attention::drafts,
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,
         cpu::drafts,
+        scan::drafts,
         rows::drafts,
         block_rows::drafts,
         columns::drafts,
