@@ -205,7 +205,9 @@ impl Rewrite<'_> {
                 return index.clone();
             }
             let min = part.min.subst(&|name| at.axes.get(name).map(Index::var));
-            let index = at.bounds.simplify(&index.subst(&|name| at.env.get(name).cloned()));
+            // The least subscript has no loops of one iteration either, and what is left of one would hide how far apart boxes are.
+            let index = without_unit_loops(&index.subst(&|name| at.env.get(name).cloned()), &at.bounds);
+            let index = at.bounds.simplify(&index);
             at.bounds.simplify(&Range { min, ..part.clone() }.position(&index))
         };
         Access { indices: access.indices.iter().zip(parts).map(rebase).collect(), ..access.clone() }
