@@ -85,7 +85,8 @@ pub(crate) fn auto_at(
     );
     let nobody_wrote = |it: Diagnostic| it.without(path);
     let plan = Plan::parse(path, &empty, &[]).map_err(nobody_wrote)?;
-    let request = Request { func: &plan.func, workload, params, target, units, form };
+    let known = &plan.all_params;
+    let request = Request { func: &plan.func, workload, params, known, target, units, form };
     let mut refused = vec![];
     let draft = auto::draft(&request, &mut |part, it| match expect_legal(path, it, part) {
         Ok(steps) => Some(steps),

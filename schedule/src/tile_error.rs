@@ -98,6 +98,10 @@ error_table! {
         1319 NotOnePlace { block: Name, buffer: Name, why: &'static str }
             ("block `{block}` has no copy of `{buffer}` in the order of its iterators: {why}")
             names [buffer, block];
+        1320 NotItsPadding { block: Name, buffer: Name }
+            ("buffer `{buffer}` is not what padding of block `{block}` would copy, or is not there before it")
+            names [buffer, block]
+            help "pad both blocks to the same multiples, before either is split or moved";
     }
 }
 

@@ -88,6 +88,43 @@ fn batch_matmul_is_one_product_each() {
 }
 
 #[test]
+fn grouped_matmul_multiplies_by_the_matrix_that_is_named() {
+    for (layout, out) in [("NN", "f32"), ("NT", "f16")] {
+        let sizes =
+            [("tiles", 4), ("tile", 3), ("n", 4), ("k", 5), ("experts", 3)].map(|(name, it)| (name, int(it)));
+        let list = [&sizes[..], &[("layout", word(layout)), ("out", word(out))]].concat();
+        let (inputs, outputs) = run(&func("grouped_matmul", &list), &[]);
+        let [expert, x, w] = &inputs[..] else { panic!("{} inputs", inputs.len()) };
+        assert!(expert.data.iter().any(|it| (it - expert.data[0]).abs() > 0.5));
+        for (at, got) in outputs[0].data.iter().enumerate() {
+            let (g, i, j) = (at / 12, at / 4 % 3, at % 4);
+            let of = |k: usize| if layout == "NN" { k * 4 + j } else { j * 5 + k };
+            let is_named = |it: u8| (expert.data[g] - f64::from(it)).abs() < 0.5;
+            let matrix = (0..3).position(is_named).unwrap() * 20;
+            let want: f64 = (0..5).map(|k| x.data[g * 15 + i * 5 + k] * w.data[matrix + of(k)]).sum();
+            close(outputs[0].dtype, *got, want);
+        }
+    }
+}
+
+#[test]
+fn gated_matmul_multiplies_two_products() {
+    for (layout, dtype) in [("NN", "f32"), ("NT", "f16")] {
+        let list =
+            [("m", int(3)), ("n", int(4)), ("k", int(5)), ("layout", word(layout)), ("dtype", word(dtype))];
+        let (inputs, outputs) = run(&func("gated_matmul", &list), &[]);
+        let [x, w, v] = &inputs[..] else { panic!("{} inputs", inputs.len()) };
+        for (at, got) in outputs[0].data.iter().enumerate() {
+            let (i, j) = (at / 4, at % 4);
+            let of = |k: usize| if layout == "NN" { k * 4 + j } else { j * 5 + k };
+            let sum = |b: &[f64]| (0..5).map(|k| x.data[i * 5 + k] * b[of(k)]).sum::<f64>();
+            let (gate, up) = (sum(&w.data), sum(&v.data));
+            close(outputs[0].dtype, *got, gate / (1.0 + (-gate).exp()) * up);
+        }
+    }
+}
+
+#[test]
 fn matmul_bias_relu_clips_at_zero() {
     let func =
         func("matmul_bias_relu", &[("m", int(4)), ("n", int(3)), ("k", int(6)), ("dtype", word("f16"))]);

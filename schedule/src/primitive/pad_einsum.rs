@@ -12,6 +12,7 @@ use serde::{
 
 use crate::{
     BlockError, Number, Primitive, ScheduleError, ScheduleState, TileError,
+    check::once::expect_all_points,
     einsum::Einsum,
     iterators::{iterator, own_loop},
     nest::{self, Spot},
@@ -37,6 +38,9 @@ use crate::{
 /// `{block}_unpad` for the block that writes it back. Conditions that always hold are left out. Move the copies with
 /// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, or, of an input, one that no padded iterator is in, and a
 /// reduction over a padded iterator a sum of products that all depend on it. Pad before loops are split.
+///
+/// Copies in `reuse`, which an earlier step made for another block, are read in place of new ones where these would be the same: a factor that two
+/// products share.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PadEinsum {
@@ -44,6 +48,9 @@ pub struct PadEinsum {
     pub block: Name,
     /// What the extents of its iterators become multiples of.
     pub padding: Padding,
+    /// Padded copies that are there already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reuse: Vec<Name>,
 }
 
 /// Paddings by name, or one for each iterator.
@@ -83,14 +90,16 @@ impl Primitive for PadEinsum {
             }
         }
 
-        let func = &mut state.func;
         let bounds = Bounds::of_dims(func);
         let extents = block.iters.iter().zip(&factors).map(|(iter, factor)| {
             let by = Index::int(*factor);
             (iter.var.clone(), bounds.simplify(&(iter.extent.ceil_div(&by) * by)))
         });
-        let padded = Padded { func: func.clone(), extents: extents.collect(), bounds };
-        padded.rewrite(func, &einsum, &loops);
+        let extents = extents.collect();
+        let mut padded = Padded { func: func.clone(), extents, bounds, known: IndexMap::new() };
+        padded.known = self.known(state, &einsum, &padded)?;
+
+        padded.rewrite(&mut state.func, &einsum, &loops);
         Ok(())
     }
 
@@ -103,6 +112,23 @@ impl Primitive for PadEinsum {
 }
 
 impl PadEinsum {
+    /// The copy that is there already, for each input that has one.
+    fn known(
+        &self,
+        state: &ScheduleState,
+        einsum: &Einsum<'_>,
+        padded: &Padded,
+    ) -> Result<IndexMap<Name, Name>, ScheduleError> {
+        let mut known = IndexMap::new();
+        for copy in &self.reuse {
+            state.expect_buffer(copy)?;
+            let found = einsum.reads.iter().find(|it| padded.is_copy(einsum.block, it, copy));
+            let not = || TileError::NotItsPadding { block: self.block.clone(), buffer: copy.clone() };
+            known.insert(found.ok_or_else(not)?.buffer.clone(), copy.clone());
+        }
+        Ok(known)
+    }
+
     /// The number for each iterator.
     fn factors(&self, block: &Block) -> Result<Vec<i64>, ScheduleError> {
         let mut factors = vec![1; block.iters.len()];
@@ -144,6 +170,8 @@ struct Padded {
     func: Func,
     extents: IndexMap<Name, Index>,
     bounds: Bounds,
+    /// The copies that are there already, by what they are of.
+    known: IndexMap<Name, Name>,
 }
 
 impl Padded {
@@ -152,6 +180,10 @@ impl Padded {
         let mut renamed: Vec<(Name, Name)> = Vec::new();
         let mut copies = Vec::new();
         for access in reads.iter().copied().chain([*place]) {
+            if let Some(copy) = self.known.get(&access.buffer) {
+                renamed.push((access.buffer.clone(), copy.clone()));
+                continue;
+            }
             let stem = if access == *place { &block.name } else { &access.buffer };
             let name = Name::nth(&format!("{stem}_pad"), |it| func.is_taken(it));
             let shape = (0..access.indices.len()).map(|n| self.extent(access, n)).collect();
@@ -191,6 +223,24 @@ impl Padded {
     fn extent(&self, access: &Access, dim: usize) -> Index {
         let of_iter = access.indices[dim].as_var().and_then(|it| self.extents.get(it));
         of_iter.unwrap_or(&self.func.buffers[&access.buffer].shape[dim]).clone()
+    }
+
+    /// Whether a buffer is what the padded copy of an input would be, whole before the block runs.
+    fn is_copy(&self, block: &Block, access: &Access, copy: &Name) -> bool {
+        let func = &self.func;
+        let [old] = func.writers(copy)[..] else { return false };
+        let made = self.pad(block, access, copy);
+        let Some(new) = made.blocks().into_iter().next() else { return false };
+        let renamed = |name: &Name| {
+            let at = old.iters.iter().position(|it| it.var == *name)?;
+            new.iters.get(at).map(|it| Index::var(&it.var))
+        };
+        let extents = |it: &Block| it.iters.iter().map(|it| it.extent.clone()).collect::<Vec<_>>();
+        let is_same =
+            extents(old) == extents(new) && old.init.is_none() && old.body.subst(&renamed) == new.body;
+        let children = nest::children(func, None);
+        let at = |name: &Name| nest::span(&children, std::slice::from_ref(name)).map(|it| it.0);
+        is_same && at(&old.name) < at(&block.name) && expect_all_points(func, old).is_ok()
     }
 
     /// The copy of an input, zero beyond what the block used of it.

@@ -35,7 +35,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target == Target::Cpu {
         return vec![];
     }
-    let Some(found) = Product::of_inputs(request).and_then(Gemv::of) else { return vec![] };
+    let Some(found) = Product::of(request).and_then(Gemv::of) else { return vec![] };
     let draft = if found.matrix().is_k_last { found.by_rows(request) } else { found.by_columns(request) };
     vec![draft]
 }
@@ -49,7 +49,7 @@ impl Gemv {
             (false, true) => (0, 1),
             (true, true) | (false, false) => return None,
         };
-        product.batch.is_none().then_some(Gemv { product, many, few })
+        (product.batch.is_none() && product.is_of_inputs()).then_some(Gemv { product, many, few })
     }
 
     fn axis(&self, dimension: usize) -> &Axis {

@@ -84,8 +84,8 @@ struct Plan<'a> {
     intrin: &'static str,
     /// Which operands are packed first.
     packing: Packing,
-    /// How many elements of each factor fit a copy.
-    widths: [i64; 2],
+    /// How many elements of each factor fit a copy: of A, of B, and of the one beside that, where there is one.
+    widths: [i64; 3],
     /// The bytes of the narrower of the two.
     copy: i64,
 }
@@ -93,7 +93,8 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// With operands as they are, and with those packed that no copy of 16 bytes takes.
     fn all(request: &'a Request<'a>) -> Vec<Plan<'a>> {
-        let Some(product) = Product::of(request) else { return vec![] };
+        let found = Product::gathered(request).or_else(|| Product::pair(request));
+        let Some(product) = found else { return vec![] };
         let packed = Packing::of(&product, WIDEST_COPY).filter(|it| it.is_any());
         let both = [Some(Packing::NONE), packed];
         both.into_iter().flatten().filter_map(|it| Plan::of(request, product.clone(), it)).collect()
@@ -111,9 +112,13 @@ impl<'a> Plan<'a> {
             return None;
         }
         let width = |packed, it: &Factor| vector(if packed { 0 } else { it.row }, it.dtype, WIDEST_COPY);
-        let widths = [width(packing.a, &product.a), width(packing.b, &product.b)];
-        let copy = widths[0].min(widths[1]) * product.a.dtype.bytes_i64();
-        Some(Plan { request, product, intrin, packing, widths, copy })
+        let [wide_a, wide_b] = [width(packing.a, &product.a), width(packing.b, &product.b)];
+        let further = product.beside.as_ref().map_or(wide_b, |it| width(packing.further, &it.b));
+        let copy = wide_a.min(wide_b).min(further) * product.a.dtype.bytes_i64();
+        // What comes by way of registers leaves none for the sums of two products.
+        let fits = product.beside.is_none() || copy >= LEAST_COPY;
+        let widths = [wide_a, wide_b, further];
+        fits.then_some(Plan { request, product, intrin, packing, widths, copy })
     }
 
     /// Whether factors come by way of registers, since no asynchronous copy is as narrow as what rows allow.
@@ -121,12 +126,21 @@ impl<'a> Plan<'a> {
         self.copy < LEAST_COPY
     }
 
-    fn shapes(&self) -> &'static [Shape] {
-        match self.copy.cmp(&LEAST_COPY) {
+    /// The shapes, of which each of two products has half of the columns.
+    fn shapes(&self) -> impl Iterator<Item = Shape> {
+        let all: &[Shape] = match self.copy.cmp(&LEAST_COPY) {
             Ordering::Less => &STAGED,
             Ordering::Equal => &NARROW,
             Ordering::Greater => &SHAPES,
-        }
+        };
+        let products = self.product.products();
+        all.iter()
+            .map(move |it| Shape { tile: Tile { columns: it.tile.columns / products, ..it.tile }, ..*it })
+    }
+
+    /// The columns of a tile for all products.
+    fn work(&self, shape: &Shape) -> Tile {
+        Tile { columns: shape.tile.columns * self.product.products(), ..shape.tile }
     }
 
     /// The tiles of a grid.
@@ -137,7 +151,8 @@ impl<'a> Plan<'a> {
 
     /// Whether each part of the sum is long enough for its pipeline. A batch has no axis of the grid left, and parts are added up as they are.
     fn fits(&self, shape: &Shape, slices: i64) -> bool {
-        let can_split = self.product.batch.is_none() && self.product.acc == DType::F32;
+        let is_alone = self.product.batch.is_none() && self.product.beside.is_none();
+        let can_split = is_alone && self.product.acc == DType::F32;
         slices == 1 || (can_split && self.product.k.extent >= slices * shape.depth * shape.stages)
     }
 
@@ -150,7 +165,7 @@ impl<'a> Plan<'a> {
         let parts = parts_cost(elements, slices, units, PRODUCTS);
         let waves = if shape.is_alone { whole_waves } else { shared_waves };
         let packing = PRODUCTS * self.packing.cycles(&self.product, units);
-        waves(self.count(shape, slices), shape.tile, units) * depth / self.pace() + parts + packing
+        waves(self.count(shape, slices), self.work(shape), units) * depth / self.pace() + parts + packing
     }
 
     /// How fast products are with copies as narrow as these, against those of 16 bytes: at 4097³ to 4100³ on an H100, against 4096³.
@@ -168,7 +183,7 @@ impl<'a> Plan<'a> {
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let plans = Plan::all(request);
     let fitting = plans.iter().flat_map(|plan| {
-        let pairs = plan.shapes().iter().flat_map(|it| SLICES.iter().map(|slices| (*it, *slices)));
+        let pairs = plan.shapes().flat_map(|it| SLICES.iter().map(move |slices| (it, *slices)));
         pairs.filter(|(it, slices)| plan.fits(it, *slices)).map(move |(it, slices)| (plan, it, slices))
     });
     let all = ranked(fitting, |(plan, it, slices)| plan.cost(it, *slices));
@@ -199,9 +214,10 @@ impl Sizes {
         let (below, beside) = (m.over(&warps_m).words(), n.over(&warps_n).words());
         out.constraint(format!("{below} % 16 == 0 && {beside} % 16 == 0"));
         // The sums of a warp, which its 32 lanes hold.
-        let sums = out.value("sums", &m.times(&n).over(warps_m.times(&warps_n))).words();
+        let columns = n.times(plan.product.products());
+        let sums = out.value("sums", &m.times(&columns).over(warps_m.times(&warps_n))).words();
         out.constraint(format!("{sums} >= 1024 && {sums} < 8192"));
-        let slot = m.plus(&n).times(&k);
+        let slot = m.plus(&columns).times(&k);
         if plan.is_staged() {
             // Beside the sums, a lane holds what it loads of the next slot.
             let lanes = warps_m.times(&warps_n).times(32);
@@ -218,8 +234,8 @@ impl Plan<'_> {
         let Shape { tile: Tile { rows, columns, .. }, warps_m, warps_n, .. } = shape;
         let about =
             format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
-        let uses: &[_] = if self.packing.is_any() { &["std/copy", "std/mma"] } else { &["std/mma"] };
-        let mut out = Draft::new("mma", about, uses, self.request.form);
+        let uses = self.packing.libraries(&self.product, "std/mma");
+        let mut out = Draft::new("mma", about, &uses, self.request.form);
         let group = group(ceil_div(self.product.i.extent, rows), 8);
         let sizes = Sizes::of(&mut out, self, shape, slices);
         let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
@@ -250,7 +266,13 @@ impl Plan<'_> {
         let (block, inlined) = (product.block.as_str(), product.inlined());
         let units = counted(units(self.request), "multiprocessor");
         out.reason(format!("{} for {units}.", counted(count, "tile")));
-        let shape = format!("m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n}");
+        let beside = product.beside.as_ref().map(|it| {
+            let (a, block) = (product.a.buffer.as_str(), it.block.as_str());
+            let batch = product.batch.as_ref().map(|it| format!(", batch: [{:?}]", it.loop_name.as_str()));
+            format!(", a: {a:?}, beside: [{block:?}]{}", batch.unwrap_or_default())
+        });
+        let beside = beside.unwrap_or_default();
+        let shape = format!("m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n}{beside}");
         let Some(slices) = slices else {
             return out.step(format!("mma_tile(block: {block:?}{inlined}, {shape})"));
         };
@@ -277,12 +299,12 @@ impl Plan<'_> {
 
     /// Copies of the factors, products, and how they overlap.
     fn sum(&self, out: &mut Draft, sizes: &Sizes, shape: Shape) {
-        let Sizes { warps_m, warps_n, slots, slices, .. } = sizes;
+        let Sizes { warps_m, warps_n, slices, .. } = sizes;
         let (Product { a, b, .. }, intrin, axes) = (&self.product, self.intrin, self.product.axes());
         let names = self.packing.names(&self.product);
         let part = if slices.is_some() { "_rf" } else { "" };
         let block = format!("\"{}{part}\"", self.product.block);
-        let [wide_a, wide_b] = self.widths;
+        let [wide_a, wide_b, _] = self.widths;
         let copies = format!("vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m}{axes}");
         let layout = format!("columns: {}, rows: {}", i64::from(!a.is_k_last), i64::from(b.is_k_last));
         self.packing.steps(out, &self.product, &format!("{}{part}", self.product.block));
@@ -308,9 +330,30 @@ impl Plan<'_> {
         let arguments = if names.is_empty() { copies } else { format!("{}, {copies}", &names[2..]) };
         out.because(fit, format!("mma_fetch({arguments})"));
         out.step(format!("mma_products(block: {block}{names}, intrin: {intrin:?}, {layout}{axes})"));
+        self.pipeline(out, sizes, shape, &block);
+    }
+
+    /// The product beside the first one, if there is one, and how copies and products overlap.
+    fn pipeline(&self, out: &mut Draft, sizes: &Sizes, shape: Shape, block: &str) {
+        let Sizes { warps_m, warps_n, slots, .. } = sizes;
+        let (names, product) = (self.packing.names(&self.product), &self.product);
+        let why = format!("{} slots of {} steps of the sum.", shape.stages, shape.depth);
+        let (Some(other), [a, b, further]) = (&product.beside, &self.packing.factors(product)[..]) else {
+            return out.because(why, format!("mma_pipeline(block: {block}{names}, stages: {slots})"));
+        };
+        let (beside, axes, rows) = (other.block.as_str(), product.axes(), i64::from(other.b.is_k_last));
+        let (wide, intrin) = (self.widths[2], self.intrin);
         out.because(
-            format!("{} slots of {} steps of the sum.", shape.stages, shape.depth),
-            format!("mma_pipeline(block: {block}{names}, stages: {slots})"),
+            format!("{} multiplies {} in the same steps.", other.b.buffer, other.a.buffer),
+            format!(
+                "mma_products_beside(beside: {beside:?}, b: {further:?}, vector: {wide}, y: {warps_n}, z: {warps_m}, intrin: {intrin:?}, rows: {rows}{axes})"
+            ),
+        );
+        out.because(
+            why,
+            format!(
+                "mma_pipeline_beside(block: {block}, beside: {beside:?}, a: {a:?}, b: {b:?}, further: {further:?}, stages: {slots})"
+            ),
         );
     }
 }

@@ -51,6 +51,8 @@ pub struct Request<'a> {
     pub workload: &'a str,
     /// The parameters that were given.
     pub params: &'a IndexMap<String, Param>,
+    /// Every parameter of the workload, the defaults included.
+    pub known: &'a IndexMap<String, Param>,
     /// For what.
     pub target: &'a Target,
     /// How many multiprocessors the GPU has; else what is usual for the architecture.

@@ -24,6 +24,10 @@ pub(super) struct Factor {
     pub row: i64,
     /// Whether a copy ahead of the product makes it.
     pub is_copy: bool,
+    /// How many matrices it has.
+    pub matrices: i64,
+    /// Whether something else than the number in the batch says which of them is multiplied: the element of a table, or a head that shares one.
+    pub is_gathered: bool,
 }
 
 impl Factor {
@@ -57,22 +61,79 @@ pub(super) struct Product {
     pub out_loops: [String; 2],
     /// What those blocks read beside each other's results, if all subscripts of it are iterators alone.
     pub inputs: Option<Vec<Name>>,
+    /// Another product of the same factor A, whose results the same blocks read.
+    pub beside: Option<Box<Product>>,
 }
 
 impl Product {
     /// The product that a program is, if it is one with constant sizes, and with the loops i, j and k, which are the names that the
     /// procedures of the library expect.
     pub(super) fn of(request: &Request<'_>) -> Option<Product> {
+        Product::gathered(request).filter(|it| !it.a.is_gathered && !it.b.is_gathered)
+    }
+
+    /// The same, also where matrices of a batch are gathered.
+    pub(super) fn gathered(request: &Request<'_>) -> Option<Product> {
         let found = Product::find(request.func)?;
         let loops = [&found.i, &found.j, &found.k].map(|it| it.loop_name.as_str());
         (loops == ["i", "j", "k"]).then_some(found)
     }
 
-    /// The same where the factors are the inputs A and B themselves.
-    pub(super) fn of_inputs(request: &Request<'_>) -> Option<Product> {
-        let found = Product::of(request)?;
-        let factors = [&found.a, &found.b].map(|it| it.buffer.as_str());
-        (found.lead.is_empty() && factors == ["A", "B"]).then_some(found)
+    /// Two products of the same factor A and the same sizes, which the same stages read: both sums of a gated unit, `silu(X*W) * (X*V)`. It is the
+    /// first one that is found, as if the results of the other one were an input.
+    pub(super) fn pair(request: &Request<'_>) -> Option<Product> {
+        let func = request.func;
+        let Stmt::Seq(stages) = &func.body else { return None };
+        let of = |at: usize| match stages[at].blocks()[..] {
+            [block] => product_of(block).map(|(place, ..)| (block, place)),
+            _ => None,
+        };
+        let found: Vec<_> = (0..stages.len()).filter(|at| of(*at).is_some()).collect();
+        let [first, second] = found[..] else { return None };
+        let (block, place) = of(second)?;
+        let with_role = |body: Stmt, role: Role| {
+            let mut out = Func { body, ..func.clone() };
+            out.buffers.get_mut(&place.buffer)?.role = role;
+            Some(out)
+        };
+        let others = stages.iter().enumerate().filter(|it| it.0 != second).map(|it| it.1.clone());
+        let without = with_role(Stmt::seq(others), Role::Input)?;
+        let alone = with_role(stages[second].clone(), Role::Output)?;
+        let one = Product::gathered(&Request { func: &without, ..*request })?;
+        let other = Product::find(&alone)?;
+        let named = |it: &Axis, stem: &str| it.loop_name == Name::new(format!("{stem}_{}", block.name));
+        let is_batch_alike = match (&one.batch, &other.batch) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.extent == b.extent && named(b, a.loop_name.as_str()),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        let is_alike = one.a.buffer == other.a.buffer
+            && one.a.is_gathered == other.a.is_gathered
+            && one.b.buffer != other.b.buffer
+            && (one.b.dtype, one.acc, one.b.is_k_last) == (other.b.dtype, other.acc, other.b.is_k_last)
+            && [(&one.i, &other.i), (&one.j, &other.j), (&one.k, &other.k)]
+                .iter()
+                .all(|it| it.0.extent == it.1.extent)
+            && is_batch_alike
+            && named(&other.i, "i")
+            && named(&other.j, "j")
+            && named(&other.k, "k");
+        let padded = |it: &Name| {
+            if *it == place.buffer { Name::new(format!("{}_pad", block.name)) } else { it.clone() }
+        };
+        let inputs = one.inputs.as_ref().map(|all| all.iter().map(padded).collect());
+        let is_beside = first < second && is_alike && func.buffers.get(&place.buffer)?.role == Role::Temp;
+        is_beside.then(|| Product { inputs, beside: Some(Box::new(other)), ..one })
+    }
+
+    /// How many products there are.
+    pub(super) fn products(&self) -> i64 {
+        if self.beside.is_some() { 2 } else { 1 }
+    }
+
+    /// Whether the factors are inputs themselves.
+    pub(super) fn is_of_inputs(&self) -> bool {
+        self.lead.is_empty()
     }
 
     fn find(func: &Func) -> Option<Product> {
@@ -88,7 +149,8 @@ impl Product {
         let reduce: Vec<_> = first.iters.iter().filter(|it| it.kind == IterKind::Reduce).collect();
         let [k] = reduce.as_slice() else { return None };
         let spatial = || first.iters.iter().filter(|it| it.kind == IterKind::Spatial);
-        let has = |access: &Access, var: &Name| access.indices.iter().any(|it| it == &Index::var(var));
+        let has =
+            |access: &Access, var: &Name| access.indices.iter().any(|it| it.any_var(&|name| name == var));
         let only = |one: &Access, other: &Access| {
             let mut found = spatial().filter(|it| has(one, &it.var) && !has(other, &it.var));
             found.next().filter(|_| found.next().is_none())
@@ -105,10 +167,10 @@ impl Product {
         if both.len() > 1 || both.len() + 2 != spatial().count() {
             return None;
         }
-        let is_first = |it: &&ir::Iter| {
-            [place, a, b].iter().all(|access| access.indices.first() == Some(&Index::var(&it.var)))
-        };
-        if !both.iter().all(is_first) {
+        let batch = both.first().copied();
+        let is_first = |it: &ir::Iter| place.indices.first() == Some(&Index::var(&it.var));
+        let is_matrix = |access: &Access, row: &ir::Iter| is_matrix(access, [row, k], batch);
+        if !batch.is_none_or(is_first) || !is_matrix(a, i) || !is_matrix(b, j) {
             return None;
         }
         let axis = |it: &ir::Iter| axis_of(func, first, it);
@@ -116,18 +178,19 @@ impl Product {
         Some(Product {
             block: first.name.clone(),
             lead: lead.iter().map(|it| it.name.clone()).collect(),
-            batch: both.first().map(|it| axis(it)).map_or(Some(None), |it| it.map(Some))?,
+            batch: batch.map(axis).map_or(Some(None), |it| it.map(Some))?,
             i: axis(i)?,
             j: axis(j)?,
             k: axis(k)?,
-            a: factor(func, a, &k.var)?,
-            b: factor(func, b, &k.var)?,
+            a: factor(func, a, &k.var, batch)?,
+            b: factor(func, b, &k.var, batch)?,
             acc: func.dtype_of(&place.buffer)?,
             tail: elementwise_tail(func, &place.buffer, tail)?,
             out_loops: out_loops(func, first, tail)?,
             out: func.dtype_of(&out.writes().last()?.buffer)?,
             out_row: out_row(func, out)?,
             inputs: inputs(func, tail),
+            beside: None,
         })
     }
 
@@ -176,7 +239,20 @@ fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {
     Some(Axis { loop_name: it.var.clone(), extent: it.extent.as_int()? })
 }
 
-fn factor(func: &Func, access: &Access, k: &Name) -> Option<Factor> {
+/// Whether a place is one of a matrix with two iterators, or of one of several matrices, which the iterator of a batch alone decides.
+fn is_matrix(access: &Access, iters: [&ir::Iter; 2], batch: Option<&ir::Iter>) -> bool {
+    let Some(rest) = access.indices.len().checked_sub(2) else { return false };
+    let (before, last) = access.indices.split_at(rest);
+    let is_whole = iters.iter().all(|it| last.contains(&Index::var(&it.var)));
+    let is_told = match (before, batch) {
+        ([], None) => true,
+        ([which], Some(batch)) => which.vars().iter().all(|it| *it == batch.var),
+        _ => false,
+    };
+    is_whole && is_told
+}
+
+fn factor(func: &Func, access: &Access, k: &Name, batch: Option<&ir::Iter>) -> Option<Factor> {
     let buffer = func.buffers.get(&access.buffer)?;
     let row = match buffer.role {
         Role::Input => buffer.shape.last()?.as_int()?,
@@ -184,8 +260,11 @@ fn factor(func: &Func, access: &Access, k: &Name) -> Option<Factor> {
         Role::Output => return None,
     };
     let is_k_last = access.indices.last() == Some(&Index::var(k));
+    let which = access.indices.first().filter(|_| batch.is_some());
+    let is_gathered = which.is_some_and(|it| batch.is_some_and(|batch| *it != Index::var(&batch.var)));
+    let matrices = if which.is_some() { buffer.shape.first()?.as_int()? } else { 1 };
     let (is_copy, dtype) = (buffer.role == Role::Temp, buffer.dtype);
-    Some(Factor { buffer: access.buffer.clone(), dtype, is_k_last, row, is_copy })
+    Some(Factor { buffer: access.buffer.clone(), dtype, is_k_last, row, is_copy, matrices, is_gathered })
 }
 
 /// How many elements of a copy come together from what it copies.

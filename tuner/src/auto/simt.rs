@@ -5,7 +5,7 @@ use ir::Target;
 use super::{
     Draft, Request, counted,
     model::{Tile, as_f64, parts_cost, ranked, shared_bytes, shared_waves, tiles, units},
-    packing::Packing,
+    packing::{Packing, called},
     product::{Factor, Product, vector},
     size::Size,
 };
@@ -54,7 +54,7 @@ impl Shape {
 /// The product with tiles in registers, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Target::Cuda(_) = request.target else { return vec![] };
-    let Some(product) = Product::of(request) else { return vec![] };
+    let Some(product) = Product::gathered(request) else { return vec![] };
     let units = units(request);
     let (m, n, k) = (product.i.extent, product.j.extent, product.k.extent);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
@@ -155,8 +155,8 @@ fn one(
     let tile = shape.tile();
     let threads = shape.ty * shape.tx;
     let about = format!("Tiles of {} x {} in the registers of {threads} threads.", tile.rows, tile.columns);
-    let uses: &[_] = if packing.is_any() { &["std/copy", "std/simt"] } else { &["std/simt"] };
-    let mut out = Draft::new("simt", about, uses, request.form);
+    let uses = packing.libraries(product, "std/simt");
+    let mut out = Draft::new("simt", about, &uses, request.form);
     let sizes = Sizes::of(&mut out, request, product, shape);
     let Sizes { im, jm, slots, resident, jv, .. } = &sizes;
     let split = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));
@@ -221,10 +221,11 @@ fn operand(
     let is_wide = i64::from(it.is_k_last || width > 1);
     let groups = if it.is_k_last { Size::from(1) } else { groups.clone() };
     let axes = product.axes();
-    let (name, why) = if is_packed {
-        (format!("{}_packed", it.buffer), format!("Of its rows now, {width} elements fit a copy."))
+    let name = called(it, is_packed);
+    let why = if is_packed {
+        format!("Of its rows now, {width} elements fit a copy.")
     } else {
-        (it.buffer.to_string(), format!("{}: {width} fit a copy.", it.lengths()))
+        format!("{}: {width} fit a copy.", it.lengths())
     };
     out.because(
         why,

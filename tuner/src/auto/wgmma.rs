@@ -1,12 +1,13 @@
 //! Products on Hopper's tensor cores by warpgroups, with a role for the copy engine.
 
 use ir::{DType, Feature, Name, Target};
+use schedule::workload::Param;
 
 use super::{
     Draft, Request, counted,
     model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
     packing::Packing,
-    product::{Factor, Product},
+    product::Product,
     size::Size,
 };
 
@@ -17,6 +18,8 @@ struct Shape {
     columns: i64,
     cluster_m: i64,
     rate: f64,
+    /// How many products have sums of so many columns.
+    products: i64,
 }
 
 /// Columns of a tile of two warpgroups with estimates of their rates: set by hand, so that the tile ranked first is among the fast ones in
@@ -48,9 +51,12 @@ const SECTOR: i64 = 32;
 /// All shapes for a factor B, alone, and in clusters of two, which share its copies. Where its rows end within a sector of the cache, a box
 /// costs twice the requests, and sharing it is worth a third. Else a cluster gains a little with the largest tiles and loses up to a
 /// quarter with small ones. Where rows of B run along the columns of a tile, boxes are 64 columns wide, and tiles hold whole ones.
-fn shapes(b: &Factor, is_packed: bool) -> Vec<Shape> {
+fn shapes(product: &Product, is_packed: bool) -> Vec<Shape> {
+    let (b, products) = (&product.b, product.products());
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
-    let all = all.filter(|it| b.is_k_last || it.1.0 % 64 == 0);
+    // What leaves at a time has 16 columns and more.
+    let is_whole = |columns: i64| columns % (if b.is_k_last { 16 } else { 64 } * products) == 0;
+    let all = all.filter(|it| is_whole(it.1.0));
     let has_whole_sectors = is_packed || b.row * b.dtype.bytes_i64() % SECTOR == 0;
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
         let (alone, pair) = match (has_whole_sectors, columns) {
@@ -60,9 +66,10 @@ fn shapes(b: &Factor, is_packed: bool) -> Vec<Shape> {
         };
         [(2, pair), (1, alone)].map(|(cluster_m, gain)| Shape {
             warpgroups,
-            columns,
+            columns: columns / products,
             cluster_m,
             rate: rate * gain,
+            products,
         })
     };
     all.flat_map(pair).collect()
@@ -71,6 +78,11 @@ fn shapes(b: &Factor, is_packed: bool) -> Vec<Shape> {
 impl Shape {
     fn tile(self) -> Tile {
         Tile { rows: 64 * self.warpgroups, columns: self.columns, rate: self.rate }
+    }
+
+    /// The tile with the columns of all products side by side, which is what it has to do.
+    fn work(self) -> Tile {
+        Tile { columns: self.columns * self.products, ..self.tile() }
     }
 }
 
@@ -91,7 +103,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if !arch.has(Feature::Wgmma) {
         return vec![];
     }
-    let Some(product) = Product::of_inputs(request).filter(is_taken) else { return vec![] };
+    let Some(product) = found(request) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let count = |it: &Shape| {
@@ -99,15 +111,20 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
     let Some(packing) = Packing::of(&product, ROW_UNIT) else { return vec![] };
-    let all = ranked(shapes(&product.b, packing.b), |it| whole_waves(count(it), it.tile(), units));
+    let all = ranked(shapes(&product, packing.b), |it| whole_waves(count(it), it.work(), units));
     let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
     let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
     let around = packing.cycles(&product, units) + unpacking;
     let depth = as_f64(product.k.extent);
-    let cycles = |it: &Shape| whole_waves(count(it), it.tile(), units) * depth / PRODUCTS + around;
+    let cycles = |it: &Shape| whole_waves(count(it), it.work(), units) * depth / PRODUCTS + around;
     let draft =
         |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, packing, it, count(&it)) };
     all.into_iter().map(draft).collect()
+}
+
+/// The product, or the first of two that share a factor.
+fn found(request: &Request<'_>) -> Option<Product> {
+    Product::gathered(request).or_else(|| Product::pair(request)).filter(is_taken)
 }
 
 /// Whether warpgroups can multiply it.
@@ -115,11 +132,10 @@ fn is_taken(product: &Product) -> bool {
     let Product { a, b, acc, out, inputs, .. } = product;
     let is_half = matches!(a.dtype, DType::F16 | DType::Bf16) && b.dtype == a.dtype;
     // What else the stages behind it read is loaded lane by lane; copies of the factors belong to the product.
-    let is_other = |it: &Name| *it != a.buffer && *it != b.buffer;
+    let further = product.beside.as_ref().map(|it| &it.b.buffer);
+    let is_other = |it: &Name| *it != a.buffer && *it != b.buffer && Some(it) != further;
     let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
-    // The padding of a tail knows nothing of a batch.
-    let is_flat = product.batch.is_none() || product.tail.is_empty();
-    is_half && *acc == DType::F32 && matches!(out.bytes_i64(), 2 | 4) && has_others && is_flat
+    is_half && *acc == DType::F32 && matches!(out.bytes_i64(), 2 | 4) && has_others && product.is_of_inputs()
 }
 
 /// The sizes of a schedule.
@@ -154,11 +170,15 @@ impl Sizes {
         // The swizzle of the staging is as wide as what leaves at a time, which is 128 bytes of a row at most.
         let bytes = product.out.bytes_i64();
         let store = out.value("store", &columns.widest(if bytes == 4 { &[32, 16] } else { &[64, 32, 16] }));
-        let slot = out.value("slot", &rows.plus(&columns).times(128));
+        let all = columns.times(shape.products);
+        let slot = out.value("slot", &rows.plus(&all).times(128));
         let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
         let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
         let slots =
             out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
+        if shape.products > 1 {
+            out.constraint(format!("{} <= 256", all.words()));
+        }
         out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
         Sizes { warpgroups, columns, cluster_m, group, along, rows, store, slot, way_out, slots }
     }
@@ -171,13 +191,13 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
         shape.columns,
         counted(shape.warpgroups, "warpgroup")
     );
-    let uses: &[_] = if packing.is_any() { &["std/copy", "std/wgmma"] } else { &["std/wgmma"] };
-    let mut out = Draft::new("wgmma", about, uses, request.form);
+    let uses = packing.libraries(product, "std/wgmma");
+    let mut out = Draft::new("wgmma", about, &uses, request.form);
     let (units, block) = (units(request), product.block.as_str());
     let sizes = Sizes::of(&mut out, request, product, shape);
     let has_company = packing.is_any() || is_packed(product);
     let early = out.knob("early", i64::from(count <= units || has_company), &[0, 1]);
-    tiles_and_result(&mut out, product, &sizes, (count, units));
+    tiles_and_result(&mut out, request, product, &sizes, count);
     packing.steps(&mut out, product, block);
     let Sizes { slot, way_out, slots, .. } = &sizes;
     out.because(
@@ -185,7 +205,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
             "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
             slot.value, slots.value, way_out.value
         ),
-        format!("wgmma_products(block: {block:?}{}, slots: {slots})", packing.names(product)),
+        products_of(product, packing, slots),
     );
     if has_company {
         out.reason("Kernels that follow each other may start while the one ahead ends.");
@@ -199,24 +219,24 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
         "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
         format!("persistent(loop: \"tile\", blocks: {blocks})"),
     );
-    roles(&mut out, packing.factors(product), &sizes.warpgroups);
+    roles(&mut out, &packing.factors(product), &sizes.warpgroups);
     out
 }
 
-/// The steps that make tiles, so many for so many multiprocessors, and those by which they leave.
-fn tiles_and_result(out: &mut Draft, product: &Product, sizes: &Sizes, (count, units): (i64, i64)) {
+/// The steps that make so many tiles, and those by which they leave.
+fn tiles_and_result(out: &mut Draft, request: &Request<'_>, product: &Product, sizes: &Sizes, count: i64) {
     let Sizes { warpgroups, columns, cluster_m, group, along, rows, store, .. } = sizes;
     let block = product.block.as_str();
     out.because(
         format!(
             "{} for {}, {} of tiles at a time, which share what the cache holds.",
             counted(count, "tile"),
-            counted(units, "multiprocessor"),
+            counted(units(request), "multiprocessor"),
             counted(group.value, "row")
         ),
         format!(
             "wgmma_tile(block: {block:?}{}, warpgroups: {warpgroups}, columns: {columns}, group: {group}, along: {along}, cluster_m: {cluster_m})",
-            behind(product)
+            behind(request, product)
         ),
     );
     if is_packed(product) {
@@ -227,19 +247,39 @@ fn tiles_and_result(out: &mut Draft, product: &Product, sizes: &Sizes, (count, u
     }
     out.step(way_out_of(product, &rows.times(cluster_m), columns, store));
     if is_packed(product) && product.batch.is_some() {
-        out.step(format!("bind(loop: \"{block}_unpad_0\", axis: \"blockIdx.z\")"));
+        let last = product.tail.last().unwrap_or(&product.block);
+        out.step(format!("bind(loop: \"{last}_unpad_0\", axis: \"blockIdx.z\")"));
+    }
+}
+
+/// The step that gives products to the tensor cores.
+fn products_of(product: &Product, packing: Packing, slots: &Size) -> String {
+    let (block, names) = (product.block.as_str(), packing.names(product));
+    match (&product.beside, &packing.factors(product)[..]) {
+        (Some(other), [a, b, further]) => format!(
+            "wgmma_products_beside(block: {block:?}, beside: {:?}, a: {a:?}, b: {b:?}, further: {further:?}, slots: {slots})",
+            other.block.as_str()
+        ),
+        _ => format!("wgmma_products(block: {block:?}{names}, slots: {slots})"),
     }
 }
 
 /// What is around the tiles and behind the sums, as arguments of a procedure.
-fn behind(product: &Product) -> String {
+fn behind(request: &Request<'_>, product: &Product) -> String {
+    let dtype = product.a.dtype;
+    let is_said = request.known.get("dtype") == Some(&Param::Text(dtype.as_str().to_owned()));
+    let bytes = if is_said { String::new() } else { format!(", bytes: {}", dtype.bytes_i64()) };
     let batch = product.batch.as_ref().map(|it| format!(", batch: [{:?}]", it.loop_name.as_str()));
     let tail = match product.tail.split_last() {
         None => ", tail: 0".to_owned(),
         Some((_, [])) => String::new(),
         Some((_, between)) => format!(", inline: {:?}", words(between)),
     };
-    tail + &batch.unwrap_or_default()
+    let beside = product.beside.as_ref().map(|it| {
+        let (a, block) = (product.a.buffer.as_str(), it.block.as_str());
+        format!(", a: {a:?}, beside: [{block:?}]")
+    });
+    tail + &batch.unwrap_or_default() + &beside.unwrap_or_default() + &bytes
 }
 
 fn words(names: &[Name]) -> Vec<&str> {
@@ -260,15 +300,15 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
         None | Some([]) => String::new(),
         Some(some) => format!(", inputs: {:?}", words(some)),
     };
-    let last = last.as_str();
+    let (last, axes) = (last.as_str(), product.axes());
     format!(
-        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed})"
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed}{axes})"
     )
 }
 
 /// The role that loads, which gives registers to two warpgroups that multiply.
-fn roles(out: &mut Draft, factors: [String; 2], warpgroups: &Size) {
-    let loads = factors.map(|it| format!("{it}_pad"));
+fn roles(out: &mut Draft, factors: &[String], warpgroups: &Size) {
+    let loads: Vec<_> = factors.iter().map(|it| format!("{it}_pad")).collect();
     let step = |registers: &str| {
         format!("warp_specialize(loop: \"tile\", roles: {{\"load\": {loads:?}}}{registers})")
     };

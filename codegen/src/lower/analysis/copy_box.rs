@@ -88,10 +88,12 @@ struct Digits {
 }
 
 fn digits(index: &Index, loops: &[(Name, i64)], bounds: &Bounds) -> Option<Digits> {
-    let (mut rest, mut digits) = (index.clone(), vec![]);
-    for (at, (var, extent)) in loops.iter().enumerate() {
+    // A loop of one iteration moves nothing, wherever the subscript has it: also as a place of a table.
+    let only = |name: &Name| loops.iter().any(|it| it.0 == *name && it.1 == 1).then(|| Index::int(0));
+    let (mut rest, mut digits) = (index.subst(&only), vec![]);
+    for (at, (var, _)) in loops.iter().enumerate().filter(|it| it.1.1 != 1) {
         let (step, left) = bounds.linear_in(&rest, var)?;
-        if step != 0 && *extent != 1 {
+        if step != 0 {
             digits.push((at, step));
         }
         rest = left;
@@ -295,6 +297,28 @@ mod tests {
                 prop_assert!(side > TensorMap::LONGEST_SIDE);
             }
         }
+    }
+
+    /// A loop of one iteration moves nothing, also where a table says the coordinate.
+    #[test]
+    fn coordinates_may_be_elements() {
+        let [once, i, g] = ["once", "i", "g"].map(Name::from);
+        let mut bounds = Bounds::default();
+        bounds.insert(&g, &Index::int(5));
+        let loops = [(once.clone(), 1), (i.clone(), 8)];
+        for (name, extent) in &loops {
+            bounds.insert(name, &Index::int(*extent));
+        }
+        let element = |at| Index::element(&Name::from("expert"), at, Index::int(3));
+        let of = |buffer, indices| Access { buffer: Name::from(buffer), indices, lanes: 1 };
+        let from = of("W", vec![element(Index::var(&g) + Index::var(&once)), Index::var(&i)]);
+        let place = of("S", vec![Index::var(&once), Index::var(&i)]);
+        let found = copy_box(&loops, [&from, &place], &bounds).unwrap();
+        assert_eq!(found.extents, [vec![1, 8], vec![1, 8]]);
+        assert_eq!(found.starts[0], [element(Index::var(&g)), Index::int(0)]);
+        // Elements of several places are no box.
+        let from = of("W", vec![element(Index::var(&i)), Index::var(&once)]);
+        assert!(copy_box(&loops, [&from, &place], &bounds).is_err());
     }
 
     /// Nests that are spoilt are not all that is tried.
