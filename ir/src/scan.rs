@@ -28,8 +28,8 @@ impl Scan {
     /// The scan that a block is, if it is one.
     pub fn of(block: &Block) -> Option<Scan> {
         let reducer = Reducer::of(block)?;
-        let mut reduced = block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
-        let (Some(over), None) = (reduced.next(), reduced.next()) else { return None };
+        let mut terms = block.iters.iter().filter(|it| it.kind == IterKind::Reduce);
+        let (Some(over), None) = (terms.next(), terms.next()) else { return None };
         let Value::Select(conds, term, otherwise) = &reducer.term else { return None };
         let Value::Const(identity) = **otherwise else { return None };
         if reducer.op.identity(identity.dtype) != Some(identity) {

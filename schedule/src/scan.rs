@@ -73,7 +73,7 @@ impl ScanNest {
         }
         let is_other = |it: &&Iter| it.var != along.var && it.var != over.var;
         let others = block.iters.iter().filter(is_other).cloned().collect();
-        Ok(ScanNest { others, along, over, scan, loops, block })
+        Ok(ScanNest { scan, block, loops, others, along, over })
     }
 
     /// `term` where the conditions hold, and what changes nothing elsewhere.

@@ -78,7 +78,7 @@ impl Running<'_> {
         let new = |it: &Name| renamed.iter().find(|names| names.0 == *it).map(|names| Index::var(&names.1));
         let others = self.nest.others.iter();
         let iters = others.map(|it| Iter { binding: it.binding.subst(&new), ..it.clone() }).collect();
-        self.block(name, iters, Stmt::store(self.place(), Value::Const(self.nest.scan.identity)))
+        Self::block(name, iters, Stmt::store(self.place(), Value::Const(self.nest.scan.identity)))
     }
 
     /// One place along the scan: its result, and the term that comes with it.
@@ -89,7 +89,7 @@ impl Running<'_> {
         let mut iters = nest.others.clone();
         iters.push(Iter { binding: at.clone(), ..nest.over.clone() });
         let sum = Value::binary(nest.scan.reducer.op, Value::Load(self.place()), nest.scan.term.clone());
-        let run = self.block(self.run.clone(), iters, Stmt::store(self.place(), sum));
+        let run = Self::block(self.run.clone(), iters, Stmt::store(self.place(), sum));
         let spatial = nest.block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         let binding = |it: &Iter| if it.var == nest.along.var { at.clone() } else { it.binding.clone() };
         let result = Block {
@@ -102,7 +102,7 @@ impl Running<'_> {
         Stmt::seq(if nest.scan.is_inclusive { [run, result] } else { [result, run] })
     }
 
-    fn block(&self, name: Name, iters: Vec<Iter>, body: Stmt) -> Stmt {
+    fn block(name: Name, iters: Vec<Iter>, body: Stmt) -> Stmt {
         let attrs = BlockAttrs::default();
         Stmt::Block(Arc::new(Block { name, iters, guards: vec![], attrs, init: None, body }))
     }

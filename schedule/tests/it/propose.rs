@@ -86,27 +86,13 @@ pub(crate) fn propose(func: &Func, mut dice: Dice) -> Option<Step> {
         15 | 16 => cache(func, &block, &mut dice)?,
         17 | 18 => moved(func, block, &loops, &mut dice)?,
         19 | 20 => Step::ReverseComputeAt(ReverseComputeAt { block, target: dice.pick(&loops)? }),
-        21 => match dice.roll(2) {
-            0 => Step::ComputeInline(ComputeInline { block }),
-            _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
-        },
+        21 => inlined(block, &mut dice),
         22 => Step::Blockize(Blockize { target: path[path.len() - 1 - dice.roll(path.len())].clone() }),
         23 => tiles(func, block, target, &mut dice)?,
         24 => cut_off(block, target, &mut dice),
         25 => in_order_of_iterators(func, block, &mut dice)?,
-        26 => match dice.roll(2) {
-            0 => Step::RollingScan(RollingScan { target }),
-            _ => Step::DecomposeScan(DecomposeScan { target, tile: 4.into() }),
-        },
-        27 => {
-            let other = dice.pick(&loops)?;
-            match dice.roll(6) {
-                0 => return Some(Step::Reverse(Reverse { target })),
-                1 => return Some(unit_loop(func, block, target, &mut dice)),
-                _ => {}
-            }
-            Step::Merge(Merge { into: target.clone(), loops: vec![target, other] })
-        }
+        26 => scan(target, &mut dice),
+        27 => merged(func, block, target, dice.pick(&loops)?, &mut dice),
         _ => Step::Rfactor(Rfactor { target, factor_axis: i64::try_from(dice.roll(2)).ok()? }),
     })
 }
@@ -120,6 +106,31 @@ fn moved(func: &Func, block: Name, loops: &[Name], dice: &mut Dice) -> Option<St
     } else {
         Step::ComputeAt(ComputeAt { block, target })
     })
+}
+
+/// A block put into those that read it, or into that which it reads.
+fn inlined(block: Name, dice: &mut Dice) -> Step {
+    match dice.roll(2) {
+        0 => Step::ComputeInline(ComputeInline { block }),
+        _ => Step::ReverseComputeInline(ReverseComputeInline { block }),
+    }
+}
+
+/// A scan in tiles, or by a running sum.
+fn scan(target: Name, dice: &mut Dice) -> Step {
+    match dice.roll(2) {
+        0 => Step::RollingScan(RollingScan { target }),
+        _ => Step::DecomposeScan(DecomposeScan { target, tile: 4.into() }),
+    }
+}
+
+/// Two loops in one, or one loop otherwise.
+fn merged(func: &Func, block: Name, target: Name, other: Name, dice: &mut Dice) -> Step {
+    match dice.roll(6) {
+        0 => Step::Reverse(Reverse { target }),
+        1 => unit_loop(func, block, target, dice),
+        _ => Step::Merge(Merge { into: target.clone(), loops: vec![target, other] }),
+    }
 }
 
 /// A loop of one iteration around a loop or a block.

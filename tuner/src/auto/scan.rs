@@ -204,9 +204,9 @@ fn beside(block: &Block, last: &Block) -> Option<Name> {
 fn input(func: &Func, block: &Block, before: &[&Block], loops: &ScanLoops) -> Option<Input> {
     let is_input = |it: &Name| func.buffers.get(it).is_some_and(|it| it.role == Role::Input);
     let over = block.iters.iter().find(|it| it.binding.as_var() == Some(&loops.over))?;
-    let is_along = |it: &&&Access| it.indices.last().and_then(Index::as_var) == Some(&over.var);
+    let is_along = |it: &Access| it.indices.last().and_then(Index::as_var) == Some(&over.var);
     let reads = block.reads();
-    let read = reads.iter().filter(is_along).next()?;
+    let read = reads.iter().find(|it| is_along(it))?;
     let mut found = *read;
     // What is computed before is put in place, and reads at the same place.
     if !is_input(&found.buffer) {

@@ -1,5 +1,7 @@
 //! Scans along rows on a GPU: rows that blocks of threads keep in registers, go along piece by piece, or share.
 
+use std::fmt::Write as _;
+
 use super::{
     Draft, Request, counted, free,
     model::{ceil_div, units},
@@ -85,17 +87,17 @@ impl InBlock<'_> {
             shape.vector
         );
         if !readers.is_empty() {
-            words.push_str(&format!(", readers: [{readers}]"));
+            let _ = write!(words, ", readers: [{readers}]");
         }
         if *dims != 1 {
-            words.push_str(&format!(", tile: {dims}, lane: {}, term: {}", dims + 1, dims + 2));
+            let _ = write!(words, ", tile: {dims}, lane: {}, term: {}", dims + 1, dims + 2);
         }
         if *axis != 1 {
-            words.push_str(&format!(", axis: {axis}"));
+            let _ = write!(words, ", axis: {axis}");
         }
         for (name, holds) in [("wide", shape.loads), ("store", shape.stores)] {
             if !holds {
-                words.push_str(&format!(", {name}: 0"));
+                let _ = write!(words, ", {name}: 0");
             }
         }
         format!("scan_in_block({words})")
@@ -110,7 +112,7 @@ impl Rows<'_> {
     /// So many warps that a row has no more vectors a thread than there may be.
     fn warps(&self, length: i64) -> i64 {
         let vectors = ceil_div(length, LANES * self.shape.vector);
-        (0..).map(|at| 1 << at).find(|it| *it >= WARPS || *it * PARTS >= vectors).unwrap_or(WARPS)
+        (0..5).map(|at| 1 << at).find(|it| *it * PARTS >= vectors).unwrap_or(WARPS)
     }
 
     /// One loop of several, or one that has a single iteration where there are none.
