@@ -1,8 +1,8 @@
 //! Scans alone in their nests, which `decompose_scan` and `rolling_scan` take.
 
-use ir::{Block, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Scan, Stmt, Value};
+use ir::{Block, Func, Index, Iter, IterKind, Less, Loop, Name, Scan, Stmt, Value};
 
-use crate::{BlockError, ScheduleError, ScheduleState};
+use crate::{BlockError, ScheduleError, ScheduleState, check::chain::expect_alone};
 
 /// The loops of a scan.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,19 +104,6 @@ fn is_plain(func: &Func, block: &Block, scan: &Scan) -> bool {
     func.dtype_of(&place.buffer) == Some(scan.identity.dtype)
         && block.init.as_ref() == Some(&init)
         && block.guards.is_empty()
-}
-
-/// Every loop around the block is plain and holds nothing else.
-fn expect_alone(block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
-    let named = |it: &Loop| (block.name.clone(), it.var.clone());
-    if let Some((block, loop_name)) = loops.iter().find(|it| it.body.blocks().len() > 1).map(named) {
-        return Err(BlockError::NotAlone { block, loop_name });
-    }
-    let marked = loops.iter().find(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
-    match marked.map(named) {
-        None => Ok(()),
-        Some((block, loop_name)) => Err(BlockError::MarkedLoop { block, loop_name }),
-    }
 }
 
 /// Whether each loop is one iterator's, and each iterator a loop's.

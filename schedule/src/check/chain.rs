@@ -1,8 +1,8 @@
 //! Chains: loops each of which is all that the one above it contains.
 
-use ir::{Loop, Name, Stmt};
+use ir::{Block, Loop, LoopKind, Name, Stmt};
 
-use crate::{ScheduleError, ScheduleState};
+use crate::{BlockError, ScheduleError, ScheduleState};
 
 /// The loops of the chain that goes from the outermost to the innermost of `names`, those between included.
 ///
@@ -43,4 +43,17 @@ pub(crate) fn expect_chain<'a>(
 /// Whether a loop contains another directly, and nothing else.
 pub(crate) fn is_only_child(outer: &Loop, inner: &Name) -> bool {
     matches!(&outer.body, Stmt::Loop(it) if it.var == *inner)
+}
+
+/// Every loop around the block is plain and holds nothing else.
+pub(crate) fn expect_alone(block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
+    let (name, shared) = (&block.name, loops.iter().find(|it| it.body.blocks().len() > 1));
+    if let Some(it) = shared {
+        return Err(BlockError::NotAlone { block: name.clone(), loop_name: it.var.clone() });
+    }
+    let marked = loops.iter().find(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
+    match marked {
+        None => Ok(()),
+        Some(it) => Err(BlockError::MarkedLoop { block: name.clone(), loop_name: it.var.clone() }),
+    }
 }

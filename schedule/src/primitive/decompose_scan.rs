@@ -1,4 +1,4 @@
-use std::{cell::RefCell, sync::Arc};
+use std::sync::Arc;
 
 use ir::{
     Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Less, Name, Scope, Stmt, Value,
@@ -45,6 +45,9 @@ impl Primitive for DecomposeScan {
         if tile < 1 {
             return Err(ScheduleError::FactorNotPositive { name: self.target.clone(), factor: tile });
         }
+        if tile > i64::from(i32::MAX) {
+            return Err(ScheduleError::FactorsTooLarge { name: self.target.clone() });
+        }
         let nest = ScanNest::of(state, &self.target)?;
         let tiled = Tiled::new(&state.func, &nest, tile);
         let nests = Stmt::seq([tiled.aggregate(), tiled.carry(), tiled.within(), tiled.last()]);
@@ -75,8 +78,6 @@ struct Tiled<'a> {
     names: [Name; 3],
     /// The loop over the elements of a tile, and the iterator.
     inner: (Name, Name),
-    /// Names of loops that are given away.
-    given: RefCell<Vec<Name>>,
 }
 
 impl<'a> Tiled<'a> {
@@ -93,17 +94,13 @@ impl<'a> Tiled<'a> {
             tiles: Bounds::default().simplify(&extent.ceil_div(&Index::int(tile))),
             is_ragged: extent.as_int().is_none_or(|it| it % tile != 0),
             names: PARTS.map(|it| fresh(format!("{}_{it}", nest.block.name))),
-            given: RefCell::new(vec![inner.clone()]),
             inner: (inner, inner_iter),
         }
     }
 
-    /// The name of a loop of a new block.
+    /// The name of a loop of a new block. Those of different loops and parts differ.
     fn loop_name(&self, of: &Name, part: &str) -> Name {
-        let mut given = self.given.borrow_mut();
-        let name = Name::nth(&format!("{of}_{part}"), |it| self.func.is_taken(it) || given.contains(it));
-        given.push(name.clone());
-        name
+        Name::nth(&format!("{of}_{part}"), |it| self.func.is_taken(it))
     }
 
     fn buffers(&self) -> [(Name, Buffer); 3] {

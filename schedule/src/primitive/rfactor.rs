@@ -1,14 +1,14 @@
 use std::sync::Arc;
 
-use ir::{
-    Access, Block, Buffer, Func, Index, Iter, IterKind, Less, Loop, LoopKind, Name, Reducer, Scope, Stmt,
-    Value,
-};
+use ir::{Access, Block, Buffer, Func, Index, Iter, IterKind, Less, Loop, Name, Reducer, Scope, Stmt, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     BlockError, Primitive, ScheduleError, ScheduleState,
-    check::once::{expect_no_point_twice, expect_start},
+    check::{
+        chain::expect_alone,
+        once::{expect_no_point_twice, expect_start},
+    },
     nest,
 };
 
@@ -49,7 +49,7 @@ impl Primitive for Rfactor {
             .into_iter()
             .cloned()
             .collect();
-        Self::expect_alone(&block, &loops)?;
+        expect_alone(&block, &loops)?;
         self.expect_reduction(&block, &loops)?;
         let reducer = Reducer::of(&block).filter(|_| block.init.is_some());
         let reducer = reducer.ok_or(BlockError::NotReducer { block: block.name.clone() })?;
@@ -79,19 +79,6 @@ impl Rfactor {
                 block: blocks.first().map_or(self.target.clone(), |it| it.name.clone()),
                 loop_name: self.target.clone(),
             }),
-        }
-    }
-
-    /// Every loop around the block is plain and holds nothing else.
-    fn expect_alone(block: &Block, loops: &[Loop]) -> Result<(), BlockError> {
-        let (name, shared) = (&block.name, loops.iter().find(|it| it.body.blocks().len() > 1));
-        if let Some(it) = shared {
-            return Err(BlockError::NotAlone { block: name.clone(), loop_name: it.var.clone() });
-        }
-        let marked = loops.iter().find(|it| it.kind != LoopKind::Serial || !it.attrs.is_empty());
-        match marked {
-            None => Ok(()),
-            Some(it) => Err(BlockError::MarkedLoop { block: name.clone(), loop_name: it.var.clone() }),
         }
     }
 
