@@ -305,3 +305,61 @@ fn no_text_makes_the_reader_panic() {
         }
     }
 }
+
+/// How near results are that come of one rounded sum after another.
+const NEAR: DType = DType::F16;
+
+/// A row divided by the root of its mean square, times the weights.
+fn normed(row: &[f64], weight: &[f64]) -> Vec<f64> {
+    let squares: f64 = row.iter().map(|it| it * it).sum();
+    let scale = 1.0 / (squares / row.len() as f64 + 1e-6).sqrt();
+    row.iter().zip(weight).map(|(it, by)| it * scale * by).collect()
+}
+
+/// A row times column `j` of a matrix with so many columns.
+fn times(row: &[f64], matrix: &[f64], columns: usize, j: usize) -> f64 {
+    row.iter().enumerate().map(|(k, it)| it * matrix[k * columns + j]).sum()
+}
+
+#[test]
+fn rms_norm_matmul_multiplies_rows_of_unit_length() {
+    for layout in ["NN", "NT"] {
+        let list = [("m", int(3)), ("n", int(4)), ("k", int(5)), ("layout", word(layout))];
+        let (inputs, outputs) = run(&func("rms_norm_matmul", &list), &[]);
+        let [x, weight, w] = &inputs[..] else { panic!("{} inputs", inputs.len()) };
+        let stored = |k: usize, j: usize| if layout == "NN" { w.data[k * 4 + j] } else { w.data[j * 5 + k] };
+        let matrix: Vec<_> = (0..20).map(|at| stored(at / 4, at % 4)).collect();
+        for (at, got) in outputs[0].data.iter().enumerate() {
+            let row = normed(&x.data[at / 4 * 5..][..5], &weight.data);
+            close(NEAR, *got, times(&row, &matrix, 4, at % 4));
+        }
+    }
+}
+
+#[test]
+fn gated_mlp_is_a_feed_forward_layer() {
+    let list = [("m", int(3)), ("width", int(3)), ("hidden", int(2))];
+    let (inputs, outputs) = run(&func("gated_mlp", &list), &[]);
+    let [x, weight, w, v, u] = &inputs[..] else { panic!("{} inputs", inputs.len()) };
+    for (at, got) in outputs[0].data.iter().enumerate() {
+        let row = normed(&x.data[at / 3 * 3..][..3], &weight.data);
+        let hidden = |j: usize| {
+            let (gate, up) = (times(&row, &w.data, 2, j), times(&row, &v.data, 2, j));
+            gate / (1.0 + (-gate).exp()) * up
+        };
+        let hidden: Vec<_> = (0..2).map(hidden).collect();
+        close(NEAR, *got, x.data[at] + times(&hidden, &u.data, 3, at % 3));
+    }
+}
+
+#[test]
+fn int8_matmul_scales_groups_of_weights() {
+    let list = [("m", int(3)), ("n", int(4)), ("k", int(5)), ("group", int(2)), ("dtype", word("f32"))];
+    let (inputs, outputs) = run(&func("int8_matmul", &list), &[]);
+    let [x, w, scale] = &inputs[..] else { panic!("{} inputs", inputs.len()) };
+    for (at, got) in outputs[0].data.iter().enumerate() {
+        let (i, j) = (at / 4, at % 4);
+        let term = |k: usize| x.data[i * 5 + k] * w.data[j * 5 + k] * scale.data[j * 3 + k / 2];
+        close(DType::F32, *got, (0..5).map(term).sum());
+    }
+}

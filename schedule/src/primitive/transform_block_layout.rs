@@ -25,7 +25,7 @@ use crate::{
 ///
 /// `into` has the new loops, outermost first, each with the iterators that it runs through, the last one fastest; an iterator
 /// is named by itself or by its loop. Iterators that are not named stay as they are, before the new ones, and their loops around the
-/// new ones. Where `fuse` makes one loop of several and leaves the block its iterators, here the block has one iterator too, so
+/// new ones. A new iterator is named after its loop: `vi` of `i`. Where `fuse` makes one loop of several and leaves the block its iterators, here the block has one iterator too, so
 /// that a convolution becomes a product of matrices: `reindex` then gives it matrices to read.
 ///
 /// Each iterator named has to be a loop of its own, with nothing but the block in it; neither it nor a loop inside it may be bound
@@ -123,28 +123,26 @@ impl TransformBlockLayout {
 /// The block with an iterator for each group, behind those that stay.
 fn fused(func: &Func, block: &Block, groups: &[Group<'_>]) -> Block {
     let (mut values, mut bindings) = (IndexMap::new(), IndexMap::new());
+    let is_kept = |it: &&Iter| groups.iter().all(|group| group.iters.iter().all(|own| own.var != it.var));
+    let kept: Vec<Iter> = block.iters.iter().filter(is_kept).cloned().collect();
     let mut made: Vec<Iter> = Vec::new();
     for group in groups {
-        let var = match group.iters.as_slice() {
-            [one] => one.var.clone(),
-            _ => nest::iterator_named(func, &format!("v{}", group.name), |name| {
-                block.find_iter(name).is_some() || made.iter().any(|it| it.var == *name)
-            }),
-        };
+        let var = nest::iterator_named(func, &format!("v{}", group.name), |name| {
+            kept.iter().chain(&made).any(|it| it.var == *name)
+        });
         let extents: Vec<&Index> = group.iters.iter().map(|it| &it.extent).collect();
         values.extend(group.iters.iter().map(|it| it.var.clone()).zip(nest::unfused(&var, &extents)));
         bindings.extend(group.loops.iter().cloned().zip(nest::unfused(&group.name, &extents)));
         made.push(Iter::new(&var, group.extent.clone(), group.iters[0].kind, Index::var(&group.name)));
     }
     let mut bounds = Bounds::of_dims(func);
-    block.iters.iter().chain(&made).for_each(|it| bounds.insert(&it.var, &it.extent));
+    kept.iter().chain(&made).for_each(|it| bounds.insert(&it.var, &it.extent));
     let mut new = block.map_inside(&mut |index| {
         let at = index.subst(&|it| values.get(it).cloned());
         if at == *index { at } else { bounds.simplify(&at) }
     });
     // Bindings of the iterators that stay have none of the loops that go: each of these runs through one iterator alone.
     new.guards = block.guards.iter().map(|it| it.subst(&|name| bindings.get(name).cloned())).collect();
-    let kept = block.iters.iter().filter(|it| !values.contains_key(&it.var));
-    new.iters = kept.cloned().chain(made).collect();
+    new.iters = kept.into_iter().chain(made).collect();
     new
 }

@@ -1,5 +1,6 @@
 //! Sums of products that are no product of matrices as they stand, but become one where iterators are taken together: a convolution is the
 //! product of a matrix of patches, which exists a tile at a time only, in shared memory or in a cache, and one of filters (implicit GEMM).
+//! Where only the loops have other names than the rules for products expect, they get these.
 
 use ir::{Block, Index, Iter, IterKind, Name, Stmt};
 use schedule::{
@@ -7,7 +8,7 @@ use schedule::{
     primitive::{ComputeInline, Reindex, TransformBlockLayout, TransformLayout},
 };
 
-use super::{Draft, Request, cpu, free, mma, product::Product, simt};
+use super::{Draft, Request, cpu, free, on_tensor_cores, product::Product, simt};
 
 /// What this rule is called.
 const RULE: &str = "contraction";
@@ -17,11 +18,16 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if Product::of(request).is_some() {
         return vec![];
     }
-    let Some(Matrices { session, why }) = Matrices::of(request) else { return vec![] };
-    let inner = Request { func: session.func(), ..*request };
-    let steps: Vec<_> = session.trace().map(|it| it.to_ron().trim().to_owned()).collect();
-    let rules = [mma::drafts, simt::drafts, cpu::drafts];
-    rules.into_iter().flat_map(|drafts| drafts(&inner)).map(|it| it.behind(RULE, &why, &steps)).collect()
+    let named = Matrices::by_name(request).map(|it| it.drafts(request)).unwrap_or_default();
+    if !named.is_empty() {
+        return named;
+    }
+    Matrices::of(request).map(|it| it.drafts(request)).unwrap_or_default()
+}
+
+/// Whether the rules for products know it as it stands.
+fn is_product(request: &Request<'_>) -> bool {
+    Product::gathered(request).or_else(|| Product::pair(request)).is_some()
 }
 
 /// The iterators of a product, by what they are of it.
@@ -98,17 +104,40 @@ struct Matrices {
 }
 
 impl Matrices {
+    fn drafts(&self, request: &Request<'_>) -> Vec<Draft> {
+        let inner = Request { func: self.session.func(), ..*request };
+        let steps: Vec<_> = self.session.trace().map(|it| it.to_ron().trim().to_owned()).collect();
+        let rules = [on_tensor_cores, simt::drafts, cpu::drafts];
+        let all = rules.into_iter().flat_map(|drafts| drafts(&inner));
+        all.map(|it| it.behind(RULE, &self.why, &steps)).collect()
+    }
+
+    /// The program with the names of loops that the rules for products expect, where nothing else stands in their way: the loops of a product
+    /// behind other stages are called after it.
+    fn by_name(request: &Request<'_>) -> Option<Matrices> {
+        if is_product(request) {
+            return None;
+        }
+        let blocks = request.func.body.blocks();
+        let (first, rest) = blocks.split_first()?;
+        let mut session = Session::new(request.func.clone(), Some(request.target.clone()));
+        give_loops(&mut session, first, &Groups::of(first)?, "")?;
+        // The loops of a product beside it are called after it.
+        if let Some((other, groups)) = rest.first().and_then(|it| Some((it, Groups::of(it)?))) {
+            give_loops(&mut session, other, &groups, &format!("_{}", other.name))?;
+        }
+        let inner = Request { func: session.func(), ..*request };
+        let why = "Loops get the names of rows, columns and the sum.".to_owned();
+        is_product(&inner).then_some(Matrices { session, why })
+    }
+
     fn of(request: &Request<'_>) -> Option<Matrices> {
         let func = request.func;
         let blocks = func.body.blocks();
         let (first, tail) = blocks.split_first()?;
         let groups = Groups::of(first)?;
         let mut session = Session::new(func.clone(), Some(request.target.clone()));
-        let into = groups.named().map(|(name, it)| (name.into(), it.clone())).collect();
-        apply(
-            &mut session,
-            &Step::TransformBlockLayout(TransformBlockLayout { block: first.name.clone(), into }),
-        )?;
+        give_loops(&mut session, first, &groups, "")?;
         let [a, b, c] = ["A", "B", "C"].map(|it| free(func, it));
         for (buffer, name) in [(&groups.a, &a), (&groups.b, &b), (&groups.result, &c)] {
             let reindex = Reindex {
@@ -137,6 +166,14 @@ impl Matrices {
         );
         Some(Matrices { session, why })
     }
+}
+
+/// Gives a product one loop for each group of its iterators, named after the group with `suffix` behind.
+fn give_loops(session: &mut Session, product: &Block, groups: &Groups, suffix: &str) -> Option<()> {
+    let name = |name: &str| Name::new(format!("{name}{suffix}"));
+    let into = groups.named().map(|(group, it)| (name(group), it.clone())).collect();
+    let step = TransformBlockLayout { block: product.name.clone(), into };
+    apply(session, &Step::TransformBlockLayout(step))
 }
 
 /// The step as a part of the script, if it is legal.

@@ -1,6 +1,7 @@
 //! Products of a matrix and a few vectors on a GPU: each element of the matrix is read once and used a few times, so that all is about reading it.
+//! The matrix may be stored otherwise, in few bits and with scales: a stage ahead then says what it is, and becomes part of the product.
 
-use ir::{DType, Target};
+use ir::{DType, Func, Index, Name, Role, Target};
 
 use super::{
     Draft, Request,
@@ -15,6 +16,10 @@ use super::{
 const NARROW: [i64; 2] = [1, 2];
 const WIDE: [i64; 2] = [2, 4];
 
+/// The same where a stage makes the matrix of what is stored, which else would be written out and read again: with weights of 8 bits, 8192 x 8192 on an H100,
+/// 8 vectors take 100 us, and 126 by two kernels.
+const STORED: [i64; 2] = [0, 8];
+
 /// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
 const VECTOR: i64 = 16;
 const IN_FLIGHT: i64 = 4;
@@ -28,6 +33,15 @@ struct Gemv {
     /// The dimension of the results along which the matrix is, and the other one: 0 are rows.
     many: usize,
     few: usize,
+    /// What is loaded for each row of the matrix, with how many elements lie along the row: the matrix itself, or what a stage makes it of.
+    stored: Vec<Stored>,
+}
+
+/// An input that lies along the sum.
+struct Stored {
+    buffer: Name,
+    dtype: DType,
+    row: i64,
 }
 
 /// By rows of the matrix where it lies along the sum, else by columns.
@@ -35,21 +49,34 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if *request.target == Target::Cpu {
         return vec![];
     }
-    let Some(found) = Product::of(request).and_then(Gemv::of) else { return vec![] };
+    let Some(found) = Product::find(request.func).and_then(|it| Gemv::of(request.func, it)) else {
+        return vec![];
+    };
     let draft = if found.matrix().is_k_last { found.by_rows(request) } else { found.by_columns(request) };
     vec![draft]
 }
 
 impl Gemv {
-    fn of(product: Product) -> Option<Gemv> {
-        let most = if matches!(product.a.dtype, DType::F16 | DType::Bf16) { NARROW } else { WIDE };
+    fn of(func: &Func, product: Product) -> Option<Gemv> {
+        let is_narrow = matches!(product.a.dtype, DType::F16 | DType::Bf16);
+        let most = match (product.lead.is_empty(), is_narrow) {
+            (false, _) => STORED,
+            (true, true) => NARROW,
+            (true, false) => WIDE,
+        };
         let is_few = |it: &Axis, matrix: &Factor| it.extent <= most[usize::from(matrix.is_k_last)];
         let (many, few) = match (is_few(&product.i, &product.b), is_few(&product.j, &product.a)) {
             (true, false) => (1, 0),
             (false, true) => (0, 1),
             (true, true) | (false, false) => return None,
         };
-        (product.batch.is_none() && product.is_of_inputs()).then_some(Gemv { product, many, few })
+        let matrix = [&product.a, &product.b][many];
+        let stored = match &product.lead[..] {
+            [] => vec![Stored { buffer: matrix.buffer.clone(), dtype: matrix.dtype, row: matrix.row }],
+            [stage] => stored(func, stage, matrix)?,
+            _ => return None,
+        };
+        product.batch.is_none().then_some(Gemv { product, many, few, stored })
     }
 
     fn axis(&self, dimension: usize) -> &Axis {
@@ -75,10 +102,24 @@ impl Gemv {
     fn started(&self, request: &Request<'_>, about: &str) -> Draft {
         let mut out = Draft::new("gemv", about.to_owned(), &["std/rows"], request.form);
         let before = self.product.tail.split_last().map_or(&[][..], |it| it.1);
-        for it in before {
+        for it in self.product.lead.iter().chain(before) {
             out.step(format!("compute_inline(block: {:?})", it.as_str()));
         }
         out
+    }
+
+    /// How many terms of a sum a thread has at once: as the widest load has of the matrix, or of the vectors where the matrix is stored in fewer bits.
+    fn width(&self) -> i64 {
+        let (matrix, vectors, sum) = (self.matrix(), self.vectors(), self.product.k.extent);
+        if self.product.lead.is_empty() {
+            return vector(matrix.row, matrix.dtype, VECTOR);
+        }
+        let most = vector(sum, vectors.dtype, VECTOR);
+        let is_whole = |width: &i64| {
+            let mut rows = self.stored.iter().map(|it| (it.row, it.vector(*width, sum)));
+            rows.all(|(row, own)| own == 1 || row % own == 0)
+        };
+        (0..=most.ilog2()).map(|it| most >> it).find(is_whole).unwrap_or(1)
     }
 
     /// The matrix lies along the sum: threads share a row of it, as rows are summed up.
@@ -88,7 +129,7 @@ impl Gemv {
             request,
             "The threads that share a row of the matrix read it once, and sum up together.",
         );
-        let width = vector(matrix.row, matrix.dtype, VECTOR);
+        let width = self.width();
         let fits = |it: &i64| it * width * IN_FLIGHT <= product.k.extent;
         let threads = [MOST, MOST / 2, MOST / 4].into_iter().find(fits).unwrap_or(WARP);
         let share = out.knob("threads", threads, &[32, 64, 128, 256]);
@@ -127,11 +168,12 @@ impl Gemv {
         );
         let vectors = self.vectors();
         let streams = vectors.is_k_last && vector(vectors.row, vectors.dtype, VECTOR) >= width;
-        for it in [Some(matrix), streams.then_some(vectors)].into_iter().flatten().filter(|_| width > 1) {
-            let name = format!("{block}_{}", it.buffer);
+        let streamed = streams.then_some((&vectors.buffer, width));
+        let rows = self.stored.iter().map(|it| (&it.buffer, it.vector(width, product.k.extent)));
+        for (buffer, width) in rows.chain(streamed).filter(|it| it.1 > 1) {
             out.step(format!(
-                "stream_row(block: {block:?}, buffer: {:?}, name: {name:?}, threads: {share}, vector: {width})",
-                it.buffer.as_str()
+                "stream_row(block: {block:?}, buffer: {:?}, name: \"{block}_{buffer}\", threads: {share}, vector: {width})",
+                buffer.as_str()
             ));
         }
         out.step(format!("unroll(loop: {inner:?})"));
@@ -180,4 +222,31 @@ impl Gemv {
         let place = block.and_then(|it| it.writes().first().map(|it| it.buffer.to_string()));
         place.expect("the product is a block that writes its sums")
     }
+}
+
+impl Stored {
+    /// The elements that `width` terms of a sum of such a length need, if these are whole ones that one load can have; else one at a time.
+    fn vector(&self, width: i64, sum: i64) -> i64 {
+        let (all, most) = (self.row.saturating_mul(width), VECTOR / self.dtype.bytes_i64());
+        if all % sum == 0 && all / sum <= most { all / sum } else { 1 }
+    }
+}
+
+/// The inputs of which a stage makes the matrix row by row.
+fn stored(func: &Func, stage: &Name, matrix: &Factor) -> Option<Vec<Stored>> {
+    let block = func.find_block(stage)?;
+    let is_made = block.writes().iter().any(|it| it.buffer == matrix.buffer);
+    let [row, _] = block.iters.as_slice() else { return None };
+    let input = |it: &ir::Access| {
+        let buffer = func.buffers.get(&it.buffer)?;
+        let is_row = it.indices.len() == 2 && it.indices.first() == Some(&Index::var(&row.var));
+        let length = buffer.shape.last()?.as_int()?;
+        (is_row && buffer.role == Role::Input).then(|| Stored {
+            buffer: it.buffer.clone(),
+            dtype: buffer.dtype,
+            row: length,
+        })
+    };
+    let all = block.reads().into_iter().map(input).collect::<Option<Vec<_>>>()?;
+    (is_made && matrix.is_k_last).then_some(all)
 }

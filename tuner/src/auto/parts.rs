@@ -5,7 +5,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 use ir::{Func, Mode, Name, Role, Stmt};
-use schedule::{Session, Step};
+use schedule::{Session, Step, primitive::CacheRead};
 
 use super::{Draft, Form, Request, anything, drafts_of_rules};
 
@@ -150,6 +150,7 @@ impl Merged {
         for step in steps {
             let before = [&alone, &whole].map(|it| names(it.func()));
             let iters = iterators(step, alone.func(), whole.func(), &renamed);
+            let step = &for_own_readers(step, alone.func(), whole.func(), &renamed);
             alone.apply(step).ok()?;
             let made = new_names(&before[0], alone.func());
             let text = step.to_ron();
@@ -181,6 +182,16 @@ impl Merged {
         let is_renamed = out != *steps;
         Some((whole, out, is_renamed))
     }
+}
+
+/// The step, where it is a copy for all who read a buffer, as one for those of the part: others read the buffer itself. Their names are those in the
+/// part.
+fn for_own_readers(step: &Step, alone: &Func, whole: &Func, renamed: &IndexMap<Name, Name>) -> Step {
+    let Step::CacheRead(copy) = step else { return step.clone() };
+    let own: Vec<_> = alone.readers(&copy.buffer).into_iter().map(|it| it.name.clone()).collect();
+    let all = whole.readers(renamed.get(&copy.buffer).unwrap_or(&copy.buffer));
+    let readers = copy.readers.clone().or_else(|| (all.len() > own.len()).then_some(own));
+    Step::CacheRead(CacheRead { readers, ..copy.clone() })
 }
 
 /// What the iterators of the blocks that a step names are called in the whole program. Other blocks may have others of these names.

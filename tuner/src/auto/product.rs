@@ -42,8 +42,8 @@ impl Factor {
 #[derive(Clone, Debug)]
 pub(super) struct Product {
     pub block: Name,
-    /// The copies before it that make its factors, which become part of what pads them.
-    lead: Vec<Name>,
+    /// The stages before it that make its factors, which become part of what pads them.
+    pub lead: Vec<Name>,
     pub batch: Option<Axis>,
     pub i: Axis,
     pub j: Axis,
@@ -59,6 +59,8 @@ pub(super) struct Product {
     pub out_row: i64,
     /// The two innermost loops of the block that writes the output, once the product is padded.
     pub out_loops: [String; 2],
+    /// The iterators along rows and columns of the last block behind the product.
+    pub out_iters: Option<[Name; 2]>,
     /// What those blocks read beside each other's results, if all subscripts of it are iterators alone.
     pub inputs: Option<Vec<Name>>,
     /// Another product of the same factor A, whose results the same blocks read.
@@ -136,7 +138,8 @@ impl Product {
         self.lead.is_empty()
     }
 
-    fn find(func: &Func) -> Option<Product> {
+    /// The same whatever its loops are called.
+    pub(super) fn find(func: &Func) -> Option<Product> {
         let blocks = func.body.blocks();
         let at = blocks.iter().position(|it| product_of(it).is_some())?;
         let (lead, first, tail) = (&blocks[..at], blocks[at], &blocks[at + 1..]);
@@ -187,6 +190,7 @@ impl Product {
             acc: func.dtype_of(&place.buffer)?,
             tail: elementwise_tail(func, &place.buffer, tail)?,
             out_loops: out_loops(func, first, tail)?,
+            out_iters: out_iters(tail),
             out: func.dtype_of(&out.writes().last()?.buffer)?,
             out_row: out_row(func, out)?,
             inputs: inputs(func, tail),
@@ -231,6 +235,11 @@ fn out_loops(func: &Func, product: &Block, tail: &[&Block]) -> Option<[String; 2
     let loops = func.loops_of(&last.name)?;
     let [.., rows, columns] = loops.as_slice() else { return None };
     Some([rows, columns].map(|it| it.var.to_string()))
+}
+
+fn out_iters(tail: &[&Block]) -> Option<[Name; 2]> {
+    let [.., rows, columns] = tail.last()?.iters.as_slice() else { return None };
+    Some([rows, columns].map(|it| it.var.clone()))
 }
 
 fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {

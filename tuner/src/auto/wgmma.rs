@@ -301,8 +301,13 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
         Some(some) => format!(", inputs: {:?}", words(some)),
     };
     let (last, axes) = (last.as_str(), product.axes());
+    let own = product.out_iters.as_ref().map(|all| all.each_ref().map(Name::as_str));
+    let iters = match own {
+        None | Some(["vi", "vj"]) => String::new(),
+        Some([rows, columns]) => format!(", rows: {rows:?}, columns: {columns:?}"),
+    };
     format!(
-        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed}{axes})"
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed}{axes}{iters})"
     )
 }
 
