@@ -237,6 +237,7 @@ fn out_loops(func: &Func, product: &Block, tail: &[&Block]) -> Option<[String; 2
     Some([rows, columns].map(|it| it.var.to_string()))
 }
 
+/// The two innermost iterators of the last block.
 fn out_iters(tail: &[&Block]) -> Option<[Name; 2]> {
     let [.., rows, columns] = tail.last()?.iters.as_slice() else { return None };
     Some([rows, columns].map(|it| it.var.clone()))
