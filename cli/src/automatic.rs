@@ -26,7 +26,7 @@ use crate::{
 /// A schedule that was made without search, as a script that says why each choice was made, or a space around it.
 #[derive(Clone, Debug)]
 pub struct Automatic {
-    /// The rule that knew the program: `wgmma`, `mma`, `simt`, `elementwise`, or `anything`.
+    /// The rule that knew the program: `wgmma`, `tcgen05`, `mma`, `simt`, `elementwise`, or `anything`.
     pub rule: &'static str,
     /// The script.
     pub script: String,

@@ -6,6 +6,9 @@ use ir::{Alloc, Arch, Index, Kernel, Mbarriers, Module, Name, Op, ThreadAxis};
 use crate::device::{Launch, Program};
 
 mod maps;
+mod tensor_memory;
+
+pub(crate) use tensor_memory::TensorMemory;
 
 pub use maps::{DISTANCE_RULE, SIZE_RULE, SymbolicMap, tensor_maps};
 
@@ -141,11 +144,22 @@ pub fn program(module: &Module, dims: &IndexMap<Name, i64>, binary: Vec<u8>) -> 
 /// The offset in bytes of each shared buffer of a kernel in its dynamic shared memory, and the bytes of all.
 ///
 /// Buffers start at multiples of their alignment. Those without a place of their own stand
-/// behind those with one, in the order of their allocation. Behind all of them are the mbarriers.
+/// behind those with one, in the order of their allocation. Behind all of them are the mbarriers, and behind these what tensor memory takes.
 pub fn shared_layout(kernel: &Kernel) -> (IndexMap<Name, i64>, i64) {
     let (offsets, end) = buffer_layout(kernel);
-    let mbarriers: i64 = kernel.mbarriers.values().map(|it| it.slots * Mbarriers::BYTES).sum();
-    (offsets, if mbarriers > 0 { first_mbarrier(end) + mbarriers } else { end })
+    let tensor = TensorMemory::of(kernel).map_or(0, |it| it.shared_bytes());
+    let words = mbarrier_bytes(kernel) + tensor;
+    (offsets, if words > 0 { first_mbarrier(end) + words } else { end })
+}
+
+/// The bytes of all mbarriers that a kernel names.
+fn mbarrier_bytes(kernel: &Kernel) -> i64 {
+    kernel.mbarriers.values().map(|it| it.slots * Mbarriers::BYTES).sum()
+}
+
+/// Where the mbarriers stand that tell when groups of products into tensor memory are over, and the address of that memory behind them.
+pub(crate) fn tensor_memory_offset(kernel: &Kernel) -> i64 {
+    first_mbarrier(buffer_layout(kernel).1) + mbarrier_bytes(kernel)
 }
 
 /// The offset in bytes of the mbarriers of each name of a kernel in its dynamic shared memory.

@@ -54,7 +54,7 @@ impl Mode {
 pub enum Proxy {
     /// Loads and stores of threads, `cp.async` among them.
     Generic,
-    /// Bulk copies, and `wgmma` where it reads shared memory.
+    /// Bulk copies, `wgmma` where it reads shared memory, and `tcgen05.mma`.
     Async,
 }
 
@@ -67,6 +67,8 @@ pub enum Group {
     Bulk,
     /// Products by `wgmma`.
     Wgmma,
+    /// Products by `tcgen05.mma`.
+    Tcgen05,
 }
 
 /// When the accesses of an instruction have happened.
@@ -164,7 +166,7 @@ impl Participants {
 
 impl Group {
     /// Every kind.
-    pub const ALL: [Group; 3] = [Group::CpAsync, Group::Bulk, Group::Wgmma];
+    pub const ALL: [Group; 4] = [Group::CpAsync, Group::Bulk, Group::Wgmma, Group::Tcgen05];
 
     /// The word in texts; copies by `cp.async` have none.
     pub const fn as_str(self) -> &'static str {
@@ -172,6 +174,7 @@ impl Group {
             Group::CpAsync => "",
             Group::Bulk => "bulk",
             Group::Wgmma => "wgmma",
+            Group::Tcgen05 => "tcgen05",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::{Block, DType, Index, Iter, Literal, Loop, Mbarriers, Mode, Name, Stmt, Swizzle, ThreadAxis};
+use crate::{Block, DType, Index, Iter, Literal, Loop, Mbarriers, Mode, Name, Scope, Stmt, Swizzle};
 
 /// A program over blocks: what a workload becomes and what primitives rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,23 +57,6 @@ pub enum AllocScope {
     Loop(Name),
 }
 
-/// A kind of memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Scope {
-    /// Seen by every thread.
-    Global,
-    /// Seen by the threads of all blocks of a cluster: shared memory of those blocks, each of which has the elements whose first
-    /// subscript is its number in the cluster.
-    Cluster,
-    /// Seen by the threads of one GPU block.
-    Shared,
-    /// Registers of a warp: each lane, a thread of `threadIdx.x`, has some of the elements ([`crate::intrin`] says
-    /// which), and tensor intrinsics see them all.
-    Fragment,
-    /// Private to a thread: registers, where its subscripts become constants.
-    Local,
-}
-
 /// Who owns a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
@@ -104,56 +87,6 @@ pub struct StorageAlign {
     pub axis: usize,
     pub factor: i64,
     pub offset: i64,
-}
-
-impl Scope {
-    /// Every scope, in declaration order.
-    pub const ALL: [Scope; 5] = [Scope::Global, Scope::Cluster, Scope::Shared, Scope::Fragment, Scope::Local];
-
-    /// The word in scripts and in the text form.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Scope::Global => "global",
-            Scope::Cluster => "cluster",
-            Scope::Shared => "shared",
-            Scope::Fragment => "fragment",
-            Scope::Local => "local",
-        }
-    }
-
-    /// Whether the threads, or blocks, along an axis see the same memory.
-    pub const fn is_shared_along(self, axis: ThreadAxis) -> bool {
-        match self {
-            Scope::Global => true,
-            Scope::Cluster => axis.is_thread() || axis.is_cluster(),
-            Scope::Shared => axis.is_thread(),
-            Scope::Fragment => matches!(axis, ThreadAxis::ThreadX),
-            Scope::Local => false,
-        }
-    }
-
-    /// Whether the threads, or blocks, along an axis see the same memory and can wait for each other: those of a grid cannot.
-    pub const fn meets_along(self, axis: ThreadAxis) -> bool {
-        self.is_shared_along(axis) && (axis.is_thread() || matches!(self, Scope::Cluster))
-    }
-
-    /// Whether it is in the shared memory of blocks of threads.
-    pub const fn is_of_blocks(self) -> bool {
-        matches!(self, Scope::Cluster | Scope::Shared)
-    }
-
-    /// Whether it is held in registers.
-    pub const fn is_registers(self) -> bool {
-        match self {
-            Scope::Fragment | Scope::Local => true,
-            Scope::Global | Scope::Cluster | Scope::Shared => false,
-        }
-    }
-
-    /// The scope of a word.
-    pub fn parse(text: &str) -> Option<Scope> {
-        Scope::ALL.into_iter().find(|it| it.as_str() == text)
-    }
 }
 
 impl Buffer {

@@ -6,8 +6,8 @@
 
 use crate::{
     Access, Arrival, Barrier, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index,
-    Less, Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tile, Turn, Value, Wait, WarpReduce,
-    Wgmma, intrin::Intrinsic,
+    Less, Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tcgen05, Tile, Turn, Value, Wait,
+    WarpReduce, Wgmma, intrin::Intrinsic,
 };
 
 /// An instruction of a [`Kernel`](crate::Kernel).
@@ -29,6 +29,8 @@ pub enum Instr {
     WarpReduce(WarpReduce),
     /// What a warpgroup computes together, while it goes on: until it has waited, nobody may touch the place.
     Wgmma(Wgmma),
+    /// What the tensor core computes for a thread, while all go on.
+    Tcgen05(Box<Tcgen05>),
     /// A copy of a box, which the copy engine makes while the thread goes on.
     Bulk(BulkCopy),
     /// Closes the group of what this thread started of a kind since its last commit; the group may be empty.
@@ -88,6 +90,7 @@ impl Instr {
         match self {
             Instr::AsyncCopy(..) => Completion::WithGroup(Group::CpAsync),
             Instr::Wgmma(_) => Completion::WithGroup(Group::Wgmma),
+            Instr::Tcgen05(_) => Completion::WithGroup(Group::Tcgen05),
             Instr::Bulk(BulkCopy { kind: BulkKind::Load { .. }, .. }) => Completion::WithPhase,
             Instr::Bulk(_) => Completion::WithGroup(Group::Bulk),
             Instr::Store(..)
@@ -120,6 +123,7 @@ impl Instr {
             Instr::Store(..)
             | Instr::AsyncCopy(..)
             | Instr::AtomicAdd(..)
+            | Instr::Tcgen05(_)
             | Instr::Bulk(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
@@ -146,6 +150,7 @@ impl Instr {
             | Instr::Tensor(_)
             | Instr::WarpReduce(_)
             | Instr::Wgmma(_)
+            | Instr::Tcgen05(_)
             | Instr::Bulk(_)
             | Instr::Comment(_) => None,
         }
@@ -193,6 +198,7 @@ impl Instr {
                 f(tile(&it.right, Mode::Read));
                 f(element(&it.place, Mode::Write));
             }
+            Instr::Tcgen05(it) => it.touched().for_each(|(of, mode)| f(tile(of, mode))),
             Instr::Bulk(it) => {
                 let global = |mode| Effect {
                     access: &it.global,
@@ -237,6 +243,10 @@ impl Instr {
                 self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
                 it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
             }
+            Instr::Tcgen05(it) => {
+                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
+                it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
+            }
             Instr::Bulk(it) => {
                 self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
                 if let BulkKind::Load { slot, .. } = &it.kind {
@@ -265,6 +275,7 @@ impl Instr {
             }
             Instr::WarpReduce(it) => Instr::WarpReduce(it.map_accesses(f)),
             Instr::Wgmma(it) => Instr::Wgmma(it.map_accesses(f)),
+            Instr::Tcgen05(it) => Instr::Tcgen05(Box::new(it.map_accesses(f))),
             Instr::Bulk(it) => {
                 let (global, first) = (f(&it.global), f(&it.shared.first));
                 let shared = Tile { first, ..it.shared.clone() };
@@ -292,11 +303,12 @@ impl Instr {
             }
             Instr::Tensor(_) | Instr::WarpReduce(_) => self.map_accesses(&mut |it| it.map_indices(f)),
             Instr::Wgmma(it) => {
-                let starts = it
-                    .starts
-                    .as_ref()
-                    .map(|all| all.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect());
+                let starts = it.starts.as_deref().map(|all| Less::map_all(all, f));
                 Instr::Wgmma(Wgmma { starts, ..it.map_accesses(&mut |it| it.map_indices(f)) })
+            }
+            Instr::Tcgen05(it) => {
+                let starts = it.starts.as_deref().map(|all| Less::map_all(all, f));
+                Instr::Tcgen05(Box::new(Tcgen05 { starts, ..it.map_accesses(&mut |it| it.map_indices(f)) }))
             }
             Instr::Bulk(it) => {
                 let kind = match &it.kind {
@@ -364,6 +376,7 @@ impl Instr {
             Instr::Tensor(it) => it.intrinsic.name,
             Instr::WarpReduce(it) => it.word(),
             Instr::Wgmma(it) => it.intrinsic.name,
+            Instr::Tcgen05(it) => it.intrinsic.name,
             Instr::Bulk(_) => "bulk copy",
             Instr::Commit(_) => "commit",
             Instr::Wait(_) => "wait",

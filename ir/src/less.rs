@@ -22,4 +22,9 @@ impl Less {
     pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Less {
         Less { lhs: self.lhs.subst(with), rhs: self.rhs.subst(with) }
     }
+
+    /// Conditions with every index in them rewritten by `f`.
+    pub(crate) fn map_all(all: &[Less], f: &mut dyn FnMut(&Index) -> Index) -> Vec<Less> {
+        all.iter().map(|it| Less::new(f(&it.lhs), f(&it.rhs))).collect()
+    }
 }

@@ -85,11 +85,12 @@
 //!     expect ko_full[ko mod 4] bytes 16384                 // arrives, and says how many bytes come in the phase
 //!     A_shared[ko mod 4*8192; 128 x 64] <= A[i, ko*64] by A_map on ko_full[ko mod 4]   // `along cluster.x`: to each block there
 //!     C[i, j] <= C_shared[0; 64 x 64] by C_map             // back; `by C_map added` adds
-//!   commit bulk                                            // groups: `bulk`, `wgmma`, or nothing for `cp.async`
+//!   C_tmem[0, 0; 128 x 256] <- tcgen05_m128k16_f16_f32(A_shared[…], B_shared[…]) from zero if ko < 1   // sum in tensor memory
+//!   commit bulk                                            // groups: `bulk`, `wgmma`, `tcgen05`, or nothing for `cp.async`
 //!   wait bulk reads 0                                      // `reads`: until the copies have read
 //! fence wgmma                                              // or `fence async`
 //! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
-//! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis
+//! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis; `behind tcgen05`: when products are over
 //! barrier role                                             // of a warp, warpgroup, role or cluster; else of the block
 //! C[i] = S[1 - cluster_x, i]                               // of memory of a cluster: the block, and the element there
 //! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it
@@ -137,6 +138,7 @@ mod reserved;
 mod scan;
 #[cfg(feature = "schema")]
 mod schema;
+mod scope;
 mod semaphore;
 pub mod solve;
 mod stmt;
@@ -145,6 +147,7 @@ mod swizzle;
 mod sync;
 mod tables;
 mod target;
+mod tcgen05;
 pub mod text;
 mod thread_axis;
 pub mod thread_group;
@@ -166,7 +169,7 @@ pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
 pub use effects::{Completion, Effect, Effects, Fence, Group, Mode, Participants, Proxy, SyncKind};
-pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, Scope, StorageAlign};
+pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, StorageAlign};
 pub use index::{Index, IndexKind};
 pub use instr::{Instr, TensorOp};
 pub use interp::{InterpError, Site, Tensor};
@@ -183,12 +186,14 @@ pub use raster::Raster;
 pub use reducer::Reducer;
 pub use reserved::is_reserved;
 pub use scan::Scan;
+pub use scope::Scope;
 pub use semaphore::{Semaphore, SemaphoreKind};
 pub use stmt::{Block, Iter, IterKind, Loop, LoopKind, Stmt, Store};
 pub use storage::Storage;
 pub use swizzle::{Swizzle, XorSwizzle};
 pub use sync::{Barrier, Wait};
 pub use target::Target;
+pub use tcgen05::Tcgen05;
 pub use thread_axis::ThreadAxis;
 pub use turn::Turn;
 pub use unchanged::unchanged_blocks;

@@ -40,6 +40,9 @@ pub struct Arrival {
     pub slot: Index,
     /// How many bytes of bulk copies the phase waits for besides; none for a plain arrival.
     pub bytes: Option<Index>,
+    /// Whether it arrives when the products into tensor memory are over that the thread has started before, while the thread goes on
+    /// (`tcgen05.commit`).
+    pub is_late: bool,
     /// The axes of the cluster along which it arrives in each block, at the mbarrier of the same name there; none for the own block alone.
     pub along: Vec<ThreadAxis>,
 }

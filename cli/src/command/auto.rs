@@ -50,7 +50,7 @@ pub(crate) struct Auto {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FirstSchedule<'a> {
     ok: True,
-    /// The rule that knew the program: wgmma, mma, simt, elementwise, anything.
+    /// The rule that knew the program: wgmma, tcgen05, mma, simt, elementwise, anything.
     rule: &'static str,
     /// cpu, or cuda with its architecture: cuda:sm_90a
     target: String,

@@ -123,7 +123,7 @@ pub(super) fn has(it: &Timeline, wanted: &dyn Fn(&Sync) -> bool) -> bool {
 const fn letter(group: Group) -> &'static str {
     match group {
         Group::CpAsync => "",
-        Group::Wgmma => "p",
+        Group::Wgmma | Group::Tcgen05 => "p",
         Group::Bulk => "s",
     }
 }
@@ -150,9 +150,12 @@ type Word<'a> = (&'static str, &'a str, &'a dyn Fn(&Sync) -> bool);
 /// What these words mean, as far as they are used, but for those of barriers, which drawings have other signs for.
 pub(super) fn words(it: &Timeline) -> Vec<(&'static str, String)> {
     let mut out: Vec<(&'static str, String)> = Vec::new();
-    for (kind, closed, wait) in
-        [(Group::CpAsync, "c", "wN"), (Group::Wgmma, "cp", "wpN"), (Group::Bulk, "cs", "wsN")]
-    {
+    for (kind, closed, wait) in [
+        (Group::CpAsync, "c", "wN"),
+        (Group::Wgmma, "cp", "wpN"),
+        (Group::Tcgen05, "cp", "wpN"),
+        (Group::Bulk, "cs", "wsN"),
+    ] {
         if has(it, &|it| matches!(it, Sync::Commit { group } if *group == kind)) {
             out.push((closed, format!("a group of {} is closed", in_groups(kind))));
         }

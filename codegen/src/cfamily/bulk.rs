@@ -69,6 +69,7 @@ impl Printer<'_> {
         let name = self.require(Helper::Ptx(Ptx::Await));
         let (at, phase) = (self.mbarrier(&it.barrier, &it.slot), self.index(&it.phase));
         self.line(&format!("{name}({at}, {phase});"));
+        self.tensor_fence(false);
     }
 
     /// An arrival, with bytes or without.
@@ -80,7 +81,12 @@ impl Printer<'_> {
                 let bytes = self.index(bytes);
                 self.line(&format!("{name}({at}, {bytes});"));
             }
+            None if it.is_late => {
+                let name = self.require(Helper::Ptx(Ptx::TensorCommit));
+                self.line(&format!("{name}({at});"));
+            }
             None if it.along.is_empty() => {
+                self.tensor_fence(true);
                 let name = self.require(Helper::Ptx(Ptx::Arrive));
                 self.line(&format!("{name}({at});"));
             }

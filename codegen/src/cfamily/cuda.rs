@@ -48,8 +48,10 @@ impl Printer<'_> {
                 }
             }
             printer.mbarriers(kernel);
+            printer.begin_tensor_memory(kernel);
             printer.programmatic_launch(kernel);
             printer.ops(&kernel.body);
+            printer.end_tensor_memory(kernel);
         });
         let function = std::mem::take(&mut self.out);
         self.functions.function(function);

@@ -50,6 +50,8 @@ pub(super) struct Frame {
     pub(super) registers_at_start: i64,
     /// Their named barriers.
     pub(super) named_barriers: NamedBarriers,
+    /// Of a kernel that has tensor memory, for how many groups of products it has mbarriers; else none.
+    pub(super) tensor_groups: Option<i64>,
     /// Whether the place is inside a loop that runs on several threads.
     pub(super) is_parallel: bool,
 }

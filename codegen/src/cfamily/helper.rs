@@ -7,6 +7,7 @@ use super::{
     builtin::{builtin_binary, builtin_unary},
     copy,
     ptx::Ptx,
+    tcgen05::{self, TensorProduct},
     types,
     value::has_relation,
     value::is_plain_cast,
@@ -46,6 +47,10 @@ pub(super) enum Helper {
     Ptx(Ptx),
     /// A product of a warpgroup.
     Wgmma(Product),
+    /// A product into tensor memory.
+    Tcgen05(TensorProduct),
+    /// An intrinsic that loads so many columns of elements of a type from there.
+    TensorLoad(&'static str, DType, u32),
     /// An addition to adjacent elements of global memory that no other thread comes between.
     AtomicAdd(DType, u32),
     /// The beginning of a block's turn.
@@ -111,6 +116,8 @@ impl Printer<'_> {
             Helper::CopyAsync { bytes, is_bare: false } => format!("tw_copy_async_or_zero_{bytes}"),
             Helper::Ptx(it) => it.name(),
             Helper::Wgmma(it) => it.name(),
+            Helper::Tcgen05(it) => it.name(),
+            Helper::TensorLoad(name, dtype, columns) => format!("tw_{name}_{dtype}_{columns}"),
             Helper::AtomicAdd(dtype, lanes) => format!("tw_atomic_add_{}", suffix(dtype, lanes)),
             Helper::Acquire => "tw_acquire".to_owned(),
             Helper::Release => "tw_release".to_owned(),
@@ -147,6 +154,10 @@ impl Printer<'_> {
             }
             Helper::Ptx(it) => self.define_ptx(it),
             Helper::Wgmma(it) => self.define_wgmma(it),
+            Helper::Tcgen05(it) => tcgen05::define_product(it),
+            Helper::TensorLoad(_, dtype, columns) => {
+                self.define_tensor_load(&self.helper_name(helper), dtype, columns)
+            }
             Helper::AtomicAdd(dtype, lanes) => {
                 self.define_atomic_add(&self.helper_name(helper), dtype, lanes)
             }

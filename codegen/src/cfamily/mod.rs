@@ -25,6 +25,7 @@ mod literal;
 mod names;
 mod ptx;
 mod stmt;
+mod tcgen05;
 mod team;
 mod tensor;
 mod types;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use ir::{Fence, Group};
 
-use super::{Printer, helper::Helper};
+use super::{Printer, helper::Helper, tcgen05};
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,10 +61,20 @@ pub(super) enum Ptx {
     Fence(Fence),
     /// The descriptor of a matrix in shared memory.
     Matrix,
+    /// The same for products into tensor memory.
+    TensorMatrix,
+    /// A warp asks for columns of tensor memory, and asks for no more.
+    TensorAlloc,
+    /// It gives them back.
+    TensorFree,
+    /// The end of a group of products into tensor memory: it arrives at an mbarrier when they are over.
+    TensorCommit,
+    /// What was done in tensor memory comes before a barrier, or what is done there behind it.
+    TensorFence { before: bool },
 }
 
 /// The shared memory at a pointer, as an operand.
-const SHARED: &str = "\"r\"(tw_shared_address(at))";
+pub(super) const SHARED: &str = "\"r\"(tw_shared_address(at))";
 
 impl Ptx {
     /// What the function is called.
@@ -101,6 +111,12 @@ impl Ptx {
             Ptx::Fence(Fence::Async) => "fence_async",
             Ptx::Fence(Fence::Wgmma) => "fence_wgmma",
             Ptx::Matrix => "matrix",
+            Ptx::TensorMatrix => "tensor_matrix",
+            Ptx::TensorAlloc => "tensor_alloc",
+            Ptx::TensorFree => "tensor_free",
+            Ptx::TensorCommit => "tensor_commit",
+            Ptx::TensorFence { before: true } => "tensor_fence_before",
+            Ptx::TensorFence { before: false } => "tensor_fence_after",
         };
         format!("tw_{name}")
     }
@@ -117,6 +133,9 @@ impl Ptx {
                 | Ptx::BulkLoad { .. }
                 | Ptx::BulkStore { .. }
                 | Ptx::Matrix
+                | Ptx::TensorMatrix
+                | Ptx::TensorAlloc
+                | Ptx::TensorCommit
         )
     }
 }
@@ -127,6 +146,7 @@ const fn word(group: Group) -> &'static str {
         Group::CpAsync => "copies",
         Group::Bulk => "bulk",
         Group::Wgmma => "wgmma",
+        Group::Tcgen05 => "tcgen05",
     }
 }
 
@@ -136,6 +156,8 @@ const fn groups(group: Group) -> [&'static str; 2] {
         Group::CpAsync => ["cp.async.commit_group", "cp.async.wait_group"],
         Group::Bulk => ["cp.async.bulk.commit_group", "cp.async.bulk.wait_group"],
         Group::Wgmma => ["wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned"],
+        // Those are counted by mbarriers, which the printer knows of.
+        Group::Tcgen05 => ["tcgen05.commit", "mbarrier.try_wait"],
     }
 }
 
@@ -152,12 +174,7 @@ impl Printer<'_> {
             Ptx::SharedAddress => format!(
                 "TW_INLINE unsigned int {name}(const void *at) {{ return (unsigned int)__cvta_generic_to_shared(at); }}\n"
             ),
-            Ptx::Elect => format!(
-                "TW_INLINE bool {name}() {{\n  \
-                   unsigned int is_elected;\n  \
-                   asm volatile(\"{{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }}\" : \"=r\"(is_elected));\n  \
-                   return is_elected;\n}}\n"
-            ),
+            Ptx::Elect => define_elect(&name),
             Ptx::Registers { count, grows } => {
                 let way = if grows { "inc" } else { "dec" };
                 plain(&name, &format!("setmaxnreg.{way}.sync.aligned.u32 {count};"))
@@ -202,19 +219,35 @@ impl Printer<'_> {
             Ptx::BulkLoad { rank, multicast } => define_load(&name, rank, multicast),
             Ptx::BulkStore { rank, adds } => define_store(&name, rank, adds),
             Ptx::Matrix => define_matrix(&name),
+            Ptx::TensorMatrix
+            | Ptx::TensorAlloc
+            | Ptx::TensorFree
+            | Ptx::TensorCommit
+            | Ptx::TensorFence { .. } => tcgen05::define(it, &name),
         }
     }
 }
 
 /// A function without parameters.
-fn plain(name: &str, instruction: &str) -> String {
+pub(super) fn plain(name: &str, instruction: &str) -> String {
     format!("TW_INLINE void {name}() {{ asm volatile(\"{instruction}\" ::: \"memory\"); }}\n")
 }
 
-fn function(name: &str, parameters: &str, instruction: &str, operands: &[&str]) -> String {
+/// A function of one instruction.
+pub(super) fn function(name: &str, parameters: &str, instruction: &str, operands: &[&str]) -> String {
     format!(
         "TW_INLINE void {name}({parameters}) {{\n  asm volatile(\"{instruction}\"\n               :: {} : \"memory\");\n}}\n",
         operands.join(", ")
+    )
+}
+
+/// Whether a thread is the one that a warp elects.
+fn define_elect(name: &str) -> String {
+    format!(
+        "TW_INLINE bool {name}() {{\n  \
+           unsigned int is_elected;\n  \
+           asm volatile(\"{{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }}\" : \"=r\"(is_elected));\n  \
+           return is_elected;\n}}\n"
     )
 }
 

@@ -1,7 +1,8 @@
 //! Statements.
 
 use ir::{
-    Access, Alloc, Barrier, Fence, For, ForKind, Index, Instr, Op, RingCounter, Value, text::LineSource,
+    Access, Alloc, Barrier, Fence, For, ForKind, Group, Index, Instr, Op, RingCounter, Scope, Value,
+    text::LineSource,
 };
 
 use super::{Dialect, Printer, helper::Helper, names::identifier, ptx::Ptx, types};
@@ -32,8 +33,11 @@ impl Printer<'_> {
     fn statement(&mut self, op: &Op) {
         match op {
             Op::Alloc(it) => {
-                let line = self.alloc(it);
-                self.line(&line);
+                // The columns of all are told where tensor memory is asked for.
+                if it.scope != Scope::Tensor {
+                    let line = self.alloc(it);
+                    self.line(&line);
+                }
                 self.frame.allocs.push(it.clone());
             }
             Op::For(it) => self.for_loop(it),
@@ -60,7 +64,10 @@ impl Printer<'_> {
             Instr::Tensor(it) => self.tensor(it),
             Instr::WarpReduce(it) => self.warp_reduce(it),
             Instr::Wgmma(it) => self.wgmma(it),
+            Instr::Tcgen05(it) => self.tcgen05(it),
             Instr::Bulk(it) => self.bulk(it),
+            Instr::Commit(Group::Tcgen05) => self.commit_tensor(),
+            Instr::Wait(it) if it.group == Group::Tcgen05 => self.wait_tensor(it),
             Instr::Commit(group) => self.commit(*group),
             Instr::Wait(it) => self.wait(it),
             Instr::Barrier(Barrier { among, proof }) => {

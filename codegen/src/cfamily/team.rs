@@ -2,11 +2,12 @@
 
 use indexmap::IndexMap;
 use ir::{
-    Arch, Completion, Group, Index, Instr, Kernel, Less, Name, Op, Participants, SemaphoreKind, ThreadAxis,
-    Turn, axis_var, intrin::WARPGROUP,
+    Arch, Arrival, Completion, Group, Index, Instr, Kernel, Less, Name, Op, Participants, SemaphoreKind,
+    ThreadAxis, Turn, axis_var, intrin::WARPGROUP,
 };
 
 use super::{Dialect, Printer, helper::Helper, ptx::Ptx};
+use crate::launch::TensorMemory;
 
 /// The threads of a warp.
 const WARP: i64 = ir::intrin::WARP;
@@ -100,8 +101,12 @@ impl Team {
         let mut counts_groups = false;
         for op in body {
             op.each_instr(&mut |it| {
-                counts_groups |= it.completion() == Completion::WithGroup(Group::Bulk)
-                    || matches!(it, Instr::Commit(_) | Instr::Wait(_));
+                counts_groups |=
+                    matches!(it.completion(), Completion::WithGroup(Group::Bulk | Group::Tcgen05))
+                        || matches!(
+                            it,
+                            Instr::Commit(_) | Instr::Wait(_) | Instr::Arrive(Arrival { is_late: true, .. })
+                        );
             });
         }
         match (of, counts_groups) {
@@ -174,7 +179,7 @@ pub(crate) fn named_barriers(kernel: &Kernel) -> (NamedBarriers, i64) {
 
 /// Whether the source of a kernel needs the number of a warp as a value that the compiler knows to be one for all its lanes.
 fn numbers_warps(kernel: &Kernel) -> bool {
-    let mut needs = !kernel.roles.is_empty();
+    let mut needs = !kernel.roles.is_empty() || TensorMemory::of(kernel).is_some();
     for op in &kernel.body {
         op.walk(&mut |op| {
             needs |= match op {
@@ -300,16 +305,19 @@ impl Printer<'_> {
         let number = self.frame.named_barriers.get(&(team.role.clone(), Use::Barrier(among))).copied();
         let (Some(number), false) = (number, self.dialect.is_c()) else {
             let is_warp = among == Participants::Warp || (among == Participants::Role && number.is_none());
-            self.line(match among {
-                _ if self.dialect.is_c() => "// One thread runs this: there is nobody to wait for.",
-                _ if is_warp => "__syncwarp();",
-                _ => "__syncthreads();",
-            });
+            match among {
+                _ if self.dialect.is_c() => {
+                    self.line("// One thread runs this: there is nobody to wait for.");
+                }
+                _ if is_warp => self.line("__syncwarp();"),
+                _ => self.tensor_barrier(|it| it.line("__syncthreads();")),
+            }
             return;
         };
         let teams = team.named(among);
         let threads = team.threads() / teams;
         let first = team.first / WARPGROUP;
+        let mut barriers = vec![];
         for at in 0..teams {
             let name = self.require(Helper::Ptx(Ptx::NamedBarrier { number: number + at, threads }));
             let condition = match (teams, at + 1 == teams) {
@@ -318,8 +326,9 @@ impl Printer<'_> {
                 (_, false) => format!("if (tw_warp / {} == {}) ", WARPGROUP / WARP, first + at),
             };
             let or = if at > 0 && at + 1 < teams { "else " } else { "" };
-            self.line(&format!("{or}{condition}{name}();"));
+            barriers.push(format!("{or}{condition}{name}();"));
         }
+        self.tensor_barrier(|it| barriers.iter().for_each(|line| it.line(line)));
     }
 
     /// The beginning or the end of a turn: a warpgroup waits at its barrier for the one before it, which arrives there when it ends.

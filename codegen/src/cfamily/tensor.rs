@@ -9,7 +9,11 @@ use super::{Printer, helper::Helper, names::identifier, types};
 
 impl Printer<'_> {
     /// A store of what an intrinsic computes: a call of a function that holds the instruction.
-    pub(super) fn tensor(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
+    pub(super) fn tensor(&mut self, it: &TensorOp) {
+        let TensorOp { intrinsic, place, operands } = it;
+        if matches!(intrinsic.instruction, Instruction::TensorLoad(_)) {
+            return self.tensor_load(it);
+        }
         let dtype = |it: &Access| self.frame.memory[&it.buffer].0;
         let of = dtype(operands.last().expect("an intrinsic computes from something"));
         let name = self.require(Helper::Tensor(intrinsic.name, of));
@@ -52,7 +56,11 @@ impl Printer<'_> {
                 let counts = [count(c, accumulated), count(a, of), count(b, of)];
                 define_mma(name, opcode, [sum, element], accumulated, counts)
             }
-            Instruction::Wgmma { .. } | Instruction::Lanes(_) => String::new(),
+            // They have helpers of their own.
+            Instruction::Wgmma { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::TensorLoad(_)
+            | Instruction::Lanes(_) => String::new(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Whether a target has the instructions of a kernel.
 
 use ir::{
-    Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, Scope, SyncKind, Target,
-    Wgmma,
+    Arrival, Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, Scope, SyncKind,
+    Target, Tile,
 };
 
 use super::EmitError;
 use crate::cfamily::{NAMED_BARRIERS, memory, named_barriers};
+use crate::launch::TensorMemory;
 use crate::lower::passes::choose_mechanisms::cp_async::cp_async;
 
 /// Refuses a kernel with the first thing that its target has no instruction for.
@@ -30,12 +31,18 @@ pub(super) fn check_instructions(module: &Module, kernel: &Kernel, target: &Targ
     if barriers > NAMED_BARRIERS {
         return refuse(format!("{barriers} named barriers: a block has {NAMED_BARRIERS}"));
     }
+    if TensorMemory::of(kernel).is_some_and(|it| it.groups.is_none()) {
+        return refuse("a loop that leaves more groups of products in flight with each iteration".to_owned());
+    }
     let memory = memory(module, kernel);
     let mut missing = None;
     for op in &kernel.body {
         op.walk(&mut |op| match op {
             Op::Alloc(it) if it.scope == Scope::Cluster && !has(Feature::Clusters) => {
                 missing.get_or_insert(format!("`{}` in memory of a cluster", it.name));
+            }
+            Op::Alloc(it) if it.scope == Scope::Tensor && !has(Feature::Tcgen05) => {
+                missing.get_or_insert(format!("`{}` in tensor memory", it.name));
             }
             Op::Leader(of, _) if *of != Participants::Thread && !has(Feature::Tma) => {
                 missing.get_or_insert(format!("a leader of a {}", of.as_str()));
@@ -47,10 +54,8 @@ pub(super) fn check_instructions(module: &Module, kernel: &Kernel, target: &Targ
                     && let Err(why) = cp_async(place, value, &|name| memory.get(name).copied())
                 {
                     missing.get_or_insert(format!("an asynchronous copy to `{}`: {why}", place.buffer));
-                } else if let Instr::Wgmma(it) = it
-                    && !is_laid_out(it)
-                {
-                    missing.get_or_insert(format!("{} on a matrix without a layout", it.intrinsic.name));
+                } else if !is_laid_out(it) {
+                    missing.get_or_insert(format!("{} on a matrix without a layout", it.word()));
                 }
             }
             _ => {}
@@ -64,6 +69,7 @@ fn needs(it: &Instr) -> Option<Feature> {
     let group = match it.sync() {
         Some(SyncKind::Commit(group)) => Some(group),
         Some(SyncKind::Wait(wait)) => Some(wait.group),
+        Some(SyncKind::Arrive(Arrival { is_late: true, .. })) => return Some(Feature::Tcgen05),
         Some(SyncKind::Await(_) | SyncKind::Arrive(_) | SyncKind::Fence(Fence::Async)) => {
             return Some(Feature::Tma);
         }
@@ -77,6 +83,7 @@ fn needs(it: &Instr) -> Option<Feature> {
         (Some(Group::CpAsync), _) => Some(Feature::CpAsync),
         (Some(Group::Bulk), _) => Some(Feature::Tma),
         (Some(Group::Wgmma), _) => Some(Feature::Wgmma),
+        (Some(Group::Tcgen05), _) => Some(Feature::Tcgen05),
         (None, _) if it.completion() == Completion::WithPhase => Some(Feature::Tma),
         (None, Instr::Tensor(it)) => Some(it.intrinsic.needs),
         (None, _) => None,
@@ -89,12 +96,18 @@ const fn family(it: Feature) -> &'static str {
         Feature::CpAsync => " (cp.async)",
         Feature::Tma => " (TMA)",
         Feature::Wgmma => " (wgmma)",
+        Feature::Tcgen05 => " (tcgen05)",
         Feature::Clusters => " (clusters)",
         _ => "",
     }
 }
 
-/// Whether it is known how the factors of a product lie in memory.
-fn is_laid_out(it: &Wgmma) -> bool {
-    it.tiles().all(|it| it.matrix.is_some() && it.extents.len() == 2)
+/// Whether it is known how the factors of a product lie in memory, if it is one.
+fn is_laid_out(it: &Instr) -> bool {
+    let is_known = |it: &Tile| it.matrix.is_some() && it.extents.len() == 2;
+    match it {
+        Instr::Wgmma(it) => it.tiles().all(is_known),
+        Instr::Tcgen05(it) => [&it.left, &it.right].into_iter().all(is_known),
+        _ => true,
+    }
 }

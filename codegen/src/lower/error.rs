@@ -1,15 +1,14 @@
 //! Why a program cannot be lowered: data with names and numbers. Only the command line renders it.
 
+mod help;
+
 use ir::{
-    Arch, Index, Name, ThreadAxis,
+    Arch, Index, Name, Scope, ThreadAxis,
     intrin::{self, FragmentError, LdmatrixError},
     pipeline::PipelineError,
 };
 
 use super::passes::check_phases::error::PhaseError;
-
-/// What helps where a loop is too long, or as long as nobody knows, for an axis of threads.
-const SPLIT: &str = "split the loop by a constant and bind the inner part";
 
 /// Why a program cannot be lowered for a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -130,6 +129,16 @@ pub enum LowerError {
         }
     )]
     OtherLane { block: Name, buffer: Name, owner: Index, in_lanes: bool },
+    #[error("block `{block}` touches `{buffer}` in tensor memory, and is no tensor intrinsic that does")]
+    TensorMemoryTouched { block: Name, buffer: Name },
+    #[error("the tile of `{buffer}` in block `{block}` is not in its last two dimensions")]
+    TensorMemoryTile { block: Name, buffer: Name },
+    #[error(
+        "kernel `{kernel}` needs {columns} columns of tensor memory, and a block has {}: {}",
+        Scope::TENSOR_COLUMNS,
+        largest_first(buffers)
+    )]
+    TensorMemoryFull { kernel: Name, columns: i64, buffers: Vec<(Name, i64)> },
     #[error("{0}")]
     Pipeline(#[from] PipelineError),
     #[error("{0}")]
@@ -171,6 +180,9 @@ ir::codes!(LowerError {
     ClusterParts = 2032,
     ClusterMeets = 2033,
     ThreadReduction = 2034,
+    TensorMemoryTouched = 2035,
+    TensorMemoryTile = 2036,
+    TensorMemoryFull = 2037,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
@@ -197,7 +209,9 @@ impl LowerError {
             | LowerError::NoClusters { .. }
             | LowerError::AxisTooLong { .. }
             | LowerError::LaneCount { .. } => vec![],
-            LowerError::SharedTooLarge { buffers, .. } => buffers.iter().map(|(name, _)| name).collect(),
+            LowerError::SharedTooLarge { buffers, .. } | LowerError::TensorMemoryFull { buffers, .. } => {
+                buffers.iter().map(|(name, _)| name).collect()
+            }
             LowerError::Exchange { buffer, writer, reader, .. } => vec![reader, writer, buffer],
             LowerError::TurnsRepeat { var, around } => vec![var, around],
             LowerError::GridShared { var, other } | LowerError::NotInTurn { var, other, .. } => {
@@ -213,6 +227,8 @@ impl LowerError {
             | LowerError::OperandLayout { block, buffer, .. }
             | LowerError::MatrixLoad { block, buffer, .. }
             | LowerError::TileAlignment { block, buffer, .. }
+            | LowerError::TensorMemoryTouched { block, buffer }
+            | LowerError::TensorMemoryTile { block, buffer }
             | LowerError::OtherLane { block, buffer, .. } => vec![block, buffer],
             LowerError::Pipeline(err) => err.names(),
             LowerError::Phase(err) => err.names(),
@@ -243,102 +259,12 @@ impl LowerError {
             | LowerError::SwizzleRows { buffer, .. }
             | LowerError::SwizzleChunk { buffer, .. } => Some(buffer),
             LowerError::ClusterMeets { buffer, .. } => buffer.as_ref(),
-            LowerError::SharedTooLarge { buffers, .. } => buffers.first().map(|(name, _)| name),
+            LowerError::SharedTooLarge { buffers, .. } | LowerError::TensorMemoryFull { buffers, .. } => {
+                buffers.first().map(|(name, _)| name)
+            }
             LowerError::Fragment(err) => err.buffer(),
             _ => None,
         }
-    }
-
-    /// What to try instead, if there is one thing to say.
-    pub fn help(&self) -> Option<String> {
-        let help = match self {
-            LowerError::Unbound { .. } => "split a loop and bind its parts to blockIdx.x and threadIdx.x",
-            LowerError::BoundOnCpu { .. } => "use `parallel` on the cpu, or lower for the target `cuda`",
-            LowerError::AxisTwice { .. } => "bind the inner loop to another axis",
-            LowerError::ThreadExtent { .. } => SPLIT,
-            LowerError::GridExtent { .. } => "bind a loop whose extent depends on dimensions only",
-            LowerError::ReservedName { .. } => "give it another name",
-            LowerError::SpansKernels { .. } => {
-                "set its scope to global, or compute it at its consumer's loop"
-            }
-            LowerError::NotConstant { .. } => "split the loops it is computed for by constants",
-            LowerError::SwizzleChunk { .. } => "swizzle it with a mode, or with `base: 4`",
-            LowerError::SwizzleRows { .. } => {
-                "swizzle it with the mode `auto`, or make its rows longer with storage_align"
-            }
-            LowerError::TooManyRegisters { .. } => {
-                "give the roles fewer `registers`: what one takes more of, the others have to leave"
-            }
-            LowerError::ClusterTooLarge { .. }
-            | LowerError::NoClusters { .. }
-            | LowerError::ClusterParts { .. }
-            | LowerError::ClusterMeets { .. } => return self.help_on_clusters().map(str::to_owned),
-            LowerError::TooManyThreads { .. } => "bind loops of smaller extents to threadIdx axes",
-            LowerError::AxisTooLong { axis: ThreadAxis::BlockX, .. } => {
-                "split the loop, and bind a part of it to blockIdx.y"
-            }
-            LowerError::AxisTooLong { axis, .. } if axis.is_thread() => SPLIT,
-            LowerError::AxisTooLong { .. } => "bind the longest loop to blockIdx.x",
-            LowerError::SharedTooLarge { .. } => "use smaller tiles or fewer pipeline stages",
-            LowerError::Exchange { axis, scope, .. } => exchange_help(*axis, scope),
-            LowerError::Race { .. } => "bind only loops over which each iteration writes its own elements",
-            LowerError::ThreadReduction { .. } => "let `rfactor` make partial results, and bind their loop",
-            LowerError::TurnsRepeat { .. } => {
-                "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
-            }
-            LowerError::NotInTurn { .. } => "apply `ping_pong` last, and to products by `wgmma`",
-            LowerError::GridShared { .. } => "let each of them have a kernel of its own",
-            LowerError::ParallelRace { .. } => {
-                "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"
-            }
-            LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
-            LowerError::Fragment(err) => return err.help().map(str::to_owned),
-            LowerError::LaneLoop { .. } => "number the warps by threadIdx.y and threadIdx.z",
-            LowerError::LaneCount { .. } => {
-                "bind loops of extent 32 to threadIdx.x, and number the warps by threadIdx.y and threadIdx.z"
-            }
-            LowerError::IntrinsicArch { .. } => "choose a later target by `--target`",
-            LowerError::RowAlignment { .. } => {
-                "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
-            }
-            LowerError::OperandLayout { help, .. } => help,
-            LowerError::MatrixLoad { error, .. } => error.help(),
-            LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",
-            LowerError::OtherLane { .. } => {
-                "tensorize its loops over a tile with `lanes_m16n8`, or whichever `lanes_` intrinsic has the fragment's map"
-            }
-            LowerError::Pipeline(err) => return err.help(),
-            LowerError::Phase(err) => return Some(err.help().to_owned()),
-        };
-        Some(help.to_owned())
-    }
-
-    /// The same of clusters.
-    const fn help_on_clusters(&self) -> Option<&'static str> {
-        Some(match self {
-            LowerError::ClusterTooLarge { .. } => "bind loops of smaller extents to the axes of the cluster",
-            LowerError::NoClusters { .. } => {
-                "bind the loop to a blockIdx axis, or choose a later target by `--target`"
-            }
-            LowerError::ClusterParts { .. } => {
-                "each block has the elements of one subscript: bind the loop over the first dimension, and no other, to an axis of the cluster"
-            }
-            LowerError::ClusterMeets { .. } => {
-                "give each tile a cluster of its own, without `persistent`, or all warps the same to do, without `warp_specialize`"
-            }
-            _ => return None,
-        })
-    }
-}
-
-/// What to try instead of data that threads or blocks cannot exchange.
-fn exchange_help(axis: ThreadAxis, scope: &str) -> &'static str {
-    match scope {
-        _ if axis.is_thread() => "set the scope of the buffer to shared",
-        "global" => {
-            "compute the producer in a nest of its own, or set the scope of a temporary to shared: each block then has its own"
-        }
-        _ => "compute the producer at the same blockIdx loop, or in its own nest",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir::{Block, BlockAttrs, Func, Instr, Name, Origin, Stmt, Swizzle};
+use ir::{Block, BlockAttrs, Func, Instr, Mechanism, Name, Origin, Stmt, Swizzle};
 
 /// The program without what passes find out for later ones: a program that a user wrote may have it in its text.
 pub fn without_findings(mut func: Func) -> Func {
@@ -42,6 +42,11 @@ pub(crate) fn instruction(name: &str, it: Instr) -> Stmt {
 /// The statement with a role for its blocks.
 pub(crate) fn in_role(stmt: Stmt, role: Option<&Name>) -> Stmt {
     with_attrs(stmt, &|it| it.role = role.cloned())
+}
+
+/// The statement, for the thread alone that starts products into tensor memory.
+pub(crate) fn by_one(stmt: Stmt) -> Stmt {
+    with_attrs(stmt, &|it| it.mechanism = Some(Mechanism::Tcgen05))
 }
 
 /// The statement with a place that its blocks come from.

@@ -113,6 +113,13 @@ pub const PASSES: &[Pass] = &[
         run: Run::Func(|func, _| passes::join_iterations::join_iterations(func)),
     },
     Pass {
+        name: "exchange_accumulators",
+        doc: "Hands sums in tensor memory over from the role that multiplies to the one that reads them.",
+        run: Run::Func(|func, context| {
+            Ok(passes::exchange_accumulators::exchange_accumulators(func, &context.target))
+        }),
+    },
+    Pass {
         name: "software_pipeline",
         doc: "Overlaps the iterations of loops annotated with stages, giving their buffers slots.",
         run: Run::Func(|func, context| passes::software_pipeline::software_pipeline(&func, context)),

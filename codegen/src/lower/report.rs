@@ -142,6 +142,10 @@ pub fn no_effect(func: &Func, reports: &[PipelineReport]) -> Vec<String> {
         else {
             continue;
         };
+        // Those of a sum that another role reads are no matter of the pipeline.
+        if block.attrs.role.is_some() && func.buffers[&buffer].scope == Scope::Tensor {
+            continue;
+        }
         let slots = reports.iter().flat_map(|it| &it.buffers).filter(|it| it.buffer == own);
         let told = match slots.max_by_key(|it| (it.slots > it.needed, it.slots)) {
             Some(it) if it.slots > it.needed => None,

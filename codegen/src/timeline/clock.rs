@@ -146,10 +146,8 @@ impl Clock {
     /// In groups of which kind a statement works, if it does.
     pub(super) fn group_of(&self, rank: usize, fills: &[Option<usize>]) -> Option<Group> {
         match self.components[rank].mechanism {
-            Mechanism::CpAsync => Some(Group::CpAsync),
-            Mechanism::Wgmma => Some(Group::Wgmma),
             Mechanism::Tma => fills[rank].is_none().then_some(Group::Bulk),
-            _ => None,
+            mechanism => mechanism.group(),
         }
     }
 }

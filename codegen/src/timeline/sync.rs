@@ -141,7 +141,7 @@ pub struct Barrier {
 pub const fn in_groups(kind: Group) -> &'static str {
     match kind {
         Group::CpAsync => "copies",
-        Group::Wgmma => "products",
+        Group::Wgmma | Group::Tcgen05 => "products",
         Group::Bulk => "stores",
     }
 }

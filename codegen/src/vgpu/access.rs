@@ -212,7 +212,9 @@ impl<'p> Machine<'p, '_, '_> {
                 let row = thread / WARP * memory.len + at;
                 (memory.values[row * WARP + lane], memory.written[row] >> lane & 1 == 1)
             }
-            Space::Cluster | Space::Shared => (memory.values[at], memory.written[at] == since.block),
+            Space::Cluster | Space::Shared | Space::Tensor => {
+                (memory.values[at], memory.written[at] == since.block)
+            }
             Space::Global => (memory.values[at], memory.written[at] != 0),
         };
         if let Some(cell) = memory.cells.get_mut(at) {
@@ -348,10 +350,10 @@ impl<'p> Machine<'p, '_, '_> {
         Some(self.origin(buffer, block) + at)
     }
 
-    /// Where the memory of a buffer begins that a block of a cluster has: each has shared memory of its own.
+    /// Where the memory of a buffer begins that a block of a cluster has: each has shared and tensor memory of its own.
     pub(crate) fn origin(&self, buffer: usize, block: usize) -> usize {
         let memory = &self.memory[buffer];
-        if memory.space == Space::Shared { block * memory.len } else { 0 }
+        if matches!(memory.space, Space::Shared | Space::Tensor) { block * memory.len } else { 0 }
     }
 
     /// An access now.
@@ -363,7 +365,7 @@ impl<'p> Machine<'p, '_, '_> {
     /// Other blocks do not see shared memory.
     pub(crate) fn since_of(&self, buffer: usize) -> Since {
         match self.memory[buffer].space {
-            Space::Cluster | Space::Shared | Space::Fragment | Space::Local => {
+            Space::Cluster | Space::Shared | Space::Tensor | Space::Fragment | Space::Local => {
                 Since { kernel: self.since.block, ..self.since }
             }
             Space::Global => self.since,

@@ -31,6 +31,8 @@ pub(crate) fn of_operand(instruction: Instruction) -> i64 {
         Instruction::Stmatrix { .. }
         | Instruction::Mma { .. }
         | Instruction::Wgmma { .. }
+        | Instruction::Tcgen05(_)
+        | Instruction::TensorLoad(_)
         | Instruction::Lanes(_) => REGISTER,
     }
 }
@@ -42,6 +44,8 @@ pub(crate) fn of_result(instruction: Instruction) -> i64 {
         Instruction::Ldmatrix { .. }
         | Instruction::Mma { .. }
         | Instruction::Wgmma { .. }
+        | Instruction::Tcgen05(_)
+        | Instruction::TensorLoad(_)
         | Instruction::Lanes(_) => REGISTER,
     }
 }

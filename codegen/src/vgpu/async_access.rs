@@ -19,12 +19,15 @@ impl<'p> Machine<'p, '_, '_> {
         match code {
             AsyncCode::Bulk(it) => self.bulk(site, it, mask),
             AsyncCode::Wgmma(it) => self.wgmma(site, it, mask),
+            AsyncCode::Tcgen05(it) => self.tcgen05(site, it, mask),
             AsyncCode::Commit(Group::Wgmma) => self.commit_products(),
+            AsyncCode::Commit(Group::Tcgen05) => self.commit_tensor(mask),
             AsyncCode::Commit(_) => self.commit_stores(mask),
             AsyncCode::Wait { group, in_flight, reads_only } => {
                 self.tally.waits += 1;
                 match group {
                     Group::Wgmma => self.wait_products(*in_flight, mask),
+                    Group::Tcgen05 => self.wait_tensor(*in_flight, mask),
                     Group::Bulk | Group::CpAsync => self.wait_stores(*in_flight, *reads_only, mask),
                 }
             }
@@ -35,12 +38,24 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    /// Looks at an element as some threads do, or those who work for them; nothing where epochs alone tell the order.
+    /// Looks at an element as some threads do; nothing where epochs alone tell the order.
     fn ordered<T>(
         &mut self,
         buffer: usize,
         at: usize,
         threads: Range<usize>,
+        f: impl FnOnce(&mut Track, &Order<'_>) -> T,
+    ) -> Option<T> {
+        self.ordered_for(buffer, at, threads, None, f)
+    }
+
+    /// The same of somebody who works for them: see [`Order::worker`].
+    fn ordered_for<T>(
+        &mut self,
+        buffer: usize,
+        at: usize,
+        threads: Range<usize>,
+        worker: Option<u32>,
         f: impl FnOnce(&mut Track, &Order<'_>) -> T,
     ) -> Option<T> {
         if !self.program.resumes {
@@ -58,7 +73,7 @@ impl<'p> Machine<'p, '_, '_> {
             &many
         };
         let memory = &mut self.memory[buffer];
-        let order = Order { since, seen: &memory.seen, own, clocks };
+        let order = Order { since, seen: &memory.seen, own, clocks, worker };
         memory.tracks.get_mut(at).map(|it| f(it, &order))
     }
 
@@ -124,7 +139,8 @@ impl<'p> Machine<'p, '_, '_> {
                 continue;
             }
             let Some(track) = memory.tracks.get_mut(at) else { continue };
-            let order = Order { since, seen: &memory.seen, own: own.clone(), clocks: &clocks };
+            let (own, seen, worker) = (own.clone(), &memory.seen, agents.worker(now.agent));
+            let order = Order { since, seen, own, clocks: &clocks, worker };
             let write = track.write;
             let is_unfenced = agents.is_thread(write.agent) && order.is_unfenced(&write);
             if let Some(earlier) = track.read(now, &order) {
@@ -150,10 +166,12 @@ impl<'p> Machine<'p, '_, '_> {
         let agents = self.agents;
         let equal = value.is_some_and(|value| {
             let raced = |it: &mut Track, order: &Order<'_>| order.races(&it.write).then_some(it.write);
-            let earlier = self.ordered(buffer, at, threads.clone(), raced).flatten();
+            let worker = agents.worker(now.agent);
+            let earlier = self.ordered_for(buffer, at, threads.clone(), worker, raced).flatten();
             earlier.is_some_and(|it| is_same(value, self.arriving(buffer, at, it.agent)))
         });
-        let found = self.ordered(buffer, at, threads.clone(), |it, order| {
+        let worker = agents.worker(now.agent);
+        let found = self.ordered_for(buffer, at, threads.clone(), worker, |it, order| {
             let before = it.write;
             let unfenced = agents.is_thread(before.agent) && order.is_unfenced(&before);
             (it.write(now, order, equal), unfenced.then_some(before.mark))

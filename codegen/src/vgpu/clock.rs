@@ -1,7 +1,8 @@
 //! Vector clocks: what each thread knows of the others, where barriers of a block are not all there is.
 //!
 //! *Agents* are the threads of a block, or of all blocks of a cluster, and those that work for them: one an mbarrier for the copies to shared memory, one a warp
-//! for its products, two a thread for its copies to global memory, since they are waited for twice. An agent's accesses have
+//! for its products, two a thread for its copies to global memory, since they are waited for twice, and one a thread for its products
+//! into tensor memory, which come in order. An agent's accesses have
 //! the epoch in which they were made, and epochs go on whenever somebody tells something to others. So a thread knows all
 //! accesses of an agent up to the epoch that its clock has for it, and races with the later ones. What a thread did
 //! itself it need not know.
@@ -49,7 +50,7 @@ impl Agents {
     }
 
     fn count(self) -> usize {
-        3 * self.threads + self.mbarriers + self.threads / WARP
+        4 * self.threads + self.mbarriers + self.threads / WARP
     }
 
     /// Whether it is a thread, and so uses the generic proxy.
@@ -74,6 +75,17 @@ impl Agents {
     /// That which reads shared memory for a thread's copies to global memory.
     pub(crate) fn store_read(self, thread: usize) -> u32 {
         Agents::number(self.threads + self.mbarriers + self.threads / WARP + thread)
+    }
+
+    /// That which multiplies into tensor memory for a thread.
+    pub(crate) fn tensor(self, thread: usize) -> u32 {
+        Agents::number(3 * self.threads + self.mbarriers + self.threads / WARP + thread)
+    }
+
+    /// An agent that does all that it does in the order in which it was told to, if it is one.
+    pub(crate) fn worker(self, agent: u32) -> Option<u32> {
+        let first = 3 * self.threads + self.mbarriers + self.threads / WARP;
+        Some(agent).filter(|it| *it as usize >= first)
     }
 
     /// That which writes global memory for them.
@@ -104,6 +116,15 @@ impl Clock {
         };
         both(&mut self.seen, &other.seen);
         both(&mut self.proxied, &other.proxied);
+    }
+
+    /// What it knows of those who work for threads.
+    pub(crate) fn of_workers(&self, agents: Agents) -> Clock {
+        let mut out = self.clone();
+        for it in [&mut out.seen, &mut out.proxied] {
+            it[..agents.threads].fill(0);
+        }
+        out
     }
 
     /// Knows what an agent did up to an epoch.
@@ -225,7 +246,8 @@ mod tests {
 
     #[test]
     fn agents_have_numbers_of_their_own() {
-        let of_threads = (0..64).flat_map(|it| [AGENTS.store_read(it), AGENTS.store_write(it)]);
+        let of_threads =
+            (0..64).flat_map(|it| [AGENTS.store_read(it), AGENTS.store_write(it), AGENTS.tensor(it)]);
         let of_others = [AGENTS.load(0), AGENTS.load(1), AGENTS.product(0), AGENTS.product(32)];
         let mut all: Vec<u32> = (0..64).chain(of_others).chain(of_threads).collect();
         all.sort_unstable();

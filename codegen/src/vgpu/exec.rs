@@ -17,6 +17,7 @@ use super::{
     random::Random,
     semaphore::{self, Turns},
     shadow::{Mark, Since},
+    tcgen05::TensorProducts,
     turn,
     wgmma::Products,
 };
@@ -72,6 +73,8 @@ pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) visits: BTreeMap<(usize, usize), Visit>,
     /// What each warp has under way.
     pub(crate) products: Vec<Products<'p>>,
+    /// Products into tensor memory, by the thread that started them.
+    pub(crate) tensor_products: BTreeMap<usize, TensorProducts>,
 }
 
 impl<'s> Run<'s> {
@@ -130,6 +133,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         visits: BTreeMap::new(),
         stores: BTreeMap::new(),
         products: vec![],
+        tensor_products: BTreeMap::new(),
         run,
     };
     machine.grid();

@@ -42,6 +42,8 @@ pub(crate) struct ArriveCode {
     pub(crate) slot: IndexCode,
     /// The bytes that the phase waits for besides.
     pub(crate) bytes: Option<IndexCode>,
+    /// Whether it arrives when the products into tensor memory that the thread has started are over.
+    pub(crate) is_late: bool,
     /// The axes of the cluster along which it arrives in all blocks.
     pub(crate) along: Vec<usize>,
 }
@@ -180,6 +182,9 @@ impl Machine<'_, '_, '_> {
         if let Some(it) = &code.bytes {
             self.index(it, &mut bytes);
         }
+        if code.is_late {
+            return self.arrive_late(site, code, &slots, mask);
+        }
         let told = self.publish(mask);
         for n in 0..WARP {
             let lane = n ^ self.flip;
@@ -210,6 +215,21 @@ impl Machine<'_, '_, '_> {
         it.expected = it.expected.wrapping_add(bytes);
         if it.pending == 0 {
             self.arrivals(site, at, lane);
+        } else {
+            it.pending -= 1;
+        }
+        self.complete(at);
+    }
+
+    /// What an agent did up to an epoch is over, which came behind what it was told of then: it arrives.
+    pub(crate) fn arrive_for(&mut self, at: usize, agent: u32, mark: Mark, told: &Clock) {
+        let it = &mut self.mbarriers[at];
+        it.told.join(told);
+        it.told.learn(agent, mark.epoch);
+        it.last = mark;
+        if it.pending == 0 {
+            let lane = mark.thread() as usize - self.base.min(mark.thread() as usize);
+            self.arrivals(mark.site(), at, lane % WARP);
         } else {
             it.pending -= 1;
         }

@@ -42,7 +42,7 @@ impl Memory {
             values = std::mem::take(&mut contents[at].values);
             written = std::mem::take(&mut contents[at].written);
             remembered = if is_written { it.len } else { 0 };
-        } else if it.space.is_of_blocks() {
+        } else if it.space.is_per_block() {
             // The blocks of a cluster one after the other.
             remembered = it.len * program.cluster.blocks();
             values.resize(remembered, f64::NAN);

@@ -52,10 +52,12 @@ mod random;
 mod semaphore;
 mod shadow;
 mod step;
+mod tcgen05;
 mod tell;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod track;
 mod turn;
 mod value;
@@ -177,7 +179,7 @@ pub enum VgpuError {
     NotFlat { kernel: Name, buffer: Name },
     #[error("kernel `{kernel}` gives `{intrinsic}` other operands than it takes")]
     Tensor { kernel: Name, intrinsic: &'static str },
-    #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 64 are possible")]
+    #[error("kernel `{kernel}` accesses {lanes} elements of `{buffer}` at once, and 1 to 128 are possible")]
     Lanes { kernel: Name, buffer: Name, lanes: u32 },
     #[error(
         "kernel `{kernel}` has threads of one block, or of one cluster, take different turns in `{buffer}`"

@@ -9,6 +9,7 @@ use super::{
     cluster::Cluster,
     index::{IndexCode, Scope, WARP},
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
+    tcgen05::Tcgen05Code,
     tensor::TensorCode,
     turn::TurnCode,
     warp_reduce::WarpReduceCode,
@@ -126,6 +127,7 @@ pub(crate) struct LeaderCode {
 pub(crate) enum AsyncCode {
     Bulk(BulkCode),
     Wgmma(Box<WgmmaCode>),
+    Tcgen05(Box<Tcgen05Code>),
     /// Of bulk copies, or of products.
     Commit(Group),
     Wait {

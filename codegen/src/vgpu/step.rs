@@ -80,6 +80,7 @@ impl<'p> Machine<'p, '_, '_> {
             self.end_bulk();
             self.expect_visits_over();
             self.end_products();
+            self.end_tensor();
             self.expect_phases_over(true);
         }
     }
@@ -133,6 +134,7 @@ impl<'p> Machine<'p, '_, '_> {
                 at += 1;
             }
         }
+        while self.run.random.below(2) == 0 && self.land_any_tensor() {}
     }
 
     /// Lets a copy land that a warp waits for, else any.
@@ -145,7 +147,9 @@ impl<'p> Machine<'p, '_, '_> {
             phases.flatten().any(|it| it.mbarrier == mbarrier)
         };
         let first = self.loads.iter().position(|it| awaited(it.mbarrier));
-        let Some(at) = first.or((!self.loads.is_empty()).then_some(0)) else { return false };
+        let Some(at) = first.or((!self.loads.is_empty()).then_some(0)) else {
+            return self.land_any_tensor();
+        };
         let load = self.loads.remove(at);
         self.land_load(&load);
         true

@@ -31,7 +31,10 @@ impl TensorCode {
             Instruction::Ldmatrix { transposed, .. } | Instruction::Stmatrix { transposed, .. } => {
                 vec![Tile::of_matrix(dtype, transposed)]
             }
-            Instruction::Wgmma { .. } | Instruction::Lanes(_) => vec![],
+            Instruction::Wgmma { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::TensorLoad(_)
+            | Instruction::Lanes(_) => vec![],
         };
         TensorCode { intrinsic, operands, tiles }
     }
@@ -51,6 +54,7 @@ impl<'p> Machine<'p, '_, '_> {
             (Instruction::Ldmatrix { matrices, .. }, [rows], [matrix]) => {
                 dealt(rows, matrices as usize, matrix)
             }
+            (Instruction::TensorLoad(_), [rows], _) => rows.clone(),
             (Instruction::Stmatrix { matrices, .. }, [registers], [matrix]) => {
                 gathered_rows(registers, matrices as usize, matrix)
             }
@@ -68,10 +72,15 @@ impl<'p> Machine<'p, '_, '_> {
 
     /// What each lane holds, or for a matrix load addresses: part by part, all lanes of each.
     fn operand(&mut self, site: u32, place: &'p Elements, code: &TensorCode) -> Vec<Lanes> {
+        if matches!(code.intrinsic.instruction, Instruction::TensorLoad(_)) {
+            return self.tensor_rows(site, place);
+        }
         // Lanes beyond the rows of a matrix load give addresses that nobody looks at.
         let mask = match code.intrinsic.instruction {
             Instruction::Ldmatrix { matrices, .. } => addressing(matrices),
             Instruction::Wgmma { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::TensorLoad(_)
             | Instruction::Stmatrix { .. }
             | Instruction::Mma { .. }
             | Instruction::Lanes(_) => Mask::MAX,

@@ -35,6 +35,8 @@ pub(crate) struct Order<'a> {
     pub(crate) own: Range<u32>,
     /// What they know.
     pub(crate) clocks: &'a [Rc<Clock>],
+    /// Who makes it for them, if that does all in order and so comes after its own, too.
+    pub(crate) worker: Option<u32>,
 }
 
 impl Order<'_> {
@@ -45,7 +47,8 @@ impl Order<'_> {
             let unseen = || !self.seen.iter().any(|it| (it.0..=it.1).contains(&epoch));
             return self.since.kernel <= epoch && unseen();
         }
-        !self.own.contains(&past.agent) && self.clocks.iter().any(|it| !it.knows(past.agent, epoch))
+        let is_own = self.own.contains(&past.agent) || self.worker == Some(past.agent);
+        !is_own && self.clocks.iter().any(|it| !it.knows(past.agent, epoch))
     }
 
     /// Whether an access of this block is not before what the asynchronous proxy does now.
@@ -134,7 +137,13 @@ mod tests {
     }
 
     fn order(clocks: &[Rc<Clock>], thread: u32) -> Order<'_> {
-        Order { since: Since { kernel: 1, block: 5 }, seen: &[], own: thread..thread + 1, clocks }
+        Order {
+            since: Since { kernel: 1, block: 5 },
+            seen: &[],
+            own: thread..thread + 1,
+            clocks,
+            worker: None,
+        }
     }
 
     fn knowing(all: &[(u32, u32)]) -> [Rc<Clock>; 1] {

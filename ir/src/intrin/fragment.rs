@@ -75,9 +75,9 @@ impl FragmentError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             FragmentError::Changed { .. } => Some("tensorize after the other steps on the block"),
-            FragmentError::Unknown { .. } => {
-                Some("tensorize the block that computes with it by an `mma_` or `wgmma_` intrinsic")
-            }
+            FragmentError::Unknown { .. } => Some(
+                "tensorize the block that computes with it by an `mma_` or `wgmma_` intrinsic, or that loads it by `tcgen05_ld`",
+            ),
             FragmentError::Conflict { first_block, second_block, .. } if first_block == second_block => Some(
                 "give the workload a second tensor, a copy of the first, and each of the two its fragment",
             ),
@@ -99,7 +99,11 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
         let maps = match intrinsic.instruction {
             Instruction::Mma { c, a, b, .. } => [Some(c), Some(a), Some(b)],
             Instruction::Wgmma { sum, left, .. } => [Some(sum), left, None],
-            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Lanes(_) => continue,
+            Instruction::TensorLoad(map) => [Some(map), None, None],
+            Instruction::Ldmatrix { .. }
+            | Instruction::Stmatrix { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::Lanes(_) => continue,
         };
         let found = matched(intrinsic, func, block).map_err(|mismatch| FragmentError::Changed {
             block: block.name.clone(),
@@ -107,7 +111,7 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
             mismatch,
         })?;
         for (operand, map) in found.operands.iter().zip(maps) {
-            // Operands in shared memory are nobody's registers.
+            // Operands in shared or tensor memory are nobody's registers.
             let Some(map) = map else { continue };
             let dims = [operand.dims[0], operand.dims[1]];
             // The columns of B are what neighbouring instructions differ in; of A and C it matters to nobody.

@@ -6,7 +6,7 @@ use crate::{DType, Feature};
 /// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
 pub const TENSORIZE: &str = "tensorize";
 
-/// An instruction of a warp or a warpgroup, or a way to spread work over its lanes.
+/// An instruction of a thread, a warp or a warpgroup, or a way to spread work over its lanes.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Intrinsic {
     /// The word in scripts and in the text of kernels.
@@ -66,15 +66,35 @@ pub enum Instruction {
         /// Whether factors may be contiguous along M and N.
         transposes: bool,
     },
+    /// `tcgen05.mma`: `D = D + A·B`, where D is in tensor memory, and A and B in shared memory. One thread starts it.
+    Tcgen05(ProductKind),
+    /// `tcgen05.ld`: from tensor memory to a fragment, each lane of a warpgroup the columns of its row, as the map says of eight.
+    TensorLoad(&'static LaneMap),
     /// No instruction: the elements of a tile, each in the lane that has it by the map.
     Lanes(&'static LaneMap),
+}
+
+/// A kind of `tcgen05.mma` (PTX ISA, *Instruction descriptor*).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProductKind {
+    /// What stands behind `.kind::` in the opcode.
+    pub name: &'static str,
+    /// The number of the type of both factors in the instruction descriptor.
+    pub format: u32,
+    /// How many products an element is a sum of.
+    pub k: i64,
+    /// Whether factors may be contiguous along M and N.
+    pub transposes: bool,
 }
 
 impl Intrinsic {
     /// What its name has in common with those of products of other types, if it is a product: `wgmma` of
     /// `wgmma_m64k16_f16_f32`.
     pub fn family(&self) -> Option<&'static str> {
-        let is_product = matches!(self.instruction, Instruction::Mma { .. } | Instruction::Wgmma { .. });
+        let is_product = matches!(
+            self.instruction,
+            Instruction::Mma { .. } | Instruction::Wgmma { .. } | Instruction::Tcgen05(_)
+        );
         is_product.then(|| self.name.split_once("_m").map(|it| it.0)).flatten()
     }
 
@@ -84,7 +104,8 @@ impl Intrinsic {
             Instruction::Mma { c, .. } => c.lanes,
             Instruction::Wgmma { sum, .. } => sum.lanes,
             Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => WARP,
-            Instruction::Lanes(map) => map.lanes,
+            Instruction::Tcgen05(_) => 1,
+            Instruction::TensorLoad(map) | Instruction::Lanes(map) => map.lanes,
         }
     }
 }

@@ -241,3 +241,17 @@ pub(super) static A_64X16: LaneMap = LaneMap {
     place: "j floordiv 8 * 4 + i mod 16 floordiv 8 * 2 + j mod 2",
     forms: OnceLock::new(),
 };
+
+/// Eight columns of what a warpgroup loads from tensor memory (PTX ISA, `tcgen05.ld`, shape `.32x32b`): lane `i` of the warpgroup has
+/// row `i`.
+pub(super) static D_128X8: LaneMap = LaneMap {
+    name: "D of m128n8",
+    lanes: WARPGROUP,
+    tile: [128, 8],
+    parts: [1, 8],
+    row: "lane + h",
+    column: "v",
+    lane: "i",
+    place: "j",
+    forms: OnceLock::new(),
+};

@@ -124,7 +124,7 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
     if matches!(intrinsic.instruction, Instruction::Lanes(_)) {
         return Err(Mismatch::NoBlock);
     }
-    let starts_itself = matches!(intrinsic.instruction, Instruction::Wgmma { .. });
+    let starts_itself = matches!(intrinsic.instruction, Instruction::Wgmma { .. } | Instruction::Tcgen05(_));
     if block.init.is_some() && !starts_itself {
         return Err(Mismatch::Init);
     }
@@ -164,9 +164,7 @@ pub fn of_types(family: &str, func: &Func, block: &Block) -> Result<&'static Int
     let written = block.writes().first().map(|it| it.buffer.clone());
     let factors = block.reads().into_iter().map(|it| &it.buffer).filter(|it| Some(*it) != written.as_ref());
     let types: Vec<_> = written.iter().chain(factors).filter_map(|it| func.dtype_of(it)).collect();
-    let has_types = |it: &'static Intrinsic| {
-        description(it, None).buffers.values().map(|it| it.dtype).eq(types.iter().copied())
-    };
+    let has_types = |it: &'static Intrinsic| operand_types(it) == types;
     let mut members = ALL.iter().copied().filter(|it| it.family() == Some(family));
     members.find(|it| has_types(it)).ok_or(types)
 }
@@ -201,6 +199,11 @@ fn description(intrinsic: &'static Intrinsic, of: Option<DType>) -> &'static Fun
         let text = of.map_or_else(|| text.to_owned(), |it| text.replace(": T[", &format!(": {it}[")));
         text::parse(&text).expect("descriptions are tried by a test")
     })
+}
+
+/// The types of the operands of a product, the sum first.
+pub fn operand_types(intrinsic: &'static Intrinsic) -> Vec<DType> {
+    description(intrinsic, None).buffers.values().map(|it| it.dtype).collect()
 }
 
 /// A loop of the description with the block's loop in its place, and that loop's extent.
@@ -244,20 +247,23 @@ fn expect_size(intrinsic: &Intrinsic, func: &Func, store: &Store, found: &Extent
     Err(Mismatch::Size { needed, found: found.clone(), bytes })
 }
 
-/// The columns that a product of a warpgroup may have (PTX ISA, `wgmma.mma_async`, shapes).
+/// The columns that a product of a warpgroup may have (PTX ISA, `wgmma.mma_async`, shapes), one into tensor memory (`tcgen05.mma`,
+/// shapes, of 128 rows), and what is loaded from there (`tcgen05.ld`, of whole tiles of registers).
 fn expect_columns(intrinsic: &Intrinsic, func: &Func, operands: &[Operand]) -> Result<(), Mismatch> {
-    let Instruction::Wgmma { .. } = intrinsic.instruction else { return Ok(()) };
-    let found = operands[0].tile[1];
+    let found = operands.first().and_then(|it| it.tile.get(1)).copied().unwrap_or(0);
     let is_integer = func.dtype_of(&operands[0].buffer) == Some(DType::I32);
-    let (fits, allowed) = if is_integer {
-        (found <= 24 && found != 0 || found % 16 == 0, "8, 16, 24, and multiples of 16 from 32 to 256")
-    } else {
-        (true, "multiples of 8 from 8 to 256")
+    let is_one_of = |step: i64, most: i64| found % step == 0 && (step..=most).contains(&found);
+    let (fits, allowed) = match intrinsic.instruction {
+        Instruction::Wgmma { .. } if is_integer => {
+            let allowed = "8, 16, 24, and multiples of 16 from 32 to 256";
+            (is_one_of(8, 24) || is_one_of(16, 256), allowed)
+        }
+        Instruction::Wgmma { .. } => (is_one_of(8, 256), "multiples of 8 from 8 to 256"),
+        Instruction::Tcgen05(_) => (is_one_of(16, 256), "multiples of 16 from 16 to 256"),
+        Instruction::TensorLoad(_) => (is_one_of(8, 128) && found.count_ones() == 1, "8, 16, 32, 64 and 128"),
+        _ => return Ok(()),
     };
-    if fits && found % 8 == 0 && (8..=256).contains(&found) {
-        return Ok(());
-    }
-    Err(Mismatch::Columns { found, allowed })
+    if fits { Ok(()) } else { Err(Mismatch::Columns { found, allowed }) }
 }
 
 /// Whether a block has an init that sets the tile of its output to zero.

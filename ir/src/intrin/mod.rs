@@ -17,9 +17,9 @@ mod lane_map;
 mod matching;
 
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
-pub use intrinsic::{Instruction, Intrinsic, TENSORIZE};
+pub use intrinsic::{Instruction, Intrinsic, ProductKind, TENSORIZE};
 pub use lane_map::{LaneMap, WARP, WARPGROUP};
-pub use matching::{Extents, Matched, Mismatch, Operand, matched, of_types};
+pub use matching::{Extents, Matched, Mismatch, Operand, matched, of_types, operand_types};
 
 use crate::DType;
 
@@ -37,6 +37,7 @@ intrinsics![
     lanes_k16n8,
     lanes_k32n8,
     lanes_k8n8,
+    lanes_m128n8,
     lanes_m16k16,
     lanes_m16k32,
     lanes_m16k8,
@@ -60,6 +61,12 @@ intrinsics![
     stmatrix_x2_trans,
     stmatrix_x4,
     stmatrix_x4_trans,
+    tcgen05_ld,
+    tcgen05_m128k16_bf16_f32,
+    tcgen05_m128k16_f16_f32,
+    tcgen05_m128k32_e4m3_f32,
+    tcgen05_m128k32_e5m2_f32,
+    tcgen05_m128k8_tf32_f32,
     wgmma_m64k16_bf16_f32,
     wgmma_m64k16_f16_f16,
     wgmma_m64k16_f16_f32,
@@ -76,8 +83,8 @@ pub fn find(name: &str) -> Option<&'static Intrinsic> {
     ALL.iter().copied().find(|it| it.name == name)
 }
 
-/// What the names of the products begin with that differ in types and shapes only, in alphabetical order: `mma`, `wgmma`,
-/// `wgmma_rs`.
+/// What the names of the products begin with that differ in types and shapes only, in alphabetical order: `mma`,
+/// `tcgen05`, `wgmma`, `wgmma_rs`.
 pub fn families() -> Vec<&'static str> {
     let mut out: Vec<_> = ALL.iter().filter_map(|it| it.family()).collect();
     out.dedup();

@@ -9,8 +9,8 @@ fn maps() -> Vec<&'static LaneMap> {
         let found = match it.instruction {
             Instruction::Mma { c, a, b, .. } => vec![c, a, b],
             Instruction::Wgmma { sum, left, .. } => [Some(sum), left].into_iter().flatten().collect(),
-            Instruction::Lanes(map) => vec![map],
-            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => vec![],
+            Instruction::TensorLoad(map) | Instruction::Lanes(map) => vec![map],
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Tcgen05(_) => vec![],
         };
         out.extend(found);
     }

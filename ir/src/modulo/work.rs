@@ -46,7 +46,7 @@ pub(super) enum Pace {
     Copy(Mechanism),
     /// Loads into registers, or stores from them: threads go on until somebody wants what they bring.
     Move,
-    /// Products of a warpgroup, which goes on meanwhile.
+    /// Products that threads do not wait for: of a warpgroup, or into tensor memory.
     Products,
     /// Threads do it themselves.
     Own,
@@ -133,7 +133,7 @@ impl Count<'_> {
                     self.out.busy[1] += asked * bytes / f64::from(latencies.shared_bytes);
                 }
             }
-            Scope::Fragment | Scope::Local => {}
+            Scope::Tensor | Scope::Fragment | Scope::Local => {}
         }
         if access.write && scope != Scope::Global {
             let filled = self.out.fills.entry(access.buffer.clone()).or_insert(0.0);
@@ -151,10 +151,10 @@ impl Count<'_> {
             let factor = access.loads().into_iter().find(|it| *it != access.buffer);
             let dtype = factor.and_then(|it| self.func.buffers.get(it)).map(|it| it.dtype)?;
             let rate = caps.tensor.of(dtype).or(caps.tensor.f16).map_or(1024.0, f64::from);
-            let is_warpgroup = is_product(access, true);
-            let share = if is_warpgroup { 1.0 } else { f64::from(caps.latencies.product_percent) / 100.0 };
+            let is_asynchronous = is_product(access, true);
+            let share = if is_asynchronous { 1.0 } else { f64::from(caps.latencies.product_percent) / 100.0 };
             self.out.busy[2] += 2.0 * times / (rate * share);
-            if !is_warpgroup {
+            if !is_asynchronous {
                 let chain = sums / depth(access) as f64 * f64::from(caps.latencies.product);
                 self.out.chain = self.out.chain.max(chain);
             }
@@ -213,12 +213,12 @@ impl Count<'_> {
     }
 }
 
-/// Whether a store or its operands are of a product of the tensor cores; or of one of a warpgroup.
-fn is_product(access: &FuncAccess<'_>, of_warpgroup: bool) -> bool {
+/// Whether a store or its operands are of a product of the tensor cores; or of one that threads do not wait for.
+fn is_product(access: &FuncAccess<'_>, is_asynchronous: bool) -> bool {
     let instruction = access.block().and_then(|it| it.attrs.tensorize).map(|it| it.instruction);
     match instruction {
-        Some(Instruction::Wgmma { .. }) => true,
-        Some(Instruction::Mma { .. }) => !of_warpgroup,
+        Some(Instruction::Wgmma { .. } | Instruction::Tcgen05(_)) => true,
+        Some(Instruction::Mma { .. }) => !is_asynchronous,
         _ => false,
     }
 }

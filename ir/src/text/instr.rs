@@ -6,11 +6,11 @@ use super::{
     bulk,
     expr::{Quoted, separated},
     lex::{Cursor, Failure, Token},
-    wgmma,
+    tcgen05, wgmma,
 };
 use crate::{
     Access, Arrival, Barrier, BinaryOp, Fence, Group, Instr, Name, Participants, Phase, Semaphore,
-    SemaphoreKind, TensorOp, Turn, Wait, WarpReduce, intrin,
+    SemaphoreKind, TensorOp, Tile, Turn, Wait, WarpReduce, intrin,
 };
 
 /// The instructions that begin with a word of their own.
@@ -26,6 +26,7 @@ impl Display for Instr {
             Instr::Tensor(it) => write!(f, "{it}"),
             Instr::WarpReduce(it) => write!(f, "{it}"),
             Instr::Wgmma(it) => write!(f, "{it}"),
+            Instr::Tcgen05(it) => write!(f, "{it}"),
             Instr::Bulk(it) => write!(f, "{it}"),
             Instr::Commit(group) => write!(f, "commit{}", GroupWord(*group)),
             Instr::Wait(Wait { group, reads_only, in_flight, buffers }) => {
@@ -40,17 +41,7 @@ impl Display for Instr {
             Instr::Await(Phase { barrier, slot, phase }) => {
                 write!(f, "await {barrier}[{slot}] phase {phase}")
             }
-            Instr::Arrive(Arrival { barrier, slot, bytes, along }) => {
-                match bytes {
-                    Some(bytes) => write!(f, "expect {barrier}[{slot}] bytes {bytes}")?,
-                    None => write!(f, "arrive {barrier}[{slot}]")?,
-                }
-                if !along.is_empty() {
-                    f.write_str(" along ")?;
-                    separated(f, ", ", along.iter().map(|it| it.as_str()))?;
-                }
-                Ok(())
-            }
+            Instr::Arrive(it) => write!(f, "{it}"),
             Instr::Fence(Fence::Async) => f.write_str("fence async"),
             Instr::Fence(Fence::Wgmma) => f.write_str("fence wgmma"),
             Instr::Barrier(Barrier { among, proof }) => {
@@ -76,6 +67,24 @@ impl Display for Instr {
                 f.write_str(&lines.join("\n"))
             }
         }
+    }
+}
+
+impl Display for Arrival {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Arrival { barrier, slot, bytes, is_late, along } = self;
+        match bytes {
+            Some(bytes) => write!(f, "expect {barrier}[{slot}] bytes {bytes}")?,
+            None => write!(f, "arrive {barrier}[{slot}]")?,
+        }
+        if *is_late {
+            f.write_str(" behind tcgen05")?;
+        }
+        if !along.is_empty() {
+            f.write_str(" along ")?;
+            separated(f, ", ", along.iter().map(|it| it.as_str()))?;
+        }
+        Ok(())
     }
 }
 
@@ -123,7 +132,15 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
 fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     let (place, extents) = line.boxed()?;
     if let Some(extents) = extents {
-        return bulk::store(line, place, extents);
+        if !line.eat("<") {
+            return bulk::store(line, place, extents);
+        }
+        line.expect("-")?;
+        let unknown = line.expected("a product into tensor memory");
+        let word = line.name("a product into tensor memory")?;
+        let intrinsic = intrin::find(word.as_str()).ok_or(unknown)?;
+        line.expect("(")?;
+        return tcgen05::product(line, intrinsic, Tile { first: place, extents, matrix: None });
     }
     if line.eat("<=") {
         return bulk::to_global(line, place);
@@ -177,7 +194,7 @@ impl Display for GroupWord {
     }
 }
 
-/// `wgmma`, `bulk` or nothing.
+/// `wgmma`, `tcgen05`, `bulk` or nothing.
 fn group(line: &mut Cursor<'_>) -> Group {
     let named = Group::ALL.into_iter().filter(|it| *it != Group::CpAsync);
     named.into_iter().find(|it| line.eat_word(it.as_str())).unwrap_or(Group::CpAsync)
@@ -190,13 +207,17 @@ fn await_phase(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     Ok(Instr::Await(Phase { barrier, slot, phase: line.index()? }))
 }
 
-/// `ko_empty[n mod 4] along cluster.x`, or `ko_full[n mod 4] bytes 49152`.
+/// `ko_empty[n mod 4] along cluster.x`, `ko_empty[n mod 4] behind tcgen05`, or `ko_full[n mod 4] bytes 49152`.
 fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
     let (barrier, slot) = line.slot()?;
     let mut bytes = None;
     if expects {
         line.expect_word("bytes")?;
         bytes = Some(line.index()?);
+    }
+    let is_late = !expects && line.eat_word("behind");
+    if is_late {
+        line.expect_word("tcgen05")?;
     }
     let mut along = vec![];
     if line.eat_word("along") {
@@ -205,7 +226,7 @@ fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
             along.push(bulk::cluster_axis(line)?);
         }
     }
-    Ok(Instr::Arrive(Arrival { barrier, slot, bytes, along }))
+    Ok(Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along }))
 }
 
 /// `async` or `wgmma`.

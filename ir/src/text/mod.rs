@@ -15,6 +15,7 @@ mod parse_attrs;
 mod parse_expr;
 mod parse_kernel;
 mod print;
+mod tcgen05;
 mod wgmma;
 
 pub use kernel::{LineSource, ModuleListing, print_kernel, print_module};

@@ -6,7 +6,7 @@ use super::{
     expr::All,
     lex::{Cursor, Failure},
 };
-use crate::{Access, Factor, Instr, Tile, Wgmma, intrin::Intrinsic};
+use crate::{Access, Factor, Instr, Less, Tile, Wgmma, intrin::Intrinsic};
 
 impl Display for Wgmma {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -16,13 +16,30 @@ impl Display for Wgmma {
             Factor::Shared(it) => write!(f, "{it}")?,
             Factor::Registers(it) => write!(f, "{it}")?,
         }
-        write!(f, ", {right})")?;
-        match starts.as_deref() {
+        write!(f, ", {right}){}", Starts(starts.as_deref()))
+    }
+}
+
+/// Where a sum starts from zero, behind a product.
+pub(super) struct Starts<'a>(pub(super) Option<&'a [Less]>);
+
+impl Display for Starts<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
             None => Ok(()),
             Some([]) => f.write_str(" from zero"),
             Some(conditions) => write!(f, " from zero if {}", All(conditions)),
         }
     }
+}
+
+/// Nothing, ` from zero` or ` from zero if ko < 1`.
+pub(super) fn starts(line: &mut Cursor<'_>) -> Result<Option<Vec<Less>>, Failure> {
+    if !line.eat_word("from") {
+        return Ok(None);
+    }
+    line.expect_word("zero")?;
+    Ok(Some(if line.eat_word("if") { line.conditions()? } else { vec![] }))
 }
 
 /// `A_pad[0; 64 x 16], B_pad[0; 16 x 256]) from zero if ko < 1`, behind the opening parenthesis.
@@ -39,10 +56,6 @@ pub(super) fn product(
     line.expect(",")?;
     let right = line.tile()?;
     line.expect(")")?;
-    let mut starts = None;
-    if line.eat_word("from") {
-        line.expect_word("zero")?;
-        starts = Some(if line.eat_word("if") { line.conditions()? } else { vec![] });
-    }
+    let starts = starts(line)?;
     Ok(Instr::Wgmma(Wgmma { intrinsic, place, left, right, starts }))
 }

@@ -11,7 +11,7 @@
 //! # Memory
 //! * An allocation has elements: every extent of its shape is at least 1. Its alignment is a power of two, and its offset a
 //!   multiple of that.
-//! * On a GPU, shared memory is allocated at the top of a kernel, and fragments are gone: lanes have registers of their own.
+//! * On a GPU, shared and tensor memory is allocated at the top of a kernel, and fragments are gone: lanes have registers of their own.
 //! * Memory of a cluster has as many elements in its first dimension as that has blocks.
 //! * `per` names a loop of the kernel. A variable is local memory.
 //!
@@ -39,9 +39,12 @@
 //! * Turns are among two warpgroups of a role or more, and have the same number for all threads of one.
 //!
 //! # Instructions
-//! * The accumulator of a `wgmma` is in registers, and its right factor in shared memory.
+//! * The accumulator of a `wgmma` is in registers, and its right factor in shared memory. That of a `tcgen05` product is in tensor memory, both
+//!   factors are in shared memory, and one thread starts it, below a `leader`.
 //! * An asynchronous copy goes to shared memory, and an atomic addition to global memory.
-//! * A tensor instruction takes operands from registers and shared memory, and its result goes to registers.
+//! * A tensor instruction takes operands from registers and shared memory, and its result goes to registers. Those that load from tensor
+//!   memory, and they and products alone, touch that.
+
 //! * A reduction by a warp is from and to registers of the lanes, of one type.
 //! * A counter of turns holds numbers of type `i32`, in an argument that begins as zeros.
 //! * What is waited for is memory of the kernel.
@@ -56,7 +59,7 @@ use super::{
 };
 use crate::{
     Access, Alloc, DType, Effect, Index, IndexKind, Instr, Kernel, Less, Module, Name, Op, Participants,
-    RingCounter, Role, Scope, SyncKind, Value, axis_var,
+    RingCounter, Role, Scope, SyncKind, Value, axis_var, intrin,
 };
 
 /// Checks all invariants, and returns every one that does not hold, in program order.
@@ -232,7 +235,7 @@ impl<'a> Verifier<'a> {
             self.report(Kind::Alignment { buffer: name() });
         }
         let is_misplaced = match it.scope {
-            Scope::Cluster | Scope::Shared => self.depth > 0,
+            Scope::Cluster | Scope::Shared | Scope::Tensor => self.depth > 0,
             Scope::Fragment => true,
             Scope::Global | Scope::Local => false,
         };
@@ -296,12 +299,13 @@ impl<'a> Verifier<'a> {
             Instr::AsyncCopy(place, _) => self.expect_scope(it, place, &[Scope::Shared]),
             Instr::AtomicAdd(place, _) => self.expect_scope(it, place, &[Scope::Global]),
             Instr::Tensor(tensor) => {
-                let stores =
-                    matches!(tensor.intrinsic.instruction, crate::intrin::Instruction::Stmatrix { .. });
+                let stores = matches!(tensor.intrinsic.instruction, intrin::Instruction::Stmatrix { .. });
                 let places = if stores { &[Scope::Shared] } else { &[Scope::Local] };
                 self.expect_scope(it, &tensor.place, places);
                 let operands = tensor.operands.iter();
-                operands.for_each(|place| self.expect_scope(it, place, &[Scope::Local, Scope::Shared]));
+                let loads = matches!(tensor.intrinsic.instruction, intrin::Instruction::TensorLoad(_));
+                let from: &[Scope] = if loads { &[Scope::Tensor] } else { &[Scope::Local, Scope::Shared] };
+                operands.for_each(|place| self.expect_scope(it, place, from));
             }
             Instr::WarpReduce(reduce) => {
                 self.expect_scope(it, &reduce.place, &[Scope::Local]);

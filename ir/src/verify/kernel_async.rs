@@ -2,8 +2,8 @@
 
 use super::{kernel::Verifier, kernel_differs::Differs, kernel_error::KernelErrorKind as Kind};
 use crate::{
-    Access, Arch, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, TensorMap,
-    ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
+    Access, Arch, BulkCopy, BulkKind, Factor, Index, Instr, Name, Op, Participants, Scope, Tcgen05,
+    TensorMap, ThreadAxis, Turn, WarpRole, Wgmma, axis_var, intrin,
 };
 
 impl<'a> Verifier<'a> {
@@ -61,7 +61,7 @@ impl<'a> Verifier<'a> {
     /// Whether those who have to come to an instruction together can.
     pub(super) fn together(&mut self, it: &Instr) {
         let alone = match it.participants() {
-            Participants::Thread => matches!(it, Instr::Bulk(_)) && !self.is_led,
+            Participants::Thread => matches!(it, Instr::Bulk(_) | Instr::Tcgen05(_)) && !self.is_led,
             Participants::Warp => self.is_led,
             Participants::Warpgroup => self.only_some.lanes,
             Participants::Role => self.only_some.of_role || self.kernel.roles.is_empty(),
@@ -77,6 +77,7 @@ impl<'a> Verifier<'a> {
     pub(super) fn asynchronous(&mut self, it: &Instr) {
         match it {
             Instr::Wgmma(product) => self.wgmma(it, product),
+            Instr::Tcgen05(product) => self.tcgen05(it, product),
             Instr::Bulk(copy) => self.bulk(it, copy),
             Instr::Await(phase) => self.mbarrier(&phase.barrier),
             Instr::Arrive(arrival) => {
@@ -109,6 +110,16 @@ impl<'a> Verifier<'a> {
         };
         if !fits {
             self.report(Kind::Operand { instr: instr.word(), buffer: it.place.buffer.clone() });
+        }
+    }
+
+    fn tcgen05(&mut self, instr: &Instr, it: &Tcgen05) {
+        self.expect_scope(instr, &it.sum.first, &[Scope::Tensor]);
+        for tile in [&it.left, &it.right] {
+            self.expect_scope(instr, &tile.first, &[Scope::Shared]);
+        }
+        if !matches!(it.intrinsic.instruction, intrin::Instruction::Tcgen05(_)) {
+            self.report(Kind::Operand { instr: instr.word(), buffer: it.sum.first.buffer.clone() });
         }
     }
 

@@ -21,7 +21,8 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState};
 /// pipeline that needs more takes more. A slot holds what one iteration of the pipelined loop fills.
 ///
 /// A block may write several buffers. Those temporaries among them that each iteration fills before it reads them get slots; what a
-/// block keeps from one iteration to another stays where it is, and so do outputs.
+/// block keeps from one iteration to another stays where it is, and so do outputs. Sums in tensor memory that another role reads have slots, too, one after the other for each time
+/// that they are computed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DoubleBufferScope {

@@ -14,7 +14,7 @@ use crate::{LayoutError, ScheduleError, ScheduleState};
 /// temp T: f32[m, n] @shared
 /// ```
 ///
-/// Scopes are `global`, `cluster`, `shared`, `fragment` and `local`. Whether the memory is large enough is asked when the program is
+/// Scopes are `global`, `cluster`, `shared`, `tensor`, `fragment` and `local`. Whether the memory is large enough is asked when the program is
 /// lowered, for only then is it known how much of the buffer is alive at a time.
 ///
 /// `cluster` is shared memory of all blocks of a cluster together (*distributed shared memory*, sm_90 and later): each block has the elements whose
@@ -22,6 +22,9 @@ use crate::{LayoutError, ScheduleError, ScheduleState};
 /// axis of the cluster (`bind`), and any loop behind it may read all of them. Where the blocks of a cluster have to wait for each other is
 /// derived, also at the end, since memory goes with its block. That is split-K without a detour through global memory: `rfactor` with
 /// `factor_axis: 0`, and the partial results in the scope `cluster`.
+///
+/// `tensor` is tensor memory of a block of threads (sm_100a): 128 rows of 512 columns of four bytes. Products by `tcgen05_` intrinsics write it, and
+/// `tcgen05_ld` reads it into a `fragment`; nothing else touches it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetScope {

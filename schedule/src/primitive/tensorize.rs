@@ -15,7 +15,7 @@ use crate::{
     tile_error::Types,
 };
 
-/// Has a block, or the loops over a tile, done by the 32 lanes of a warp, or the 128 of a warpgroup, together.
+/// Has a block, or the loops over a tile, done by the 32 lanes of a warp, or the 128 of a warpgroup, together, or by the tensor core for one thread.
 ///
 /// ```text
 /// tensorize(loop: "ii", intrin: "mma_m16n8k16_f16_f32")
@@ -36,12 +36,15 @@ use crate::{
 /// first), the left one of `wgmma_rs_` in `fragment`. Unlike others, the block keeps its `init`, if that sets its sums to zero: the
 /// instruction starts from zero in the first iteration. In a pipeline the threads go on while it multiplies.
 ///
+/// A `tcgen05_` product has its sums in the scope `tensor`, 128 rows and a multiple of 16 up to 256 columns, and its factors like `wgmma_`. One thread starts it, and all go on. `tcgen05_ld`
+/// copies 8 to 128 columns, a power of two, of 128 rows from there to a fragment: `threadIdx.x` has 128 lanes then, a row each.
+///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
 /// works on the elements that it has. So accumulators are filled, converted and stored, guards and all. A reduction over columns is one of
 /// the lanes that share a row. Without the loop over columns, what is in `loop` is done for the rows alone, by each lane that has elements of one.
 ///
-/// `mma`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
+/// `mma`, `tcgen05`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
 /// `bf16` and `f8e4m3`.
 ///
 /// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.

@@ -1,6 +1,7 @@
 use indexmap::IndexMap;
 use ir::{
     Loop, LoopKind, Name, ROLE, Role, Scope, Target, WARP_ROLES,
+    intrin::Instruction,
     pipeline::{self, COMPUTE, STAGE, components_of, is_pipeline, numbers},
 };
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Primitive, annotate_loop};
 use crate::{Number, RoleError, ScheduleError, ScheduleState};
 
-/// Gives some blocks to warps of their own, which only start copies and run ahead of those that compute.
+/// Gives some blocks to warps of their own, which only start copies, or products into tensor memory, and run ahead of those that compute.
 ///
 /// ```text
 /// warp_specialize(loop: "by", roles: {"load": ["A_pad"]}, registers: {"load": 40, "compute": 232})
@@ -27,7 +28,8 @@ use crate::{Number, RoleError, ScheduleError, ScheduleState};
 /// or for none.
 ///
 /// A block of a role copies asynchronously (by TMA) in a pipelined loop: it fills shared memory that other roles read in the same loop, and
-/// reads what no other role writes. Changes no result.
+/// reads what no other role writes. A block that `tensorize` gave to a `tcgen05_` product may have a role, too: it reads what other roles fill in its loop, and who reads
+/// its sums stands behind the loop, in another role; `double_buffer_scope` with `slots: 2` lets the next sums be computed meanwhile. Changes no result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpSpecialize {
@@ -102,6 +104,11 @@ impl WarpSpecialize {
         roles().map(one).collect()
     }
 
+    /// Whether a role other than `compute` has a block.
+    fn is_of_a_role(&self, block: &Name) -> bool {
+        self.roles.values().any(|it| it.contains(block))
+    }
+
     /// Refuses a block that does not fill a ring for other roles, or that needs something of them.
     fn expect_producer(&self, state: &ScheduleState, block: &Name, role: &Name) -> Result<(), ScheduleError> {
         let found = state.expect_block(block)?;
@@ -111,7 +118,7 @@ impl WarpSpecialize {
         let Some(ring) = inside.filter(|it| is_pipeline(it)).last() else {
             return Err(RoleError::NotPipelined { block: block.clone(), name: name() }.into());
         };
-        if !is_asynchronous(ring, block) {
+        if !is_product(found) && !is_asynchronous(ring, block) {
             let (block, name) = (block.clone(), ring.var.clone());
             return Err(RoleError::NotAsynchronous { block, name }.into());
         }
@@ -128,17 +135,24 @@ impl WarpSpecialize {
                 other: other.name.clone(),
             };
             for write in found.writes() {
-                let is_shared = func.buffers[&write.buffer].scope == Scope::Shared;
                 let touches = other.any_access(&mut |it, _| it.buffer == write.buffer);
                 let writes = other.writes().iter().any(|it| it.buffer == write.buffer);
-                if !is_shared || touches && (writes || !in_ring.contains(&other.name)) {
+                let is_inside = in_ring.contains(&other.name);
+                let is_handed_over = match func.buffers[&write.buffer].scope {
+                    Scope::Shared => is_inside,
+                    Scope::Tensor => !is_inside,
+                    _ => return Err(exchange(&write.buffer).into()),
+                };
+                if touches && (writes || !is_handed_over) {
                     return Err(exchange(&write.buffer).into());
                 }
             }
             // What another kernel writes is there before this one begins.
             let read = found.reads().into_iter().filter(|_| in_kernel.contains(&other.name)).find(|read| {
                 let is_given = func.buffers[&read.buffer].role == Role::Input;
-                !is_given && other.writes().iter().any(|it| it.buffer == read.buffer)
+                let is_filled =
+                    is_product(found) && in_ring.contains(&other.name) && self.is_of_a_role(&other.name);
+                !is_given && !is_filled && other.writes().iter().any(|it| it.buffer == read.buffer)
             });
             if let Some(read) = read {
                 return Err(exchange(&read.buffer).into());
@@ -146,6 +160,11 @@ impl WarpSpecialize {
         }
         Ok(())
     }
+}
+
+/// Whether a block is products into tensor memory.
+fn is_product(block: &ir::Block) -> bool {
+    block.attrs.tensorize.is_some_and(|it| matches!(it.instruction, Instruction::Tcgen05(_)))
 }
 
 /// Whether a pipelined loop copies in the stage of a block asynchronously.

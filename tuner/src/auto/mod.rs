@@ -27,6 +27,7 @@ mod scan_columns;
 mod scan_rows;
 mod simt;
 mod size;
+mod tcgen05;
 mod together;
 mod transpose;
 mod wgmma;
@@ -283,9 +284,10 @@ fn counted(count: i64, one: &str) -> String {
 /// that come out alike.
 const CLEARLY: f64 = 0.75;
 
-/// Products by warpgroups come before those by warps, except where few tiles leave most multiprocessors idle: `mma` splits long sums.
+/// Products by warpgroups, or into tensor memory, come before those by warps, except where few tiles leave most multiprocessors idle: `mma` splits long sums.
 fn on_tensor_cores(request: &Request<'_>) -> Vec<Draft> {
-    let (wide, narrow) = (wgmma::drafts(request), mma::drafts(request));
+    let wide = wgmma::drafts(request).into_iter().chain(tcgen05::drafts(request)).collect::<Vec<_>>();
+    let narrow = mma::drafts(request);
     let cycles = |it: &[Draft]| it.first().and_then(|it| it.cycles);
     let is_split_better = cycles(&narrow).zip(cycles(&wide)).is_some_and(|(it, other)| it < CLEARLY * other);
     let (first, second) = if is_split_better { (narrow, wide) } else { (wide, narrow) };

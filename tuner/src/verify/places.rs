@@ -71,7 +71,8 @@ fn flat(shape: &[usize], place: impl Iterator<Item = usize>) -> usize {
 /// Coordinates of each dimension, the ends among them. Elements of one row depend on the same elements of earlier stages,
 /// which are computed once.
 fn lines(shape: &[usize], rng: &mut ChaCha8Rng) -> Vec<Vec<usize>> {
-    let line = |size: &usize| [0, size - 1].into_iter().chain((2..LINES).map(|_| below(rng, *size))).collect();
+    let line =
+        |size: &usize| [0, size - 1].into_iter().chain((2..LINES).map(|_| below(rng, *size))).collect();
     shape.iter().map(line).collect()
 }
 
@@ -104,4 +105,42 @@ fn iterations(case: &Case, block: &Block, is_asked: impl Fn(&ir::Iter) -> bool) 
     // One that cannot be told is taken for short, so that more elements are compared and not fewer.
     let length = |it: &ir::Iter| case.eval(&it.extent).map_or(1, |it| it.max(1).cast_unsigned());
     block.iters.iter().filter(|it| is_asked(it)).map(length).fold(1, u64::saturating_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+    use schedule::workload;
+
+    use super::*;
+
+    /// A product of `n` rows, and behind it another one if there is a `second`.
+    fn rows_sampled(n: i64, second: &str) -> usize {
+        let text = format!(
+            r#"workload(
+                name: "chain", about: "Two products.",
+                params: {{"n": size(default: {n})}},
+                axes: {{"i": "n", "j": "n", "k": "n", "l": "n"}},
+                tensors: {{
+                    "A": input(dtype: "f32", shape: ["n", "n"]),
+                    "H": temp(dtype: "f32", shape: ["n", "n"]),
+                    "C": output(dtype: "f32", shape: ["n", "n"]),
+                }},
+                stages: ["H[i, j] += A[i, k] * A[k, j]", "{second}"],
+            )"#
+        );
+        let func = workload::parse(&text).unwrap().instantiate(&IndexMap::new()).unwrap();
+        let case = Case::new(func, IndexMap::new(), 1).unwrap();
+        let n = usize::try_from(n).unwrap();
+        let found = places(&case, &Name::new("C"), &[n, n], 0, true);
+        assert!(found.len() > RANDOM / 2, "{}", found.len());
+        found.iter().map(|it| it / n).collect::<BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn what_depends_on_much_is_sampled_in_few_rows() {
+        assert!(rows_sampled(4096, "C[i, j] = H[i, j] + 1") > 500);
+        assert!(rows_sampled(4096, "C[i, l] += H[i, j] * A[j, l]") <= LINES);
+        assert!(rows_sampled(256, "C[i, l] += H[i, j] * A[j, l]") > 200);
+    }
 }

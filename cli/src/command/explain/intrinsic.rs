@@ -22,9 +22,7 @@ fn manual(it: &Intrinsic) -> String {
     match it.instruction {
         Instruction::Mma { opcode, .. } => {
             let _ = write!(out, "PTX: {opcode}\n\n{}", it.description);
-            for (name, map) in maps(it) {
-                let _ = write!(out, "\n{name}: {}", drawn(map));
-            }
+            out.push_str(&drawn_maps(it));
         }
         Instruction::Ldmatrix { matrices, transposed } => {
             let trans = if transposed { ".trans" } else { "" };
@@ -42,9 +40,16 @@ fn manual(it: &Intrinsic) -> String {
             let shape = format!("m64nNk{k}");
             let _ = write!(out, "PTX: wgmma.mma_async.sync.aligned.{shape}{types}\n\n{}", it.description);
             out.push_str(&factors(transposes));
-            for (name, map) in maps(it) {
-                let _ = write!(out, "\n{name}: {}", drawn(map));
-            }
+            out.push_str(&drawn_maps(it));
+        }
+        Instruction::Tcgen05(kind) => {
+            let _ = write!(out, "PTX: tcgen05.mma.cta_group::1.kind::{}\n\n{}", kind.name, it.description);
+            out.push_str(&factors(kind.transposes));
+            out.push_str(TENSOR_MEMORY);
+        }
+        Instruction::TensorLoad(_) => {
+            let _ = write!(out, "PTX: tcgen05.ld.sync.aligned.32x32b.xN.b32\n\n{}", it.description);
+            out.push_str(&drawn_maps(it));
         }
         Instruction::Lanes(map) => {
             let [rows, columns] = map.tile;
@@ -64,6 +69,19 @@ fn manual(it: &Intrinsic) -> String {
     }
     out
 }
+
+/// Which lane has what, by operand.
+fn drawn_maps(it: &Intrinsic) -> String {
+    let mut out = String::new();
+    for (name, map) in maps(it) {
+        let _ = write!(out, "\n{name}: {}", drawn(map));
+    }
+    out
+}
+
+/// What is to be known of sums in tensor memory.
+const TENSOR_MEMORY: &str = "\nC is 128 rows of tensor memory, where each element takes a column of four bytes: a block of threads has 512 of \
+                             them. One thread starts products, and waits for groups of them; `tcgen05_ld` brings C to registers.\n";
 
 /// How a product of a warpgroup has its factors, and where it starts.
 fn factors(transposes: bool) -> String {
@@ -152,8 +170,9 @@ fn maps(it: &Intrinsic) -> Vec<(&'static str, &'static LaneMap)> {
         Instruction::Wgmma { sum, left, .. } => {
             [("C", sum)].into_iter().chain(left.map(|it| ("A", it))).collect()
         }
+        Instruction::TensorLoad(map) => vec![("D", map)],
         Instruction::Lanes(map) => vec![("tile", map)],
-        Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => vec![],
+        Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Tcgen05(_) => vec![],
     }
 }
 

@@ -194,9 +194,9 @@ fn rungs_at_size_3() {
     at_size(3);
 }
 
-/// The types of the factors, the sums and the result that products of warpgroups have beside those of the scripts, with the
+/// The types of the factors, the sums and the result that products of warpgroups, and into tensor memory, have beside those of the scripts, with the
 /// rung that computes them.
-const TYPES: [([&str; 3], [&str; 2]); 12] = [
+const TYPES: [([&str; 3], [&str; 2]); 16] = [
     (["f8e4m3", "f32", "bf16"], ["matmul-hopper", "07_store"]),
     (["f8e5m2", "f32", "f16"], ["matmul-hopper", "07_store"]),
     (["tf32", "f32", "bf16"], ["matmul-hopper", "07_store"]),
@@ -209,6 +209,10 @@ const TYPES: [([&str; 3], [&str; 2]); 12] = [
     (["bf16", "f32", "f32"], ["matmul-hopper-i8", "01_store"]),
     (["f8e4m3", "f32", "f32"], ["matmul-hopper-i8", "01_store"]),
     (["f16", "f16", "f16"], ["matmul-hopper-i8", "01_store"]),
+    (["f16", "f32", "f16"], ["matmul-blackwell", "06_store"]),
+    (["f8e4m3", "f32", "bf16"], ["matmul-blackwell", "06_store"]),
+    (["f8e5m2", "f32", "f8e5m2"], ["matmul-blackwell", "05_accumulators"]),
+    (["tf32", "f32", "bf16"], ["matmul-blackwell", "03_roles"]),
 ];
 
 fn in_types(mut visit: impl FnMut(Case)) {
@@ -226,13 +230,13 @@ fn in_types(mut visit: impl FnMut(Case)) {
 }
 
 #[test]
-fn rungs_of_hopper_are_right_in_every_type() {
+fn rungs_are_right_in_every_type() {
     in_types(|case| drop(case.check_values()));
 }
 
 /// The lines of one script give each type the instruction that it has.
 #[test]
-fn rungs_of_hopper_compile_in_every_type() {
+fn rungs_compile_in_every_type() {
     in_types(|case| {
         let Scheduled { after, target, .. } = case.schedule();
         for it in gpu::compile(&case.what, &after, &target) {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Arg, DType, Effect, Index, Instr, Kernel, Layout, Less, Name, Op, Participants, Role, Scope,
-    Storage, SyncKind, ThreadAxis, arith::Bounds, axis_var,
+    Access, Arg, DType, Effect, Index, Instr, Kernel, Layout, Less, Name, Op, Participants, Proxy, Role,
+    Scope, Storage, SyncKind, ThreadAxis, arith::Bounds, axis_var,
 };
 
 /// Limits that conditions put on axes.
@@ -26,6 +26,18 @@ pub(crate) struct KernelAccess {
     pub(crate) limits: Limits,
     /// Whether it stands for the beginning or the end of the block that has the memory, and not for a statement.
     pub(crate) is_life: bool,
+}
+
+/// What conditions say of each axis: that only threads below a number come.
+fn limits(conditions: &[Less]) -> Limits {
+    let mut out = Limits::new();
+    for less in conditions {
+        if let (Some(axis), Some(limit)) = (less.lhs.as_var(), less.rhs.as_int()) {
+            let known = out.entry(axis.clone()).or_insert(limit);
+            *known = limit.min(*known);
+        }
+    }
+    out
 }
 
 impl KernelAccess {
@@ -68,6 +80,8 @@ pub(crate) struct KernelFacts {
     read_only: BTreeSet<Name>,
     /// The buffers that some wait is there for.
     waited: BTreeSet<Name>,
+    /// The buffers that threads write themselves.
+    by_threads: BTreeSet<Name>,
     /// The variables of the axes that threads of a block differ in.
     threads: Vec<Name>,
     mbarriers: BTreeSet<Name>,
@@ -85,7 +99,7 @@ impl KernelFacts {
             let shape = [Index::int(it.slots)];
             (name.clone(), (Scope::Shared, Storage::new(DType::I64, &shape, &Layout::default(), Role::Temp)))
         }));
-        let mut waited = BTreeSet::new();
+        let (mut waited, mut by_threads) = (BTreeSet::new(), BTreeSet::new());
         for op in &kernel.body {
             op.walk(&mut |op| match op {
                 Op::Alloc(it) => {
@@ -95,13 +109,19 @@ impl KernelFacts {
                     if let Some(SyncKind::Wait(it)) = it.sync() {
                         waited.extend(it.buffers.iter().cloned());
                     }
+                    it.each_effect(&mut |it| {
+                        if it.proxy == Proxy::Generic && it.mode.writes() {
+                            by_threads.insert(it.access.buffer.clone());
+                        }
+                    });
                 }
                 Op::For(_) | Op::If(..) | Op::Leader(..) | Op::Role(..) => {}
             });
         }
         let threads = kernel.launch.keys().filter(|it| it.is_thread()).map(|it| axis_var(*it)).collect();
         let mbarriers = kernel.mbarriers.keys().cloned().collect();
-        KernelFacts { dims: dims.to_vec(), common, memory, read_only, waited, threads, mbarriers }
+        let dims = dims.to_vec();
+        KernelFacts { dims, common, memory, read_only, waited, by_threads, threads, mbarriers }
     }
 
     /// Whether a wait says when copies to a buffer have happened; if none does, they are as good as stores.
@@ -140,7 +160,7 @@ impl KernelFacts {
         let Op::Instr(it, _) = op else { return vec![] };
         let mut vars = IndexMap::new();
         let mut conditions: Vec<Less> = Vec::new();
-        let mut limits = Limits::new();
+        let mut of_leader: Vec<Less> = Vec::new();
         for op in around {
             match op {
                 Op::For(it) => {
@@ -157,33 +177,29 @@ impl KernelFacts {
                         Participants::Warp | Participants::Thread => false,
                     };
                     let alone = self.threads.iter().filter(is_alone);
-                    conditions.extend(alone.map(|it| Less::new(Index::var(it), Index::int(1))));
+                    of_leader.extend(alone.map(|it| Less::new(Index::var(it), Index::int(1))));
                 }
                 Op::Alloc(_) | Op::Instr(..) | Op::Role(..) => {}
             }
         }
-        for less in &conditions {
-            if let (Some(axis), Some(limit)) = (less.lhs.as_var(), less.rhs.as_int()) {
-                let known = limits.entry(axis.clone()).or_insert(limit);
-                *known = limit.min(*known);
-            }
-        }
+        let led = [&*conditions, &of_leader].concat();
         let mut out: Vec<KernelAccess> = Vec::new();
-        let everywhere = |buffer: &Name, indices, lanes, write, vars| KernelAccess {
+        let everywhere = |buffer: &Name, indices, lanes, write, vars, conditions: &[Less]| KernelAccess {
             buffer: buffer.clone(),
             indices,
             lanes,
             write,
             vars,
-            conditions: conditions.clone(),
-            limits: limits.clone(),
+            conditions: conditions.to_vec(),
+            limits: limits(conditions),
             is_life: false,
         };
         out.extend(
-            mbarrier(it)
-                .map(|(name, slot, write)| everywhere(name, vec![slot.clone()], 1, write, vars.clone())),
+            mbarrier(it).map(|(name, slot, write)| {
+                everywhere(name, vec![slot.clone()], 1, write, vars.clone(), &led)
+            }),
         );
-        it.each_effect(&mut |Effect { access, extents, mode, .. }| {
+        it.each_effect(&mut |Effect { access, extents, mode, proxy }| {
             if self.scope_of(access) != Scope::Local && !self.read_only.contains(&access.buffer) {
                 let (mut vars, mut indices) = (vars.clone(), access.indices.clone());
                 // A box is what its first element is, moved by so much in each dimension.
@@ -193,7 +209,11 @@ impl KernelFacts {
                     *index = index.clone() + Index::var(&var);
                     vars.insert(var, Index::int(*extent));
                 }
-                let touch = everywhere(&access.buffer, indices, access.lanes, mode.writes(), vars);
+                // Hardware is none of the threads: not even what its leader wrote is there for it without a fence, which stands at barriers.
+                let is_met = proxy == Proxy::Async && self.by_threads.contains(&access.buffer);
+                let conditions = if is_met { &conditions } else { &led };
+                let touch =
+                    everywhere(&access.buffer, indices, access.lanes, mode.writes(), vars, conditions);
                 if !out.contains(&touch) {
                     out.push(touch);
                 }

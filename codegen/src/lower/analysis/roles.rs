@@ -40,12 +40,12 @@ pub(crate) fn roles(stmt: &Stmt) -> IndexMap<Name, Option<u32>> {
     out
 }
 
-/// Whether a role only starts copies, which one thread does.
+/// Whether a role only starts copies, or products into tensor memory, which one thread does.
 pub(crate) fn is_one_thread(stmt: &Stmt, role: &Name) -> bool {
     let is_copy = |it: &Block| {
         let orders =
             matches!(&it.body, Stmt::Instr(it) if matches!(**it, Instr::Await(_) | Instr::Arrive(_)));
-        orders || it.attrs.mechanism == Some(Mechanism::Tma)
+        orders || matches!(it.attrs.mechanism, Some(Mechanism::Tma | Mechanism::Tcgen05))
     };
     stmt.blocks().into_iter().filter(|it| role_of(it) == *role).all(is_copy)
 }

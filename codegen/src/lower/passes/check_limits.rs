@@ -1,8 +1,8 @@
 //! Refuses kernels that no GPU of the target launches.
 
-use ir::{Arch, Feature, Index, Instr, Kernel, Module, Op, Target, ThreadAxis, intrin::Instruction};
+use ir::{Arch, Feature, Index, Instr, Kernel, Module, Op, Scope, Target, ThreadAxis, intrin::Instruction};
 
-use crate::launch::shared_layout;
+use crate::launch::{TensorMemory, shared_layout};
 use crate::lower::LowerError;
 
 /// Checks threads in a block, blocks in a cluster, constant extents of axes, and shared memory in a block against the target's limits.
@@ -31,6 +31,11 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
         }
         check_lanes(kernel)?;
         check_registers(kernel, arch)?;
+        if let Some(it) = TensorMemory::of(kernel).filter(|it| it.columns > Scope::TENSOR_COLUMNS) {
+            let buffers = it.widths();
+            let (kernel, columns) = (kernel.name.clone(), it.columns);
+            return Err(LowerError::TensorMemoryFull { kernel, columns, buffers });
+        }
         let (bytes, limit) = (shared_layout(kernel).1, i64::from(arch.caps().max_shared_per_block));
         if bytes > limit {
             let kernel_name = kernel.name.clone();

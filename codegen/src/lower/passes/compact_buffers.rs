@@ -59,7 +59,7 @@ fn plan(func: &Func, users: &[&FuncAccess<'_>], buffer: &Buffer, target: &Target
     let on_gpu = matches!(target, Target::Cuda(_));
     match buffer.scope {
         Scope::Global if on_gpu => return None,
-        Scope::Global | Scope::Cluster | Scope::Shared | Scope::Fragment | Scope::Local => {}
+        Scope::Global | Scope::Cluster | Scope::Shared | Scope::Tensor | Scope::Fragment | Scope::Local => {}
     }
     let parallel = |it: &&&FuncAccess<'_>| it.loops[depth..].iter().any(|it| it.kind == LoopKind::Parallel);
     if !on_gpu && ((depth == 0 && !buffer.scope.is_registers()) || users.iter().any(|it| parallel(&it))) {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use ir::{
-    Access, Alloc, BulkCopy, Factor, Instr, Layout, Major, Module, Name, Op, Origin, Storage, Swizzle, Tile,
-    Wgmma, XorSwizzle,
+    Access, Alloc, BulkCopy, Factor, Index, Instr, Layout, Major, Module, Name, Op, Origin, Scope, Storage,
+    Swizzle, Tcgen05, Tile, Wgmma, XorSwizzle,
 };
 
 use crate::lower::{Context, LowerError};
@@ -18,13 +18,19 @@ use crate::lower::{Context, LowerError};
 ///
 /// The offset is the sum of subscripts times strides, swizzled where the buffer is; making it cheap is the business of
 /// `simplify_indices`. A comment before the allocation of a buffer tells its swizzle. From here on a buffer is so many
-/// elements; memory of a cluster is so many in each of its blocks, and keeps the subscript that says which block.
+/// elements; memory of a cluster is so many in each of its blocks, and keeps the subscript that says which block. Tensor memory keeps rows and
+/// columns: matrices of more rows than it has, and of further dimensions, stand beside each other.
 ///
 /// Refuses an access to neighbours that a swizzle would take apart.
 pub(crate) fn flatten(mut module: Module, context: &mut Context) -> Result<Module, LowerError> {
     let args: BTreeMap<_, _> = module.args.iter().map(|(name, it)| (name.clone(), it.storage())).collect();
     for kernel in &mut module.kernels {
-        let mut flat = Flat { storages: args.clone(), dealt_out: BTreeSet::new(), cut: RefCell::default() };
+        let mut flat = Flat {
+            storages: args.clone(),
+            dealt_out: BTreeSet::new(),
+            tensors: BTreeMap::new(),
+            cut: RefCell::default(),
+        };
         kernel.body.iter().for_each(|op| flat.collect(op));
         kernel.body = flat.ops(&kernel.body, &mut context.swizzles);
         flat.cut.into_inner().map_or(Ok(()), Err)?;
@@ -40,6 +46,8 @@ struct Flat {
     storages: BTreeMap<Name, Storage>,
     /// The buffers of which each block of a cluster has a part.
     dealt_out: BTreeSet<Name>,
+    /// The shapes of those in tensor memory.
+    tensors: BTreeMap<Name, Vec<i64>>,
     /// The first access that a swizzle takes apart.
     cut: RefCell<Option<LowerError>>,
 }
@@ -51,6 +59,9 @@ impl Flat {
                 self.storages.insert(it.name.clone(), it.storage());
                 if it.blocks().is_some() {
                     self.dealt_out.insert(it.name.clone());
+                }
+                if it.scope == Scope::Tensor {
+                    self.tensors.insert(it.name.clone(), it.shape.clone());
                 }
             }
         });
@@ -65,7 +76,10 @@ impl Flat {
                         swizzles.push(told.clone());
                         out.push(Op::comment(told, Origin::default()));
                     }
-                    let shape = it.blocks().into_iter().chain([it.elements()]).collect();
+                    let shape = match it.scope {
+                        Scope::Tensor => vec![Scope::TENSOR_ROWS, columns_of(&it.shape)],
+                        _ => it.blocks().into_iter().chain([it.elements()]).collect(),
+                    };
                     let layout = Layout::default();
                     out.push(Op::Alloc(Alloc { shape, layout, ..it.clone() }));
                 }
@@ -93,6 +107,13 @@ impl Flat {
                 let (place, right) = (self.access(&it.place), self.tile(&it.right));
                 Instr::Wgmma(Wgmma { place, left, right, ..it.clone() })
             }
+            Instr::Tcgen05(it) => {
+                let first = self.access(&it.sum.first);
+                let extents = it.sum.extents.iter().copied().filter(|it| *it > 1).collect();
+                let sum = Tile { first, extents, matrix: None };
+                let (left, right) = (self.tile(&it.left), self.tile(&it.right));
+                Instr::Tcgen05(Box::new(Tcgen05 { sum, left, right, ..(**it).clone() }))
+            }
             it => it.map_accesses(&mut |it| self.access(it)),
         }
     }
@@ -108,6 +129,9 @@ impl Flat {
     }
 
     fn access(&self, access: &Access) -> Access {
+        if let Some(shape) = self.tensors.get(&access.buffer) {
+            return Access { indices: row_and_column(shape, &access.indices), ..access.clone() };
+        }
         let Some(storage) = self.storages.get(&access.buffer) else { return access.clone() };
         let (buffer, bytes) = (&access.buffer, i64::from(access.lanes) * storage.element_bytes());
         if let Some(chunk) = storage.chunk_bytes().filter(|it| access.lanes > 1 && bytes > *it) {
@@ -119,6 +143,25 @@ impl Flat {
         let indices = owner.iter().cloned().chain([storage.element(own)]).collect();
         Access { indices, ..access.clone() }
     }
+}
+
+/// How many columns of tensor memory a buffer of a shape takes.
+fn columns_of(shape: &[i64]) -> i64 {
+    let elements = shape.iter().fold(1i64, |all, it| all.saturating_mul(*it));
+    (elements + Scope::TENSOR_ROWS - 1) / Scope::TENSOR_ROWS
+}
+
+/// The row and the column of tensor memory that an element has: of matrices of 128 rows, one beside the other.
+fn row_and_column(shape: &[i64], indices: &[Index]) -> Vec<Index> {
+    let rows = Index::int(Scope::TENSOR_ROWS);
+    let ([outer @ .., row, column], [.., height, width]) = (indices, shape) else { return indices.to_vec() };
+    let mut matrix = Index::int(0);
+    for (index, extent) in outer.iter().zip(shape) {
+        matrix = matrix * *extent + index.clone();
+    }
+    let below = (height + Scope::TENSOR_ROWS - 1) / Scope::TENSOR_ROWS;
+    let matrix = matrix * below + row.floor_div(&rows);
+    vec![row.floor_mod(&rows), matrix * *width + column.clone()]
 }
 
 /// How a buffer with a swizzle lies in memory, in a sentence.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ir::{
-    AllocScope, Func, Group, Index, Instr, Less, Loop, LoopKind, Mechanism, Mode, Name, Numbers, Scope, Stmt,
-    Wait,
+    AllocScope, Func, Index, Instr, Less, Loop, LoopKind, Mode, Name, Numbers, Scope, Stmt, Wait,
     arith::Bounds,
     pipeline::{ORDER, PipelineError, STAGE, Style, numbers},
 };
@@ -164,7 +163,9 @@ impl Join<'_> {
     /// The wait for the products whose results some statements touch.
     fn products_used(&self, stmts: &[Stmt]) -> Option<Stmt> {
         let products = self.inner.body.blocks();
-        let products = products.iter().filter(|it| it.attrs.mechanism == Some(Mechanism::Wgmma));
+        let mechanism = |it: &ir::Block| it.attrs.mechanism.filter(|it| it.is_product());
+        let group = products.iter().find_map(|it| mechanism(it)?.group())?;
+        let products = products.iter().filter(|it| mechanism(it).is_some());
         let mut buffers: Vec<Name> =
             products.flat_map(|it| it.writes()).map(|it| it.buffer.clone()).collect();
         buffers.dedup();
@@ -172,7 +173,7 @@ impl Join<'_> {
             let touches = |it: &&ir::Block| it.any_access(&mut |access, _| access.buffer == *name);
             stmts.iter().flat_map(Stmt::blocks).any(|it| touches(&it))
         });
-        let wait = Wait { group: Group::Wgmma, reads_only: false, in_flight: 0, buffers };
+        let wait = Wait { group, reads_only: false, in_flight: 0, buffers };
         (!wait.buffers.is_empty()).then(|| marks::instruction("async_wait", Instr::Wait(wait)))
     }
 

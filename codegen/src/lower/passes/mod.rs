@@ -7,6 +7,7 @@ pub(crate) mod choose_mechanisms;
 pub(crate) mod collapse_unit_loops;
 pub(crate) mod compact_buffers;
 pub(crate) mod deal_iterations;
+pub(crate) mod exchange_accumulators;
 pub(crate) mod factor_reductions;
 pub(crate) mod flatten;
 pub(crate) mod index_width;

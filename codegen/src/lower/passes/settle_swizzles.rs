@@ -99,12 +99,12 @@ fn chosen(buffer: &Buffer, row: &Index) -> Option<XorSwizzle> {
     XorSwizzle::for_rows(row.checked_mul(buffer.dtype.bytes_i64())?)
 }
 
-/// The shared buffers that the copy engine fills, or warpgroups multiply.
+/// The shared buffers that the copy engine fills, or tensor cores read by themselves.
 fn by_hardware(func: &Func) -> BTreeSet<Name> {
     let mut out = BTreeSet::new();
     for block in func.body.blocks() {
         let instruction = block.attrs.tensorize.map(|it| it.instruction);
-        let multiplies = matches!(instruction, Some(Instruction::Wgmma { .. }));
+        let multiplies = matches!(instruction, Some(Instruction::Wgmma { .. } | Instruction::Tcgen05(_)));
         if block.attrs.mechanism == Some(Mechanism::Tma) || multiplies {
             let touched = block.reads().into_iter().chain(block.writes());
             out.extend(touched.map(|it| it.buffer.clone()));

@@ -1,8 +1,9 @@
 //! What deals with agents beside the threads: mbarriers, bulk copies, products.
 
 use ir::{
-    Arrival, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, TensorMap,
-    ThreadAxis, Tile, Wgmma, intrin::Instruction,
+    Arrival, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, Tcgen05,
+    TensorMap, ThreadAxis, Tile, Wgmma,
+    intrin::{self, Instruction},
 };
 
 use super::Compiler;
@@ -11,8 +12,10 @@ use crate::vgpu::{
     bulk::{BulkCode, BulkWay, MapCode},
     mbarrier::{ArriveCode, AwaitCode},
     program::{AsyncCode, Elements},
+    tcgen05::Tcgen05Code,
+    tile::TileCode,
     turn::TurnCode,
-    wgmma::{LeftCode, TileCode, WgmmaCode},
+    wgmma::{LeftCode, WgmmaCode},
 };
 
 /// The most elements of a box, 256 in each of two dimensions: what its rows have beside that is 16 bytes at least.
@@ -28,6 +31,7 @@ impl Compiler<'_> {
         Ok(match it {
             Instr::Bulk(it) => AsyncCode::Bulk(self.bulk(it)?),
             Instr::Wgmma(it) => AsyncCode::Wgmma(Box::new(self.wgmma(site, it)?)),
+            Instr::Tcgen05(it) => AsyncCode::Tcgen05(Box::new(self.tcgen05(it)?)),
             Instr::Commit(group) => AsyncCode::Commit(*group),
             Instr::Wait(it) => AsyncCode::Wait {
                 group: it.group,
@@ -38,11 +42,11 @@ impl Compiler<'_> {
                 let barrier = self.barrier(barrier)?;
                 AsyncCode::Await(AwaitCode { barrier, slot: self.index(slot)?, phase: self.index(phase)? })
             }
-            Instr::Arrive(Arrival { barrier, slot, bytes, along }) => {
+            Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along }) => {
                 let (barrier, slot) = (self.barrier(barrier)?, self.index(slot)?);
                 let bytes = bytes.as_ref().map(|it| self.index(it)).transpose()?;
                 let along = along.iter().map(|it| number_of(*it)).collect();
-                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes, along })
+                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes, is_late: *is_late, along })
             }
             Instr::Fence(it) => AsyncCode::Fence(*it),
             Instr::Turn(it) => {
@@ -205,6 +209,39 @@ impl Compiler<'_> {
         let number = self.products.len();
         self.products.push((site, it.intrinsic.name));
         Ok(WgmmaCode { intrinsic: it.intrinsic, number, place, left, right, starts })
+    }
+
+    fn tcgen05(&mut self, it: &Tcgen05) -> Result<Tcgen05Code, VgpuError> {
+        let kernel = self.kernel.name.clone();
+        let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: it.intrinsic.name };
+        let Instruction::Tcgen05(kind) = it.intrinsic.instruction else { return Err(error()) };
+        let Elements { buffer: sum, index: column, .. } = self.columns(&it.sum.first)?;
+        let left = self.tile(&it.left, kind.transposes)?.ok_or_else(error)?;
+        let right = self.tile(&it.right, kind.transposes)?.ok_or_else(error)?;
+        let columns = right.extents[0];
+        let depth = usize::try_from(kind.k).map_err(|_| error())?;
+        let rows = [128, i64::try_from(columns).map_err(|_| error())?];
+        let fits = columns % 16 == 0 && (16..=256).contains(&columns) && right.extents[1] == depth;
+        let needed = intrin::operand_types(it.intrinsic);
+        let types = [sum, left.buffer, right.buffer].map(|it| self.buffers[it].dtype);
+        if !fits || left.extents != [128, depth] || it.sum.extents != rows || needed != types {
+            return Err(error());
+        }
+        let starts = it.starts.as_ref().map(|it| self.conditions(it)).transpose()?;
+        Ok(Tcgen05Code { sum, column, columns, left, right, starts })
+    }
+
+    /// Columns of tensor memory: the rows are those of the lanes, or all.
+    pub(super) fn columns(&mut self, it: &ir::Access) -> Result<Elements, VgpuError> {
+        let kernel = self.kernel.name.clone();
+        let buffer = self.found(&it.buffer)?;
+        let [_, column] = it.indices.as_slice() else {
+            return Err(VgpuError::NotFlat { kernel, buffer: it.buffer.clone() });
+        };
+        if self.buffers[buffer].space != Space::Tensor {
+            return Err(VgpuError::UnknownBuffer { kernel, buffer: it.buffer.clone() });
+        }
+        Ok(Elements { buffer, index: self.index(column)?, lanes: it.lanes, align: 1, counted: u32::MAX })
     }
 
     /// Registers of an asynchronous product: any number of them.

@@ -208,7 +208,7 @@ impl Compiler<'_> {
         Ok(Some(match op {
             Op::Alloc(it) => {
                 // What is global here is private memory of one thread, only larger.
-                let space = if it.scope.is_of_blocks() { it.scope } else { Space::Local };
+                let space = if it.scope.is_per_block() { it.scope } else { Space::Local };
                 let owners = if space == Space::Local { self.scope.count } else { self.cluster.blocks() };
                 let fits = |len: &usize| len.saturating_mul(owners) <= MAX_ELEMENTS;
                 let Some(len) = usize::try_from(it.elements()).ok().filter(fits) else {
@@ -290,6 +290,7 @@ impl Compiler<'_> {
                 Code::Barrier(site, it.among)
             }
             Instr::Wgmma(_)
+            | Instr::Tcgen05(_)
             | Instr::Bulk(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
@@ -339,7 +340,7 @@ impl Compiler<'_> {
 
     fn place(&mut self, access: &Access, writes: bool) -> Result<Elements, VgpuError> {
         let (buffer, index) = self.resolve(access)?;
-        if !(1..=64).contains(&access.lanes) {
+        if !(1..=128).contains(&access.lanes) {
             let (kernel, buffer) = (self.kernel.name.clone(), access.buffer.clone());
             return Err(VgpuError::Lanes { kernel, buffer, lanes: access.lanes });
         }

@@ -18,8 +18,8 @@ impl Compiler<'_> {
     ) -> Result<TensorCode, VgpuError> {
         let wanted = match intrinsic.instruction {
             Instruction::Mma { .. } => 3,
-            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => 1,
-            Instruction::Wgmma { .. } | Instruction::Lanes(_) => 0,
+            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::TensorLoad(_) => 1,
+            Instruction::Wgmma { .. } | Instruction::Tcgen05(_) | Instruction::Lanes(_) => 0,
         };
         let kernel = &self.kernel.name;
         let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: intrinsic.name };
@@ -27,7 +27,10 @@ impl Compiler<'_> {
             return Err(error());
         }
         let align = align::of_operand(intrinsic.instruction);
-        let operand = |it| Ok(Elements { align, ..self.place(it, false)? });
+        let from_tensor = matches!(intrinsic.instruction, Instruction::TensorLoad(_));
+        let operand = |it| {
+            if from_tensor { self.columns(it) } else { Ok(Elements { align, ..self.place(it, false)? }) }
+        };
         let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
         let dtype = self.buffers[operands[0].buffer].dtype;
         // Of other types, the instruction would have no meaning: `.trans` takes 2 bytes for an element.

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs, io::Write as _, path::Path};
 
 use insta::assert_snapshot;
-use ir::{Arch, Module, Target};
+use ir::{Module, Target};
 use tilewright_codegen::{
     device::{DeviceError, disasm, nvrtc},
     emit::emit,
@@ -19,9 +19,17 @@ fn read(path: &Path) -> (String, Module) {
     (text, module)
 }
 
+/// What a text is for: `// sm_100` at its top, or `// target: sm_100a` somewhere, else Hopper.
+fn target_of(text: &str) -> Target {
+    let top = text.lines().next().and_then(|it| it.strip_prefix("// ")).filter(|it| it.starts_with("sm_"));
+    let named = text.lines().find_map(|it| it.strip_prefix("// target: "));
+    cuda(top.or(named).unwrap_or("sm_90a"))
+}
+
 /// Compiles a source without a spill, without an array in memory and without a warning; none where there is no NVRTC.
-fn compile(name: &str, source: &str) -> Option<nvrtc::Compiled> {
-    match nvrtc::compile(source, name, &Arch::parse("sm_90a").unwrap(), &[]) {
+fn compile(name: &str, source: &str, target: &Target) -> Option<nvrtc::Compiled> {
+    let Target::Cuda(arch) = target else { panic!("{name} is for no GPU") };
+    match nvrtc::compile(source, name, arch, &[]) {
         Ok(out) => {
             for it in &out.resources {
                 let memory = [it.stack_bytes, it.spill_store_bytes, it.spill_load_bytes];
@@ -45,8 +53,7 @@ fn compile(name: &str, source: &str) -> Option<nvrtc::Compiled> {
 fn sources() {
     let each = |path: &Path| {
         let (text, module) = read(path);
-        let target = text.lines().next().unwrap().trim_start_matches("// ");
-        let target = if target.starts_with("sm_") { cuda(target) } else { cuda("sm_90a") };
+        let target = target_of(&text);
         let source = match emit(&module, &target) {
             Ok(source) => source,
             Err(err) => {
@@ -57,17 +64,18 @@ fn sources() {
         assert_eq!(source, emit(&module, &target).unwrap());
         let name = path.file_stem().unwrap().to_string_lossy();
         assert_snapshot!(source);
-        compile(&name, &source);
+        compile(&name, &source, &target);
     };
     insta::glob!("../../emit", "*.tw", each);
-    insta::glob!("../../vgpu", "wgmma_*_clean.tw", each);
+    insta::glob!("../../vgpu", "{wgmma,tcgen05}_*_clean.tw", each);
 }
 
 /// The machine code of a text, as a disassembler prints it; none where a program for it is missing.
 fn sass(path: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let (_, module) = read(&folder.join(path));
-    let compiled = compile(path, &emit(&module, &cuda("sm_90a")).unwrap())?;
+    let (text, module) = read(&folder.join(path));
+    let target = target_of(&text);
+    let compiled = compile(path, &emit(&module, &target).unwrap(), &target)?;
     let found = disasm::find().inspect_err(|err| {
         writeln!(std::io::stderr(), "skipped: {path}: {err}").expect("stderr is open");
     });
@@ -91,6 +99,12 @@ fn machine_code() {
         assert_eq!(count("BRA.U.ANY"), 0, "{path}: a loop over the lanes of a warp\n{sass}");
         assert_eq!([count("LDL"), count("STL")], [0; 2], "{path}\n{sass}");
     }
+    for path in ["vgpu/tcgen05_one_stage_clean.tw", "vgpu/tcgen05_ring_clean.tw"] {
+        let Some(sass) = sass(path) else { return };
+        let count = |word: &str| sass.lines().filter(|it| it.contains(word)).count();
+        assert_eq!(count("UTCHMMA"), 4, "{path}\n{sass}");
+        assert_eq!([count("LDL"), count("STL")], [0; 2], "{path}\n{sass}");
+    }
 }
 
 /// Without the passes for its target a kernel has no source.
@@ -98,8 +112,13 @@ fn machine_code() {
 fn what_a_target_has_not_is_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut lines = Vec::new();
-    let paths =
-        ["vgpu/wgmma_ring_clean.tw", "emit/wgmma_forms.tw", "emit/teams.tw", "emit/cluster_memory.tw"];
+    let paths = [
+        "vgpu/wgmma_ring_clean.tw",
+        "vgpu/tcgen05_ring_clean.tw",
+        "emit/wgmma_forms.tw",
+        "emit/teams.tw",
+        "emit/cluster_memory.tw",
+    ];
     for path in paths {
         let (_, module) = read(&folder.join(path));
         for target in [Target::Cpu, cuda("sm_80"), cuda("sm_90"), cuda("sm_100a"), cuda("sm_120a")] {

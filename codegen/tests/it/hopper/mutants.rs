@@ -1,8 +1,9 @@
 //! Kernels with one thing taken out, moved or changed.
 
 use ir::{
-    Arrival, BulkCopy, BulkKind, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers, Module, Name,
-    Op, Phase, SemaphoreKind, SyncKind, ThreadAxis, Tile, Turn, Wait, Wgmma, XorSwizzle, axis_var,
+    Access, Arrival, BulkCopy, BulkKind, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers, Module,
+    Name, Op, Phase, SemaphoreKind, SyncKind, Tcgen05, TensorOp, ThreadAxis, Tile, Turn, Wait, Wgmma,
+    XorSwizzle, axis_var, intrin::Instruction,
 };
 
 /// A kernel that is not what it was.
@@ -72,7 +73,7 @@ fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
             }
             for with in changed(it) {
                 let is_layout = match (it, &with) {
-                    (Instr::Wgmma(_), _) => true,
+                    (Instr::Wgmma(_) | Instr::Tcgen05(_) | Instr::Tensor(_), _) => true,
                     (Instr::Bulk(it), Instr::Bulk(with)) => it.kind == with.kind,
                     _ => false,
                 };
@@ -109,6 +110,19 @@ fn is_heard_elsewhere(it: &Instr) -> bool {
         Instr::Bulk(it) => matches!(it.kind, BulkKind::Load { along: Some(_), .. }),
         _ => false,
     }
+}
+
+/// The product with other descriptors of its factors, and with its sum beside where it was.
+fn other_products(product: &Tcgen05) -> Vec<Instr> {
+    let left = other_matrices(&product.left).into_iter();
+    let left = left.map(|left| Tcgen05 { left, ..product.clone() });
+    let right = other_matrices(&product.right).into_iter();
+    let right = right.map(|right| Tcgen05 { right, ..product.clone() });
+    let first = &product.sum.first;
+    let indices = vec![first.indices[0].clone(), &first.indices[1] + 16];
+    let sum = Tile { first: Access { indices, ..first.clone() }, ..product.sum.clone() };
+    let beside = [Tcgen05 { sum, ..product.clone() }];
+    left.chain(right).chain(beside).map(|it| Instr::Tcgen05(Box::new(it))).collect()
 }
 
 /// An instruction with other numbers, or that fewer blocks hear of.
@@ -165,6 +179,14 @@ fn changed(it: &Instr) -> Vec<Instr> {
                 out.extend(left.map(|it| Wgmma { left: Factor::Shared(it), ..product.clone() }));
             }
             out.into_iter().map(Instr::Wgmma).collect()
+        }
+        Instr::Tcgen05(product) => other_products(product),
+        // Threads find what lies in other columns.
+        Instr::Tensor(load) if matches!(load.intrinsic.instruction, Instruction::TensorLoad(_)) => {
+            let from = &load.operands[0];
+            let indices = vec![from.indices[0].clone(), &from.indices[1] + 8];
+            let operands = vec![Access { indices, ..from.clone() }];
+            vec![Instr::Tensor(TensorOp { operands, ..load.clone() })]
         }
         _ => vec![],
     }

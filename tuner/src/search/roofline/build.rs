@@ -195,6 +195,8 @@ impl<'a> Builder<'a> {
         let costs = &mut out.costs;
         let mut latency = NEAR_LATENCY;
         match buffer.scope {
+            // Products and loads of whole rows, which this has no rates for.
+            Scope::Tensor => costs.issue += 1.0,
             Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
                 // 32 lanes are interleaved word by word: each byte of one is a sector of all.
@@ -226,6 +228,7 @@ impl<'a> Builder<'a> {
     fn store(&self, place: &Access, buffer: &Buffer, is_copy: bool, costs: &mut Totals) {
         let width = i64::from(place.lanes) * buffer.size;
         match buffer.scope {
+            Scope::Tensor => {}
             Scope::Local if !self.in_memory.contains(&place.buffer) => {}
             Scope::Fragment | Scope::Local => {
                 costs.issue += 1.0;
@@ -338,6 +341,8 @@ fn tensor(it: &TensorOp) -> f64 {
     match it.intrinsic.instruction {
         Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
         Instruction::Wgmma { .. }
+        | Instruction::Tcgen05(_)
+        | Instruction::TensorLoad(_)
         | Instruction::Ldmatrix { .. }
         | Instruction::Stmatrix { .. }
         | Instruction::Lanes(_) => 0.0,

@@ -8,7 +8,8 @@ use super::{
     survey::{Barrier, Survey, arrival, load},
 };
 
-/// Checks that wherever a phase begins to expect bytes, as many bytes have been asked for as were expected before, and so at the end.
+/// Checks that wherever a phase begins to expect bytes, as many bytes have been asked for as were expected before, and so at the end; and
+/// where those who ask wait for a phase themselves, since what they would ask for behind that comes too late.
 ///
 /// Boxes count for the phase of the last arrival, as their slots say; so those between one arrival and the next are what comes in its
 /// phase, whatever loops and conditions they stand under.
@@ -21,7 +22,7 @@ pub(super) fn check(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), Ph
         };
         let come = |it: &Instr| load(it, name).map_or(0, |it| survey.bytes(it.0));
         let uncounted = |instr: &'static str| PhaseError::Uncounted { barrier: name.clone(), instr };
-        for event in &uses.arrivals {
+        for event in uses.arrivals.iter().chain(&uses.awaits) {
             let count = |weight: &dyn Fn(&Instr) -> i64| program.before(event.node, weight, &event.bounds);
             let (Some(expected), Some(come)) = (count(&expected), count(&come)) else {
                 return Err(uncounted("bulk copy"));

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use ir::{BulkCopy, Instr, Kernel, Mode, Name, Scope};
 
-use super::{error::PhaseError, program::Program, survey::Survey};
+use super::{
+    error::PhaseError,
+    program::Program,
+    survey::{Survey, sum},
+};
 use crate::lower::passes::merge_shared::aliases;
 
 /// What a role does to a buffer.
@@ -12,7 +16,7 @@ struct Touch<'a> {
     program: usize,
     buffer: &'a Name,
     writes: bool,
-    /// Whether a box comes, which a phase tells of.
+    /// Whether a box comes, or a sum, which a phase tells of.
     is_box: bool,
 }
 
@@ -49,6 +53,8 @@ fn touches<'a>(survey: &Survey<'a>) -> Vec<Touch<'a>> {
                 let buffer = &effect.access.buffer;
                 let is_local = survey.alloc(buffer).is_some_and(|it| it.scope == Scope::Local);
                 let writes = effect.mode != Mode::Read;
+                let is_sum = survey.barriers.iter().any(|of| sum(it, &of.sums).is_some());
+                let is_box = is_box || is_sum && writes;
                 if !is_local && seen.insert((number, buffer, writes, is_box)) {
                     out.push(Touch { program: number, buffer, writes, is_box });
                 }
@@ -58,14 +64,21 @@ fn touches<'a>(survey: &Survey<'a>) -> Vec<Touch<'a>> {
     out
 }
 
-/// The instructions of a program that touch one of some buffers, boxes that come aside.
+/// The instructions of a program that touch one of some buffers, boxes that come and sums of products aside.
 pub(super) fn touching<'p, 'a>(
     program: &'p Program<'a>,
     buffers: &'p [&'a Name],
 ) -> impl Iterator<Item = (usize, &'a Instr)> + 'p {
     program.instrs().filter(|(_, it)| {
+        let own = match it {
+            Instr::Tcgen05(it) => Some(&it.sum.first),
+            _ => None,
+        };
         let mut touches = false;
-        it.each_effect(&mut |effect| touches |= buffers.contains(&&effect.access.buffer));
+        it.each_effect(&mut |effect| {
+            let is_sum = own.is_some_and(|own| std::ptr::eq(own, effect.access));
+            touches |= !is_sum && buffers.contains(&&effect.access.buffer);
+        });
         touches && !matches!(it, Instr::Bulk(BulkCopy { kind: ir::BulkKind::Load { .. }, .. }))
     })
 }

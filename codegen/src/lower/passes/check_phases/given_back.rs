@@ -28,6 +28,8 @@ pub(super) struct GivenBack<'s, 'a> {
     for_others: bool,
     /// Whether hardware goes on reading what it is told to.
     is_late: bool,
+    /// Whether it is one thread that tells it so.
+    is_led: bool,
     /// The buffer that is touched.
     pub(super) found: Option<Name>,
 }
@@ -35,8 +37,12 @@ pub(super) struct GivenBack<'s, 'a> {
 impl<'s, 'a> GivenBack<'s, 'a> {
     /// From an arrival that gives slots back up to a number.
     pub(super) fn arrived(ring: &'s Ring<'s, 'a>, node: usize, numbers: Numbers, limit: Index) -> Self {
-        let leader = ring.survey.programs[ring.reader].leader(node);
-        GivenBack::new(ring, numbers, limit, leader, false)
+        let program = &ring.survey.programs[ring.reader];
+        let mut out = GivenBack::new(ring, numbers, limit, program.leader(node), false);
+        // It stands for the end of all products before it.
+        let is_late = |it: &Instr| matches!(it, Instr::Arrive(it) if it.is_late);
+        out.is_late &= !program.op(node).instr().is_some_and(is_late);
+        out
     }
 
     /// From a box that comes to the slot of a number, in the program that touches it.
@@ -57,7 +63,9 @@ impl<'s, 'a> GivenBack<'s, 'a> {
         numbers.awaits.retain(|node, _| leader.is_none() || program.leader(*node) != leader);
         let late = |node: &usize| program.op(*node).instr().is_some_and(is_late);
         let is_late = numbers.touches.keys().any(late);
-        GivenBack { ring, numbers, limit, leader, for_others, is_late, found: None }
+        let led = |it: &Instr| it.completion() == Completion::WithGroup(Group::Tcgen05);
+        let is_led = numbers.touches.keys().any(|node| program.op(*node).instr().is_some_and(led));
+        GivenBack { ring, numbers, limit, leader, for_others, is_late, is_led, found: None }
     }
 
     /// What a search begins with.
@@ -90,8 +98,15 @@ impl Search for GivenBack<'_, '_> {
     type State = GroupsLeft;
 
     fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut GroupsLeft) {
+        let leader = self.ring.survey.programs[self.ring.reader].leader(node);
+        let is_own = leader.is_some() && leader == self.leader;
         if let Some(numbers) = self.numbers.touches.get(&node) {
-            let is_over = if is_late(it) { state.are_over() } else { state.met };
+            let is_over = match it.completion() {
+                // Whoever leads has started it and waits for it.
+                Completion::WithGroup(Group::Tcgen05) => state.groups_are_over() && (state.met || is_own),
+                Completion::WithGroup(Group::Wgmma) => state.are_over(),
+                _ => state.met,
+            };
             if !is_over && !numbers.iter().all(|it| self.is_beyond(it, view)) {
                 self.found.get_or_insert_with(|| first_buffer(self.ring, it));
             }
@@ -102,7 +117,14 @@ impl Search for GivenBack<'_, '_> {
         {
             self.found.get_or_insert_with(|| self.ring.full.name.clone());
         }
-        if self.ring.survey.programs[self.ring.reader].leader(node).is_some() {
+        match it.sync() {
+            Some(SyncKind::Wait(it)) if it.group == Group::Tcgen05 && (state.met || is_own) => {
+                state.wait(it.in_flight);
+            }
+            Some(SyncKind::Commit(Group::Tcgen05)) => state.commit(),
+            _ => {}
+        }
+        if leader.is_some() {
             return;
         }
         match it.sync() {
@@ -113,7 +135,7 @@ impl Search for GivenBack<'_, '_> {
         if !state.met && self.meets(it) {
             state.met = true;
             // Others may not have waited yet for what this thread has.
-            if self.for_others {
+            if self.for_others && !self.is_led {
                 *state = self.nothing_waited(true);
             }
         }
@@ -126,7 +148,7 @@ impl Search for GivenBack<'_, '_> {
 
 /// Whether an instruction goes on reading when the thread does.
 fn is_late(it: &Instr) -> bool {
-    it.completion() == Completion::WithGroup(Group::Wgmma)
+    matches!(it.completion(), Completion::WithGroup(Group::Wgmma | Group::Tcgen05))
 }
 
 fn first_buffer(ring: &Ring<'_, '_>, it: &Instr) -> Name {

@@ -31,8 +31,13 @@ impl GroupsLeft {
         self.in_flight = self.in_flight.map(|it| (it - 1).max(-1));
     }
 
+    /// Whether all groups before it are over, for those who have waited.
+    pub(super) fn groups_are_over(self) -> bool {
+        self.in_flight.is_some_and(|it| it < 0)
+    }
+
     /// Whether all groups before it are over, for those who have been met.
     pub(super) fn are_over(self) -> bool {
-        self.met && self.in_flight.is_some_and(|it| it < 0)
+        self.met && self.groups_are_over()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Access, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Participants, Scope, SyncKind,
-    ThreadAxis, access::Disjointness, axis_var,
+    Access, Arrival, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Participants, Scope,
+    SyncKind, ThreadAxis, access::Disjointness, axis_var,
 };
 
 use super::{
@@ -15,8 +15,13 @@ use super::{
     walk::{Search, View, Walk},
 };
 
-const PRODUCT: &str = "a product in flight";
-const STORE: &str = "a copy to global memory in flight";
+/// What is in a group of a kind, for messages.
+const fn what_of(group: Group) -> &'static str {
+    match group {
+        Group::Bulk | Group::CpAsync => "a copy to global memory in flight",
+        Group::Wgmma | Group::Tcgen05 => "a product in flight",
+    }
+}
 
 /// Checks touches of what products and copies in flight use, and that nothing is in flight at the end.
 pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
@@ -30,13 +35,17 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
             }
             out
         };
-        for (group, what) in [(Group::Wgmma, PRODUCT), (Group::Bulk, STORE)] {
+        for group in [Group::Wgmma, Group::Tcgen05, Group::Bulk] {
             let used = used(group);
             if used.is_empty() {
                 continue;
             }
-            // Of products, registers; what boxes fill for them goes by phases. Of copies, that which they read.
-            let scope = if group == Group::Wgmma { Scope::Local } else { Scope::Shared };
+            // Of products, where their sums are; what boxes fill for them goes by phases. Of copies, that which they read.
+            let scope = match group {
+                Group::Wgmma => Scope::Local,
+                Group::Tcgen05 => Scope::Tensor,
+                Group::Bulk | Group::CpAsync => Scope::Shared,
+            };
             let is_used =
                 |name: &Name| used.contains(name) && survey.alloc(name).is_some_and(|it| it.scope == scope);
             for (node, it) in program.instrs() {
@@ -45,15 +54,15 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
                 it.each_effect(&mut |effect| {
                     let reads_only = group == Group::Bulk && effect.mode == Mode::Read;
                     if refused.is_none() && is_used(&effect.access.buffer) && !reads_only && !is_own {
-                        refused = touched(program, node, effect.access, group, what);
+                        refused = touched(survey, program, node, effect.access, group);
                     }
                 });
                 refused.map_or(Ok(()), Err)?;
             }
-            let mut search = InFlight { program, group, access: None, found: None };
+            let mut search = InFlight { survey, program, group, access: None, found: None };
             let walked = Walk::new(program, &mut search).before_end(GroupsLeft::unknown(true));
             if let Some(buffer) = search.found {
-                return Err(PhaseError::Outstanding { buffer, what });
+                return Err(PhaseError::Outstanding { buffer, what: what_of(group) });
             }
             let any = used.first().expect("something is used");
             walked.map_err(|it| it.about(any))?;
@@ -64,23 +73,25 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
 
 /// Why a touch is refused, if it is.
 fn touched(
+    survey: &Survey<'_>,
     program: &Program<'_>,
     node: usize,
     access: &Access,
     group: Group,
-    what: &'static str,
 ) -> Option<PhaseError> {
-    let mut search = InFlight { program, group, access: Some(access), found: None };
-    // A product uses registers of the thread itself; a copy is waited for by its leader, for all others behind a barrier.
+    let mut search = InFlight { survey, program, group, access: Some(access), found: None };
+    // A product uses registers of the thread itself; what a leader starts it waits for, for all others behind a barrier.
     let met = group == Group::Wgmma;
     let walked =
         Walk::new(program, &mut search).before(node, &program.bounds(node), GroupsLeft::unknown(met));
+    let what = what_of(group);
     let found = search.found.map(|buffer| PhaseError::InFlight { buffer, what });
     found.or_else(|| Some(walked.err()?.about(&access.buffer)))
 }
 
 /// The search for what may be in flight.
 struct InFlight<'s, 'a> {
+    survey: &'s Survey<'a>,
     program: &'s Program<'a>,
     group: Group,
     /// What is touched; all there is at the end.
@@ -96,7 +107,7 @@ impl InFlight<'_, '_> {
             let used = effect.access;
             let meets =
                 self.access.is_none_or(|own| own.buffer == used.buffer && !are_apart(own, used, view));
-            let is_meant = self.access.is_some() || self.group == Group::Wgmma || effect.mode == Mode::Read;
+            let is_meant = self.access.is_some() || self.group != Group::Bulk || effect.mode == Mode::Read;
             if meets && is_meant {
                 out.get_or_insert(used.buffer.clone());
             }
@@ -119,6 +130,10 @@ impl Search for InFlight<'_, '_> {
                 state.wait(it.in_flight);
             }
             Some(SyncKind::Commit(group)) if group == self.group => state.commit(),
+            // All products before it are over when other roles have waited for all its phases, which has been proved.
+            Some(SyncKind::Arrive(it)) if it.is_late && self.access.is_none() && self.is_told(it) => {
+                *state = GroupsLeft::none(true);
+            }
             Some(SyncKind::Barrier) if self.is_wide(it) && self.program.leader(node).is_none() => {
                 state.met = true;
             }
@@ -132,6 +147,12 @@ impl Search for InFlight<'_, '_> {
 }
 
 impl InFlight<'_, '_> {
+    /// Whether an arrival tells other roles of sums.
+    fn is_told(&self, it: &Arrival) -> bool {
+        self.group == Group::Tcgen05
+            && self.survey.barriers.iter().any(|of| *of.name == it.barrier && !of.sums.is_empty())
+    }
+
     /// Who starts what is in flight: one of so many, or each thread.
     fn leaders(&self) -> impl Iterator<Item = Option<Participants>> {
         let of_group = |it: &Instr| it.completion() == Completion::WithGroup(self.group);

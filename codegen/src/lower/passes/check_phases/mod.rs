@@ -17,7 +17,7 @@ mod walk;
 mod windows;
 mod witness;
 
-use ir::{Arch, Instr, Kernel, Module};
+use ir::{Arch, Completion, Kernel, Module};
 
 use self::{error::PhaseError, survey::Survey};
 use crate::lower::LowerError;
@@ -57,7 +57,7 @@ fn check(module: &Module, kernel: &Kernel) -> Result<(), PhaseError> {
 fn is_asynchronous(kernel: &Kernel) -> bool {
     let mut found = !kernel.mbarriers.is_empty() || !kernel.roles.is_empty();
     for op in &kernel.body {
-        op.each_instr(&mut |it| found |= matches!(it, Instr::Wgmma(_) | Instr::Bulk(_)));
+        op.each_instr(&mut |it| found |= it.completion() != Completion::AtOnce);
     }
     found
 }

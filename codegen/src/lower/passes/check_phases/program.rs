@@ -152,7 +152,9 @@ impl<'a> Program<'a> {
             Op::Leader(of, _) => Some(*of),
             _ => None,
         });
-        leaders.last()
+        // Where there are roles, whoever leads the block is one of the role.
+        let of_role = |it: Participants| if self.role.is_some() { it.min(Participants::Role) } else { it };
+        leaders.last().map(of_role)
     }
 
     /// For which threads a statement is active, leaders aside. `None` where that depends on more than the number of a thread.

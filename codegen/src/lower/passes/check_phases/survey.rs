@@ -4,9 +4,11 @@
 //! `n mod V`, and counts for phase `n floordiv V` of it then. Waits have numbers of their own: number `w` has to be for the phase of
 //! arrival `w`, or, where it is for a slot that is free at first, for that of arrival `w - V`.
 
+use std::collections::BTreeSet;
+
 use ir::{
     Access, Alloc, Arrival, BulkCopy, BulkKind, Index, Instr, Kernel, Mbarriers, Name, Op, Participants,
-    Phase, SyncKind, ThreadAxis, arith::Bounds,
+    Phase, Scope, SyncKind, ThreadAxis, Tile, arith::Bounds,
 };
 
 use super::{
@@ -26,6 +28,8 @@ pub(super) struct Survey<'a> {
 /// The mbarriers of a name.
 pub(super) struct Barrier<'a> {
     pub(super) name: &'a Name,
+    /// The sums in tensor memory that other roles touch when a phase is over: see [`sums`].
+    pub(super) sums: Vec<&'a Name>,
     pub(super) slots: i64,
     /// By program.
     pub(super) uses: Vec<Use>,
@@ -49,7 +53,8 @@ pub(super) struct Use {
     pub(super) waiting: Option<Who>,
     /// The number of the phase that a wait is for, less its own: 0 or minus the number of slots.
     pub(super) offset: i64,
-    /// The boxes that count for it, and how many arrivals were before.
+    /// What fills slots in its phases: boxes, and how many arrivals were before, that of their phase among them; products whose sums other
+    /// roles touch, and one more than there were.
     pub(super) loads: Vec<Event>,
 }
 
@@ -104,7 +109,8 @@ impl<'a> Survey<'a> {
     pub(super) fn new(kernel: &'a Kernel, known: &Bounds) -> Result<Survey<'a>, PhaseError> {
         let programs = Program::all(kernel, known);
         let one = |(name, it): (&'a Name, &Mbarriers)| {
-            let uses = programs.iter().map(|program| Use::new(program, name, it.slots));
+            let sums = sums(&programs, name);
+            let uses = programs.iter().map(|program| Use::new(program, name, it.slots, &sums));
             let mut uses = uses.collect::<Result<Vec<_>, _>>()?;
             for it in &mut uses {
                 it.times *= kernel.blocks_along(it.along.iter().flatten());
@@ -114,7 +120,7 @@ impl<'a> Survey<'a> {
             if come != arrivals {
                 return Err(PhaseError::Arrivals { barrier: name.clone(), arrivals, come });
             }
-            Ok(Barrier { name, slots: it.slots, uses })
+            Ok(Barrier { name, sums, slots: it.slots, uses })
         };
         let numbered = kernel.mbarriers.iter().filter(|_| !programs.iter().any(has_turns));
         let barriers = numbered.map(one).collect::<Result<_, _>>()?;
@@ -156,8 +162,13 @@ impl<'a> Survey<'a> {
             return Some(Index::int(0));
         }
         let alloc = self.alloc(&access.buffer)?;
+        let wide = |index: &Index, extent: i64| {
+            Some(bounds.simplify(&index.floor_div(&Index::int((extent / slots).max(1)))))
+        };
         match &*access.indices {
-            [flat] => Some(bounds.simplify(&flat.floor_div(&Index::int((alloc.elements() / slots).max(1))))),
+            // Slots of tensor memory stand beside each other.
+            [_, column] if alloc.scope == Scope::Tensor => wide(column, alloc.shape[1]),
+            [flat] => wide(flat, alloc.elements()),
             [slot, ..] => {
                 let is_one = extents.first().is_none_or(|it| *it == 1);
                 (is_one && alloc.shape.first() == Some(&slots)).then(|| slot.clone())
@@ -178,7 +189,7 @@ impl Use {
         !self.sent.is_empty() || self.along.as_ref().is_some_and(|it| !it.is_empty())
     }
 
-    fn new(program: &Program<'_>, barrier: &Name, slots: i64) -> Result<Use, PhaseError> {
+    fn new(program: &Program<'_>, barrier: &Name, slots: i64, sums: &[&Name]) -> Result<Use, PhaseError> {
         let arrives = |it: &Instr| i64::from(arrival(it, barrier).is_some());
         let waits = |it: &Instr| i64::from(phase(it, barrier).is_some());
         let mut out = Use::default();
@@ -220,9 +231,44 @@ impl Use {
                 event.in_step(barrier, "copy", slot, None, slots, -1)?;
                 alike(&mut out.arriving)?;
                 out.loads.push(event);
+            } else if sum(it, sums).is_some() {
+                let event = event(&arrives)?;
+                alike(&mut out.arriving)?;
+                out.loads.push(Event { number: event.number + 1, ..event });
             }
         }
         Ok(out)
+    }
+}
+
+/// The sums in tensor memory that one role has computed, and another touches behind a wait for these mbarriers, at which the end of products
+/// arrives.
+fn sums<'a>(programs: &[Program<'a>], barrier: &Name) -> Vec<&'a Name> {
+    let is_late = |it: &Instr| arrival(it, barrier).is_some_and(|it| it.is_late);
+    let mut out = BTreeSet::new();
+    for (at, program) in programs.iter().enumerate().filter(|it| it.1.instrs().any(|it| is_late(it.1))) {
+        let others = programs.iter().enumerate().filter(|it| it.0 != at).map(|it| it.1);
+        let waiting = others.filter(|it| it.instrs().any(|it| phase(it.1, barrier).is_some()));
+        let mut touched = BTreeSet::new();
+        for (_, it) in waiting.flat_map(Program::instrs) {
+            it.each_effect(&mut |it| {
+                touched.insert(&it.access.buffer);
+            });
+        }
+        let products = program.instrs().filter_map(|(_, it)| match it {
+            Instr::Tcgen05(it) => Some(&it.sum.first.buffer),
+            _ => None,
+        });
+        out.extend(products.filter(|it| touched.contains(it)));
+    }
+    out.into_iter().collect()
+}
+
+/// Where the sum of a product goes, if it is to one of some buffers.
+pub(super) fn sum<'i>(it: &'i Instr, sums: &[&Name]) -> Option<&'i Tile> {
+    match it {
+        Instr::Tcgen05(it) => Some(&it.sum).filter(|it| sums.contains(&&it.first.buffer)),
+        _ => None,
     }
 }
 

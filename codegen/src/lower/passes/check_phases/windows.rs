@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Index, Instr, Less, Name, arith::Bounds};
+use ir::{Index, Instr, Less, Name, Tile, arith::Bounds};
 
 use super::{
     error::{Outside, PhaseError, Remote},
@@ -14,7 +14,7 @@ use super::{
     given_back::{GivenBack, Numbers},
     program::{ActiveThreads, Program},
     refill::source,
-    survey::{Barrier, Event, Survey, Who, arrival, equal, load, phase},
+    survey::{Barrier, Event, Survey, Who, arrival, equal, load, phase, sum},
     walk::Walk,
 };
 
@@ -58,10 +58,11 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
     Ok(())
 }
 
-/// The buffers whose boxes count for some mbarriers.
-fn filled<'a>(survey: &Survey<'a>, full: &Barrier<'_>) -> Vec<&'a Name> {
+/// The buffers whose boxes count for some mbarriers, and those of the sums that do.
+fn filled<'a>(survey: &Survey<'a>, full: &Barrier<'a>) -> Vec<&'a Name> {
     let instrs = survey.programs.iter().flat_map(Program::instrs);
-    instrs.filter_map(|(_, it)| Some(&load(it, full.name)?.0.shared.first.buffer)).collect()
+    let box_of = |it| Some(&load(it, full.name)?.0.shared.first.buffer);
+    instrs.filter_map(|(_, it)| box_of(it)).chain(full.sums.iter().copied()).collect()
 }
 
 impl Ring<'_, '_> {
@@ -143,9 +144,9 @@ impl Ring<'_, '_> {
         let slots = self.full.slots;
         for Event { node, number, bounds } in &self.full.uses[self.filler].loads {
             let it = self.survey.programs[self.filler].op(*node).instr();
-            let Some((copy, _)) = it.and_then(|it| load(it, self.full.name)) else { continue };
+            let Some(tile) = it.and_then(|it| self.filled_by(it)) else { continue };
             let number = bounds.simplify(&(number + -1));
-            let (first, extents) = (&copy.shared.first, &copy.shared.extents);
+            let (first, extents) = (&tile.first, &tile.extents);
             let slot = self.survey.slot(first, extents, slots, bounds);
             if !slot.as_ref().is_some_and(|slot| is_of(slot, &number, slots, bounds)) {
                 let (barrier, what, phase) = (self.full.name.clone(), "copy", None);
@@ -154,6 +155,12 @@ impl Ring<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// What a statement fills of a slot.
+    fn filled_by<'i>(&self, it: &'i Instr) -> Option<&'i Tile> {
+        let of_box = load(it, self.full.name).map(|it| &it.0.shared);
+        of_box.or_else(|| sum(it, &self.full.sums))
     }
 
     /// Which numbers a touch has: one for each slot that it is to.

@@ -1,18 +1,23 @@
 //! The order in which roles, run as one program, find all that they wait for.
 
-use ir::{Instr, Less, Name, Op};
+use ir::{BulkKind, Instr, Less, Name, Op};
 
 use super::{
     error::PhaseError,
     program::Program,
-    survey::{Survey, arrival},
+    survey::{Survey, arrival, sum},
 };
 
 /// Checks that each wait is behind the arrivals that it is for: in its own program, and at the same place of the others.
 pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
-    // Those who copy go first.
-    let copies = |program: usize| survey.barriers.iter().any(|it| !it.uses[program].loads.is_empty());
-    let rank = |program: usize| (!copies(program), program);
+    // Those who copy go first, then those who multiply for others.
+    let rank = |program: usize| {
+        let of = |is_it: &dyn Fn(&Instr) -> bool| survey.programs[program].instrs().any(|it| is_it(it.1));
+        let copies = of(&|it| matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. })));
+        let multiplies = || of(&|it| survey.barriers.iter().any(|of| sum(it, &of.sums).is_some()));
+        let place = if copies { 0 } else { 2 - usize::from(multiplies()) };
+        (place, program)
+    };
     for barrier in &survey.barriers {
         let arrives = |it: &Instr| i64::from(arrival(it, barrier.name).is_some());
         for (waiting, own) in barrier.uses.iter().enumerate() {

@@ -38,8 +38,8 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
         let choices = decide(&func, &context.target, &around, &components)?;
         for (at, mut choice) in choices {
             let name = &components[at].name;
-            if choice.mechanism == Mechanism::Wgmma {
-                cp_async::mark_as(Mechanism::Wgmma, &mut func, &var, name);
+            if matches!(choice.mechanism, Mechanism::Wgmma | Mechanism::Tcgen05) {
+                cp_async::mark_as(choice.mechanism, &mut func, &var, name);
             }
             let candidate = CANDIDATES.iter().find(|it| it.mechanism == choice.mechanism);
             if let Some(added) = candidate.and_then(|it| (it.rewrite)(&mut func, &var, name)) {
@@ -116,9 +116,8 @@ fn decide(
         let role = component.body.blocks().into_iter().find_map(|it| it.attrs.role.clone());
         let role = role.filter(|_| *target != Target::Cpu);
         let own = forced.and_then(|it| it.of(&names));
-        if is_wgmma(component, target) {
-            let reason = "The warpgroup goes on while it multiplies.".to_owned();
-            out.push((at, MechanismChoice { mechanism: Mechanism::Wgmma, reason, is_forced: false }));
+        if let Some((mechanism, reason)) = products(component, target) {
+            out.push((at, MechanismChoice { mechanism, reason: reason.to_owned(), is_forced: false }));
         } else if is_asynchronous(it, component.stage, &names) {
             let is_forced = own.is_some() || role.is_some();
             let question = Question { func, target, around, component, is_forced, all };
@@ -137,14 +136,21 @@ fn decide(
     Ok(out)
 }
 
-/// Whether a component is products that warpgroups compute asynchronously.
-fn is_wgmma(component: &Component, target: &Target) -> bool {
-    let is_product = |it: &&ir::Block| {
-        let instruction = it.attrs.tensorize.map(|it| it.instruction);
-        matches!(instruction, Some(Instruction::Wgmma { .. }))
+/// How a component is done, and why, if it is products that nobody waits for at once.
+fn products(component: &Component, target: &Target) -> Option<(Mechanism, &'static str)> {
+    let mechanism = |it: &&ir::Block| match it.attrs.tensorize.map(|it| it.instruction) {
+        Some(Instruction::Wgmma { .. }) => {
+            Some((Mechanism::Wgmma, "The warpgroup goes on while it multiplies."))
+        }
+        Some(Instruction::Tcgen05(_)) => Some((
+            Mechanism::Tcgen05,
+            "One thread starts the products, and all go on while the tensor core multiplies.",
+        )),
+        _ => None,
     };
     let blocks = component.body.blocks();
-    *target != Target::Cpu && !blocks.is_empty() && blocks.iter().all(is_product)
+    let found = blocks.first().filter(|_| *target != Target::Cpu).and_then(mechanism)?;
+    blocks.iter().all(|it| mechanism(it) == Some(found)).then_some(found)
 }
 
 /// What a role of its own does: it only starts copies of the copy engine, so another mechanism is refused.
@@ -216,7 +222,7 @@ fn choose(question: &Question<'_>, forced: Option<Mechanism>) -> Result<Mechanis
 /// What a candidate says, after what holds for all of them.
 fn judge(candidate: &Candidate, question: &Question<'_>) -> Result<String, Obstacle> {
     match candidate.mechanism {
-        Mechanism::Plain | Mechanism::Wgmma | Mechanism::Synchronous => {}
+        Mechanism::Plain | Mechanism::Wgmma | Mechanism::Tcgen05 | Mechanism::Synchronous => {}
         Mechanism::Tma | Mechanism::CpAsync | Mechanism::RegisterStaged => {
             if *question.target == Target::Cpu {
                 let change = "leave the mechanism open, or lower for the target `cuda`";

@@ -259,7 +259,7 @@ impl Inserter {
             Completion::AtOnce => true,
             // It has read by then.
             Completion::WithGroup(Group::CpAsync) => !it.write || !is_waited,
-            Completion::WithGroup(Group::Wgmma | Group::Bulk) => !is_waited,
+            Completion::WithGroup(Group::Wgmma | Group::Tcgen05 | Group::Bulk) => !is_waited,
             // Who has waited for the phase finds it, and nobody else touches it.
             Completion::WithPhase => false,
         };

@@ -1,11 +1,11 @@
 //! Copies of the copy engine: which boxes of which tensors, and who starts them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Arrival, Block, BulkCopy, BulkKind, Func, Index, Instr, LoopKind, Mbarriers, Mechanism, Name, Op,
-    Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, axis_var, intrin,
+    Access, Arrival, Block, BulkCopy, BulkKind, For, Func, Index, Instr, LoopKind, Mbarriers, Mechanism,
+    Name, Op, Participants, Scope, Stmt, Storage, SyncKind, TensorMap, ThreadAxis, Tile, axis_var, intrin,
 };
 
 use crate::lower::analysis::{
@@ -14,7 +14,7 @@ use crate::lower::analysis::{
     roles,
 };
 
-use super::{FuncToKernel, Scoped};
+use super::{FuncToKernel, Led, Scoped};
 
 impl FuncToKernel<'_> {
     /// The copies of a block that the copy engine does, for one thread: boxes as large as it moves them. Of a box that goes to several
@@ -65,7 +65,7 @@ impl FuncToKernel<'_> {
             out.push(Op::Instr(copy, at.origin.clone()));
         }
         let team = if stores { self.storing } else { Participants::Block };
-        if at.is_led { out } else { vec![Op::Leader(team, out)] }
+        if at.led == Led::All { out } else { vec![Op::Leader(team, out)] }
     }
 
     /// The tensor map for boxes of a buffer to another, made if it is the first such.
@@ -133,7 +133,7 @@ fn offsets(sides: &[i64], parts: &[i64]) -> Vec<Vec<i64>> {
 pub(super) fn together(ops: Vec<Op>) -> Vec<Op> {
     let mut out: Vec<Op> = Vec::new();
     for op in ops {
-        let op = op.map_children(&mut together);
+        let op = led(op.map_children(&mut together));
         match (out.last_mut(), op) {
             (Some(Op::Leader(known, list)), Op::Leader(of, more)) if *known == of => list.extend(more),
             (Some(Op::If(known, list)), Op::If(conditions, more))
@@ -146,6 +146,19 @@ pub(super) fn together(ops: Vec<Op>) -> Vec<Op> {
         }
     }
     out
+}
+
+/// A loop in which one thread starts products is that thread's.
+fn led(op: Op) -> Op {
+    let Op::For(it) = op else { return op };
+    match it.body.as_slice() {
+        [Op::Leader(of, body)] if body.iter().any(|it| matches!(it.instr(), Some(Instr::Tcgen05(_)))) => {
+            let (of, body) = (*of, body.clone());
+            let it = For { body, ..For::clone(&it) };
+            Op::Leader(of, vec![Op::For(Arc::new(it))])
+        }
+        _ => Op::For(it),
+    }
 }
 
 /// Whether one thread does all of it for others.

@@ -31,14 +31,17 @@ pub(crate) fn places(
         let constant = buffer.shape.iter().position(|it| it.as_int().is_none());
         match (target, buffer.scope) {
             (Target::Cuda(_), Scope::Global) => {}
-            (Target::Cuda(_), Scope::Cluster | Scope::Shared | Scope::Fragment | Scope::Local) => {
+            (
+                Target::Cuda(_),
+                Scope::Cluster | Scope::Shared | Scope::Tensor | Scope::Fragment | Scope::Local,
+            ) => {
                 one_kernel(func, target, name, buffer.scope)?;
                 if let Some(axis) = constant {
                     let (buffer, scope, extent) =
                         (name.clone(), buffer.scope.as_str(), buffer.shape[axis].clone());
                     return Err(LowerError::NotConstant { buffer, scope, axis, extent });
                 }
-                let at = if buffer.scope.is_of_blocks() { None } else { alloc_scope };
+                let at = if buffer.scope.is_per_block() { None } else { alloc_scope };
                 places.insert(name.clone(), at);
             }
             (Target::Cpu, _) => {

@@ -24,7 +24,7 @@ use ir::{
     axis_var,
 };
 
-use self::scoped::Scoped;
+use self::scoped::{Led, Scoped};
 use crate::lower::{
     LowerError,
     analysis::{cross_block, roles},
@@ -155,8 +155,17 @@ impl FuncToKernel<'_> {
     fn body(&self, stmt: &Stmt, is_led: bool) -> Vec<Op> {
         let bounds = self.bounds();
         let (env, under, threads, origin, ring) = Default::default();
-        let scope =
-            Scoped { env, under, threads, bounds, is_async: false, adds: false, is_led, origin, ring };
+        let scope = Scoped {
+            env,
+            under,
+            threads,
+            bounds,
+            is_async: false,
+            adds: false,
+            led: if is_led { Led::All } else { Led::No },
+            origin,
+            ring,
+        };
         let mut body = self.allocs(None, stmt);
         let ops = bulk::together(self.stmt(stmt, &scope));
         body.append(&mut self.exchanged.borrow_mut());
@@ -196,7 +205,11 @@ impl FuncToKernel<'_> {
             Stmt::Instr(it) => {
                 let it = it.map_indices(&mut |it| at.resolve(it));
                 let leader = match it {
-                    Instr::Arrive(Arrival { bytes: Some(_), .. }) => Some(Participants::Block),
+                    Instr::Await(_) => (at.led == Led::Waits).then_some(Participants::Block),
+                    Instr::Arrive(Arrival { bytes: Some(_), .. } | Arrival { is_late: true, .. })
+                    | Instr::Tcgen05(_)
+                    | Instr::Commit(Group::Tcgen05)
+                    | Instr::Wait(Wait { group: Group::Tcgen05, .. }) => Some(Participants::Block),
                     Instr::Arrive(_) => Some(Participants::Warp),
                     Instr::Commit(Group::Bulk) | Instr::Wait(Wait { group: Group::Bulk, .. }) => {
                         Some(self.storing)
@@ -204,7 +217,7 @@ impl FuncToKernel<'_> {
                     _ => None,
                 };
                 let op = Op::Instr(it, at.origin.clone());
-                let leader = leader.filter(|_| !at.is_led);
+                let leader = leader.filter(|_| at.led != Led::All);
                 vec![leader.map_or(op.clone(), |of| Op::Leader(of, vec![op]))]
             }
         }
@@ -279,6 +292,9 @@ impl FuncToKernel<'_> {
 
         inner.adds = self.meets(block, CrossBlock::Atomic);
         inner.is_async |= block.attrs.mechanism == Some(Mechanism::CpAsync);
+        if inner.led == Led::No && block.attrs.mechanism == Some(Mechanism::Tcgen05) {
+            inner.led = Led::Waits;
+        }
         let origin = &block.attrs.origin;
         inner.origin = if origin.is_unknown() { Origin::of(&block.name) } else { origin.clone() };
 
@@ -302,7 +318,7 @@ impl FuncToKernel<'_> {
             ops = cross_block::started(ops);
         }
         // One thread for all is under no axis.
-        let once = if at.is_led { ops } else { once_only(ops, &|op| self.missing_axes(op, at)) };
+        let once = if at.led == Led::All { ops } else { once_only(ops, &|op| self.missing_axes(op, at)) };
         let guards = block.guards.iter().filter_map(|it| at.condition(it)).collect();
         guarded(guards, once)
     }

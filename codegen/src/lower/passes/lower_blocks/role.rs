@@ -53,5 +53,5 @@ impl FuncToKernel<'_> {
 }
 
 fn is_shared(op: &Op) -> bool {
-    matches!(op, Op::Alloc(it) if it.scope.is_of_blocks())
+    matches!(op, Op::Alloc(it) if it.scope.is_per_block())
 }

@@ -15,6 +15,17 @@ pub(super) struct Threads {
     pub(super) is_divergent: bool,
 }
 
+/// Which of the threads that come to a place run what is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Led {
+    /// Each of them.
+    No,
+    /// Waits are for the thread alone that starts products into tensor memory.
+    Waits,
+    /// One runs all of it.
+    All,
+}
+
 /// What holds at a place of the tree.
 #[derive(Clone)]
 pub(super) struct Scoped {
@@ -29,8 +40,8 @@ pub(super) struct Scoped {
     pub(super) is_async: bool,
     /// Whether what is added to buffers that blocks meet in is added atomically.
     pub(super) adds: bool,
-    /// Whether one thread runs it for all.
-    pub(super) is_led: bool,
+    /// For whom it is.
+    pub(super) led: Led,
     /// Where instructions come from.
     pub(super) origin: Origin,
     /// The mbarrier that the copies of the copy engine count for: that of the last `expect` before them.

@@ -1,5 +1,6 @@
 //! Puts instructions in the place of tensorised blocks, and fragments into the registers of lanes.
 
+mod tensor_memory;
 mod wgmma;
 
 use std::collections::BTreeMap;
@@ -28,8 +29,8 @@ use crate::lower::LowerError;
 /// `threadIdx.x` is the lane and has 32 threads.
 pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerError> {
     let tensorised = func.body.blocks().into_iter().any(|it| it.attrs.tensorize.is_some());
-    let fragments = func.buffers.values().any(|it| it.scope == Scope::Fragment);
-    if !tensorised && !fragments {
+    let is_special = |it: &ir::Buffer| matches!(it.scope, Scope::Fragment | Scope::Tensor);
+    if !tensorised && !func.buffers.values().any(is_special) {
         return Ok(func);
     }
     if *target == Target::Cpu {
@@ -50,7 +51,8 @@ pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerEr
 }
 
 fn on_cpu(mut func: Func) -> Func {
-    for buffer in func.buffers.values_mut().filter(|it| it.scope == Scope::Fragment) {
+    let is_special = |it: &&mut ir::Buffer| matches!(it.scope, Scope::Fragment | Scope::Tensor);
+    for buffer in func.buffers.values_mut().filter(is_special) {
         buffer.scope = Scope::Local;
     }
     func
@@ -121,6 +123,7 @@ impl Tensors<'_> {
         let values: Vec<_> = block.iters.iter().map(|it| at.resolve(&it.binding)).collect();
         inner.env.extend(block.iters.iter().map(|it| it.var.clone()).zip(values));
         let Some(intrinsic) = block.attrs.tensorize else {
+            self.expect_no_tensor_memory(block)?;
             let part = |stmt: &Stmt| self.own_lane(stmt, block, &inner);
             let init = block.init.as_ref().map(part).transpose()?;
             return Ok(Block { init, body: part(&block.body)?, ..block.clone() });
@@ -143,6 +146,8 @@ impl Tensors<'_> {
                 self.matrix_copy(intrinsic, &found, block, &inner)?
             }
             Instruction::Wgmma { .. } => self.wgmma(intrinsic, &found, block, &inner)?,
+            Instruction::Tcgen05(_) => self.tcgen05(intrinsic, &found, block, &inner)?,
+            Instruction::TensorLoad(_) => self.tensor_load(intrinsic, &found, block, &inner)?,
             Instruction::Mma { .. } | Instruction::Lanes(_) => self.mma(intrinsic, &found, block, &inner)?,
         };
         Ok(Block { init: None, body, ..block.clone() })

@@ -55,7 +55,7 @@ impl Tensors<'_> {
     }
 
     /// A factor in shared memory, given which of its dimensions the result has, too, and which is summed over.
-    fn tile(
+    pub(super) fn tile(
         &self,
         intrinsic: &'static Intrinsic,
         operand: &Operand,
@@ -80,7 +80,11 @@ impl Tensors<'_> {
         if operand.dims[contiguous] != last || operand.dims[other] + 1 != last {
             return Err(refused("its tile is not in the last two dimensions".to_owned()));
         }
-        let transposes = matches!(intrinsic.instruction, Instruction::Wgmma { transposes: true, .. });
+        let transposes = match intrinsic.instruction {
+            Instruction::Wgmma { transposes, .. } => transposes,
+            Instruction::Tcgen05(kind) => kind.transposes,
+            _ => false,
+        };
         if major == Major::Mn && !transposes {
             let why = format!(
                 "it is of {}, and the dimension that is summed over has to be the last one but in types of two bytes",
@@ -121,7 +125,7 @@ impl Tensors<'_> {
 }
 
 /// The conditions under which all reduction iterators of a block are zero: none if they never are.
-fn first_of_reduction(block: &Block, at: &At) -> Option<Vec<Less>> {
+pub(super) fn first_of_reduction(block: &Block, at: &At) -> Option<Vec<Less>> {
     let mut out = Vec::new();
     for it in block.iters.iter().filter(|it| it.kind == IterKind::Reduce) {
         let first = Less::new(at.resolve(&Index::var(&it.var)), Index::int(1));

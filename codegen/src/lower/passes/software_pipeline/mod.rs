@@ -42,7 +42,7 @@ pub(crate) fn software_pipeline(func: &Func, context: &mut Context) -> Result<Fu
     let writes = func.body.blocks().into_iter().flat_map(|it| it.writes());
     let written = writes.map(|it| it.buffer.clone()).collect();
     let alloc_scopes = func.buffers.iter().map(|(name, it)| (name.clone(), it.alloc_scope.clone())).collect();
-    let mbarriers = IndexMap::new();
+    let mbarriers = func.mbarriers.clone();
     let mut hooks = Lowering {
         func,
         written,

@@ -19,7 +19,7 @@ use ir::{
 
 use crate::lower::{
     marks,
-    passes::software_pipeline::ledger::{Over, done_by, stores},
+    passes::software_pipeline::ledger::{Over, done_by, product_group, products, stores},
 };
 
 /// Buffers that are filled together.
@@ -30,6 +30,8 @@ pub(crate) struct Ring {
     pub(crate) writers: Vec<usize>,
     /// The component that reads it first.
     pub(crate) reader: usize,
+    /// Whether one thread does all that reads it: it starts products.
+    pub(crate) is_for_one: bool,
     /// How many slots it has.
     pub(crate) slots: i64,
     /// How many bytes fill a slot.
@@ -46,8 +48,8 @@ pub(crate) struct Release {
     pub(crate) empty: Name,
     /// The component that reads a slot last.
     pub(crate) reader: usize,
-    /// Whether that is products, which are waited for.
-    pub(crate) is_product: bool,
+    /// Whether that is products, which are waited for by groups of this kind.
+    pub(crate) products: Option<Group>,
     /// How many fills later than it is read a slot is given back.
     pub(crate) lag: i64,
     /// How many warps read it, each of which arrives: those of the own block of threads, and of each that its copies reach.
@@ -121,7 +123,9 @@ pub(crate) fn rings(
         let reader = readers.iter().min_by_key(order).copied().unwrap_or(at);
         let release = release(plan, at, &readers, pace, &|it| taken(it) || *it == full);
         let buffers = component.writes().into_iter().collect();
-        let mut ring = Ring { full, writers: vec![at], reader, slots: kind.3, bytes, buffers, release };
+        let is_for_one = readers.iter().all(|it| done_by(Mechanism::Tcgen05, plan).any(|one| one == *it));
+        let (writers, slots) = (vec![at], kind.3);
+        let mut ring = Ring { full, writers, reader, is_for_one, slots, bytes, buffers, release };
         ring.reach(along, pace);
         out.push(ring);
         last = Some(kind);
@@ -142,11 +146,14 @@ fn release(
     if plan.role(reader) == plan.role(writer) {
         return None;
     }
-    let is_product = done_by(Mechanism::Wgmma, plan).any(|it| it == reader);
-    let lag = if is_product { (pace.lag)(reader) } else { 0 };
+    let is_product = products(plan).any(|it| it == reader);
+    let products = is_product.then(|| product_group(plan));
+    let lag = if products == Some(Group::Wgmma) { (pace.lag)(reader) } else { 0 };
     let empty = Name::fresh(&format!("{}_empty", plan.var), is_taken);
-    let warps = (pace.warps)(plan.role(reader));
-    Some(Release { empty, reader, is_product, lag, warps, along: vec![] })
+    // The tensor core arrives for the thread that starts its products.
+    let is_late = products == Some(Group::Tcgen05);
+    let warps = if is_late { 1 } else { (pace.warps)(plan.role(reader)) };
+    Some(Release { empty, reader, products, lag, warps, along: vec![] })
 }
 
 /// The other components that read what one writes.
@@ -195,15 +202,23 @@ pub(crate) fn insertions(
                     }
                 }
                 if it.component == ring.reader {
-                    add(at, placed(fill.wait_until_full(), it, role));
+                    let wait = placed(fill.wait_until_full(), it, role);
+                    add(at, if ring.is_for_one { marks::by_one(wait) } else { wait });
                 }
-                let Some(Release { lag, reader, is_product, .. }) = &ring.release else { continue };
+                let Some(Release { lag, reader, products, .. }) = &ring.release else { continue };
                 if it.component == *reader {
-                    let known = over.get(&place(at)).filter(|_| *is_product && *lag == 0);
+                    let is_awaited = *products == Some(Group::Wgmma);
+                    let known = over.get(&place(at)).filter(|_| is_awaited && *lag == 0);
                     let in_flight = known.map_or(*lag, |it| it.in_flight.into());
-                    let behind = if *is_product { fill.products_read(in_flight) } else { warp_has_read() };
+                    let behind = match products {
+                        Some(Group::Wgmma) => Some(fill.products_read(in_flight)),
+                        Some(_) => None,
+                        None => Some(warp_has_read()),
+                    };
                     let end = known.map_or(at + 1, |it| it.at);
-                    add(end, placed(behind, it, role));
+                    if let Some(behind) = behind {
+                        add(end, placed(behind, it, role));
+                    }
                     let freed = Fill { ring, number: fill.number.clone() + -*lag };
                     let mut stmt = placed(freed.free(), it, role);
                     if *lag > 0 {
@@ -263,7 +278,8 @@ impl Fill<'_> {
     fn before_writing(&self) -> Vec<Instr> {
         let wait = |it: &Release| self.wait_until_free(it);
         let (barrier, bytes) = (self.ring.full.clone(), Some(Index::int(self.ring.bytes)));
-        let expect = Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes, along: vec![] });
+        let (slot, is_late, along) = (self.slot(), false, vec![]);
+        let expect = Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along });
         self.ring.release.iter().map(wait).chain([expect]).collect()
     }
 
@@ -284,7 +300,8 @@ impl Fill<'_> {
     fn free(&self) -> Instr {
         let release = self.ring.release.as_ref().expect("only then it is asked for");
         let (barrier, along) = (release.empty.clone(), release.along.clone());
-        Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes: None, along })
+        let is_late = release.products == Some(Group::Tcgen05);
+        Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes: None, is_late, along })
     }
 }
 

@@ -51,7 +51,10 @@ pub(crate) fn groups(
     let ledger = Ledger { kind, plan, emission, accounts: &accounts, written, timelines, outlasts };
     let waits = ledger.waits();
     let mut out = Insertions::new();
-    for (place, count) in ledger.commits() {
+    // The end of a group of products into tensor memory is an arrival at an mbarrier, and is the end of all groups before it.
+    let is_cumulative = kind == Group::Tcgen05 && waits.values().all(|it| it.0 <= 0);
+    let commits = if is_cumulative { waits.keys().map(|it| (*it, 1)).collect() } else { ledger.commits() };
+    for (place, count) in commits {
         let commits = (0..count).map(|_| marks::instruction("async_commit", Instr::Commit(kind)));
         out.entry(place).or_default().extend(commits);
     }
@@ -72,7 +75,7 @@ pub(crate) fn groups(
 /// How many groups of products may be in flight when what they read is given back to the role that fills it, in a loop as it is
 /// declared: those that are in flight there when the slot is written again.
 pub(crate) fn lag(func: &Func, plan: &PipelinePlan, emission: &Emission, written: &BTreeSet<Name>) -> u32 {
-    let kind = Group::Wgmma;
+    let kind = product_group(plan);
     let copies = members(kind, func, plan);
     let accounts = accounts(kind, plan, &copies, false);
     let timelines = timelines(plan, emission);
@@ -339,9 +342,24 @@ pub(crate) fn members(kind: Group, func: &Func, plan: &PipelinePlan) -> BTreeSet
     let mechanism = match kind {
         Group::CpAsync => Mechanism::CpAsync,
         Group::Wgmma => Mechanism::Wgmma,
+        // What a role does for others, mbarriers tell of.
+        Group::Tcgen05 => {
+            return done_by(Mechanism::Tcgen05, plan).filter(|it| plan.role(*it).is_none()).collect();
+        }
         Group::Bulk => return done_by(Mechanism::Tma, plan).filter(|it| stores(func, plan, *it)).collect(),
     };
     done_by(mechanism, plan).collect()
+}
+
+/// The kind of the groups that products of a loop are in: no loop has both.
+pub(crate) fn product_group(plan: &PipelinePlan) -> Group {
+    let has_tensor_memory = done_by(Mechanism::Tcgen05, plan).next().is_some();
+    if has_tensor_memory { Group::Tcgen05 } else { Group::Wgmma }
+}
+
+/// The components that are products of such groups.
+pub(crate) fn products(plan: &PipelinePlan) -> impl Iterator<Item = usize> {
+    done_by(Mechanism::Wgmma, plan).chain(done_by(Mechanism::Tcgen05, plan))
 }
 
 /// Whether a component goes to global memory.

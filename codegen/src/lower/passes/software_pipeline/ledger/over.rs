@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    Func, Group, Name,
+    Func, Name,
     pipeline::{Emission, EmissionPoint, PipelinePlan},
 };
 
-use super::{Book, Ledger, Moment, accounts, members, timelines};
+use super::{Book, Ledger, Moment, accounts, members, product_group, timelines};
 
 /// Behind which instance of its step, and with how many groups in flight there, products are known to be over: by the place of the instance that starts
 /// them, where a wait that others of its role need says so in the same step, and each time at the same place.
@@ -17,7 +17,7 @@ pub(crate) fn over_in_step(
     emission: &Emission,
     written: &BTreeSet<Name>,
 ) -> BTreeMap<EmissionPoint, Over> {
-    let kind = Group::Wgmma;
+    let kind = product_group(plan);
     let copies = members(kind, func, plan);
     let accounts = accounts(kind, plan, &copies, true);
     let timelines = timelines(plan, emission);

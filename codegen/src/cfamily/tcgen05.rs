@@ -1,0 +1,260 @@
+//! Tensor memory: its allocation, products into it by `tcgen05.mma`, and loads from it.
+//!
+//! Products of one thread are waited for by groups. The end of each group arrives at the next of a few mbarriers (`tcgen05.commit`), which the
+//! thread that started it waits at, and counts in a register.
+
+use ir::{
+    Kernel, Major, Matrix, Scope, Tcgen05, TensorOp, Tile, Wait, XorSwizzle,
+    intrin::{Instruction, WARPGROUP},
+};
+
+use super::{
+    Printer,
+    helper::Helper,
+    names::identifier,
+    ptx::{Ptx, SHARED, function, plain},
+};
+use crate::launch::{TensorMemory, tensor_memory_offset};
+
+/// A form of the product: what it multiplies, the columns, and which factors have K not contiguous.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct TensorProduct {
+    intrinsic: &'static str,
+    columns: i64,
+    transposed: [bool; 2],
+}
+
+impl TensorProduct {
+    /// What the function is called.
+    pub(super) fn name(self) -> String {
+        let of = self.intrinsic.replacen("m128", &format!("m128n{}", self.columns), 1);
+        let suffix = match self.transposed {
+            [false, false] => "",
+            [true, false] => "_tn",
+            [false, true] => "_nt",
+            [true, true] => "_tt",
+        };
+        format!("tw_{of}{suffix}")
+    }
+
+    /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*).
+    fn descriptor(self, format: u32) -> u32 {
+        let sum_is_f32 = 1 << 4;
+        let [left, right] = self.transposed.map(u32::from);
+        let columns = u32::try_from(self.columns / 8).expect("a product has at most 256 columns");
+        let rows = u32::try_from(Scope::TENSOR_ROWS / 16).expect("there are 128 rows");
+        sum_is_f32 | format << 7 | format << 10 | left << 15 | right << 16 | columns << 17 | rows << 24
+    }
+}
+
+impl Printer<'_> {
+    /// Has a warp ask for tensor memory, and tells all threads where it is.
+    pub(super) fn begin_tensor_memory(&mut self, kernel: &Kernel) {
+        let Some(memory) = TensorMemory::of(kernel) else { return };
+        let groups = memory.groups.expect("`available` refuses others");
+        self.frame.tensor_groups = Some(groups);
+        let at = tensor_memory_offset(kernel);
+        let address = at + memory.shared_bytes() - 8;
+        self.line(&format!("unsigned int *const tw_tensor_at = (unsigned int *)(tw_shared + {address});"));
+        if groups > 0 {
+            self.begin_groups(groups, at);
+        }
+        let allocate = self.require(Helper::Ptx(Ptx::TensorAlloc));
+        self.line(&format!("if (tw_warp == 0) {allocate}(tw_tensor_at, {});", memory.allocated()));
+        self.tensor_barrier(|it| it.line("__syncthreads();"));
+        self.line("const unsigned int tw_tensor = *tw_tensor_at;");
+        for (name, [first, _]) in &memory.buffers {
+            self.line(&format!("const unsigned int {} = tw_tensor + {first};", identifier(name)));
+        }
+    }
+
+    /// The mbarriers that tell when groups are over.
+    fn begin_groups(&mut self, groups: i64, at: i64) {
+        self.line(&format!("unsigned long long *const tw_over = (unsigned long long *)(tw_shared + {at});"));
+        self.line("unsigned int tw_groups = 0;");
+        self.nest("if (threadIdx.x + threadIdx.y + threadIdx.z == 0)", |printer| {
+            let init = printer.require(Helper::Ptx(Ptx::MbarrierInit));
+            printer.line(&format!(
+                "for (int tw_slot = 0; tw_slot < {groups}; ++tw_slot) {init}(&tw_over[tw_slot], 1);"
+            ));
+            let fence = printer.require(Helper::Ptx(Ptx::MbarrierInitFence));
+            printer.line(&format!("{fence}();"));
+        });
+    }
+
+    /// Gives tensor memory back when all threads have done with it.
+    pub(super) fn end_tensor_memory(&mut self, kernel: &Kernel) {
+        let Some(memory) = TensorMemory::of(kernel) else { return };
+        self.tensor_barrier(|it| it.line("__syncthreads();"));
+        let free = self.require(Helper::Ptx(Ptx::TensorFree));
+        self.line(&format!("if (tw_warp == 0) {free}(tw_tensor, {});", memory.allocated()));
+    }
+
+    /// A barrier behind which threads find in tensor memory what others did before it: in kernels that have some, it takes two fences.
+    pub(super) fn tensor_barrier(&mut self, barrier: impl FnOnce(&mut Self)) {
+        self.tensor_fence(true);
+        barrier(self);
+        self.tensor_fence(false);
+    }
+
+    /// In a kernel that has tensor memory, lets what was done there come before what tells others of it, or behind what told of it.
+    pub(super) fn tensor_fence(&mut self, before: bool) {
+        if self.frame.tensor_groups.is_some() {
+            let name = self.require(Helper::Ptx(Ptx::TensorFence { before }));
+            self.line(&format!("{name}();"));
+        }
+    }
+
+    /// A product that begins.
+    pub(super) fn tcgen05(&mut self, it: &Tcgen05) {
+        let Tcgen05 { intrinsic, sum, left, right, starts } = it;
+        let is_transposed = |tile: &Tile| tile.matrix.is_some_and(|it| it.major == Major::Mn);
+        let product = TensorProduct {
+            intrinsic: intrinsic.name,
+            columns: right.extents.first().copied().unwrap_or(0),
+            transposed: [left, right].map(is_transposed),
+        };
+        let name = self.require(Helper::Tcgen05(product));
+        let sum = self.columns(&sum.first);
+        let [left, right] = [left, right].map(|it| self.tensor_matrix(it));
+        let adds = match starts.as_deref() {
+            None => "true".to_owned(),
+            Some([]) => "false".to_owned(),
+            Some(conditions) => format!("!({})", self.conditions(conditions)),
+        };
+        self.line(&format!("{name}({sum}, {left}, {right}, {adds});"));
+    }
+
+    /// The address of columns of tensor memory.
+    fn columns(&mut self, it: &ir::Access) -> String {
+        let name = identifier(&it.buffer).into_owned();
+        match it.indices.get(1) {
+            Some(column) if column.as_int() != Some(0) => format!("{name} + {}", self.index(column)),
+            _ => name,
+        }
+    }
+
+    /// The descriptor of a factor.
+    fn tensor_matrix(&mut self, tile: &Tile) -> String {
+        let name = self.require(Helper::Ptx(Ptx::TensorMatrix));
+        let at = self.address(&tile.first);
+        let Some(Matrix { leading, stride, swizzle, .. }) = tile.matrix else { return at };
+        format!("{name}({at}, {leading}, {stride}, {})", mode(swizzle))
+    }
+
+    /// Columns of the row that a lane has, from tensor memory to its registers. The warps of a warpgroup have 32 rows each.
+    pub(super) fn tensor_load(&mut self, TensorOp { intrinsic, place, operands }: &TensorOp) {
+        let Some(from) = operands.first() else { return };
+        let of = self.frame.memory[&from.buffer].0;
+        let name = self.require(Helper::TensorLoad(intrinsic.name, of, place.lanes));
+        let (to, from) = (self.element_address(place), self.columns(from));
+        let warps = WARPGROUP / ir::intrin::WARP;
+        self.line(&format!("{name}({to}, {from} + (tw_warp % {warps} << 21));"));
+    }
+
+    /// Closes a group of products.
+    pub(super) fn commit_tensor(&mut self) {
+        let name = self.require(Helper::Ptx(Ptx::TensorCommit));
+        let slot = self.slot_of("tw_groups");
+        self.line(&format!("{name}(&tw_over[{slot}]);"));
+        self.line("++tw_groups;");
+    }
+
+    /// Waits for all but the youngest groups of products.
+    pub(super) fn wait_tensor(&mut self, it: &Wait) {
+        let name = self.require(Helper::Ptx(Ptx::Await));
+        let group = format!("tw_groups - {}", it.in_flight + 1);
+        let slot = self.slot_of(&format!("({group})"));
+        let number = match self.frame.tensor_groups {
+            Some(groups) if groups > 1 => format!("({group}) / {groups}"),
+            _ => group,
+        };
+        self.line(&format!("if (tw_groups > {}) {name}(&tw_over[{slot}], {number});", it.in_flight));
+    }
+
+    fn slot_of(&self, group: &str) -> String {
+        match self.frame.tensor_groups {
+            Some(groups) if groups > 1 => format!("{group} % {groups}"),
+            _ => "0".to_owned(),
+        }
+    }
+
+    /// The function that loads so many columns, and waits for them.
+    pub(super) fn define_tensor_load(&mut self, name: &str, of: ir::DType, columns: u32) -> String {
+        let element = self.require(Helper::Type(of, 1));
+        let count = columns as usize;
+        format!(
+            "TW_INLINE void {name}({element} *out, unsigned int at) {{\n  \
+             unsigned int *to = (unsigned int *)out;\n  \
+             asm volatile(\"tcgen05.ld.sync.aligned.32x32b.x{columns}.b32 {{{}}}, [%{count}]; tcgen05.wait::ld.sync.aligned;\"\n               \
+             : {}\n               \
+             : \"r\"(at)\n               \
+             : \"memory\");\n}}\n",
+            super::tensor::numbered(0, count),
+            super::tensor::register_list("=r", "to", count),
+        )
+    }
+}
+
+/// The function that holds a product's instruction.
+pub(super) fn define_product(product: TensorProduct) -> String {
+    let intrinsic = ir::intrin::find(product.intrinsic).map(|it| it.instruction);
+    let Some(Instruction::Tcgen05(kind)) = intrinsic else { return String::new() };
+    let descriptor = product.descriptor(kind.format);
+    format!(
+        "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds) {{\n  \
+         asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %4, 0; \"\n               \
+         \"tcgen05.mma.cta_group::1.kind::{} [%0], %1, %2, %3, p; }}\"\n               \
+         :: \"r\"(d), \"l\"(a), \"l\"(b), \"r\"({descriptor:#x}), \"r\"((int)adds)\n               \
+         : \"memory\");\n}}\n",
+        product.name(),
+        kind.name,
+    )
+}
+
+/// The number of a swizzle in a descriptor of a factor.
+fn mode(swizzle: Option<XorSwizzle>) -> u8 {
+    match swizzle.map(XorSwizzle::block_bytes) {
+        Some(128) => 2,
+        Some(64) => 4,
+        Some(32) => 6,
+        _ => 0,
+    }
+}
+
+/// The definition of the function of an instruction that is about tensor memory.
+pub(super) fn define(it: Ptx, name: &str) -> String {
+    match it {
+        Ptx::TensorAlloc => function(
+            name,
+            "const void *at, unsigned int columns",
+            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1; tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
+            &[SHARED, "\"r\"(columns)"],
+        ),
+        Ptx::TensorFree => function(
+            name,
+            "unsigned int at, unsigned int columns",
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;",
+            &["\"r\"(at)", "\"r\"(columns)"],
+        ),
+        Ptx::TensorCommit => function(
+            name,
+            "const void *at",
+            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];",
+            &[SHARED],
+        ),
+        Ptx::TensorFence { before: true } => plain(name, "tcgen05.fence::before_thread_sync;"),
+        Ptx::TensorFence { before: false } => plain(name, "tcgen05.fence::after_thread_sync;"),
+        _ => define_matrix(name),
+    }
+}
+
+/// PTX ISA, *Shared memory descriptor*: fields of 14 bits in units of 16 bytes, a constant, and the mode of the swizzle.
+fn define_matrix(name: &str) -> String {
+    format!(
+        "TW_INLINE unsigned long long {name}(const void *at, unsigned int leading, unsigned int stride, unsigned int mode) {{\n  \
+           const unsigned int low = (tw_shared_address(at) & 0x3ffff) >> 4 | leading >> 4 << 16;\n  \
+           const unsigned int high = stride >> 4 | 1 << 14 | mode << 29;\n  \
+           return (unsigned long long)high << 32 | low;\n}}\n"
+    )
+}

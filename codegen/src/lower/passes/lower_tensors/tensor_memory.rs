@@ -1,0 +1,87 @@
+//! Products into tensor memory, and what warpgroups load from there.
+
+use std::sync::Arc;
+
+use ir::{
+    Access, Block, Group, Index, Instr, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile, Wait,
+    intrin::{Intrinsic, Matched, Operand},
+};
+
+use crate::lower::LowerError;
+
+use super::{At, Tensors, instruction, lane, wgmma::first_of_reduction};
+
+impl Tensors<'_> {
+    /// The product of a block, waited for at once unless a pipeline sees to that.
+    pub(super) fn tcgen05(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let [sum, left, right] = found.operands.as_slice() else {
+            unreachable!("a product has three operands")
+        };
+        let first = tensor_access(sum, block, at)?;
+        let mut extents = vec![1; first.indices.len()];
+        for (dim, size) in sum.dims.iter().zip(&sum.tile) {
+            extents[*dim] = *size;
+        }
+        let place = Tile { first, extents, matrix: None };
+        let (left, right) =
+            (self.tile(intrinsic, left, [0, 1], block, at)?, self.tile(intrinsic, right, [1, 0], block, at)?);
+        let starts = found.starts.then(|| first_of_reduction(block, at)).flatten();
+        let buffers = found.operands.iter().map(|it| it.buffer.clone()).collect();
+        let product = Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, sum: place, left, right, starts }));
+        if block.attrs.mechanism == Some(Mechanism::Tcgen05) {
+            return Ok(Stmt::Instr(Arc::new(product)));
+        }
+        let wait = Instr::Wait(Wait { group: Group::Tcgen05, reads_only: false, in_flight: 0, buffers });
+        let all = [product, Instr::Commit(Group::Tcgen05), wait];
+        Ok(Stmt::Seq(all.map(|it| Stmt::Instr(Arc::new(it))).into()))
+    }
+
+    /// Columns of tensor memory to the registers of a warpgroup: each lane has a row.
+    pub(super) fn tensor_load(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
+        let place = self.registers(to, block, at)?;
+        let mut operand = tensor_access(from, block, at)?;
+        operand.lanes = place.lanes;
+        let row = from.dims[0];
+        operand.indices[row] = at.bounds.simplify(&(operand.indices[row].clone() + lane()));
+        Ok(instruction(TensorOp { intrinsic, place, operands: vec![operand] }))
+    }
+
+    /// Refuses a block that touches tensor memory without an intrinsic for that.
+    pub(super) fn expect_no_tensor_memory(&self, block: &Block) -> Result<(), LowerError> {
+        let all = block.reads().into_iter().chain(block.writes()).map(|it| &it.buffer);
+        let found = all.into_iter().find(|it| self.func.buffers[*it].scope == Scope::Tensor);
+        found.map_or(Ok(()), |buffer| {
+            let (block, buffer) = (block.name.clone(), buffer.clone());
+            Err(LowerError::TensorMemoryTouched { block, buffer })
+        })
+    }
+}
+
+/// Where a tile of tensor memory begins: in the last two dimensions of its buffer, at a multiple of 128 rows.
+fn tensor_access(operand: &Operand, block: &Block, at: &At) -> Result<Access, LowerError> {
+    let indices: Vec<Index> = operand.base.iter().map(|it| at.resolve(it)).collect();
+    let last = indices.len() - 1;
+    if operand.dims != [last.wrapping_sub(1), last] {
+        let (block, buffer) = (block.name.clone(), operand.buffer.clone());
+        return Err(LowerError::TensorMemoryTile { block, buffer });
+    }
+    let (index, tile) = (indices[operand.dims[0]].clone(), Scope::TENSOR_ROWS);
+    if !at.bounds.divides(tile, &index) {
+        let (block, buffer) = (block.name.clone(), operand.buffer.clone());
+        return Err(LowerError::TileAlignment { block, buffer, index, tile });
+    }
+    Ok(Access { buffer: operand.buffer.clone(), indices, lanes: 1 })
+}

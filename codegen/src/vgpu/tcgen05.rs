@@ -1,0 +1,249 @@
+//! Products into tensor memory: started by a thread, done in the order in which it starts them, over when it has waited for their group.
+//!
+//! Tensor memory is a matrix of 128 rows; elements of a row are neighbours here. What threads load from there is the row of their own
+//! lane, whatever the kernel says (PTX ISA, *Tensor Memory*, access restrictions).
+
+use std::collections::VecDeque;
+
+use ir::{Scope, number};
+
+use super::{
+    Landing,
+    clock::Clock,
+    exec::{Machine, Mask, lanes},
+    index::{IndexCode, WARP},
+    mbarrier::ArriveCode,
+    program::{Elements, LessCode},
+    shadow::Mark,
+    tile::TileCode,
+    track::Past,
+    value::Lanes,
+};
+
+/// The rows of tensor memory.
+#[expect(clippy::cast_possible_truncation, reason = "it is 128")]
+const ROWS: usize = Scope::TENSOR_ROWS as usize;
+
+/// A product into tensor memory.
+#[derive(Debug)]
+pub(crate) struct Tcgen05Code {
+    /// The buffer that the sum is in, the first column, and how many columns.
+    pub(crate) sum: usize,
+    pub(crate) column: IndexCode,
+    pub(crate) columns: usize,
+    pub(crate) left: TileCode,
+    pub(crate) right: TileCode,
+    pub(crate) starts: Option<Vec<LessCode>>,
+}
+
+/// A product under way.
+#[derive(Debug)]
+struct Product {
+    mark: Mark,
+    starts: bool,
+    buffer: usize,
+    /// Where the elements of the sum and of the factors are, row by row.
+    sum: Vec<(usize, usize)>,
+    left: Vec<(usize, usize)>,
+    right: Vec<(usize, usize)>,
+}
+
+/// What a thread has under way, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct TensorProducts(VecDeque<Pending>);
+
+/// What happens when all before it has.
+#[derive(Debug)]
+enum Pending {
+    /// A product arrives in tensor memory.
+    Product(Product),
+    /// A group is over that was closed in this epoch.
+    Group(u32),
+    /// The thread has arrived at an mbarrier, and what it knew then of copies that its products read.
+    Arrival(usize, Mark, Clock),
+}
+
+impl TensorProducts {
+    fn groups(&self) -> usize {
+        self.0.iter().filter(|it| matches!(it, Pending::Group(_))).count()
+    }
+}
+
+impl<'p> Machine<'p, '_, '_> {
+    /// Some lanes start a product each.
+    pub(crate) fn tcgen05(&mut self, site: u32, code: &'p Tcgen05Code, active: Mask) {
+        let mut columns = [0; WARP];
+        self.index(&code.column, &mut columns);
+        let starts = code.starts.as_ref().map_or(0, |it| self.holds(it, active));
+        for lane in lanes(active) {
+            let Some(left) = self.factor(site, &code.left, 0..code.left.extents[0]) else { return };
+            let Some(right) = self.factor(site, &code.right, 0..code.right.extents[0]) else { return };
+            let Some(sum) = self.sum(site, code, columns[lane], lane) else { return };
+            let mark = self.mark(site, lane);
+            let starts = starts >> lane & 1 == 1;
+            let product = Product { mark, starts, buffer: code.sum, sum, left, right };
+            let thread = self.base + lane;
+            let now = Past { mark, agent: self.agents.tensor(thread) };
+            for places in [&product.left, &product.right] {
+                self.async_reads(places, now, thread..thread + 1);
+            }
+            if !starts {
+                self.async_reads(&product.sum, now, thread..thread + 1);
+            }
+            for (buffer, at) in &product.sum {
+                self.async_write(*buffer, *at, now, thread..thread + 1, None);
+            }
+            self.epoch += 1;
+            if self.run.landing == Landing::Earliest {
+                self.multiply_into(&product);
+            }
+            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Product(product));
+        }
+    }
+
+    /// Where the elements of a sum are.
+    fn sum(
+        &mut self,
+        site: u32,
+        code: &Tcgen05Code,
+        column: i64,
+        lane: usize,
+    ) -> Option<Vec<(usize, usize)>> {
+        let mut out = Vec::with_capacity(ROWS * code.columns);
+        for row in 0..ROWS {
+            for n in 0..code.columns {
+                let column = column.wrapping_add(i64::try_from(n).expect("columns are few"));
+                let Some(at) = self.tensor_element(code.sum, row, column) else {
+                    self.out_of_bounds(site, code.sum, column, lane);
+                    return None;
+                };
+                out.push((code.sum, at));
+            }
+        }
+        Some(out)
+    }
+
+    /// An element of tensor memory, if the buffer has that column.
+    fn tensor_element(&self, buffer: usize, row: usize, column: i64) -> Option<usize> {
+        let columns = self.memory[buffer].len / ROWS;
+        let column = usize::try_from(column).ok().filter(|it| *it < columns)?;
+        self.element(buffer, i64::try_from(row * columns + column).ok()?)
+    }
+
+    /// A product arrives in tensor memory.
+    fn multiply_into(&mut self, product: &Product) {
+        for (buffer, at) in product.left.iter().chain(&product.right) {
+            if self.memory[*buffer].written[*at] != self.since.block {
+                self.uninitialised(*buffer, *at, product.mark);
+            }
+        }
+        let read = |places: &[(usize, usize)]| -> Vec<f64> {
+            places.iter().map(|(buffer, at)| self.memory[*buffer].values[*at]).collect()
+        };
+        let (left, right) = (read(&product.left), read(&product.right));
+        let columns = product.sum.len() / ROWS;
+        let depth = left.len() / ROWS;
+        let mut unwritten = None;
+        for (n, (buffer, at)) in product.sum.iter().enumerate() {
+            let (i, j) = (n / columns, n % columns);
+            let (a, b) = (&left[i * depth..][..depth], &right[j * depth..][..depth]);
+            let terms: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+            let memory = &self.memory[*buffer];
+            if !product.starts && memory.written[*at] != self.since.block {
+                unwritten = Some(*at);
+            }
+            let old = if product.starts { 0.0 } else { memory.values[*at] };
+            let value = number::round(memory.dtype, old + terms);
+            self.put(*buffer, *at, value);
+        }
+        if let Some(at) = unwritten {
+            self.uninitialised(product.buffer, at, product.mark);
+        }
+    }
+
+    /// Some lanes close their groups of products.
+    pub(crate) fn commit_tensor(&mut self, mask: Mask) {
+        for lane in lanes(mask) {
+            let it = self.tensor_products.entry(self.base + lane).or_default();
+            it.0.push_back(Pending::Group(self.epoch));
+        }
+        self.epoch += 1;
+    }
+
+    /// Some lanes wait for all but their youngest groups.
+    pub(crate) fn wait_tensor(&mut self, in_flight: usize, mask: Mask) {
+        for lane in lanes(mask) {
+            let thread = self.base + lane;
+            while self.tensor_products.get(&thread).is_some_and(|it| it.groups() > in_flight) {
+                if let Some(Pending::Group(epoch)) = self.land_tensor(thread) {
+                    self.learn(1 << lane, self.agents.tensor(thread), epoch);
+                }
+            }
+        }
+    }
+
+    /// Some lanes arrive at mbarriers when their products so far are over.
+    pub(crate) fn arrive_late(&mut self, site: u32, code: &ArriveCode, slots: &[i64; WARP], active: Mask) {
+        for lane in lanes(active) {
+            let block = self.program.cluster.block_of(self.base);
+            let Some(at) = self.mbarrier(site, code.barrier, (slots[lane], block), lane) else { continue };
+            let mark = self.mark(site, lane);
+            let thread = self.base + lane;
+            let told = self.clocks.of(thread).of_workers(self.agents);
+            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Arrival(at, mark, told));
+            self.epoch += 1;
+            while self.run.landing == Landing::Earliest && self.land_tensor(thread).is_some() {}
+        }
+    }
+
+    /// What comes next of a thread's products happens.
+    fn land_tensor(&mut self, thread: usize) -> Option<Pending> {
+        let next = self.tensor_products.get_mut(&thread)?.0.pop_front()?;
+        match &next {
+            Pending::Product(it) if self.run.landing == Landing::Latest => self.multiply_into(it),
+            Pending::Arrival(at, mark, told) => {
+                self.arrive_for(*at, self.agents.tensor(thread), *mark, told);
+            }
+            Pending::Product(_) | Pending::Group(_) => {}
+        }
+        Some(next)
+    }
+
+    /// Lets a product land that somebody may wait for, of any thread; `false` if there is none.
+    pub(crate) fn land_any_tensor(&mut self) -> bool {
+        let arrives = |it: &TensorProducts| it.0.iter().any(|it| matches!(it, Pending::Arrival(..)));
+        let found = self.tensor_products.iter().find(|it| arrives(it.1)).map(|it| *it.0);
+        found.is_some_and(|thread| self.land_tensor(thread).is_some())
+    }
+
+    /// What the lanes of a warp load from tensor memory: each the columns of its own row.
+    pub(crate) fn tensor_rows(&mut self, site: u32, place: &Elements) -> Vec<Lanes> {
+        let mut columns = [0; WARP];
+        self.index(&place.index, &mut columns);
+        let first = self.program.cluster.in_block(self.base) % ROWS;
+        let mut parts = vec![[f64::NAN; WARP]; place.lanes as usize];
+        for (part, out) in (0..i64::from(place.lanes)).zip(&mut parts) {
+            for (lane, out) in out.iter_mut().enumerate() {
+                let columns_of_row =
+                    i64::try_from(self.memory[place.buffer].len / ROWS).expect("it is small");
+                let row = i64::try_from(first + lane).expect("it is below 128");
+                let column = columns[lane].wrapping_add(part);
+                let inside = (0..columns_of_row).contains(&column);
+                let offset = if inside { row * columns_of_row + column } else { -1 };
+                *out = self.read(site, place.buffer, offset, lane);
+            }
+        }
+        parts
+    }
+
+    /// The block ends: products that nobody waited for.
+    pub(crate) fn end_tensor(&mut self) {
+        for (_, it) in std::mem::take(&mut self.tensor_products) {
+            for it in it.0 {
+                if let Pending::Product(it) = it {
+                    self.outstanding(it.mark);
+                }
+            }
+        }
+    }
+}

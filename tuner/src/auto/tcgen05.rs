@@ -1,0 +1,180 @@
+//! Products on Blackwell's tensor cores: sums in tensor memory, roles for copies and for products.
+
+use ir::{DType, Feature, Name, Target};
+use schedule::workload::Param;
+
+use super::{
+    Draft, Request, counted,
+    model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
+    packing::Packing,
+    product::Product,
+    size::Size,
+};
+
+/// The rows of a tile, which are those of tensor memory.
+const ROWS: i64 = 128;
+
+/// Columns of a tile, two of which fit tensor memory side by side. Nobody has measured one: wider tiles read less for what they compute, so that the
+/// widest that keeps as many multiprocessors busy is first.
+const COLUMNS: [i64; 7] = [256, 224, 192, 160, 128, 96, 64];
+
+/// Bytes by which the copy engine can find the next row.
+const ROW_UNIT: i64 = 16;
+
+/// How many products a multiprocessor does in a cycle at most (`TensorRates`, of f16), by which it is compared with other rules.
+const PRODUCTS: f64 = 4096.0;
+
+/// The product by one thread a block, likeliest tiles first.
+pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
+    let Target::Cuda(arch) = request.target else { return vec![] };
+    if !arch.has(Feature::Tcgen05) {
+        return vec![];
+    }
+    let Some(product) = Product::gathered(request).filter(is_taken) else { return vec![] };
+    let Some(packing) = Packing::of(&product, ROW_UNIT) else { return vec![] };
+    let units = units(request);
+    let batch = product.batch.as_ref().map_or(1, |it| it.extent);
+    let all: Vec<_> = columns_of(&product).map(tile).collect();
+    let count = |it: &Tile| batch * tiles(product.i.extent, product.j.extent, *it);
+    let all = ranked(all, |it| whole_waves(count(it), *it, units));
+    let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
+    let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
+    let around = packing.cycles(&product, units) + unpacking;
+    let cycles =
+        |it: &Tile| whole_waves(count(it), *it, units) * as_f64(product.k.extent) / PRODUCTS + around;
+    let draft =
+        |it: Tile| Draft { cycles: Some(cycles(&it)), ..one(request, &product, packing, it, count(&it)) };
+    all.into_iter().map(draft).collect()
+}
+
+/// A tile of so many columns. What a tile reads for what it computes is what tells them apart.
+fn tile(columns: i64) -> Tile {
+    let both = as_f64(ROWS * columns) / as_f64(ROWS + columns);
+    let widest = as_f64(ROWS * COLUMNS[0]) / as_f64(ROWS + COLUMNS[0]);
+    Tile { rows: ROWS, columns, rate: (both / widest).sqrt() }
+}
+
+/// The columns that a tile may have: whole boxes, where those lie along the columns.
+fn columns_of(product: &Product) -> impl Iterator<Item = i64> {
+    let unit = if product.b.is_k_last { 1 } else { 128 / product.b.dtype.bytes_i64() };
+    COLUMNS.into_iter().filter(move |it| it % unit == 0)
+}
+
+/// Whether the result leaves to where its rows are padded, since the copy engine does not find those that it shall have.
+fn is_packed(product: &Product) -> bool {
+    product.j.extent * product.out.bytes_i64() % ROW_UNIT != 0
+}
+
+/// Whether tensor cores can multiply it: two-byte factors however they lie, others with the sum last.
+fn is_taken(product: &Product) -> bool {
+    let Product { a, b, acc, out, inputs, .. } = product;
+    let is_known = match a.dtype {
+        DType::F16 | DType::Bf16 => true,
+        DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => a.is_k_last && b.is_k_last,
+        _ => false,
+    };
+    let is_other = |it: &Name| *it != a.buffer && *it != b.buffer;
+    let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
+    let leaves = matches!(out.bytes_i64(), 2 | 4);
+    is_known && b.dtype == a.dtype && *acc == DType::F32 && leaves && has_others && product.is_of_inputs()
+}
+
+fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, count: i64) -> Draft {
+    let about = format!(
+        "Tiles of {ROWS} x {} in tensor memory, with roles that copy, multiply and store.",
+        tile.columns
+    );
+    let uses = packing.libraries(product, "std/tcgen05");
+    let mut out = Draft::new("tcgen05", about, &uses, request.form);
+    let (block, units) = (product.block.as_str(), units(request));
+    let whole: Vec<i64> = columns_of(product).collect();
+    let columns = out.knob("columns", tile.columns, &whole);
+    let groups = out.knob("group", group(ceil_div(product.i.extent, ROWS), 16), &[1, 2, 4, 8, 16]);
+    let bytes = product.out.bytes_i64();
+    let store = out.value("store", &columns.widest(if bytes == 4 { &[32] } else { &[64, 32] }));
+    let slot = out.value("slot", &columns.plus(ROWS).times(128));
+    let way_out = out.value("way_out", &store.times(2 * ROWS * bytes));
+    let shared = shared_bytes(request) - 256;
+    let deepest = ceil_div(product.k.extent, 128 / product.a.dtype.bytes_i64()).max(2);
+    let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
+    let slots = out.knob("slots", most.min(8).min(deepest), &[2, 3, 4, 5, 6, 7, 8]);
+    out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
+    out.because(
+        format!(
+            "{} for {}, {} of tiles at a time, which share what the cache holds.",
+            counted(count, "tile"),
+            counted(units, "multiprocessor"),
+            counted(groups.value, "row")
+        ),
+        format!(
+            "tcgen05_tile(block: {block:?}{}, columns: {columns}, group: {groups})",
+            behind(request, product)
+        ),
+    );
+    out.step(way_out_of(product, &columns, &store));
+    if is_packed(product) && product.batch.is_some() {
+        let last = product.tail.last().unwrap_or(&product.block);
+        out.step(format!("bind(loop: \"{last}_unpad_0\", axis: \"blockIdx.z\")"));
+    }
+    packing.steps(&mut out, product, block);
+    let names = packing.names(product);
+    out.because(
+        format!(
+            "A slot has {} bytes, and {} of them fit beside {} bytes for the way out.",
+            slot.value, slots.value, way_out.value
+        ),
+        format!("tcgen05_products(block: {block:?}{names}, slots: {slots})"),
+    );
+    if packing.is_any() || is_packed(product) {
+        out.reason("Kernels that follow each other may start while the one ahead ends.");
+        out.step("annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned());
+    }
+    out.because(
+        "As many blocks as there are multiprocessors take tile after tile, and have two accumulators: one tile is multiplied while the one before leaves.",
+        format!("tcgen05_roles(block: {block:?}{names}, blocks: {units})"),
+    );
+    out
+}
+
+/// What is around the tiles and behind the sums, as arguments of a procedure.
+fn behind(request: &Request<'_>, product: &Product) -> String {
+    let dtype = product.a.dtype;
+    let is_said = request.known.get("dtype") == Some(&Param::Text(dtype.as_str().to_owned()));
+    let bytes = if is_said { String::new() } else { format!(", bytes: {}", dtype.bytes_i64()) };
+    let batch = product.batch.as_ref().map(|it| format!(", batch: [{:?}]", it.loop_name.as_str()));
+    let tail = match product.tail.split_last() {
+        None => ", tail: 0".to_owned(),
+        Some((_, [])) => String::new(),
+        Some((_, between)) => format!(", inline: {:?}", words(between)),
+    };
+    tail + &batch.unwrap_or_default() + &bytes
+}
+
+fn words(names: &[Name]) -> Vec<&str> {
+    names.iter().map(Name::as_str).collect()
+}
+
+/// The step by which the result leaves, `store` of its columns at a time.
+fn way_out_of(product: &Product, columns: &Size, store: &Size) -> String {
+    let (block, axes) = (&product.block, product.axes());
+    let Some(last) = product.tail.last() else {
+        let out = if is_packed(product) { "tcgen05_out_packed" } else { "tcgen05_out" };
+        return format!(
+            "{out}(block: \"{block}_sums\", sums: \"{block}_sums\", result: \"{block}\", store: {store}{axes})"
+        );
+    };
+    let packed = if is_packed(product) { ", packed: 1" } else { "" };
+    let inputs = match product.inputs.as_deref() {
+        None | Some([]) => String::new(),
+        Some(some) => format!(", inputs: {:?}", words(some)),
+    };
+    let own = product.out_iters.as_ref().map(|all| all.each_ref().map(Name::as_str));
+    let iters = match own {
+        None | Some(["vi", "vj"]) => String::new(),
+        Some([rows, columns]) => format!(", rows: {rows:?}, columns_of: {columns:?}"),
+    };
+    let last = last.as_str();
+    format!(
+        "tcgen05_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, columns: {columns}, store: {store}{packed}{axes}{iters})"
+    )
+}
