@@ -1,7 +1,7 @@
 //! Writing the files that a user names: as a whole or not at all, and never over anything by accident.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -25,6 +25,10 @@ pub(crate) fn taken(out: &Path, why: &str) -> Diagnostic {
 /// Writes a file, in the place of another or not, as a whole or not at all: a reader sees the old one or the new one. Only
 /// files give way: not folders, and no devices.
 pub(crate) fn replace(out: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    replace_with(out, bytes, None)
+}
+
+fn replace_with(out: &Path, bytes: &[u8], permissions: Option<Permissions>) -> Result<(), Diagnostic> {
     match tuner::regular::open(out) {
         Err(err) if err.kind() == io::ErrorKind::NotFound || out.is_file() => {}
         Err(err) => return Err(Diagnostic::io(out, &err)),
@@ -33,6 +37,7 @@ pub(crate) fn replace(out: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
     let temporary = beside(out)?;
     let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;
+        permissions.map_or(Ok(()), |it| file.set_permissions(it))?;
         file.sync_all()
     });
     let moved = written.and_then(|()| fs::rename(&temporary, out));
@@ -41,6 +46,14 @@ pub(crate) fn replace(out: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
         let _ = fs::remove_file(&temporary);
         Diagnostic::io(out, &err)
     })
+}
+
+/// Writes a file anew that is there: it keeps its permissions, and where a link leads to it that is left as it is.
+pub(crate) fn rewrite(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    let io = |err: io::Error| Diagnostic::io(path, &err);
+    let target = path.canonicalize().map_err(io)?;
+    let permissions = fs::metadata(&target).map_err(io)?.permissions();
+    replace_with(&target, bytes, Some(permissions))
 }
 
 /// A name in the same folder, so that moving is one step of the file system.

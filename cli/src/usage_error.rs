@@ -83,6 +83,8 @@ pub enum UsageError {
     BundleNotRun,
     /// A bundle is to have a name that cannot name functions and files.
     BundleName,
+    /// A file is not laid out as `fmt` would.
+    Unformatted,
 }
 
 ir::codes!(UsageError {
@@ -126,5 +128,6 @@ ir::codes!(UsageError {
     BundleWrong = 5051,
     BundleNotRun = 5052,
     BundleName = 5053,
+    Unformatted = 5061,
     // 5054 refused bundles of kernels with tensor maps, and means nothing else.
 });

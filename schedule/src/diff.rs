@@ -53,6 +53,11 @@ pub fn diff_text(before: &str, after: &str, context: usize) -> String {
     out
 }
 
+/// The difference of two texts as `diff -u` tells it and `patch` takes it, indentation and all; empty where they are the same.
+pub fn unified(name: &str, before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().header(name, name).to_string()
+}
+
 fn trimmed<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().map(|it| it.trim_start()).collect()
 }

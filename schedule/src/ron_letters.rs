@@ -41,7 +41,7 @@ pub(crate) fn strings(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The length of a string, a comment, a character in quotes or any other character.
-fn token(text: &str, at: usize) -> usize {
+pub(crate) fn token(text: &str, at: usize) -> usize {
     let (bytes, rest) = (text.as_bytes(), &text[at..]);
     match bytes[at] {
         b'"' => (closing_quote(&bytes[at + 1..]) + 2).min(rest.len()),

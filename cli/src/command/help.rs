@@ -12,7 +12,7 @@ use crate::term::wrap::lines_in;
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
-    ("Work on a schedule", &["auto", "check", "show", "run", "compare", "export"]),
+    ("Work on a schedule", &["auto", "check", "fmt", "show", "run", "compare", "export"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
     ("The machine and the shell", &["doctor", "completions", "man", "schema"]),
 ];
@@ -68,6 +68,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("check mine.ron --watch", "and again whenever it is saved"),
             ("check mine.ron --target cuda:sm_90a", "for another target"),
             ("check mine.ron --param bk=16 --json", "with a knob decided, as JSON"),
+        ],
+    ),
+    (
+        "fmt",
+        &[
+            ("fmt mine.ron", "lay it out"),
+            ("fmt --check", "would anything below this folder change?"),
+            ("fmt -", "standard input to standard output, for editors"),
         ],
     ),
     (

@@ -11,6 +11,7 @@ mod completions;
 pub(crate) mod doctor;
 mod explain;
 pub(crate) mod export;
+mod fmt;
 mod help;
 mod learn;
 mod log;
@@ -60,6 +61,7 @@ enum Command {
     Run(run::Run),
     Auto(auto::Auto),
     Check(check::Check),
+    Fmt(fmt::Fmt),
     Show(show::Show),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
@@ -165,6 +167,7 @@ impl Command {
             Command::Learn(_)
             | Command::Auto(_)
             | Command::Check(_)
+            | Command::Fmt(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Tune(_)
@@ -189,6 +192,7 @@ impl Command {
             Command::Tutorial(_)
             | Command::Learn(_)
             | Command::Auto(_)
+            | Command::Fmt(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Export(_)
@@ -213,6 +217,7 @@ impl Command {
             Command::Run(it) => it.run(shell),
             Command::Auto(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
+            Command::Fmt(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),

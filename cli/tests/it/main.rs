@@ -13,6 +13,7 @@ mod cuda;
 mod defaults;
 mod end_to_end;
 mod export;
+mod fmt;
 mod guard;
 mod hostile;
 mod imports;

@@ -3,6 +3,7 @@
 mod bindings;
 mod common;
 mod expressions;
+mod format;
 mod hostile;
 mod manual;
 mod procedures;
