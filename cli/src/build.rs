@@ -73,6 +73,14 @@ pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>
     Ok((it.module, notes))
 }
 
+/// What `check` asks of a scheduled program: that it can be lowered, and that its target has words for what comes out.
+pub(crate) fn checked(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Diagnostic> {
+    let (module, notes) = lower(func, target)?;
+    // What is lowered may still ask for what the language of the target has no words for.
+    source(func, &module, target)?;
+    Ok((module, notes))
+}
+
 /// Lowers a scheduled program, with all there is to tell about it.
 pub(crate) fn lowered(func: &Func, target: &Target) -> Result<Lowered, Diagnostic> {
     lower_explained(func, target).map_err(|err| Diagnostic::lower(func, &err))

@@ -61,6 +61,8 @@ mod guard;
 mod ladder;
 #[cfg(feature = "cli")]
 mod log_notes;
+#[cfg(feature = "cli")]
+mod lsp;
 mod measuring;
 mod new_file;
 #[cfg(feature = "cli")]

@@ -22,6 +22,7 @@ use crate::{
     error_cascade::ErrorCascade,
     script_text::{ScriptText, script},
     source::{Source, find_workload},
+    text_file::Unsaved,
     usage_error::UsageError,
 };
 
@@ -75,11 +76,21 @@ impl Plan {
 
     /// A script from its text. Paths in it are relative to its own.
     pub fn parse(path: &Path, text: &str, given: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        let text = ScriptText::expand(path, text)?;
+        Plan::parse_with(path, text, given, &Unsaved::default())
+    }
+
+    /// The same where an editor has not saved some of the files that it names.
+    pub(crate) fn parse_with(
+        path: &Path,
+        text: &str,
+        given: &[(String, Param)],
+        unsaved: &Unsaved,
+    ) -> Result<Plan, Diagnostic> {
+        let text = ScriptText::expand_with(path, text, unsaved)?;
         let refused = |err: ScriptError| Diagnostic::script(&text, err);
         let (script, wrong) = Script::read(text.text()).map_err(refused)?;
         let (params, decisions) = split_given(&script, given)?;
-        let made = find_workload(&text, &script).and_then(|(file, workload)| {
+        let made = find_workload(&text, &script, unsaved).and_then(|(file, workload)| {
             let source = Source { text: &text, script: &script, file: &file, workload: &workload };
             source.made(&params, given)
         });
@@ -162,21 +173,45 @@ impl Plan {
         seen: &mut dyn FnMut(&Step, &Session),
     ) -> Result<Session, Diagnostic> {
         let mut session = Session::new(self.func.clone(), Some(target.clone()));
-        let (mut cascade, mut reports) = (ErrorCascade::default(), vec![]);
-        for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
-            let err = session.apply(step).err();
-            if err.is_none() && reports.is_empty() {
-                seen(step, &session);
-                continue;
+        let mut is_refused = false;
+        let reports = self.go_on(&mut session, until, &mut |step, session, refused| {
+            is_refused |= refused;
+            if !is_refused {
+                seen(step, session);
             }
-            let is_reported = cascade.record(step, session.func(), err.as_ref());
-            reports
-                .extend(err.filter(|_| is_reported).map(|it| self.refused(span, step, session.func(), &it)));
-        }
+        });
         match Diagnostic::all(reports) {
             Some(report) => Err(report),
             None => Ok(session),
         }
+    }
+
+    /// Applies the steps behind those that a session has applied, and calls `seen` after each, with whether it was refused. Tells
+    /// what is wrong and does not follow from something else that is.
+    pub(crate) fn go_on(
+        &self,
+        session: &mut Session,
+        until: Option<usize>,
+        seen: &mut dyn FnMut(&Step, &Session, bool),
+    ) -> Vec<Diagnostic> {
+        let (mut cascade, mut reports) = (ErrorCascade::default(), vec![]);
+        let done = session.trace().count();
+        let steps = self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)).skip(done);
+        for (step, span) in steps {
+            let err = session.apply(step).err();
+            if err.is_some() || !reports.is_empty() {
+                let is_reported = cascade.record(step, session.func(), err.as_ref());
+                let told = err.as_ref().filter(|_| is_reported);
+                reports.extend(told.map(|it| self.refused(span, step, session.func(), it)));
+            }
+            seen(step, session, err.is_some());
+        }
+        reports
+    }
+
+    /// Where each step stands in the text without procedures.
+    pub(crate) fn spans(&self) -> &[Range<usize>] {
+        &self.spans
     }
 
     /// The first steps, or all, as a script without procedures, knobs and expressions. A comment says which call

@@ -14,7 +14,7 @@ use schedule::{
 };
 use tuner::build::target_word;
 
-use crate::{diagnostic::Diagnostic, text_file};
+use crate::{diagnostic::Diagnostic, text_file::Unsaved};
 
 /// A script, expanded, and the file that it comes from.
 #[derive(Clone, Debug)]
@@ -27,7 +27,13 @@ pub(crate) struct ScriptText {
 impl ScriptText {
     /// Expands a script. Libraries are those that ship, or files; their paths are relative to the text that uses them.
     pub(crate) fn expand(path: &Path, text: &str) -> Result<ScriptText, Diagnostic> {
-        let expanded = procedure::expand(&path.display().to_string(), text, &find_library)
+        ScriptText::expand_with(path, text, &Unsaved::default())
+    }
+
+    /// The same where an editor has not saved some of the libraries.
+    pub(crate) fn expand_with(path: &Path, text: &str, unsaved: &Unsaved) -> Result<ScriptText, Diagnostic> {
+        let find = |name: &str, user: &str| find_library(name, user, unsaved);
+        let expanded = procedure::expand(&path.display().to_string(), text, &find)
             .map_err(|err| Diagnostic::procedure(&err))?;
         Ok(ScriptText { path: path.to_owned(), expanded })
     }
@@ -73,7 +79,8 @@ pub fn expand(path: &Path, text: &str) -> Result<String, Diagnostic> {
 /// The libraries that ship, read, in the order of their names.
 pub(crate) fn shipped_libraries() -> impl Iterator<Item = Result<Definitions, Diagnostic>> {
     workloads::libraries().iter().map(|it| {
-        Definitions::of_library(it.name, it.text, &find_library).map_err(|err| Diagnostic::procedure(&err))
+        let find = |name: &str, user: &str| find_library(name, user, &Unsaved::default());
+        Definitions::of_library(it.name, it.text, &find).map_err(|err| Diagnostic::procedure(&err))
     })
 }
 
@@ -86,10 +93,10 @@ pub(crate) fn missing_use(problem: ScriptProblem, word: Option<&str>) -> Option<
 }
 
 /// The library of a name: one that ships, as `std/copy`, or a file, as `./mine.ron`.
-pub(crate) fn find_library(name: &str, user: &str) -> Result<(String, String), String> {
+pub(crate) fn find_library(name: &str, user: &str, unsaved: &Unsaved) -> Result<(String, String), String> {
     if name.starts_with(['.', '/']) {
         let path = Path::new(user).parent().unwrap_or(Path::new("")).join(name);
-        let text = text_file::read(&path).map_err(|err| Diagnostic::io(&path, &err).into_title())?;
+        let text = unsaved.read(&path).map_err(|err| Diagnostic::io(&path, &err).into_title())?;
         return Ok((path.display().to_string(), text));
     }
     if let Some(library) = workloads::find_library(name) {

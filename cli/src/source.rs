@@ -12,7 +12,12 @@ use schedule::{
     workload::{self, Param},
 };
 
-use crate::{diagnostic::Diagnostic, script_text::ScriptText, text_file, usage_error::UsageError};
+use crate::{
+    diagnostic::Diagnostic,
+    script_text::ScriptText,
+    text_file::{self, Unsaved},
+    usage_error::UsageError,
+};
 
 /// A script and the file of its workload, to tell where an error stands.
 pub(crate) struct Source<'a> {
@@ -92,6 +97,29 @@ impl Source<'_> {
     }
 }
 
+/// What is wrong with a workload by itself, at the defaults of its parameters; those without a default are for scripts to give.
+pub(crate) fn check_workload(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let refused = |err| Diagnostic::workload(path, text, &err);
+    let workload = workload::parse(text).map_err(refused)?;
+    match workload.instantiate(&IndexMap::new()) {
+        Ok(func) => Source::sound(&func, &format!("the program of {}", path.display())),
+        Err(err) if err.span.is_some() => Err(refused(err)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// What is wrong with a text in the text form: a program, or kernels.
+pub(crate) fn check_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let is_module = text.lines().map(str::trim).any(|it| it.starts_with("module "));
+    if !is_module {
+        return program_of(path, text).map(drop);
+    }
+    ir::text::parse_module(text).map(drop).map_err(|err| {
+        let span = place(text, err.line, err.column);
+        Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
+    })
+}
+
 /// A program from its text.
 pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
     let func = ir::text::parse(text).map_err(|err| {
@@ -138,6 +166,7 @@ pub(crate) fn workload_file(script: &Path, name: &str) -> Option<PathBuf> {
 pub(crate) fn find_workload(
     script_text: &ScriptText,
     script: &Script,
+    unsaved: &Unsaved,
 ) -> Result<(PathBuf, String), Diagnostic> {
     let name = script.workload.value.as_str();
     let fail = |title: String| {
@@ -150,7 +179,7 @@ pub(crate) fn find_workload(
                 fail(title).help("a workload is written in RON, or a program in the text form".to_owned())
             );
         }
-        let text = text_file::read(&file).map_err(|err| {
+        let text = unsaved.read(&file).map_err(|err| {
             fail(Diagnostic::io(&file, &err).into_title())
                 .help("a path in a script is relative to the script".to_owned())
         })?;

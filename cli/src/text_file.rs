@@ -4,7 +4,13 @@
 //! of a bounded length are read, and one that says it is empty is not opened at all: those of the system that make up
 //! what they hold say so.
 
-use std::{fs, io, io::Read, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    io::Read,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 /// The longest script or workload, in bytes.
 const TEXT: u64 = 1 << 20;
@@ -25,6 +31,42 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
         _ => err,
     })?;
     if text.len() as u64 > most { Err(too_long(most)) } else { Ok(text) }
+}
+
+/// Texts that stand in place of files: what an editor has not saved yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unsaved(BTreeMap<PathBuf, Arc<str>>);
+
+impl Unsaved {
+    /// The text of a file, as an editor has it or as it is there.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.get(&plain(path)).map_or_else(|| read(path), |it| Ok(it.to_string()))
+    }
+
+    /// Says what stands in place of a file; nothing any more if there is no text.
+    pub(crate) fn set(&mut self, path: &Path, text: Option<Arc<str>>) {
+        match text {
+            Some(text) => self.0.insert(plain(path), text),
+            None => self.0.remove(&plain(path)),
+        };
+    }
+}
+
+/// A path without `.` and `..`, as its letters say.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir | Component::Normal(_) => {
+                out.push(part);
+            }
+        }
+    }
+    out
 }
 
 fn too_long(most: u64) -> io::Error {

@@ -31,6 +31,7 @@ mod document;
 mod einsum;
 mod error;
 mod error_table;
+pub mod fields;
 pub mod format;
 mod inverse;
 mod iterators;

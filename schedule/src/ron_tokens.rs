@@ -48,6 +48,16 @@ impl TokenKind {
 
 /// The tokens of a text in order.
 pub fn tokens(text: &str) -> Vec<Token> {
+    read(text, false)
+}
+
+/// The tokens of a text that somebody is writing: what is in quotes ends with its line at the latest, so that one that lacks its
+/// end does not take all that follows with it.
+pub fn tokens_by_line(text: &str) -> Vec<Token> {
+    read(text, true)
+}
+
+fn read(text: &str, by_line: bool) -> Vec<Token> {
     let (mut out, mut at, mut lines) = (vec![], 0, 0);
     while let Some(first) = text[at..].chars().next() {
         if first.is_whitespace() {
@@ -55,7 +65,11 @@ pub fn tokens(text: &str) -> Vec<Token> {
             at += first.len_utf8();
             continue;
         }
-        let (kind, len) = next(text, at);
+        let (kind, mut len) = next(text, at);
+        if by_line && kind == TokenKind::Text {
+            let line = text[at..at + len].split('\n').next().unwrap_or_default();
+            len = line.trim_end().len();
+        }
         out.push(Token { kind, span: at..at + len, lines });
         (at, lines) = (at + len, 0);
     }
@@ -176,6 +190,14 @@ mod tests {
             assert!(!all.is_empty() && all.iter().all(|it| !text[it.span.clone()].is_empty()), "{text}");
             assert_eq!(all.last().map(|it| it.span.end), Some(text.len()), "{text}");
         }
+    }
+
+    #[test]
+    fn texts_without_an_end_may_end_with_their_line() {
+        let text = "a(b: \"c, \n d: \"e\")";
+        let texts: Vec<_> =
+            tokens_by_line(text).into_iter().filter(|it| it.kind == TokenKind::Text).collect();
+        assert_eq!(texts.iter().map(|it| &text[it.span.clone()]).collect::<Vec<_>>(), ["\"c,", "\"e\""]);
     }
 
     #[test]

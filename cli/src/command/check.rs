@@ -8,7 +8,7 @@ use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
-    build::{lower, source},
+    build::checked,
     constant::True,
     diagnostic::Diagnostic,
     plan::{Plan, parse_param, parse_target},
@@ -88,9 +88,7 @@ impl Check {
         shell.phase("applying the steps");
         let session = plan.schedule(&target, None)?;
         shell.phase("lowering");
-        let (module, notes) = lower(session.func(), &target)?;
-        // What is lowered may still ask for what the language of the target has no words for.
-        source(session.func(), &module, &target)?;
+        let (module, notes) = checked(session.func(), &target)?;
         shell.end();
         shell.report(&Checked {
             ok: True,

@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
     ("Work on a schedule", &["auto", "check", "fmt", "show", "run", "compare", "export"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
-    ("The machine and the shell", &["doctor", "completions", "man", "schema"]),
+    ("The machine and the shell", &["doctor", "lsp", "completions", "man", "schema"]),
 ];
 
 /// Command lines that work, by subcommand, each with what it does.
@@ -153,6 +153,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("doctor", &[("doctor", "what this machine has"), ("doctor --json", "for a program")]),
+    ("lsp", &[("lsp", "what an editor starts"), ("lsp --stdio", "the same, as some say it")]),
     (
         "completions",
         &[("completions bash", "print the script for bash"), ("completions zsh", "that for zsh")],

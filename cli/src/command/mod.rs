@@ -9,12 +9,13 @@ mod check;
 mod compare;
 mod completions;
 pub(crate) mod doctor;
-mod explain;
+pub(crate) mod explain;
 pub(crate) mod export;
 mod fmt;
 mod help;
 mod learn;
 mod log;
+mod lsp;
 mod man;
 mod replay;
 mod report;
@@ -74,6 +75,7 @@ enum Command {
     Log(log::Log),
     Report(report::Report),
     Completions(completions::Completions),
+    Lsp(lsp::Lsp),
     Man(man::Man),
     Schema(schema::Schema),
     #[command(hide = true)]
@@ -177,6 +179,7 @@ impl Command {
             | Command::Log(_)
             | Command::Report(_)
             | Command::Completions(_)
+            | Command::Lsp(_)
             | Command::Man(_)
             | Command::Schema(_)
             | Command::Worker(_) => false,
@@ -204,6 +207,7 @@ impl Command {
             | Command::Log(_)
             | Command::Report(_)
             | Command::Completions(_)
+            | Command::Lsp(_)
             | Command::Man(_)
             | Command::Schema(_)
             | Command::Worker(_) => None,
@@ -230,6 +234,7 @@ impl Command {
             Command::Replay(it) => it.run(shell),
             Command::Report(it) => it.run(shell),
             Command::Completions(it) => it.run(cli(), shell),
+            Command::Lsp(it) => it.run(shell),
             Command::Man(it) => it.run(cli(), shell),
             Command::Schema(it) => it.run(shell),
             Command::Worker(it) => it.run(),

@@ -1,17 +1,21 @@
 //! What went wrong, as the user sees it: the only place that renders errors.
 
 mod of;
+#[cfg(feature = "cli")]
+mod spots;
 #[cfg(test)]
 mod unreached;
 
 use std::{fmt, ops::Range, path::Path};
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
-use ir::{Code, Coded};
+use ir::{Code, Coded, Name};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{constant::False, escape::visible};
+#[cfg(feature = "cli")]
+pub(crate) use spots::Spot;
 
 /// A refusal as the user sees it: a code, a message, places to point at, and what to try instead.
 ///
@@ -54,6 +58,8 @@ struct MarkedText {
     name: String,
     text: String,
     marks: Vec<Mark>,
+    /// What in it is to blame, where it is a program.
+    names: Vec<Name>,
 }
 
 #[derive(Debug)]
@@ -61,6 +67,8 @@ struct Mark {
     span: Range<usize>,
     label: Option<String>,
     primary: bool,
+    /// Whether it is a call of what something is wrong in.
+    is_call: bool,
 }
 
 impl Diagnostic {
@@ -106,8 +114,13 @@ impl Diagnostic {
 
     /// With a place in a file.
     pub(crate) fn at(mut self, path: &Path, text: &str, span: Range<usize>) -> Diagnostic {
-        let marks = vec![Mark { span, label: None, primary: true }];
-        self.texts.push(MarkedText { name: path.display().to_string(), text: text.to_owned(), marks });
+        let marks = vec![Mark { span, label: None, primary: true, is_call: false }];
+        self.texts.push(MarkedText {
+            name: path.display().to_string(),
+            text: text.to_owned(),
+            marks,
+            names: vec![],
+        });
         self
     }
 
@@ -126,9 +139,9 @@ impl Diagnostic {
         text: String,
         marks: Vec<(Range<usize>, String)>,
     ) -> Diagnostic {
-        let mark = |(n, (span, label))| Mark { span, label: Some(label), primary: n == 0 };
+        let mark = |(n, (span, label))| Mark { span, label: Some(label), primary: n == 0, is_call: false };
         let marks = marks.into_iter().enumerate().map(mark).collect();
-        self.texts.push(MarkedText { name, text, marks });
+        self.texts.push(MarkedText { name, text, marks, names: vec![] });
         self
     }
 

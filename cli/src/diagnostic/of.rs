@@ -168,13 +168,18 @@ impl Diagnostic {
 
     /// Points at what is to blame within a step, or at the whole step.
     fn step(&mut self, text: &ScriptText, step: &Range<usize>, blamed: Option<Range<usize>>) {
-        let whole = |span, primary| Mark { span, label: Some("in this step".to_owned()), primary };
+        let whole =
+            |span, primary| Mark { span, label: Some("in this step".to_owned()), primary, is_call: false };
         let (frames, calls) = split_frames(text.frames(blamed.as_ref().unwrap_or(step)));
         let step_frame = split_frames(text.frames(step)).0;
         let marks = match (&blamed, &step_frame) {
             (Some(_), Some(step)) => {
-                let exact =
-                    frames.iter().map(|it| Mark { span: it.span.clone(), label: None, primary: true });
+                let exact = frames.iter().map(|it| Mark {
+                    span: it.span.clone(),
+                    label: None,
+                    primary: true,
+                    is_call: false,
+                });
                 exact.chain([whole(step.span.clone(), false)]).collect()
             }
             _ => frames.iter().map(|it| whole(it.span.clone(), true)).collect(),
@@ -183,13 +188,19 @@ impl Diagnostic {
             name: it.source.to_string(),
             text: it.text.to_string(),
             marks,
+            names: vec![],
         }));
         if !calls.is_empty() {
             // What a definition says with parameters is easier read with what they stand for.
             let inner = blamed.map_or(0..step.len(), |it| it.start - step.start..it.end - step.start);
-            let marks = vec![Mark { span: inner, label: None, primary: false }];
+            let marks = vec![Mark { span: inner, label: None, primary: false, is_call: false }];
             let text = text.text()[step.clone()].to_owned();
-            self.texts.push(MarkedText { name: "the step that it stands for".to_owned(), text, marks });
+            self.texts.push(MarkedText {
+                name: "the step that it stands for".to_owned(),
+                text,
+                marks,
+                names: vec![],
+            });
         }
         self.calls(calls);
     }
@@ -205,7 +216,8 @@ impl Diagnostic {
         self.texts.extend(first.map(|it| MarkedText {
             name: it.source.to_string(),
             text: it.text.to_string(),
-            marks: vec![Mark { span: it.span, label: None, primary: true }],
+            marks: vec![Mark { span: it.span, label: None, primary: true, is_call: false }],
+            names: vec![],
         }));
         self.calls(calls);
         self
@@ -218,7 +230,8 @@ impl Diagnostic {
             MarkedText {
                 name: it.source.to_string(),
                 text: it.text.to_string(),
-                marks: vec![Mark { span: it.span, label, primary: false }],
+                marks: vec![Mark { span: it.span, label, primary: false, is_call: true }],
+                names: vec![],
             }
         }));
     }
@@ -229,8 +242,9 @@ impl Diagnostic {
         let declared = buffer.and_then(|it| listing.buffers.get(it));
         let head = || names.iter().find_map(|it| listing.heads.get(*it));
         let Some(span) = declared.or_else(head) else { return };
-        let marks = vec![Mark { span: span.clone(), label: None, primary: false }];
-        self.texts.push(MarkedText { name: name.to_owned(), text: listing.text, marks });
+        let marks = vec![Mark { span: span.clone(), label: None, primary: false, is_call: false }];
+        let names = names.iter().map(|it| (*it).clone()).collect();
+        self.texts.push(MarkedText { name: name.to_owned(), text: listing.text, marks, names });
     }
 }
 

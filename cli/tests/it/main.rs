@@ -20,6 +20,7 @@ mod imports;
 mod learn;
 mod libraries;
 mod log;
+mod lsp;
 mod mutation;
 mod own_programs;
 mod phases;

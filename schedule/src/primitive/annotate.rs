@@ -70,6 +70,12 @@ const NOTE: &str = "note";
 const LOOP_KEYS: [&str; 7] = [NOTE, BLOCKS_PER_SM, PROGRAMMATIC_LAUNCH, STAGE, ORDER, ASYNC, MECHANISM];
 const BLOCK_KEYS: [&str; 3] = [NOTE, DOUBLE, SLOTS];
 
+/// The keys that loops and blocks take.
+pub(crate) fn annotation_keys() -> impl Iterator<Item = &'static str> {
+    let blocks = BLOCK_KEYS.into_iter().filter(|it| !LOOP_KEYS.contains(it));
+    LOOP_KEYS.into_iter().chain(blocks)
+}
+
 impl Primitive for Annotate {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
         match (&self.target, &self.block) {

@@ -1,7 +1,7 @@
 //! The primitives, one a file: a serde struct whose `apply` first refuses and then rewrites.
 
 mod add_unit_loop;
-mod annotate;
+pub(crate) mod annotate;
 mod bind;
 mod blockize;
 mod cache_read;
@@ -326,7 +326,7 @@ impl Step {
 }
 
 /// The source of each primitive, whose first doc comment is its manual; in alphabetical order.
-const SOURCES: &[(&str, &str)] = &[
+pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("add_unit_loop", include_str!("add_unit_loop.rs")),
     ("annotate", include_str!("annotate.rs")),
     ("bind", include_str!("bind.rs")),
@@ -385,7 +385,7 @@ const FORMS: &[(&str, &str)] = &[
     (WHEN, include_str!("../space/when.rs")),
 ];
 
-/// The words that stand among steps and are none: they hold lists of steps. In alphabetical order.
+/// The words that stand among steps and hold lists of steps. In alphabetical order.
 pub fn forms() -> impl Iterator<Item = &'static str> {
     FORMS.iter().map(|(name, _)| *name)
 }

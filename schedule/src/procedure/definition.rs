@@ -37,6 +37,8 @@ pub struct Procedure {
     pub example: Option<String>,
     /// Where each step stands in the text that defines it.
     pub(super) steps: Vec<Range<usize>>,
+    /// Where its name stands in that text, quotes included.
+    pub(super) place: Range<usize>,
     /// Which text defines it.
     pub(super) source: usize,
 }
@@ -99,6 +101,34 @@ impl Definitions {
         let mut out = Definitions::new(name, text);
         let uses = out.read_library(0)?;
         out.link(uses, find)
+    }
+
+    /// The procedures of a script and of the libraries that it uses; none of a text that is no script.
+    ///
+    /// # Errors
+    ///
+    /// Libraries that are not found, and definitions that are wrong.
+    pub fn of_text(
+        name: &str,
+        text: &str,
+        find: &FindLibrary<'_>,
+    ) -> Result<Option<Definitions>, ProcedureError> {
+        if crate::script::check_size(text).is_err() {
+            return Ok(None);
+        }
+        let raw = parse::<RawScript<'_>>(text).ok();
+        raw.map(|it| Definitions::of_script(name, text, &it, find)).transpose()
+    }
+
+    /// The procedures that the text may call: its own, and those of the libraries that it uses.
+    pub fn callable(&self) -> impl Iterator<Item = &Procedure> {
+        self.scopes.iter().take(1).flat_map(|it| it.values()).map(|it| &self.procedures[*it])
+    }
+
+    /// The name and the text of what defines a procedure, and where it does.
+    pub fn place_of(&self, procedure: &Procedure) -> (&str, &str, Range<usize>) {
+        let source = &self.sources[procedure.source];
+        (&source.name, &source.text, procedure.place.clone())
     }
 
     /// The procedures that the text itself defines.
@@ -249,7 +279,7 @@ impl Definitions {
         for (name, raw) in all.0 {
             let place = quoted_text(text, &within, &name).unwrap_or_else(|| within.clone());
             let it: RawProcedure<'_> = self.read(source, parse_raw(text, raw))?;
-            self.expect_sound(source, &name, &it, place)?;
+            self.expect_sound(source, &name, &it, place.clone())?;
             let slice = |it: &RawValue| dedented(text, &range_of(text, it));
             self.procedures.push(Procedure {
                 name: name.into(),
@@ -258,6 +288,7 @@ impl Definitions {
                 defaults: it.defaults.0.into_iter().map(|(name, it)| (name, slice(it))).collect(),
                 example: it.example.map(slice),
                 steps: it.steps.iter().map(|it| range_of(text, it)).collect(),
+                place,
                 source,
             });
         }

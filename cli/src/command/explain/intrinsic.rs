@@ -138,7 +138,12 @@ struct OperandMap {
 }
 
 impl Manual {
-    pub(super) fn of(it: &Intrinsic) -> Manual {
+    /// The manual as a text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn of(it: &Intrinsic) -> Manual {
         let map = |(operand, map): (&'static str, &'static LaneMap)| {
             let table = map.table();
             let lanes = usize::try_from(map.lanes).expect("a team has a few lanes");

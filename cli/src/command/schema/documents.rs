@@ -65,6 +65,7 @@ pub(super) fn documents() -> Vec<Document> {
             learn::report::Speed<'static>, learn::report::Standing<'static>, learn::report::HintsSoFar<'static>,
             learn::report::OwnDiff<'static>, learn::report::OurSolution<'static>, learn::report::Reset<'static>,
             learn::report::Init<'static>;
+        "lsp", "tilewright lsp", "Nothing but an error: what an editor is told is said by the Language Server Protocol.": ErrorReport;
         "man", "tilewright man", "A page, or which pages were written.": man::OnePage, man::WrittenPages<'static>;
         "replay", "tilewright replay", "A line for each run of the log.": replay::Replayed;
         "report", "tilewright report", "Where the page is.": report::Written;
