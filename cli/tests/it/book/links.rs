@@ -16,7 +16,14 @@ fn links(text: &str) -> Vec<&str> {
 #[test]
 fn links_lead_to_files() {
     let mut all = pages(&repository().join("docs/src"));
-    let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"];
+    let root = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "bench/README.md",
+        "editors/README.md",
+    ];
     all.extend(root.map(|it| repository().join(it)));
     let (mut wrong, mut count) = (vec![], 0);
     for page in &all {

@@ -12,12 +12,30 @@ use case::transcript;
 use client::Client;
 use serde_json::{Value, json};
 
+use crate::tidy::root;
+
 #[test]
 fn conversations_go_as_they_should() {
     insta::glob!("../../lsp", "*.txt", |path| {
         let text = fs::read_to_string(path).unwrap();
         insta::assert_snapshot!(transcript(&text));
     });
+}
+
+/// A word that the language learns is coloured, too.
+#[test]
+fn the_grammars_know_all_types_and_scopes() {
+    for file in ["vscode/syntaxes/program.tmLanguage.json", "nvim/syntax/tilewright.vim"] {
+        let text = fs::read_to_string(root().join("editors").join(file)).unwrap();
+        for it in ir::DType::ALL.map(ir::DType::as_str) {
+            assert!(text.contains(it), "{file} does not know {it}");
+        }
+    }
+    let text = fs::read_to_string(root().join("editors/vscode/syntaxes/program.tmLanguage.json")).unwrap();
+    assert!(serde_json::from_str::<Value>(&text).unwrap()["repository"].is_object());
+    for it in ir::Scope::ALL {
+        assert!(text.contains(it.as_str()), "{}", it.as_str());
+    }
 }
 
 /// A server in a folder of its own, which goes with the guard.
