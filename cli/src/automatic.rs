@@ -125,7 +125,7 @@ pub(crate) fn is_workload(path: &Path) -> bool {
     match crate::text_file::read(path) {
         Ok(text) => {
             let is_code = |it: &&str| !it.trim().is_empty() && !it.trim_start().starts_with("//");
-            path.extension().is_some_and(|it| it == "tw")
+            crate::text_file::is_program(path)
                 || text.lines().find(is_code).is_some_and(|it| it.trim_start().starts_with("workload("))
         }
         Err(_) => ships(),

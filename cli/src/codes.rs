@@ -57,6 +57,12 @@ pub fn codes() -> BTreeSet<Code> {
         HeadError::CODES,
         ExportError::CODES,
         UsageError::CODES,
+        #[cfg(feature = "cli")]
+        crate::tvm::ImportProblem::CODES,
+        #[cfg(feature = "cli")]
+        crate::tvm::Unwritable::CODES,
+        #[cfg(feature = "cli")]
+        crate::tvm::TraceError::CODES,
     ];
     tables.into_iter().flatten().copied().collect()
 }

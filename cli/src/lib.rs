@@ -81,6 +81,8 @@ mod text_file;
 #[cfg(feature = "cli")]
 mod timeline;
 mod tuning;
+#[cfg(feature = "cli")]
+mod tvm;
 mod usage_error;
 #[cfg(feature = "cli")]
 mod virtual_gpu;

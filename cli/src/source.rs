@@ -34,7 +34,7 @@ impl Source<'_> {
         params: &IndexMap<String, Param>,
         given: &[(String, Param)],
     ) -> Result<(Func, IndexMap<String, Param>), Diagnostic> {
-        if self.file.extension().is_some_and(|it| it == "tw") {
+        if text_file::is_program(self.file) {
             return Ok((self.program()?, IndexMap::new()));
         }
         self.instance(params, given)
@@ -83,15 +83,12 @@ impl Source<'_> {
         Diagnostic::unsound(name, func, &errors).map_or(Ok(()), Err)
     }
 
-    /// A program in the text form, with its sizes as they stand there.
+    /// A program, with its sizes as they stand there.
     fn program(&self) -> Result<Func, Diagnostic> {
         if let Some(name) = self.script.params.value.keys().next() {
             let span = param_place(self.text, self.script, name);
-            return Err(Diagnostic::failed(
-                UsageError::TextParams,
-                "a program in the text form has no parameters",
-            )
-            .at_script(self.text, &span));
+            return Err(Diagnostic::failed(UsageError::TextParams, "a program has no parameters")
+                .at_script(self.text, &span));
         }
         program_of(self.file, self.workload)
     }
@@ -120,8 +117,12 @@ pub(crate) fn check_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// A program from its text.
+/// A program from its text: in the text form or, by the name of its file, in TVMScript.
 pub(crate) fn program_of(path: &Path, text: &str) -> Result<Func, Diagnostic> {
+    #[cfg(feature = "cli")]
+    if path.extension().is_some_and(|it| it == "py") {
+        return Ok(crate::tvm::import(path, text, None)?.func);
+    }
     let func = ir::text::parse(text).map_err(|err| {
         let span = place(text, err.line, err.column);
         Diagnostic::failed(&err.kind, err.kind.to_string()).at(path, text, span)
@@ -174,10 +175,10 @@ pub(crate) fn find_workload(
     };
     if let Some(file) = workload_file(&script_text.path, name) {
         if !text_file::is_workload(&file) {
-            let title = format!("the workload `{name}` is no file that ends with .ron or .tw");
-            return Err(
-                fail(title).help("a workload is written in RON, or a program in the text form".to_owned())
-            );
+            let title = format!("the workload `{name}` is no file that ends with .ron, .tw or .py");
+            return Err(fail(title).help(
+                "a workload is written in RON, or a program in the text form or in TVMScript".to_owned(),
+            ));
         }
         let text = unsaved.read(&file).map_err(|err| {
             fail(Diagnostic::io(&file, &err).into_title())

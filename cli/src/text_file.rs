@@ -73,8 +73,13 @@ fn too_long(most: u64) -> io::Error {
     io::Error::other(format!("it is longer than {most} bytes"))
 }
 
+/// Whether a file holds a program by its name: in the text form, or one of TVM's.
+pub(crate) fn is_program(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "tw" || (cfg!(feature = "cli") && it == "py"))
+}
+
 /// Whether a script may name a file as its workload. Others, such as those of the system, are not even looked at: an error
 /// would show what is in them.
 pub(crate) fn is_workload(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == "ron" || it == "tw")
+    path.extension().is_some_and(|it| it == "ron") || is_program(path)
 }

@@ -17,6 +17,7 @@
 //! | `TW25xx` | the proofs about mbarriers, groups and fences of a kernel |
 //! | `TW30xx`, `TW31xx` | devices and compilers, measuring and verifying |
 //! | `TW40xx` to `TW43xx` | logs, tuning, replaying, exporting |
+//! | `TW45xx` | programs and records of TVM's |
 //! | `TW50xx` | the command line |
 
 use std::fmt;

@@ -12,7 +12,7 @@ use crate::term::wrap::lines_in;
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
-    ("Work on a schedule", &["auto", "check", "fmt", "show", "run", "compare", "export"]),
+    ("Work on a schedule", &["auto", "check", "fmt", "show", "run", "compare", "export", "import"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
     ("The machine and the shell", &["doctor", "lsp", "completions", "man", "schema"]),
 ];
@@ -34,6 +34,17 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("export mine.ron --out bundle", "source, binary, launchers and a manifest"),
             ("export mine.twlog:37 --out bundle", "of a trial"),
             ("export mine.ron --out bundle --verify", "and build and run it"),
+        ],
+    ),
+    (
+        "import",
+        &[
+            ("import module.py", "print a program of TVM's in the text form"),
+            ("import module.py --func main --out main.tw", "one of several functions, into a file"),
+            (
+                "import database_tuning_record.json --program main.tw --out best.ron",
+                "the fastest record, as a script",
+            ),
         ],
     ),
     (

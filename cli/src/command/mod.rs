@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 mod fmt;
 mod help;
+mod import;
 mod learn;
 mod log;
 mod lsp;
@@ -67,6 +68,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Export(export::Export),
+    Import(import::Import),
     Tune(Box<tune::Tune>),
     Resume(tune::Resume),
     Replay(replay::Replay),
@@ -172,6 +174,7 @@ impl Command {
             | Command::Fmt(_)
             | Command::Doctor(_)
             | Command::Explain(_)
+            | Command::Import(_)
             | Command::Tune(_)
             | Command::Resume(_)
             | Command::Replay(_)
@@ -199,6 +202,7 @@ impl Command {
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Export(_)
+            | Command::Import(_)
             | Command::Tune(_)
             | Command::Resume(_)
             | Command::Replay(_)
@@ -226,6 +230,7 @@ impl Command {
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
             Command::Export(it) => it.run(shell),
+            Command::Import(it) => it.run(shell),
             Command::Top(it) => it.run(shell),
             Command::Compare(it) => it.run(shell),
             Command::Log(it) => it.run(shell),

@@ -137,6 +137,33 @@ impl Diagnostic {
         report
     }
 
+    /// A program that TVMScript has no words for.
+    #[cfg(feature = "cli")]
+    pub(crate) fn unwritable(func: &Func, err: &crate::tvm::Unwritable) -> Diagnostic {
+        let title = format!("TVMScript cannot say this: {}", err.message);
+        let mut report = Diagnostic::failed(err, title);
+        report.program("the scheduled program", func, &[&err.at], Some(&err.at));
+        report
+    }
+
+    /// A record of TVM's, or a step, that has no counterpart on the other side.
+    #[cfg(feature = "cli")]
+    pub(crate) fn trace(err: &crate::tvm::TraceError) -> Diagnostic {
+        use crate::tvm::TraceError;
+
+        match err {
+            TraceError::Record { message } => Diagnostic::failed(err, message),
+            TraceError::Unknown { message, help } => {
+                Diagnostic::failed(err, message).help((*help).to_owned())
+            }
+            TraceError::Refused { instruction, before, err } => {
+                let mut report = Diagnostic::failed(&**err, format!("{instruction}: {err}")).help(err.help());
+                report.program("the program before it", before, &err.names(), err.buffer());
+                report
+            }
+        }
+    }
+
     /// A lowered program that its target has no words for.
     pub(crate) fn emit(func: &Func, err: &EmitError) -> Diagnostic {
         let mut report = Diagnostic::failed(err, err.to_string()).help(err.help());

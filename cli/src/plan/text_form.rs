@@ -1,4 +1,4 @@
-//! Programs in the text form as plans of no steps.
+//! Programs as plans of no steps.
 
 use std::path::Path;
 
@@ -6,16 +6,19 @@ use indexmap::IndexMap;
 use schedule::{Decisions, script::Script, workload::Param};
 
 use super::{Plan, read};
-use crate::{diagnostic::Diagnostic, script_text::ScriptText, source::program_of, usage_error::UsageError};
+use crate::{
+    diagnostic::Diagnostic, script_text::ScriptText, source::program_of, text_file::is_program,
+    usage_error::UsageError,
+};
 
 impl Plan {
-    /// A script, or a program in the text form as a script of no steps.
+    /// A script, or a program as a script of no steps.
     pub(crate) fn load_any(path: &Path, params: &[(String, Param)]) -> Result<Plan, Diagnostic> {
-        if path.extension().is_none_or(|it| it != "tw") {
+        if !is_program(path) {
             return Plan::load(path, params);
         }
         if let Some((name, _)) = params.first() {
-            let title = format!("a program in the text form has no parameters, and so no `{name}`");
+            let title = format!("a program has no parameters, and so no `{name}`");
             return Err(Diagnostic::usage(UsageError::TextParams, title));
         }
         let text = read(path)?;

@@ -27,6 +27,8 @@ pub(crate) enum Lang {
     Sass,
     /// Graphviz.
     Dot,
+    /// TVMScript.
+    Python,
     /// A difference: lines that begin with `+`, `-` or a blank.
     Diff,
 }
@@ -91,7 +93,7 @@ const C: &[&str] = &[
     "restrict",
     "__attribute__",
 ];
-const DOT: &[&str] = &["digraph", "subgraph", "node", "edge", "graph"];
+const DOT: &[&str] = &["digraph", "subgraph", "node", "edge", "graph", "def", "for", "import", "with"];
 
 /// A line in pieces, which joined are the line.
 pub(crate) fn pieces(line: &str, lang: Lang) -> Vec<(Class, &str)> {
@@ -158,7 +160,7 @@ fn is_word(it: char) -> bool {
 fn end_of_piece(rest: &str, lang: Lang) -> usize {
     let until = |stop: &dyn Fn(char) -> bool| rest.find(stop).unwrap_or(rest.len());
     let first = rest.chars().next().unwrap_or(' ');
-    let has_comments = lang != Lang::Ron || rest.starts_with("// ");
+    let has_comments = (lang != Lang::Ron || rest.starts_with("// ")) && lang != Lang::Python;
     if rest.starts_with("//") && has_comments {
         return rest.len();
     }
@@ -236,11 +238,13 @@ fn class_of(piece: &str, after: &str, lang: Lang, before: Before) -> Class {
         Lang::C if first == '#' || any(&[C]) => Class::Keyword,
         Lang::Ron if is_word(first) && after.starts_with('(') => Class::Keyword,
         Lang::Ron if is_word(first) && after.starts_with(':') => Class::Name,
-        Lang::Dot if any(&[DOT]) => Class::Keyword,
+        Lang::Dot | Lang::Python if any(&[DOT]) => Class::Keyword,
         Lang::Ptx | Lang::Sass if is_word(first) || matches!(first, '.' | '$') => {
             machine(piece, after, before)
         }
-        Lang::Ir | Lang::C | Lang::Ron | Lang::Dot | Lang::Ptx | Lang::Sass | Lang::Diff => Class::Plain,
+        Lang::Ir | Lang::C | Lang::Ron | Lang::Dot | Lang::Python | Lang::Ptx | Lang::Sass | Lang::Diff => {
+            Class::Plain
+        }
     }
 }
 

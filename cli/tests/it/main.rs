@@ -37,5 +37,6 @@ mod timeline;
 mod tokens;
 mod tune;
 mod tutorial;
+mod tvm;
 mod watch;
 mod worker;

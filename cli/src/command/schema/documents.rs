@@ -5,8 +5,8 @@ use tuner::{Record, log::Entry};
 
 use crate::{
     command::{
-        auto, check, compare, completions, doctor, explain, export, fmt, learn, log, man, replay, report,
-        run, show, top, tune, tutorial,
+        auto, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man, replay,
+        report, run, show, top, tune, tutorial,
     },
     diagnostic::ErrorReport,
     ladder, timeline, virtual_gpu,
@@ -60,6 +60,7 @@ pub(super) fn documents() -> Vec<Document> {
             explain::intrinsic::Manual, explain::All, explain::AllCodes;
         "export", "tilewright export", "What is in the bundle.": export::Bundle<'static>;
         "fmt", "tilewright fmt", "What became of each file; if `--check` finds something, an error after it.": fmt::Formatted;
+        "import", "tilewright import", "The program or the script that was read.": import::ImportedText<'static>;
         "learn", "tilewright learn", "A line for each exercise that was looked at, and a last one.":
             learn::report::Checked<'static>, learn::report::Listed<'static>, learn::report::AsHandedOut<'static>,
             learn::report::Speed<'static>, learn::report::Standing<'static>, learn::report::HintsSoFar<'static>,

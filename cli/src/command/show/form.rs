@@ -17,6 +17,10 @@ pub(super) enum Emit {
     Ir,
     /// The steps alone, as a script: no procedures, knobs and expressions left
     Steps,
+    /// The program after the steps, as TVM writes it
+    Tvmscript,
+    /// The steps as a trace of TVM's
+    Trace,
     /// What each step changes
     Diff,
     /// The lowered kernels
@@ -53,6 +57,8 @@ impl Emit {
             Emit::C => Machine::Cpu,
             Emit::Cuda | Emit::Ptx | Emit::Sass | Emit::Resources => Machine::Gpu,
             Emit::Ir
+            | Emit::Tvmscript
+            | Emit::Trace
             | Emit::Steps
             | Emit::Diff
             | Emit::Kernel
@@ -67,6 +73,8 @@ impl Emit {
         match self {
             Emit::Pipeline | Emit::Ptx | Emit::Sass | Emit::Resources => true,
             Emit::Ir
+            | Emit::Tvmscript
+            | Emit::Trace
             | Emit::Steps
             | Emit::Diff
             | Emit::Kernel
@@ -80,7 +88,8 @@ impl Emit {
     pub(super) const fn lang(self) -> Lang {
         match self {
             Emit::Diff => Lang::Diff,
-            Emit::Steps => Lang::Ron,
+            Emit::Steps | Emit::Trace => Lang::Ron,
+            Emit::Tvmscript => Lang::Python,
             Emit::Cuda | Emit::C => Lang::C,
             Emit::Deps => Lang::Dot,
             Emit::Ptx => Lang::Ptx,
@@ -95,7 +104,7 @@ impl Emit {
 #[schemars(title = "text")]
 pub(crate) struct Form<'a> {
     pub(super) ok: True,
-    /// Which form: ir, steps, kernel, cuda, c, ptx, sass.
+    /// Which form: ir, tvmscript, trace, steps, kernel, cuda, c, ptx, sass.
     #[schemars(with = "String")]
     pub(super) emit: Emit,
     /// The program.

@@ -31,6 +31,8 @@ pub(super) fn show(path: &Path, emit: Emit, shell: &mut Shell<'_>) -> Result<(),
     match emit {
         Emit::Ir | Emit::Kernel => {}
         Emit::Steps
+        | Emit::Tvmscript
+        | Emit::Trace
         | Emit::Diff
         | Emit::Cuda
         | Emit::C

@@ -29,7 +29,7 @@ use crate::{
     plan::{Plan, parse_arch, parse_dim, parse_param},
     term::shell::Shell,
     term::table::counted,
-    timeline,
+    timeline, tvm,
     usage_error::UsageError,
 };
 
@@ -107,6 +107,8 @@ impl Show {
             Emit::Diff => return steps::show(&plan, &target, until, self.step, self.context, shell),
             Emit::Steps
             | Emit::Ir
+            | Emit::Tvmscript
+            | Emit::Trace
             | Emit::Kernel
             | Emit::Cuda
             | Emit::C
@@ -120,6 +122,8 @@ impl Show {
         let (text, notes) = match self.emit {
             Emit::Steps => (plan.plain_script(&target, until), vec![]),
             Emit::Ir | Emit::Diff | Emit::Space => (ir::text::print(session.func()).text, vec![]),
+            Emit::Trace => (trace(&plan, &target, until)?, vec![]),
+            Emit::Tvmscript => (tvm::written(session.func())?, vec![]),
             Emit::Kernel => {
                 let (module, notes) = lower(session.func(), &target)?;
                 (module.to_string(), notes)
@@ -195,4 +199,18 @@ fn ptx(func: &Func, target: &Target) -> Result<(String, Vec<String>), Diagnostic
     let (module, notes) = lower(func, target)?;
     let text = source(func, &module, target)?;
     Ok((compile_cuda(&text, func, arch)?.ptx, notes))
+}
+
+/// The steps as a trace of TVM's.
+fn trace(plan: &Plan, target: &Target, until: Option<usize>) -> Result<String, Diagnostic> {
+    let mut writer = tvm::Writer::default();
+    let mut refused = None;
+    plan.walk(target, until, &mut |step, session| {
+        let before = session.before().expect("a step was applied");
+        if refused.is_none() {
+            refused = writer.add(step, before, session).err();
+        }
+    })?;
+    refused.map_or(Ok(()), |it| Err(Diagnostic::trace(&it)))?;
+    Ok(format!("{}\n", writer.trace()))
 }
