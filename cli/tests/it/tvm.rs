@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop")]
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::common::tilewright;
 
@@ -124,4 +124,21 @@ fn hostile_programs_are_refused() {
         let printed = tilewright(folder.path(), &["import", "hostile.py"]);
         assert!(printed.ends_with("exit code 1") && printed.contains("error[TW"), "{title}: {printed}");
     }
+}
+
+/// The table of TVM's own tests is as large as the book says, and tells why wherever something is refused or different.
+#[test]
+fn the_table_of_tvms_tests_has_reasons() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/tvm/suite.csv");
+    let text = fs::read_to_string(path).unwrap();
+    let mut compared = BTreeSet::new();
+    for line in text.lines().skip(1) {
+        let name = line.split(',').next().unwrap();
+        let is_equal = [",equal,", ",differently named,", ",unit loops,"].iter().any(|it| line.contains(it));
+        assert!(is_equal || !line.ends_with(','), "{line}");
+        if !line.contains(",outside,") && !line.contains(",program refused,") {
+            compared.insert(name.split('[').next().unwrap());
+        }
+    }
+    assert!(compared.len() >= 150, "{}", compared.len());
 }
