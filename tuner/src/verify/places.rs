@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_depends_on_much_is_sampled_in_few_rows() {
-        assert!(rows_sampled(4096, "C[i, j] = H[i, j] + 1") > 500);
+        assert!(rows_sampled(4096, "C[i, l] = H[i, l] + 1") > 500);
         assert!(rows_sampled(4096, "C[i, l] += H[i, j] * A[j, l]") <= LINES);
         assert!(rows_sampled(256, "C[i, l] += H[i, j] * A[j, l]") > 200);
     }

@@ -20,12 +20,22 @@ use ir::{Module, Name, Role};
 use kernels::Subject;
 use mutate::What;
 
-/// Mutants that behave like the kernels that they were made of, by kernel and mutation, and why.
-const REDUNDANT: &[(&str, &str, &str)] = &[(
-    "async_two_stages",
-    "commit 1",
-    "the first wait is for all groups, so that the first two may be one; later waits count from the youngest",
-)];
+/// Mutants that behave like the kernels that they were made of, by what the names of kernels begin with and mutation, and why.
+const REDUNDANT: &[(&str, &str, &str)] = &[
+    (
+        "async_two_stages",
+        "commit 1",
+        "the first wait is for all groups, so that the first two may be one; later waits count from the youngest",
+    ),
+    ("matmul-blackwell 03_roles", "barrier 1", ONE_TILE),
+    ("matmul-blackwell 04_persistent", "barrier 1", ONE_TILE),
+    ("matmul-blackwell 05_accumulators", "barrier 1", ONE_TILE),
+    ("matmul-blackwell 06_store", "barrier 3", ONE_TILE),
+];
+
+/// Accumulators of several tiles a block are mutated in the tests of `codegen`.
+const ONE_TILE: &str =
+    "a block has one tile at this size, so that nobody waits until its accumulator is given back";
 
 /// What came of the mutants of one kernel.
 #[derive(Default)]
@@ -112,7 +122,7 @@ fn every_mutant_is_caught() {
         kernels += 1;
         writeln!(report, "{}: {}", subject.name, tally.words()).unwrap();
         for it in &tally.survivors {
-            match REDUNDANT.iter().find(|(name, mutant, _)| *name == subject.name && mutant == it) {
+            match REDUNDANT.iter().find(|(name, mutant, _)| subject.name.starts_with(name) && mutant == it) {
                 Some((.., reason)) => writeln!(report, "  {it}: {reason}").unwrap(),
                 None => unknown.push(format!("{}: {it}\n{}", subject.name, subject.module)),
             }
