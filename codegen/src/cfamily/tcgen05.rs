@@ -13,6 +13,7 @@ use super::{
     helper::Helper,
     names::identifier,
     ptx::{Ptx, SHARED, function, plain},
+    wgmma::layouts,
 };
 use crate::launch::{TensorMemory, tensor_memory_offset};
 
@@ -28,13 +29,7 @@ impl TensorProduct {
     /// What the function is called.
     pub(super) fn name(self) -> String {
         let of = self.intrinsic.replacen("m128", &format!("m128n{}", self.columns), 1);
-        let suffix = match self.transposed {
-            [false, false] => "",
-            [true, false] => "_tn",
-            [false, true] => "_nt",
-            [true, true] => "_tt",
-        };
-        format!("tw_{of}{suffix}")
+        format!("tw_{of}{}", layouts(self.transposed))
     }
 
     /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*).

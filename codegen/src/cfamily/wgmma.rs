@@ -27,13 +27,17 @@ impl Product {
     /// What the function is called.
     pub(super) fn name(self) -> String {
         let of = self.intrinsic.replacen("m64", &format!("m64n{}", self.columns), 1);
-        let suffix = match self.transposed {
-            [false, false] => "",
-            [true, false] => "_tn",
-            [false, true] => "_nt",
-            [true, true] => "_tt",
-        };
-        format!("tw_{of}{suffix}")
+        format!("tw_{of}{}", layouts(self.transposed))
+    }
+}
+
+/// What tells in the name of a product which factors have K not contiguous.
+pub(super) const fn layouts(transposed: [bool; 2]) -> &'static str {
+    match transposed {
+        [false, false] => "",
+        [true, false] => "_tn",
+        [false, true] => "_nt",
+        [true, true] => "_tt",
     }
 }
 

@@ -1,14 +1,15 @@
 //! Products on Blackwell's tensor cores: sums in tensor memory, roles for copies and for products.
 
 use ir::{DType, Feature, Name, Target};
-use schedule::workload::Param;
 
 use super::{
     Draft, Request, counted,
     model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
     packing::Packing,
     product::Product,
+    rows::words,
     size::Size,
+    wgmma::behind,
 };
 
 /// The rows of a tile, which are those of tensor memory.
@@ -134,24 +135,6 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
         format!("tcgen05_roles(block: {block:?}{names}, blocks: {units})"),
     );
     out
-}
-
-/// What is around the tiles and behind the sums, as arguments of a procedure.
-fn behind(request: &Request<'_>, product: &Product) -> String {
-    let dtype = product.a.dtype;
-    let is_said = request.known.get("dtype") == Some(&Param::Text(dtype.as_str().to_owned()));
-    let bytes = if is_said { String::new() } else { format!(", bytes: {}", dtype.bytes_i64()) };
-    let batch = product.batch.as_ref().map(|it| format!(", batch: [{:?}]", it.loop_name.as_str()));
-    let tail = match product.tail.split_last() {
-        None => ", tail: 0".to_owned(),
-        Some((_, [])) => String::new(),
-        Some((_, between)) => format!(", inline: {:?}", words(between)),
-    };
-    tail + &batch.unwrap_or_default() + &bytes
-}
-
-fn words(names: &[Name]) -> Vec<&str> {
-    names.iter().map(Name::as_str).collect()
 }
 
 /// The step by which the result leaves, `store` of its columns at a time.

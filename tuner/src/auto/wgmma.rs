@@ -8,6 +8,7 @@ use super::{
     model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
     packing::Packing,
     product::Product,
+    rows::words,
     size::Size,
 };
 
@@ -265,7 +266,7 @@ fn products_of(product: &Product, packing: Packing, slots: &Size) -> String {
 }
 
 /// What is around the tiles and behind the sums, as arguments of a procedure.
-fn behind(request: &Request<'_>, product: &Product) -> String {
+pub(super) fn behind(request: &Request<'_>, product: &Product) -> String {
     let dtype = product.a.dtype;
     let is_said = request.known.get("dtype") == Some(&Param::Text(dtype.as_str().to_owned()));
     let bytes = if is_said { String::new() } else { format!(", bytes: {}", dtype.bytes_i64()) };
@@ -280,10 +281,6 @@ fn behind(request: &Request<'_>, product: &Product) -> String {
         format!(", a: {a:?}, beside: [{block:?}]")
     });
     tail + &batch.unwrap_or_default() + &beside.unwrap_or_default() + &bytes
-}
-
-fn words(names: &[Name]) -> Vec<&str> {
-    names.iter().map(Name::as_str).collect()
 }
 
 /// The step by which the result leaves, `store` of its columns at a time.
