@@ -14,7 +14,7 @@ fn main() -> Result<(), Diagnostic> {
     for (rows, columns) in [(4, 16), (8, 16), (8, 32), (12, 32)] {
         let schedule = tiled(rows, columns)?;
         if rows == 4 {
-            writeln!(out, "{}", ir::text::print(schedule.func()).text)?;
+            writeln!(out, "{schedule}")?;
         }
         let found = tilewright::run(&schedule.plan()?, &RunOptions::default(), &mut |_| {})?;
         match (found.measured().gflops, &found.measured().failure) {
@@ -29,13 +29,13 @@ fn main() -> Result<(), Diagnostic> {
 fn tiled(rows: i64, columns: i64) -> Result<Schedule, Diagnostic> {
     let mut schedule = Schedule::new("matmul", [("m", SIZE), ("n", SIZE), ("k", SIZE)], Target::Cpu)?;
     schedule
-        .step(&format!(r#"split(loop: "i", into: {{"io": None, "ii": {rows}}})"#))?
-        .step(&format!(r#"split(loop: "j", into: {{"jo": None, "ji": {columns}}})"#))?
-        .step(r#"reorder(order: ["jo", "io", "k", "ii", "ji"])"#)?
-        .step(r#"cache_write(block: "C", scope: "local")"#)?
-        .step(r#"reverse_compute_at(block: "C_local", loop: "io")"#)?
-        .step(r#"decompose_reduction(block: "C", loop: "k")"#)?
-        .step(r#"vectorize(loop: "ji")"#)?
-        .step(r#"unroll(loop: "ii")"#)?;
+        .split("i", [("io", None), ("ii", Some(rows))])?
+        .split("j", [("jo", None), ("ji", Some(columns))])?
+        .reorder(["jo", "io", "k", "ii", "ji"])?
+        .cache_write("C", "local")?
+        .reverse_compute_at("C_local", "io")?
+        .decompose_reduction("C", "k")?
+        .vectorize("ji")?
+        .unroll("ii")?;
     Ok(schedule)
 }

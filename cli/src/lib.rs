@@ -5,8 +5,8 @@
 //!
 //! | verb | here |
 //! | --- | --- |
-//! | `check` | [`Plan::load`], [`Plan::schedule`], [`Schedule::step`] |
-//! | `show` | [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
+//! | `check` | [`Plan::load`], [`Plan::schedule`]; a method of [`Schedule`] for each primitive, [`Schedule::call`] for procedures |
+//! | `show` | [`Schedule::loops`], [`Schedule::blocks`], [`Schedule::buffers`], [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
 //! | `run` | [`run`] |
 //! | `tune`, `resume` | [`Tuner`] |
 //! | `export` | [`export`] |
@@ -17,7 +17,7 @@
 //! use tilewright::{Plan, RunOptions, Schedule, Target};
 //!
 //! let mut schedule = Schedule::new("matmul", [("m", 64), ("n", 64), ("k", 64)], Target::Cpu)?;
-//! schedule.step(r#"reorder(order: ["i", "k", "j"])"#)?.step(r#"vectorize(loop: "j")"#)?;
+//! schedule.reorder(["i", "k", "j"])?.vectorize("j")?;
 //! let found = tilewright::run(&schedule.plan()?, &RunOptions::default(), &mut |_| {})?;
 //! let measured = found.measured();
 //! assert!(measured.failure.is_none(), "the numbers are right before and after timing");
@@ -100,7 +100,7 @@ pub use ir::{self, Target};
 pub use measuring::{Run, RunOptions, run};
 pub use plan::Plan;
 pub use schedule;
-pub use scheduling::Schedule;
+pub use scheduling::{Argument, Arguments, BlockInfo, BufferInfo, LoopInfo, Schedule};
 pub use script_text::expand;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};

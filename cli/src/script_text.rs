@@ -119,14 +119,27 @@ pub(crate) fn script(
     target: &Target,
     steps: &[(Option<String>, &Step)],
 ) -> String {
+    script_that_calls(&[], workload, params, target, steps, None)
+}
+
+/// The same with libraries that it uses, and the call of a procedure behind the steps.
+pub(crate) fn script_that_calls(
+    libraries: &[String],
+    workload: &str,
+    params: &IndexMap<String, Param>,
+    target: &Target,
+    steps: &[(Option<String>, &Step)],
+    call: Option<&str>,
+) -> String {
     let params: Vec<_> = params.iter().map(|(name, it)| format!("{name:?}: {it}")).collect();
     let line = |(comment, step): &(Option<String>, &Step)| {
         let comment = comment.as_ref().map(|it| format!("        // {it}\n")).unwrap_or_default();
         format!("{comment}        {},\n", step.to_ron())
     };
-    let steps: String = steps.iter().map(line).collect();
+    let steps: String = steps.iter().map(line).chain(call.map(|it| format!("        {it},\n"))).collect();
+    let uses = if libraries.is_empty() { String::new() } else { format!("    use: {libraries:?},\n") };
     format!(
-        "schedule(\n    workload: {workload:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n{steps}    ],\n)\n",
+        "schedule(\n{uses}    workload: {workload:?},\n    target: {:?},\n    params: {{{}}},\n    steps: [\n{steps}    ],\n)\n",
         target_word(target),
         params.join(", ")
     )

@@ -196,6 +196,31 @@ impl From<&str> for Name {
     }
 }
 
+// What the builders of steps are given: slices of texts, names made at run time, names of a program.
+impl From<&&str> for Name {
+    fn from(text: &&str) -> Self {
+        Name::new(text)
+    }
+}
+
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Name::new(text)
+    }
+}
+
+impl From<&String> for Name {
+    fn from(text: &String) -> Self {
+        Name::new(text)
+    }
+}
+
+impl From<&Name> for Name {
+    fn from(name: &Name) -> Self {
+        name.clone()
+    }
+}
+
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self.as_str()

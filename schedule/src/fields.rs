@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use ir::{CrossBlock, Mechanism, Scope, Swizzle, ThreadAxis, intrin, pipeline};
 
 use crate::{
+    declared::{DeclaredField, declared},
     error::Thing,
     primitive::{CHOOSE, FOR_EACH, SOURCES, WHEN, annotate::annotation_keys},
 };
@@ -111,27 +112,13 @@ fn forms() -> [(&'static str, Vec<Field>); 3] {
 
 /// The fields of the first struct in the source of a primitive.
 fn read(step: &str, source: &str) -> Vec<Field> {
-    let body = source.lines().skip_while(|it| !it.starts_with("pub struct ")).skip(1);
-    let (mut out, mut about, mut attribute) = (vec![], String::new(), String::new());
-    for line in body.take_while(|it| *it != "}").map(str::trim) {
-        if let Some(words) = line.strip_prefix("///") {
-            about.push_str(words);
-        } else if line.starts_with('#') {
-            attribute.push_str(line);
-        } else if let Some((name, kind)) = line.strip_prefix("pub ").and_then(|it| it.split_once(": ")) {
-            out.push(field(step, name, kind.trim_end_matches(','), about.trim(), &attribute));
-            about.clear();
-            attribute.clear();
-        }
-    }
-    out
+    let declared = declared(source).expect("the source of a primitive declares its struct");
+    declared.fields.iter().map(|it| field(step, it)).collect()
 }
 
-/// A field from its name, its type, its comment and its attributes in the source.
-fn field(step: &str, name: &str, kind: &str, about: &str, attribute: &str) -> Field {
-    let renamed = attribute.split("rename = \"").nth(1).and_then(|it| it.split('"').next());
-    let name = renamed.unwrap_or(name);
-    let is_needed = !attribute.contains("default") && !kind.starts_with("Option<");
+/// A field from its declaration.
+fn field(step: &str, declared: &DeclaredField<'_>) -> Field {
+    let (name, kind) = (declared.name(), declared.kind);
     let kind = kind.strip_prefix("Option<").and_then(|it| it.strip_suffix('>')).unwrap_or(kind);
     let named = meaning(step, name);
     let (shape, keys, takes) = match kind {
@@ -147,7 +134,8 @@ fn field(step: &str, name: &str, kind: &str, about: &str, attribute: &str) -> Fi
         it if it.starts_with("IndexMap<Name, ") => (Shape::Map, named, Takes::Number),
         _ => (Shape::One, Takes::Other, Takes::Other),
     };
-    Field { name: name.to_owned(), about: about.to_owned(), is_needed, shape, takes, keys }
+    let (name, about, is_needed) = (name.to_owned(), declared.about.clone(), declared.is_needed());
+    Field { name, about, is_needed, shape, takes, keys }
 }
 
 /// What a name in a field is the name of.

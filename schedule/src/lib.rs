@@ -18,14 +18,19 @@
 //!    bindings or guards changed.
 //! 5. If a number may be an expression, list it in [`Primitive::numbers`].
 //! 6. Add refusals as rows of an `error_table!`: code, message, the names they are about, and one line of help.
-//! 7. Add the file to `primitive/mod.rs`: `mod`, `pub use`, a variant of [`Step`], its arms, its source.
+//! 7. Add the file to `primitive/mod.rs`: `mod`, `pub use`, a variant of [`Step`], its source. The build script makes its arms, its
+//!    builder and its method of the struct; where a step has one of several fields, `// One of: a | b` before the struct says so.
 //! 8. Add scripts to `tests/scripts`, at least one accepted and one refused (`INSTA_UPDATE=always cargo test` writes
 //!    what they print), and a proposal to `tests/it/propose.rs`, which then looks for a schedule that the primitive breaks.
+
+include!(concat!(env!("OUT_DIR"), "/step_methods.rs"));
 
 mod blame;
 mod block_error;
 mod check;
 mod cross_block_error;
+#[allow(dead_code, reason = "the build script asks for all of it")]
+mod declared;
 mod diff;
 mod document;
 mod einsum;

@@ -34,6 +34,18 @@ impl From<i64> for Number {
     }
 }
 
+impl From<i32> for Number {
+    fn from(value: i32) -> Number {
+        Number::Int(value.into())
+    }
+}
+
+impl From<u32> for Number {
+    fn from(value: u32) -> Number {
+        Number::Int(value.into())
+    }
+}
+
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -49,6 +49,12 @@ impl Session {
         Ok(())
     }
 
+    /// Applies a step that a method made, if it could be made.
+    fn add(&mut self, _: &str, step: Result<Step, ScheduleError>) -> Result<&mut Session, ScheduleError> {
+        self.apply(&step?)?;
+        Ok(self)
+    }
+
     /// Takes the last step back, and returns it.
     pub fn undo(&mut self) -> Option<Step> {
         let (state, step) = self.past.pop()?;
@@ -75,6 +81,10 @@ impl Session {
     pub fn trace(&self) -> impl Iterator<Item = &Step> {
         self.past.iter().map(|(_, step)| step)
     }
+}
+
+impl Session {
+    step_methods! { ScheduleError }
 }
 
 /// No loop stands in more than [`MOST_LOOPS`] because of the step: many checks go through the loops around a block for

@@ -17,6 +17,7 @@ mod fmt;
 mod guard;
 mod hostile;
 mod imports;
+mod in_rust;
 mod learn;
 mod libraries;
 mod log;

@@ -18,6 +18,7 @@ use crate::{ScheduleError, ScheduleState};
 /// threads, for instance.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// One of: target | block
 pub struct AddUnitLoop {
     /// The loop, if it is one.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]

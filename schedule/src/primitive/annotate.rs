@@ -39,6 +39,7 @@ use crate::{Number, ScheduleError, ScheduleState, error::Thing, ron_text::Unique
 /// no pass reads. A key is given once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// One of: target | block
 pub struct Annotate {
     /// The loop, if it is one.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ mod add_unit_loop;
 pub(crate) mod annotate;
 mod bind;
 mod blockize;
+mod builders;
 mod cache_read;
 mod cache_write;
 mod compute_at;
@@ -50,6 +51,7 @@ pub use add_unit_loop::AddUnitLoop;
 pub use annotate::{Annotate, AnnotationValue};
 pub use bind::Bind;
 pub use blockize::Blockize;
+pub use builders::IntoField;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
 pub use compute_at::ComputeAt;
@@ -173,159 +175,8 @@ pub enum Step {
     WarpSpecialize(WarpSpecialize),
 }
 
-impl Step {
-    /// The primitive of the step.
-    pub fn get(&self) -> &dyn Primitive {
-        match self {
-            Step::AddUnitLoop(it) => it,
-            Step::Annotate(it) => it,
-            Step::Bind(it) => it,
-            Step::Blockize(it) => it,
-            Step::CacheRead(it) => it,
-            Step::CacheWrite(it) => it,
-            Step::ComputeAt(it) => it,
-            Step::ComputeInline(it) => it,
-            Step::CrossBlockReduction(it) => it,
-            Step::DecomposePadding(it) => it,
-            Step::DecomposeReduction(it) => it,
-            Step::DecomposeScan(it) => it,
-            Step::DoubleBufferScope(it) => it,
-            Step::Fuse(it) => it,
-            Step::Merge(it) => it,
-            Step::PadEinsum(it) => it,
-            Step::Parallel(it) => it,
-            Step::Persistent(it) => it,
-            Step::PingPong(it) => it,
-            Step::Rasterize(it) => it,
-            Step::Reindex(it) => it,
-            Step::RemoveNoOp(it) => it,
-            Step::Reorder(it) => it,
-            Step::Reverse(it) => it,
-            Step::ReverseComputeAt(it) => it,
-            Step::ReverseComputeInline(it) => it,
-            Step::Rfactor(it) => it,
-            Step::RollingScan(it) => it,
-            Step::RollingUpdate(it) => it,
-            Step::SetScope(it) => it,
-            Step::SoftwarePipeline(it) => it,
-            Step::SoftwarePipelineAcross(it) => it,
-            Step::SoftwarePipelineAsyncStages(it) => it,
-            Step::SoftwarePipelineOrder(it) => it,
-            Step::SoftwarePipelineStage(it) => it,
-            Step::Split(it) => it,
-            Step::StorageAlign(it) => it,
-            Step::Swizzle(it) => it,
-            Step::Tensorize(it) => it,
-            Step::TransformBlockLayout(it) => it,
-            Step::TransformLayout(it) => it,
-            Step::Unroll(it) => it,
-            Step::Vectorize(it) => it,
-            Step::WarpSpecialize(it) => it,
-        }
-    }
-
-    /// The primitive of the step, to put values in place of its knobs.
-    pub fn get_mut(&mut self) -> &mut dyn Primitive {
-        match self {
-            Step::AddUnitLoop(it) => it,
-            Step::Annotate(it) => it,
-            Step::Bind(it) => it,
-            Step::Blockize(it) => it,
-            Step::CacheRead(it) => it,
-            Step::CacheWrite(it) => it,
-            Step::ComputeAt(it) => it,
-            Step::ComputeInline(it) => it,
-            Step::CrossBlockReduction(it) => it,
-            Step::DecomposePadding(it) => it,
-            Step::DecomposeReduction(it) => it,
-            Step::DecomposeScan(it) => it,
-            Step::DoubleBufferScope(it) => it,
-            Step::Fuse(it) => it,
-            Step::Merge(it) => it,
-            Step::PadEinsum(it) => it,
-            Step::Parallel(it) => it,
-            Step::Persistent(it) => it,
-            Step::PingPong(it) => it,
-            Step::Rasterize(it) => it,
-            Step::Reindex(it) => it,
-            Step::RemoveNoOp(it) => it,
-            Step::Reorder(it) => it,
-            Step::Reverse(it) => it,
-            Step::ReverseComputeAt(it) => it,
-            Step::ReverseComputeInline(it) => it,
-            Step::Rfactor(it) => it,
-            Step::RollingScan(it) => it,
-            Step::RollingUpdate(it) => it,
-            Step::SetScope(it) => it,
-            Step::SoftwarePipeline(it) => it,
-            Step::SoftwarePipelineAcross(it) => it,
-            Step::SoftwarePipelineAsyncStages(it) => it,
-            Step::SoftwarePipelineOrder(it) => it,
-            Step::SoftwarePipelineStage(it) => it,
-            Step::Split(it) => it,
-            Step::StorageAlign(it) => it,
-            Step::Swizzle(it) => it,
-            Step::Tensorize(it) => it,
-            Step::TransformBlockLayout(it) => it,
-            Step::TransformLayout(it) => it,
-            Step::Unroll(it) => it,
-            Step::Vectorize(it) => it,
-            Step::WarpSpecialize(it) => it,
-        }
-    }
-
-    /// The word in scripts.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Step::AddUnitLoop(_) => "add_unit_loop",
-            Step::Annotate(_) => "annotate",
-            Step::Bind(_) => "bind",
-            Step::Blockize(_) => "blockize",
-            Step::CacheRead(_) => "cache_read",
-            Step::CacheWrite(_) => "cache_write",
-            Step::ComputeAt(_) => "compute_at",
-            Step::ComputeInline(_) => "compute_inline",
-            Step::CrossBlockReduction(_) => "cross_block_reduction",
-            Step::DecomposePadding(_) => "decompose_padding",
-            Step::DecomposeReduction(_) => "decompose_reduction",
-            Step::DecomposeScan(_) => "decompose_scan",
-            Step::DoubleBufferScope(_) => "double_buffer_scope",
-            Step::Fuse(_) => "fuse",
-            Step::Merge(_) => "merge",
-            Step::PadEinsum(_) => "pad_einsum",
-            Step::Parallel(_) => "parallel",
-            Step::Persistent(_) => "persistent",
-            Step::PingPong(_) => "ping_pong",
-            Step::Rasterize(_) => "rasterize",
-            Step::Reindex(_) => "reindex",
-            Step::RemoveNoOp(_) => "remove_no_op",
-            Step::Reorder(_) => "reorder",
-            Step::Reverse(_) => "reverse",
-            Step::ReverseComputeAt(_) => "reverse_compute_at",
-            Step::ReverseComputeInline(_) => "reverse_compute_inline",
-            Step::Rfactor(_) => "rfactor",
-            Step::RollingScan(_) => "rolling_scan",
-            Step::RollingUpdate(_) => "rolling_update",
-            Step::SetScope(_) => "set_scope",
-            Step::SoftwarePipeline(_) => "software_pipeline",
-            Step::SoftwarePipelineAcross(_) => "software_pipeline_across",
-            Step::SoftwarePipelineAsyncStages(_) => "software_pipeline_async_stages",
-            Step::SoftwarePipelineOrder(_) => "software_pipeline_order",
-            Step::SoftwarePipelineStage(_) => "software_pipeline_stage",
-            Step::Split(_) => "split",
-            Step::StorageAlign(_) => "storage_align",
-            Step::Swizzle(_) => "swizzle",
-            Step::Tensorize(_) => "tensorize",
-            Step::TransformBlockLayout(_) => "transform_block_layout",
-            Step::TransformLayout(_) => "transform_layout",
-            Step::Unroll(_) => "unroll",
-            Step::Vectorize(_) => "vectorize",
-            Step::WarpSpecialize(_) => "warp_specialize",
-        }
-    }
-}
-
-/// The source of each primitive, whose first doc comment is its manual; in alphabetical order.
+/// The source of each primitive, whose first doc comment is its manual; in alphabetical order. The build script makes of it what each
+/// has in common: its builder, its arms.
 pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("add_unit_loop", include_str!("add_unit_loop.rs")),
     ("annotate", include_str!("annotate.rs")),

@@ -37,7 +37,7 @@ pub struct PingPong {
     pub members: Number,
 }
 
-fn two() -> Number {
+pub(super) fn two() -> Number {
     Number::Int(2)
 }
 

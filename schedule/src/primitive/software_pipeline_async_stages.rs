@@ -44,6 +44,7 @@ use crate::{Number, PipelineError, ScheduleError, ScheduleState, error::Thing, r
 /// stages are known: TVM ignores it. Changes no result: on a CPU all copies are synchronous.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// Any of: stages | blocks
 pub struct SoftwarePipelineAsyncStages {
     /// The loop.
     #[serde(rename = "loop")]

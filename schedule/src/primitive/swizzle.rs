@@ -31,6 +31,7 @@ use crate::{LayoutError, Number, ScheduleError, ScheduleState, error::Thing};
 /// `bits`), do not divide it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// One of: nothing | mode | bits, base, shift
 pub struct Swizzle {
     /// The temporary.
     pub buffer: Name,

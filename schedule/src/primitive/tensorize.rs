@@ -50,6 +50,7 @@ use crate::{
 /// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// One of: target | block
 pub struct Tensorize {
     /// The outermost loop over the tile.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]

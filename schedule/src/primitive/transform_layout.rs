@@ -38,6 +38,7 @@ use crate::{LayoutError, ScheduleError, ScheduleState, layout_map::LayoutMap};
 /// a block to what is needed only where it writes at its own iterators, and after such a map it does not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// One of: order | index_map
 pub struct TransformLayout {
     /// The temporary.
     pub buffer: Name,

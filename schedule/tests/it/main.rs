@@ -1,6 +1,7 @@
 //! Schedules through their public items: scripts, workloads, random steps.
 
 mod bindings;
+mod builders;
 mod common;
 mod expressions;
 mod format;

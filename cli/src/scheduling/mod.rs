@@ -1,8 +1,16 @@
 //! Schedules written in Rust.
 
+mod call;
+mod inspect;
+
+use std::fmt;
+
 use indexmap::IndexMap;
 use ir::{Func, Target};
-use schedule::{Session, Step, workload::Param};
+use schedule::{ScheduleError, Session, Step, workload::Param};
+
+pub use call::{Argument, Arguments};
+pub use inspect::{BlockInfo, BufferInfo, LoopInfo};
 
 use crate::{
     build::{Built, build},
@@ -13,23 +21,25 @@ use crate::{
 
 /// A schedule under construction: steps applied one at a time to the program of a workload, each checked, each undoable.
 ///
-/// Steps are those of scripts, in the same words; what is refused changes nothing. [`Schedule::plan`] makes of it what
-/// [`run`](crate::run), [`tune`](crate::Tuner) and all other verbs take.
+/// Each primitive is a method that takes what its step needs; what a step may leave out is said by the builder of its type in
+/// [`schedule::primitive`], and applied. [`Schedule::call`] applies a procedure, [`Schedule::step`] a step as scripts have it. What is
+/// refused changes nothing. [`Schedule::plan`] makes of it what [`run`](crate::run), [`tune`](crate::Tuner) and all other verbs take.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tilewright::{Schedule, Target};
+/// use tilewright::{Schedule, Target, schedule::primitive::Unroll};
 ///
 /// let mut schedule = Schedule::new("matmul", [("m", 64), ("n", 64), ("k", 64)], Target::Cpu)?;
 /// for (name, tile) in [("i", 8), ("j", 16)] {
-///     schedule.step(&format!(r#"split(loop: "{name}", into: {{"{name}o": None, "{name}i": {tile}}})"#))?;
+///     schedule.split(name, [(format!("{name}o"), None), (format!("{name}i"), Some(tile))])?;
 /// }
-/// schedule.step(r#"reorder(order: ["io", "jo", "k", "ii", "ji"])"#)?;
-/// schedule.step(r#"vectorize(loop: "ji")"#)?;
+/// schedule.reorder(["io", "jo", "k", "ii", "ji"])?.vectorize("ji")?;
+/// schedule.apply(Unroll::new("ii").with_serpentine("k"))?; // backwards in each second iteration of `k`
+/// schedule.step(r#"annotate(loop: "io", key: "note", value: "rows")"#)?;
 ///
-/// let err = schedule.step(r#"parallel(loop: "k")"#).unwrap_err();
+/// let err = schedule.parallel("k").unwrap_err();
 /// assert_eq!(err.code().to_string(), "TW1022");
-/// println!("{err}"); // with the step and the line of the program, as the command line prints it
+/// assert!(err.to_string().contains(r#"parallel(loop: "k")"#)); // the step, and the line of the program
 ///
 /// let built = schedule.compile()?;
 /// assert!(built.source().contains("vector"));
@@ -42,6 +52,8 @@ pub struct Schedule {
     params: IndexMap<String, Param>,
     target: Target,
     session: Session,
+    /// The libraries whose procedures can be called.
+    libraries: Vec<String>,
 }
 
 impl Schedule {
@@ -64,7 +76,8 @@ impl Schedule {
     ) -> Result<Schedule, Diagnostic> {
         let plan = Plan::parse("schedule.ron".as_ref(), &script(workload, &params, &target, &[]), &[])?;
         let session = plan.schedule(&target, None)?;
-        Ok(Schedule { workload: workload.to_owned(), params, target, session })
+        let (workload, libraries) = (workload.to_owned(), vec![]);
+        Ok(Schedule { workload, params, target, session, libraries })
     }
 
     /// Applies a step, written as in a script: `split(loop: "i", into: {"io": None, "ii": 8})`.
@@ -85,9 +98,15 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Applies a step that a program made.
-    pub fn apply(&mut self, step: &Step) -> Result<&mut Schedule, Diagnostic> {
-        self.step(&step.to_ron())
+    /// Applies a step that a program made: a [`Step`], or one of the types in [`schedule::primitive`].
+    pub fn apply(&mut self, step: impl Into<Step>) -> Result<&mut Schedule, Diagnostic> {
+        self.step(&step.into().to_ron())
+    }
+
+    /// Applies a step that a method made, if it could be made.
+    fn add(&mut self, word: &str, step: Result<Step, ScheduleError>) -> Result<&mut Schedule, Diagnostic> {
+        let step = step.map_err(|err| Diagnostic::failed(&err, format!("{word}: {err}")).help(err.help()))?;
+        self.apply(step)
     }
 
     /// Takes the last step back, and returns it.
@@ -95,7 +114,12 @@ impl Schedule {
         self.session.undo()
     }
 
-    /// The program as it is.
+    /// The steps so far.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.session.trace()
+    }
+
+    /// The program as it is; as a text it is what the schedule displays.
     pub fn func(&self) -> &Func {
         self.session.func()
     }
@@ -119,5 +143,16 @@ impl Schedule {
     /// Lowers, emits and compiles it.
     pub fn compile(&self) -> Result<Built, Diagnostic> {
         build(self.func(), &self.target, &IndexMap::new())
+    }
+}
+
+impl Schedule {
+    schedule::step_methods! { Diagnostic }
+}
+
+/// The loop nest, with its buffers.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&ir::text::print(self.func()).text)
     }
 }
