@@ -9,7 +9,7 @@
 //! | `show` | [`Schedule::loops`], [`Schedule::blocks`], [`Schedule::buffers`], [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
 //! | `run` | [`run`] |
 //! | `tune`, `resume` | [`Tuner`] |
-//! | `export` | [`export`] |
+//! | `export` | [`export()`], [`export_crate`] |
 //! | `explain` | [`codes`], [`Diagnostic::code`] |
 //!
 //! ```
@@ -95,7 +95,7 @@ pub use build::{Built, build};
 pub use codegen;
 pub use codes::codes;
 pub use diagnostic::{Diagnostic, Fault};
-pub use export::export;
+pub use export::{export, export_crate};
 pub use ir::{self, Target};
 pub use measuring::{Run, RunOptions, run};
 pub use plan::Plan;

@@ -1,6 +1,9 @@
 //! `tilewright export`.
 
-use std::path::PathBuf;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use ir::{Name, Target};
 use schedule::{script::ScriptTarget, workload::Param};
@@ -14,7 +17,7 @@ use crate::{
     escape::visible,
     export::subject::{Request, Subject},
     export::verify::VerifyReport,
-    export::{Files, files, verify, write},
+    export::{Files, files, table::Table, verify, write},
     plan::{parse_dim, parse_param, parse_target},
     term::report::Report,
     term::shell::Shell,
@@ -26,17 +29,24 @@ use crate::{
 /// For a processor it has C with a C interface and a module for NumPy; for a GPU CUDA C++, PTX and machine code, with launchers in C and in
 /// Rust. Both have a program that compares with plain loops.
 ///
+/// Several kernels become one Rust crate: a call takes the first that fits its shapes, strides, alignment and device, those for all sizes last, and
+/// is refused before anything is launched where none does.
+///
 /// Exit code: 0 if the bundle was written (and with `--verify` is right), 1 if it is wrong, 2 if it could not be
 /// written, or was built and could not be run for want of a GPU.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Export {
-    /// A schedule script; or a tuning log, whose best trial is exported, or with `LOG:N` trial N
-    #[arg(value_name = "SCRIPT|LOG[:TRIAL]")]
-    what: PathBuf,
+    /// A schedule script; or a tuning log, whose best trial is exported, or with `LOG:N` trial N. Several become a crate
+    #[arg(value_name = "SCRIPT|LOG[:TRIAL]", required = true)]
+    what: Vec<PathBuf>,
     /// The folder to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// What functions, header and library are called: `tilewright_` and the workload's name otherwise
+    /// Write a Rust crate that checks what it is called with, as for several kernels
+    #[arg(long = "crate", conflicts_with = "source_only")]
+    is_crate: bool,
+    /// What functions, header and library are called, or the crate: `tilewright_` and the workload's name otherwise
     #[arg(long)]
     name: Option<String>,
     /// What to compile for: cpu, cuda, cuda:sm_90a; else the script's or the log's
@@ -72,6 +82,8 @@ pub(crate) struct Bundle<'a> {
     target: String,
     /// The files in it.
     files: Vec<&'a str>,
+    /// The kernels of a crate, in the order in which a call tries them; none of a single kernel.
+    kernels: Vec<&'a str>,
     /// What is not in it, and why.
     left_out: &'a [String],
     /// What its own program said, if it was asked.
@@ -103,49 +115,107 @@ impl Report for Bundle<'_> {
 
 impl Export {
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let subject = Subject::of(&Request {
-            what: &self.what,
-            name: self.name.as_deref(),
-            target: self.target.as_ref(),
-            params: &self.params,
-            dims: &self.dims,
-            run: self.run.as_deref(),
-        })?;
-        if self.source_only && subject.target == Target::Cpu {
-            let title = "`--source-only` leaves out machine code, and a bundle for a processor has none";
-            return Err(Diagnostic::usage(UsageError::Options, title));
+        let mut subjects = vec![];
+        for what in &self.what {
+            let subject = Subject::of(&Request {
+                what,
+                name: self.name.as_deref(),
+                target: self.target.as_ref(),
+                params: &self.params,
+                dims: &self.dims,
+                run: self.run.as_deref(),
+            })?;
+            self.expect_machine_code(&subject)?;
+            subjects.push(subject);
         }
-        let Files { all, left_out, .. } = files(&subject, self.source_only)?;
+        if subjects.len() == 1 && !self.is_crate {
+            let Files { all, left_out, .. } = files(&subjects[0], self.source_only)?;
+            write::bundle(&self.out, &all, self.force)?;
+            return self.tell(&subjects, &all, &left_out, shell);
+        }
+        let words = self.what.iter().map(|it| word(it));
+        let table = Table::of(self.name.as_deref(), words.zip(subjects).collect())?;
+        let Files { all, left_out, .. } = table.files()?;
         write::bundle(&self.out, &all, self.force)?;
-        self.tell(&subject, &all, &left_out, shell)
+        self.tell(&table.kernels, &all, &left_out, shell)
+    }
+
+    /// Refuses to leave out what is not there, or what a crate is made of.
+    fn expect_machine_code(&self, subject: &Subject) -> Result<(), Diagnostic> {
+        let wrong = |title| Err(Diagnostic::usage(UsageError::Options, title));
+        match (self.source_only, &subject.target) {
+            (true, Target::Cpu) => {
+                wrong("`--source-only` leaves out machine code, and a bundle for a processor has none")
+            }
+            (true, Target::Cuda(_)) if self.what.len() > 1 => {
+                wrong("`--source-only` leaves out machine code, which is what a crate for a GPU loads")
+            }
+            (true | false, Target::Cpu | Target::Cuda(_)) => Ok(()),
+        }
+    }
+
+    /// Whether it is written as a crate.
+    fn makes_crate(&self) -> bool {
+        self.is_crate || self.what.len() > 1
     }
 
     fn tell(
         &self,
-        subject: &Subject,
+        subjects: &[Subject],
         files: &[(String, Vec<u8>)],
         left_out: &[String],
         shell: &mut Shell<'_>,
     ) -> Result<(), Diagnostic> {
         let names: Vec<_> = files.iter().map(|it| it.0.as_str()).collect();
-        let target = target_word(&subject.target);
+        let kernels: Vec<_> = subjects.iter().map(|it| it.name.as_str()).collect();
+        let target = target_word(&subjects[0].target);
         for it in left_out {
             shell.note(it);
         }
         if !shell.json {
-            let out = self.out.display();
-            writeln!(shell.out, "{out}: {} files for {target}, from {}", names.len(), subject.origin)?;
+            let (out, count) = (self.out.display(), names.len());
+            let from = if self.makes_crate() {
+                format!("a crate of {}", kernels.join(", "))
+            } else {
+                format!("from {}", subjects[0].origin)
+            };
+            writeln!(shell.out, "{out}: {count} files for {target}, {from}")?;
         }
-        let verified = if self.verify {
+        let verified = if self.verify { Some(self.verified(subjects, shell)?) } else { None };
+        let out = self.out.display().to_string();
+        let kernels = if self.makes_crate() { kernels } else { vec![] };
+        shell.report(&Bundle { ok: True, out, target, files: names, kernels, left_out, verified })
+    }
+
+    /// Builds each kernel and runs its own program.
+    fn verified(&self, subjects: &[Subject], shell: &mut Shell<'_>) -> Result<VerifiedBundle, Diagnostic> {
+        let mut all =
+            VerifiedBundle { ok: True, max_error_in_tolerances: None, gflops: None, words: String::new() };
+        for subject in subjects {
+            let folder =
+                if self.makes_crate() { self.out.join(Table::folder(subject)) } else { self.out.clone() };
             shell.progress("building and running the bundle");
-            let verdict = verify::bundle(&self.out, subject);
+            let verdict = verify::bundle(&folder, subject);
             shell.done();
             let VerifyReport { error, gflops, words } = verdict?;
-            Some(VerifiedBundle { ok: True, max_error_in_tolerances: error, gflops, words })
-        } else {
-            None
-        };
-        let out = self.out.display().to_string();
-        shell.report(&Bundle { ok: True, out, target, files: names, left_out, verified })
+            if self.makes_crate() {
+                let _ = writeln!(all.words, "{}:\n{}", subject.name, words.trim_end());
+            } else {
+                all.words = words;
+            }
+            all.max_error_in_tolerances =
+                error.into_iter().chain(all.max_error_in_tolerances).reduce(f64::max);
+            all.gflops = gflops.filter(|_| !self.makes_crate());
+        }
+        Ok(all)
     }
+}
+
+/// What tells a kernel from others: the name of its file, and the number of a trial.
+fn word(what: &Path) -> String {
+    let name =
+        what.file_name().map(|it| it.to_string_lossy().into_owned()).expect("it was read, and has a name");
+    let (file, trial) = name.rsplit_once(':').map_or((name.as_str(), ""), |(file, trial)| (file, trial));
+    let stem = file.split('.').next().expect("a text has a first part");
+    if trial.is_empty() { stem.to_owned() } else { format!("{stem}_{trial}") }
 }

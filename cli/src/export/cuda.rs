@@ -5,13 +5,13 @@ use ir::{Arch, Index, Role};
 use tuner::build::target_word;
 
 use super::{
-    Files, candle,
+    bundle::{Files, texts},
+    candle,
     common::{self, TOOL, signature_words},
     expr::{Lang, fill},
     manifest::Compiled,
     maps, rust,
     spec::{Buffer, Launch, Spec},
-    texts,
 };
 use crate::{build::compile_cuda, diagnostic::Diagnostic};
 

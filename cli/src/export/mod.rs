@@ -4,6 +4,7 @@
 //! launchers know nothing that is not in [`spec::Spec`], and compare with the unscheduled program ([`reference`]) under the
 //! tolerance of the tuner. Names in emitted text are validated identifiers; nothing that a log stores is executed.
 
+mod bundle;
 mod candle;
 mod common;
 mod cpu;
@@ -18,6 +19,7 @@ mod reference;
 mod rust;
 mod spec;
 pub(crate) mod subject;
+pub(crate) mod table;
 mod value;
 pub(crate) mod verify;
 pub(crate) mod write;
@@ -27,17 +29,9 @@ use std::path::Path;
 use ir::Target;
 
 use crate::{diagnostic::Diagnostic, plan::Plan};
-use manifest::{Compiled, manifest};
-use spec::Spec;
+pub(crate) use bundle::{Files, files};
 use subject::Subject;
-
-/// The files of a bundle, and what is worth knowing of them.
-pub(crate) struct Files {
-    pub(crate) all: Vec<(String, Vec<u8>)>,
-    compiled: Compiled,
-    /// What it has not, and why.
-    pub(crate) left_out: Vec<String>,
-}
+use table::Table;
 
 /// Writes the kernel of a schedule as a folder that builds and runs without tilewright, and returns the names of its files. A folder
 /// that has something else than such a bundle is left alone. Functions, header and library are called `name`, or as the workload with
@@ -68,27 +62,42 @@ pub fn export(
     Ok(all.into_iter().map(|(name, _)| name).collect())
 }
 
-/// All files of a bundle, in the order of their names.
-pub(crate) fn files(subject: &Subject, source_only: bool) -> Result<Files, Diagnostic> {
-    let unsound = |err: ir::InterpError| {
-        Diagnostic::failed(&err, format!("there is no reference to compare with: {err}"))
-    };
-    ir::reference::Reference::check(&subject.plain, &subject.dims).map_err(unsound)?;
-    let spec = Spec::of(subject).map_err(|err| Diagnostic::launch(&subject.plain, &err))?;
-    let Files { mut all, compiled, left_out } = match &subject.target {
-        Target::Cpu => {
-            Files { all: texts(cpu::files(&spec)), compiled: Compiled::default(), left_out: vec![] }
-        }
-        Target::Cuda(arch) => cuda::files(&spec, arch, source_only)?,
-    };
-    all.push(("README.md".to_owned(), readme::readme(&spec, &left_out).into_bytes()));
-    all.sort();
-    let manifest = manifest(&spec, &compiled, &all);
-    all.push((write::MANIFEST.to_owned(), manifest.into_bytes()));
-    all.sort();
-    Ok(Files { all, compiled, left_out })
-}
-
-fn texts(files: Vec<(impl Into<String>, String)>) -> Vec<(String, Vec<u8>)> {
-    files.into_iter().map(|(name, text)| (name.into(), text.into_bytes())).collect()
+/// Writes the kernels of several schedules of one workload as a Rust crate, whose calls take the first that fits their shapes, strides and
+/// alignment and the device, those for all sizes last, and are refused before anything is launched where none does. Returns the names of
+/// its files. The kernels are called by the words beside the schedules, behind the name of the crate.
+///
+/// ```
+/// # fn main() -> Result<(), tilewright::Diagnostic> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let out = folder.path().join("products");
+/// use tilewright::{Plan, Target, export_crate};
+///
+/// let plan = |params: &str| {
+///     let text = format!(r#"schedule(workload: "matmul", params: {params}, steps: [])"#);
+///     Plan::parse("mine.ron".as_ref(), &text, &[])
+/// };
+/// let small = plan(r#"{"m": 32, "n": 32, "k": 32}"#)?;
+/// let any = plan(r#"{"m": "m", "n": "n", "k": "depth"}"#)?;
+/// let files = export_crate(&[("small", &small), ("any", &any)], &Target::Cpu, Some("products"), &out)?;
+/// assert!(files.iter().any(|it| it == "kernels/products_any/products_any_kernel.c"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Schedules that compute different things, and what [`export`] refuses of each of them.
+pub fn export_crate(
+    plans: &[(&str, &Plan)],
+    target: &Target,
+    name: Option<&str>,
+    out: &Path,
+) -> Result<Vec<String>, Diagnostic> {
+    let mut kernels = vec![];
+    for (word, plan) in plans {
+        let dims: Vec<_> = plan.dims.iter().map(|(name, it)| (name.clone(), *it)).collect();
+        kernels.push(((*word).to_owned(), Subject::of_plan((*plan).clone(), target.clone(), name, &dims)?));
+    }
+    let Files { all, .. } = Table::of(name, kernels)?.files()?;
+    write::bundle(out, &all, true)?;
+    Ok(all.into_iter().map(|(name, _)| name).collect())
 }

@@ -201,6 +201,8 @@ int @UNIQUE@(@ARGS@int threads) {
   return @UPPER@_OK;
 }
 
+/* A crate has several kernels, and calls them by what no other crate has. */
+#ifndef TILEWRIGHT_UNIQUE_ONLY
 int @NAME@(@ARGS@int threads) { return @UNIQUE@(@PASS@threads); }
 
 const char *@NAME@_error(int code) {
@@ -216,3 +218,4 @@ const char *@NAME@_error(int code) {
     default: return "@NAME@: no such code";
   }
 }
+#endif

@@ -73,6 +73,13 @@ int cuLaunchKernelEx(const configuration *it, void *function, void **arguments, 
   return extra != NULL || launch(function, it->size, it->shared, it->stream, arguments, is_early);
 }
 
+/* The version of CUDA that it is for: DRIVER, or 13.0. */
+int cuDriverGetVersion(int *out) {
+  const char *it = getenv("DRIVER");
+  *out = it == NULL ? 13000 : atoi(it);
+  return 0;
+}
+
 int cuInit(unsigned flags) { return (int)flags; }
 int cuDeviceGet(int *out, int ordinal) { return *out = ordinal; }
 int cuDeviceGetAttribute(int *out, int which, int device) {

@@ -151,13 +151,13 @@ fn launch_words(it: &Launch) -> String {
 }
 
 /// The driver as a library that is found in the folder.
-fn make_driver(folder: &Path) {
+pub(super) fn make_driver(folder: &Path) {
     fs::write(folder.join("driver.c"), include_str!("driver.c")).unwrap();
     cc(folder, "-shared -fPIC -o libcuda.so.1 driver.c");
 }
 
 /// What a program says with that driver.
-fn told(program: &Path, driver: &Path, arguments: &[i64], counts: &[(&str, String)]) -> String {
+pub(super) fn told(program: &Path, driver: &Path, arguments: &[i64], counts: &[(&str, String)]) -> String {
     let out = Command::new(program)
         .args(arguments.iter().map(ToString::to_string))
         .env("LD_LIBRARY_PATH", driver)
