@@ -160,6 +160,30 @@ static int check(const span *all) {
   return @UPPER@_OK;
 }
 
+/* Memory for temporaries: that of the call before, where it is large enough, since fresh pages cost more than many kernels. Its length
+   stands before it. */
+enum { MEMORY_ALIGN = 256 };
+static _Atomic(char *) spare;
+
+static size_t padded(size_t bytes) { return (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN; }
+
+static char *take_memory(const span *all) {
+  size_t bytes = MEMORY_ALIGN;
+  for (int i = PARAMS; i < BUFFERS; i++) {
+    const size_t more = padded((size_t)all[i].bytes);
+    if (more > SIZE_MAX / 2 - bytes) return NULL;
+    bytes += more;
+  }
+  char *memory = atomic_exchange(&spare, NULL);
+  if (memory != NULL && *(size_t *)(void *)memory >= bytes) return memory;
+  free(memory);
+  memory = aligned_alloc(MEMORY_ALIGN, bytes);
+  if (memory != NULL) *(size_t *)(void *)memory = bytes;
+  return memory;
+}
+
+static void give_memory(char *memory) { free(atomic_exchange(&spare, memory)); }
+
 /* The processors that are online, asked once: the answer is read from files, and takes longer than a small kernel. */
 static int cores(void) {
   static _Atomic int known;
@@ -185,19 +209,19 @@ int @UNIQUE@(@ARGS@int threads) {
   if (bad) return @UPPER@_SIZE;
   const int code = check(all);
   if (code != @UPPER@_OK) return code;
+  char *const memory = BUFFERS > PARAMS ? take_memory(all) : NULL;
+  if (BUFFERS > PARAMS && memory == NULL) return @UPPER@_MEMORY;
+  size_t used = 0;
   for (int i = PARAMS; i < BUFFERS; i++) {
-    const size_t bytes = ((size_t)all[i].bytes + 255) / 256 * 256;
-    all[i].start = aligned_alloc(256, bytes);
-    if (all[i].start == NULL) {
-      while (--i >= PARAMS) free(all[i].start);
-      return @UPPER@_MEMORY;
-    }
+    all[i].start = memory + MEMORY_ALIGN + used;
+    const size_t bytes = padded((size_t)all[i].bytes);
+    used += bytes;
 @ZERO@
   }
   if (threads == 0) threads = cores();
   const tw_runtime rt = {threads == 1 ? alone : together, (void *)(intptr_t)threads};
 @LAUNCHES@
-  for (int i = PARAMS; i < BUFFERS; i++) free(all[i].start);
+  if (memory != NULL) give_memory(memory);
   return @UPPER@_OK;
 }
 
