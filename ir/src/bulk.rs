@@ -93,6 +93,8 @@ pub enum BulkKind {
         /// An axis of the cluster along which it goes to each block (*multicast*): to the same place of its shared memory, and it counts for
         /// its mbarrier.
         along: Option<ThreadAxis>,
+        /// Whether its bytes count for the mbarrier of the first block of the cluster, and not for that of its own (`.cta_group::2`).
+        at_first: bool,
     },
     /// To global memory, in a group of the thread.
     Store,

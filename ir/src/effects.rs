@@ -138,9 +138,8 @@ pub enum Participants {
 }
 
 impl Participants {
-    /// Those that leaders are of.
-    pub const TEAMS: [Participants; 4] =
-        [Participants::Warp, Participants::Warpgroup, Participants::Role, Participants::Block];
+    /// Those that leaders are of. That of a cluster is in its first block, of the role at hand where there are some.
+    pub const TEAMS: [Participants; 5] = Participants::MEETING;
 
     /// Those that barriers are of.
     pub const MEETING: [Participants; 5] = [

@@ -312,8 +312,9 @@ impl Instr {
             }
             Instr::Bulk(it) => {
                 let kind = match &it.kind {
-                    BulkKind::Load { barrier, slot, along } => {
-                        BulkKind::Load { barrier: barrier.clone(), slot: f(slot), along: *along }
+                    BulkKind::Load { barrier, slot, along, at_first } => {
+                        let (barrier, slot) = (barrier.clone(), f(slot));
+                        BulkKind::Load { barrier, slot, along: *along, at_first: *at_first }
                     }
                     BulkKind::Store | BulkKind::Add => it.kind.clone(),
                 };

@@ -8,7 +8,8 @@ use std::sync::{Arc, LazyLock};
 use indexmap::IndexMap;
 
 use crate::{
-    DType, Index, Layout, Mbarriers, Name, Op, Role, Scope, Storage, StorageAlign, TensorMap, ThreadAxis,
+    DType, Index, Instr, Layout, Mbarriers, Name, Op, Role, Scope, Storage, StorageAlign, TensorMap,
+    ThreadAxis,
 };
 
 /// A program ready to print: its kernels run one after the other.
@@ -144,6 +145,20 @@ impl Kernel {
             step *= extent;
         }
         out
+    }
+
+    /// Whether its clusters are pairs of blocks that the tensor core can work for together: the numbers of their blocks differ in the last
+    /// bit (PTX ISA, *CTA Pair*). Of larger clusters it would be several pairs.
+    pub fn has_pairs(&self) -> bool {
+        self.cluster_blocks() == 2 && self.blocks_along(&[ThreadAxis::ClusterX]) == 2
+    }
+
+    /// Whether two blocks compute products together in it.
+    pub fn multiplies_in_pairs(&self) -> bool {
+        let mut found = false;
+        let is_of_pair = |it: &Instr| matches!(it, Instr::Tcgen05(it) if it.intrinsic.is_of_pair());
+        self.body.iter().for_each(|op| op.each_instr(&mut |it| found |= is_of_pair(it)));
+        found
     }
 
     /// How many blocks of threads a cluster has along some of its axes, each of which is named once.

@@ -90,7 +90,7 @@
 //!   wait bulk reads 0                                      // `reads`: until the copies have read
 //! fence wgmma                                              // or `fence async`
 //! C_acc[0 +: 32] <- wgmma_m64k16_bf16_f32(A_shared[0; 64 x 16 by k leading 16 stride 1024 swizzle 128B], B_shared[…]) from zero if ko < 1
-//! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis; `behind tcgen05`: when products are over
+//! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis; `at first`: in its first block; `behind tcgen05`: when products are over
 //! barrier role                                             // of a warp, warpgroup, role or cluster; else of the block
 //! C[i] = S[1 - cluster_x, i]                               // of memory of a cluster: the block, and the element there
 //! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it

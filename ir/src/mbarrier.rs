@@ -45,4 +45,6 @@ pub struct Arrival {
     pub is_late: bool,
     /// The axes of the cluster along which it arrives in each block, at the mbarrier of the same name there; none for the own block alone.
     pub along: Vec<ThreadAxis>,
+    /// Whether it is at the mbarrier of the first block of the cluster, and not at that of its own: of a pair, one block multiplies for both.
+    pub at_first: bool,
 }

@@ -151,7 +151,11 @@ pub(super) fn print(out: &mut dyn Write, it: &Timeline) -> io::Result<()> {
 
 /// Where other blocks of a cluster have a part in it.
 fn along(it: &SlotBarrier) -> String {
-    if it.along.is_empty() { String::new() } else { format!(" along {}", it.along.join(", ")) }
+    match (it.at_first, it.along.is_empty()) {
+        (true, _) => " at first".to_owned(),
+        (false, true) => String::new(),
+        (false, false) => format!(" along {}", it.along.join(", ")),
+    }
 }
 
 /// Both in sentences.

@@ -77,13 +77,15 @@ impl Printer<'_> {
         let at = self.mbarrier(&it.barrier, &it.slot);
         match &it.bytes {
             Some(bytes) => {
-                let name = self.require(Helper::Ptx(Ptx::Expect));
+                let name = self.require(Helper::Ptx(Ptx::Expect { at_first: it.at_first }));
                 let bytes = self.index(bytes);
                 self.line(&format!("{name}({at}, {bytes});"));
             }
-            None if it.is_late => {
-                let name = self.require(Helper::Ptx(Ptx::TensorCommit));
-                self.line(&format!("{name}({at});"));
+            None if it.is_late => self.commit_at(it, &at),
+            None if it.at_first => {
+                self.tensor_fence(true);
+                let name = self.require(Helper::Ptx(Ptx::ArriveInBlock));
+                self.line(&format!("{name}({at}, 0);"));
             }
             None if it.along.is_empty() => {
                 self.tensor_fence(true);
@@ -91,6 +93,7 @@ impl Printer<'_> {
                 self.line(&format!("{name}({at});"));
             }
             None => {
+                self.tensor_fence(true);
                 let name = self.require(Helper::Ptx(Ptx::ArriveInBlock));
                 for block in self.blocks_along(&it.along) {
                     self.line(&format!("{name}({at}, {block});"));
@@ -106,9 +109,10 @@ impl Printer<'_> {
         let (rank, coordinates) = (coordinates.len(), coordinates.join(", "));
         let at = self.address(&it.shared.first);
         let line = match &it.kind {
-            BulkKind::Load { barrier, slot, along } => {
-                let name = self.require(Helper::Ptx(Ptx::BulkLoad { rank, multicast: along.is_some() }));
-                let mask = along.map(|it| format!(", {}", self.multicast_mask(it))).unwrap_or_default();
+            BulkKind::Load { barrier, slot, along, at_first } => {
+                let (multicast, at_first) = (along.is_some(), *at_first);
+                let name = self.require(Helper::Ptx(Ptx::BulkLoad { rank, multicast, at_first }));
+                let mask = along.map(|it| format!(", {}", self.multicast_mask(&[it]))).unwrap_or_default();
                 format!("{name}({at}, {map}, {coordinates}, {}{mask});", self.mbarrier(barrier, slot))
             }
             kind => {

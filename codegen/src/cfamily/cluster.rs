@@ -89,10 +89,10 @@ impl Printer<'_> {
         format!("{function}({name}, {})", self.index(block))
     }
 
-    /// The bits of the blocks along an axis, as a multicast wants them.
-    pub(super) fn multicast_mask(&self, axis: ThreadAxis) -> String {
-        let bits = self.frame.cluster.along(&[axis]).iter().fold(0, |all, it| all | 1 << it);
-        match self.frame.cluster.first(&[axis]) {
+    /// The bits of the blocks along some axes, as a multicast wants them.
+    pub(super) fn multicast_mask(&self, axes: &[ThreadAxis]) -> String {
+        let bits = self.frame.cluster.along(axes).iter().fold(0, |all, it| all | 1 << it);
+        match self.frame.cluster.first(axes) {
             None => format!("{bits:#x}"),
             Some(first) => format!("{bits:#x} << ({first})"),
         }

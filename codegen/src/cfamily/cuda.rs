@@ -39,7 +39,8 @@ impl Printer<'_> {
             printer.warp_number(kernel);
             for axis in ThreadAxis::ALL {
                 let var = axis_var(axis);
-                let is_used = mentions(&kernel.body, &var) || printer.frame.cluster.is_crossed(axis);
+                let leads = axis == ThreadAxis::ClusterX && kernel.multiplies_in_pairs();
+                let is_used = leads || mentions(&kernel.body, &var) || printer.frame.cluster.is_crossed(axis);
                 if kernel.launch.contains_key(&axis) && is_used {
                     let of = printer.index_type(printer.frame.wide);
                     printer.line_source = Some(LineSource::Axis(printer.at.0, axis));

@@ -52,6 +52,8 @@ pub(super) struct Frame {
     pub(super) named_barriers: NamedBarriers,
     /// Of a kernel that has tensor memory, for how many groups of products it has mbarriers; else none.
     pub(super) tensor_groups: Option<i64>,
+    /// Whether two blocks compute products together in the kernel.
+    pub(super) multiplies_in_pairs: bool,
     /// Whether the place is inside a loop that runs on several threads.
     pub(super) is_parallel: bool,
 }

@@ -47,10 +47,10 @@ pub(super) enum Ptx {
     ClusterMeeting,
     /// The shared memory that stands at the same place in another block of the cluster.
     InBlock,
-    /// An arrival with bytes to wait for.
-    Expect,
-    /// A copy of a box to shared memory.
-    BulkLoad { rank: usize, multicast: bool },
+    /// An arrival with bytes to wait for: at the mbarrier of the block, or that of the first one of its cluster.
+    Expect { at_first: bool },
+    /// A copy of a box to shared memory, for an mbarrier of the block, or of the first one of its cluster.
+    BulkLoad { rank: usize, multicast: bool, at_first: bool },
     /// A copy or an addition of a box to global memory.
     BulkStore { rank: usize, adds: bool },
     /// The end of a group.
@@ -63,12 +63,13 @@ pub(super) enum Ptx {
     Matrix,
     /// The same for products into tensor memory.
     TensorMatrix,
-    /// A warp asks for columns of tensor memory, and asks for no more.
-    TensorAlloc,
+    /// A warp asks for columns of tensor memory, and asks for no more; of a pair of blocks, a warp of each.
+    TensorAlloc { pair: bool },
     /// It gives them back.
-    TensorFree,
-    /// The end of a group of products into tensor memory: it arrives at an mbarrier when they are over.
-    TensorCommit,
+    TensorFree { pair: bool },
+    /// The end of a group of products into tensor memory: it arrives at an mbarrier when they are over, or at those at the same place in
+    /// several blocks of a cluster.
+    TensorCommit { pair: bool, multicast: bool },
     /// What was done in tensor memory comes before a barrier, or what is done there behind it.
     TensorFence { before: bool },
 }
@@ -98,9 +99,12 @@ impl Ptx {
             Ptx::ClusterBarrier => "cluster_barrier",
             Ptx::ClusterMeeting => "cluster_meeting",
             Ptx::InBlock => "in_block",
-            Ptx::Expect => "expect",
-            Ptx::BulkLoad { rank, multicast: false } => return format!("tw_bulk_load_{rank}d"),
-            Ptx::BulkLoad { rank, multicast: true } => return format!("tw_bulk_multicast_{rank}d"),
+            Ptx::Expect { at_first: false } => "expect",
+            Ptx::Expect { at_first: true } => "expect_at_first",
+            Ptx::BulkLoad { rank, multicast: false, at_first } => {
+                return format!("tw_bulk_load_{rank}d{}", if at_first { "_at_first" } else { "" });
+            }
+            Ptx::BulkLoad { rank, multicast: true, .. } => return format!("tw_bulk_multicast_{rank}d"),
             Ptx::BulkStore { rank, adds: false } => return format!("tw_bulk_store_{rank}d"),
             Ptx::BulkStore { rank, adds: true } => return format!("tw_bulk_add_{rank}d"),
             Ptx::Commit(group) => return format!("tw_commit_{}", word(group)),
@@ -112,9 +116,16 @@ impl Ptx {
             Ptx::Fence(Fence::Wgmma) => "fence_wgmma",
             Ptx::Matrix => "matrix",
             Ptx::TensorMatrix => "tensor_matrix",
-            Ptx::TensorAlloc => "tensor_alloc",
-            Ptx::TensorFree => "tensor_free",
-            Ptx::TensorCommit => "tensor_commit",
+            Ptx::TensorAlloc { pair: false } => "tensor_alloc",
+            Ptx::TensorAlloc { pair: true } => "tensor_alloc_of_pair",
+            Ptx::TensorFree { pair: false } => "tensor_free",
+            Ptx::TensorFree { pair: true } => "tensor_free_of_pair",
+            Ptx::TensorCommit { pair, multicast } => match (pair, multicast) {
+                (false, false) => "tensor_commit",
+                (false, true) => "tensor_multicast",
+                (true, false) => "tensor_commit_of_pair",
+                (true, true) => "tensor_multicast_of_pair",
+            },
             Ptx::TensorFence { before: true } => "tensor_fence_before",
             Ptx::TensorFence { before: false } => "tensor_fence_after",
         };
@@ -129,13 +140,13 @@ impl Ptx {
                 | Ptx::Await
                 | Ptx::Arrive
                 | Ptx::ArriveInBlock
-                | Ptx::Expect
+                | Ptx::Expect { .. }
                 | Ptx::BulkLoad { .. }
                 | Ptx::BulkStore { .. }
                 | Ptx::Matrix
                 | Ptx::TensorMatrix
-                | Ptx::TensorAlloc
-                | Ptx::TensorCommit
+                | Ptx::TensorAlloc { .. }
+                | Ptx::TensorCommit { .. }
         )
     }
 }
@@ -213,16 +224,17 @@ impl Printer<'_> {
                    asm(\"mapa.u64 %0, %1, %2;\" : \"=l\"(there) : \"l\"(at), \"r\"(block));\n  \
                    return there;\n}}\n"
             ),
-            Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::ArriveInBlock | Ptx::Expect => {
+            Ptx::MbarrierInit | Ptx::Await | Ptx::Arrive | Ptx::ArriveInBlock | Ptx::Expect { .. } => {
                 define_mbarrier(it, &name)
             }
-            Ptx::BulkLoad { rank, multicast } => define_load(&name, rank, multicast),
+            Ptx::BulkLoad { rank, at_first: true, .. } => define_load_at_first(&name, rank),
+            Ptx::BulkLoad { rank, multicast, at_first: false } => define_load(&name, rank, multicast),
             Ptx::BulkStore { rank, adds } => define_store(&name, rank, adds),
             Ptx::Matrix => define_matrix(&name),
             Ptx::TensorMatrix
-            | Ptx::TensorAlloc
-            | Ptx::TensorFree
-            | Ptx::TensorCommit
+            | Ptx::TensorAlloc { .. }
+            | Ptx::TensorFree { .. }
+            | Ptx::TensorCommit { .. }
             | Ptx::TensorFence { .. } => tcgen05::define(it, &name),
         }
     }
@@ -271,10 +283,16 @@ fn define_mbarrier(it: Ptx, name: &str) -> String {
             "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }",
             &[SHARED, "\"r\"(block)"],
         ),
-        Ptx::Expect => function(
+        Ptx::Expect { at_first: false } => function(
             name,
             &parameters("unsigned int bytes"),
             "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;",
+            &[SHARED, "\"r\"(bytes)"],
+        ),
+        Ptx::Expect { at_first: true } => function(
+            name,
+            &parameters("unsigned int bytes"),
+            "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, 0; mbarrier.arrive.expect_tx.shared::cluster.b64 _, [there], %1; }",
             &[SHARED, "\"r\"(bytes)"],
         ),
         _ => format!(
@@ -315,6 +333,19 @@ fn define_load(name: &str, rank: usize, multicast: bool) -> String {
             "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{modifier} [%0], [%1, {{{places}}}], [%2]{mask};"
         ),
         &[SHARED, "\"l\"(map)", "\"r\"(tw_shared_address(barrier))", &format!("{operands}{operand}")],
+    )
+}
+
+/// PTX ISA, `cp.async.bulk.tensor`: by `.cta_group::2` the mbarrier may be one of the other block of a pair.
+fn define_load_at_first(name: &str, rank: usize) -> String {
+    let [parameters, operands, places] = coordinates(rank, 3);
+    function(
+        name,
+        &format!("void *at, const void *map{parameters}, const void *barrier"),
+        &format!(
+            "{{ .reg .b32 there; mapa.shared::cluster.u32 there, %2, 0; cp.async.bulk.tensor.{rank}d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{{places}}}], [there]; }}"
+        ),
+        &[SHARED, "\"l\"(map)", "\"r\"(tw_shared_address(barrier))", &operands],
     )
 }
 

@@ -4,7 +4,7 @@
 //! thread that started it waits at, and counts in a register.
 
 use ir::{
-    Kernel, Major, Matrix, Scope, Tcgen05, TensorOp, Tile, Wait, XorSwizzle,
+    Arrival, Kernel, Major, Matrix, Scope, Tcgen05, TensorOp, Tile, Wait, XorSwizzle,
     intrin::{Instruction, WARPGROUP},
 };
 
@@ -22,13 +22,16 @@ use crate::launch::{TensorMemory, tensor_memory_offset};
 pub(super) struct TensorProduct {
     intrinsic: &'static str,
     columns: i64,
+    /// How many blocks compute it together.
+    blocks: i64,
     transposed: [bool; 2],
 }
 
 impl TensorProduct {
     /// What the function is called.
     pub(super) fn name(self) -> String {
-        let of = self.intrinsic.replacen("m128", &format!("m128n{}", self.columns), 1);
+        let rows = format!("m{}", Scope::TENSOR_ROWS * self.blocks);
+        let of = self.intrinsic.replacen(&rows, &format!("{rows}n{}", self.columns), 1);
         format!("tw_{of}{}", layouts(self.transposed))
     }
 
@@ -37,7 +40,8 @@ impl TensorProduct {
         let sum_is_f32 = 1 << 4;
         let [left, right] = self.transposed.map(u32::from);
         let columns = u32::try_from(self.columns / 8).expect("a product has at most 256 columns");
-        let rows = u32::try_from(Scope::TENSOR_ROWS / 16).expect("there are 128 rows");
+        let rows = Scope::TENSOR_ROWS * self.blocks;
+        let rows = u32::try_from(rows / 16).expect("there are 128 rows in each block");
         sum_is_f32 | format << 7 | format << 10 | left << 15 | right << 16 | columns << 17 | rows << 24
     }
 }
@@ -48,13 +52,15 @@ impl Printer<'_> {
         let Some(memory) = TensorMemory::of(kernel) else { return };
         let groups = memory.groups.expect("`available` refuses others");
         self.frame.tensor_groups = Some(groups);
+        let pair = kernel.multiplies_in_pairs();
+        self.frame.multiplies_in_pairs = pair;
         let at = tensor_memory_offset(kernel);
         let address = at + memory.shared_bytes() - 8;
         self.line(&format!("unsigned int *const tw_tensor_at = (unsigned int *)(tw_shared + {address});"));
         if groups > 0 {
             self.begin_groups(groups, at);
         }
-        let allocate = self.require(Helper::Ptx(Ptx::TensorAlloc));
+        let allocate = self.require(Helper::Ptx(Ptx::TensorAlloc { pair }));
         self.line(&format!("if (tw_warp == 0) {allocate}(tw_tensor_at, {});", memory.allocated()));
         self.tensor_barrier(|it| it.line("__syncthreads();"));
         self.line("const unsigned int tw_tensor = *tw_tensor_at;");
@@ -80,8 +86,14 @@ impl Printer<'_> {
     /// Gives tensor memory back when all threads have done with it.
     pub(super) fn end_tensor_memory(&mut self, kernel: &Kernel) {
         let Some(memory) = TensorMemory::of(kernel) else { return };
-        self.tensor_barrier(|it| it.line("__syncthreads();"));
-        let free = self.require(Helper::Ptx(Ptx::TensorFree));
+        let pair = kernel.multiplies_in_pairs();
+        // What one block gives back, the other may still write: products are for both (PTX ISA, *tcgen05*, issue granularity).
+        self.tensor_barrier(|it| {
+            let name =
+                if pair { it.require(Helper::Ptx(Ptx::ClusterMeeting)) } else { "__syncthreads".to_owned() };
+            it.line(&format!("{name}();"));
+        });
+        let free = self.require(Helper::Ptx(Ptx::TensorFree { pair }));
         self.line(&format!("if (tw_warp == 0) {free}(tw_tensor, {});", memory.allocated()));
     }
 
@@ -104,9 +116,11 @@ impl Printer<'_> {
     pub(super) fn tcgen05(&mut self, it: &Tcgen05) {
         let Tcgen05 { intrinsic, sum, left, right, starts } = it;
         let is_transposed = |tile: &Tile| tile.matrix.is_some_and(|it| it.major == Major::Mn);
+        let blocks = if intrinsic.is_of_pair() { 2 } else { 1 };
         let product = TensorProduct {
             intrinsic: intrinsic.name,
-            columns: right.extents.first().copied().unwrap_or(0),
+            columns: right.extents.first().copied().unwrap_or(0) * blocks,
+            blocks,
             transposed: [left, right].map(is_transposed),
         };
         let name = self.require(Helper::Tcgen05(product));
@@ -147,9 +161,17 @@ impl Printer<'_> {
         self.line(&format!("{name}({to}, {from} + (tw_warp % {warps} << 21));"));
     }
 
+    /// An arrival behind products, in one block of a cluster or in several.
+    pub(super) fn commit_at(&mut self, it: &Arrival, at: &str) {
+        let (pair, multicast) = (self.frame.multiplies_in_pairs, !it.along.is_empty());
+        let name = self.require(Helper::Ptx(Ptx::TensorCommit { pair, multicast }));
+        let mask = if multicast { format!(", {}", self.multicast_mask(&it.along)) } else { String::new() };
+        self.line(&format!("{name}({at}{mask});"));
+    }
+
     /// Closes a group of products.
     pub(super) fn commit_tensor(&mut self) {
-        let name = self.require(Helper::Ptx(Ptx::TensorCommit));
+        let name = self.require(Helper::Ptx(Ptx::TensorCommit { pair: false, multicast: false }));
         let slot = self.slot_of("tw_groups");
         self.line(&format!("{name}(&tw_over[{slot}]);"));
         self.line("++tw_groups;");
@@ -199,10 +221,11 @@ pub(super) fn define_product(product: TensorProduct) -> String {
     format!(
         "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds) {{\n  \
          asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %4, 0; \"\n               \
-         \"tcgen05.mma.cta_group::1.kind::{} [%0], %1, %2, %3, p; }}\"\n               \
+         \"tcgen05.mma.cta_group::{}.kind::{} [%0], %1, %2, %3, p; }}\"\n               \
          :: \"r\"(d), \"l\"(a), \"l\"(b), \"r\"({descriptor:#x}), \"r\"((int)adds)\n               \
          : \"memory\");\n}}\n",
         product.name(),
+        product.blocks,
         kind.name,
     )
 }
@@ -219,25 +242,39 @@ fn mode(swizzle: Option<XorSwizzle>) -> u8 {
 
 /// The definition of the function of an instruction that is about tensor memory.
 pub(super) fn define(it: Ptx, name: &str) -> String {
+    let group = |pair: bool| if pair { "cta_group::2" } else { "cta_group::1" };
     match it {
-        Ptx::TensorAlloc => function(
+        Ptx::TensorAlloc { pair } => function(
             name,
             "const void *at, unsigned int columns",
-            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1; tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
+            &format!(
+                "tcgen05.alloc.{0}.sync.aligned.shared::cta.b32 [%0], %1; tcgen05.relinquish_alloc_permit.{0}.sync.aligned;",
+                group(pair)
+            ),
             &[SHARED, "\"r\"(columns)"],
         ),
-        Ptx::TensorFree => function(
+        Ptx::TensorFree { pair } => function(
             name,
             "unsigned int at, unsigned int columns",
-            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;",
+            &format!("tcgen05.dealloc.{}.sync.aligned.b32 %0, %1;", group(pair)),
             &["\"r\"(at)", "\"r\"(columns)"],
         ),
-        Ptx::TensorCommit => function(
-            name,
-            "const void *at",
-            "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];",
-            &[SHARED],
-        ),
+        Ptx::TensorCommit { pair, multicast } => {
+            let (parameter, modifier, mask, operand) = if multicast {
+                (", unsigned short blocks", ".multicast::cluster", ", %1", &["\"h\"(blocks)"][..])
+            } else {
+                ("", "", "", &[][..])
+            };
+            function(
+                name,
+                &format!("const void *at{parameter}"),
+                &format!(
+                    "tcgen05.commit.{}.mbarrier::arrive::one.shared::cluster{modifier}.b64 [%0]{mask};",
+                    group(pair)
+                ),
+                &[&[SHARED], operand].concat(),
+            )
+        }
         Ptx::TensorFence { before: true } => plain(name, "tcgen05.fence::before_thread_sync;"),
         Ptx::TensorFence { before: false } => plain(name, "tcgen05.fence::after_thread_sync;"),
         _ => define_matrix(name),

@@ -109,6 +109,10 @@ impl Team {
                         );
             });
         }
+        if of == Participants::Cluster {
+            // The thread of its role, in the first block.
+            return (format!("{} == 0 && {thread} == 0", axis_var(ThreadAxis::ClusterX)), false);
+        }
         match (of, counts_groups) {
             (Participants::Thread, _) => ("1".to_owned(), false),
             (Participants::Warp, false) => (String::new(), true),

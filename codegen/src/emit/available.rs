@@ -1,8 +1,8 @@
 //! Whether a target has the instructions of a kernel.
 
 use ir::{
-    Arrival, Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants, Scope, SyncKind,
-    Target, Tile,
+    Arrival, BulkCopy, BulkKind, Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants,
+    Scope, SyncKind, Target, Tile,
 };
 
 use super::EmitError;
@@ -84,6 +84,10 @@ fn needs(it: &Instr) -> Option<Feature> {
         (Some(Group::Bulk), _) => Some(Feature::Tma),
         (Some(Group::Wgmma), _) => Some(Feature::Wgmma),
         (Some(Group::Tcgen05), _) => Some(Feature::Tcgen05),
+        // The copy engine tells the other block of a pair where the tensor core multiplies for both.
+        (None, Instr::Bulk(BulkCopy { kind: BulkKind::Load { at_first: true, .. }, .. })) => {
+            Some(Feature::Tcgen05)
+        }
         (None, _) if it.completion() == Completion::WithPhase => Some(Feature::Tma),
         (None, Instr::Tensor(it)) => Some(it.intrinsic.needs),
         (None, _) => None,

@@ -139,6 +139,8 @@ pub enum LowerError {
         largest_first(buffers)
     )]
     TensorMemoryFull { kernel: Name, columns: i64, buffers: Vec<(Name, i64)> },
+    #[error("block `{block}` multiplies for a pair of blocks, and {why}")]
+    Pair { block: Name, why: String, help: &'static str },
     #[error("{0}")]
     Pipeline(#[from] PipelineError),
     #[error("{0}")]
@@ -183,6 +185,7 @@ ir::codes!(LowerError {
     TensorMemoryTouched = 2035,
     TensorMemoryTile = 2036,
     TensorMemoryFull = 2037,
+    Pair = 2038,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
@@ -191,6 +194,7 @@ impl LowerError {
         match self {
             LowerError::Unbound { block }
             | LowerError::IntrinsicArch { block, .. }
+            | LowerError::Pair { block, .. }
             | LowerError::ThreadReduction { block, .. } => vec![block],
             LowerError::BoundOnCpu { var, .. }
             | LowerError::ThreadExtent { var, .. }

@@ -5,7 +5,7 @@ use ir::{
     pipeline::{PipelinePlan, split_lifetimes},
 };
 
-use crate::lower::{Context, MechanismChoice};
+use crate::lower::{Context, MechanismChoice, analysis::pairs};
 
 /// A pipelined loop as it was lowered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ pub(crate) fn report(
             slots: slots.count(),
             needed: slots.needed,
             forced: slots.forced,
-            bytes: count * bytes,
+            bytes: count * bytes / pairs::sharing(func, name),
         }
     });
     PipelineReport {

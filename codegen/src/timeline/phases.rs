@@ -24,13 +24,15 @@ pub(super) struct Phases<'b> {
     bytes: BTreeMap<&'b Name, i64>,
     /// The axes of the cluster along which other blocks arrive or send boxes.
     along: BTreeMap<&'b Name, BTreeSet<ThreadAxis>>,
+    /// Those of the first block of a cluster, to which the others tell what they do.
+    at_first: BTreeSet<&'b Name>,
 }
 
 impl<'b> Phases<'b> {
     pub(super) fn of(kernel: &'b Kernel, clock: &'b Clock) -> Phases<'b> {
         let mut variables: BTreeSet<Name> = ThreadAxis::ALL.map(axis_var).into();
         let (mut bytes, mut concerned) = (BTreeMap::new(), BTreeSet::new());
-        let mut along: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let (mut along, mut at_first) = (BTreeMap::<_, BTreeSet<_>>::new(), BTreeSet::new());
         for op in &kernel.body {
             op.walk(&mut |op| match op {
                 Op::For(it) => {
@@ -38,9 +40,10 @@ impl<'b> Phases<'b> {
                 }
                 Op::Instr(it, origin) => {
                     if let Some(SyncKind::Arrive(it)) = it.sync() {
-                        bytes.extend(
-                            it.bytes.as_ref().and_then(Index::as_int).map(|bytes| (&it.barrier, bytes)),
-                        );
+                        let blocks = if it.at_first { kernel.cluster_blocks() } else { 1 };
+                        let own = it.bytes.as_ref().and_then(Index::as_int);
+                        bytes.extend(own.map(|bytes| (&it.barrier, bytes * blocks)));
+                        at_first.extend(it.at_first.then_some(&it.barrier));
                     }
                     if let Some(name) = mbarrier(it) {
                         along.entry(name).or_default().extend(axes(it));
@@ -52,7 +55,7 @@ impl<'b> Phases<'b> {
             });
         }
         let mbarriers = kernel.mbarriers.iter().filter(|it| concerned.contains(it.0)).collect();
-        Phases { clock, mbarriers, variables, bytes, along }
+        Phases { clock, mbarriers, variables, bytes, along, at_first }
     }
 
     fn position(&self, name: &Name) -> Option<usize> {
@@ -127,6 +130,7 @@ impl<'b> Phases<'b> {
                 arrivals: it.arrivals,
                 bytes: self.bytes.get(name).copied(),
                 along: self.along.get(name).into_iter().flatten().map(|it| it.as_str()).collect(),
+                at_first: self.at_first.contains(name),
                 lag: 0,
                 told_by: vec![],
                 awaited_by: vec![],

@@ -38,6 +38,9 @@ pub struct SlotBarrier {
     /// The axes of the cluster along which other blocks send such bytes, or arrive where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<&'static str>,
+    /// Whether both blocks of a pair tell those of the first one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_first: bool,
     /// How many iterations behind its own a statement tells of, where products that read a slot are still in flight.
     pub lag: i64,
     /// The statements whose copies or arrivals end a phase.

@@ -35,6 +35,8 @@ pub(crate) enum BulkWay {
         slot: IndexCode,
         /// The axis of the cluster along which it goes to all blocks.
         along: Option<usize>,
+        /// Whether it counts for the mbarrier of the first block.
+        at_first: bool,
     },
     Store,
     Add,
@@ -110,7 +112,7 @@ impl<'p> Machine<'p, '_, '_> {
             let coords: Vec<i64> = coords.iter().map(|it| it[lane]).collect();
             let own = self.program.cluster.block_of(self.base);
             let begun = self.mark(site, lane);
-            let BulkWay::Load { barrier, along, .. } = code.way else {
+            let BulkWay::Load { barrier, along, at_first, .. } = code.way else {
                 let Some(moves) = self.moves(site, code, &coords, (first[lane], own), lane) else { continue };
                 self.start_store(Bulk { mark: begun, code, mbarrier: 0, moves }, lane);
                 continue;
@@ -118,7 +120,8 @@ impl<'p> Machine<'p, '_, '_> {
             for block in self.program.cluster.along(own, along.as_slice()) {
                 let to = (first[lane], block);
                 let Some(moves) = self.moves(site, code, &coords, to, lane) else { continue };
-                let Some(mbarrier) = self.mbarrier(site, barrier, (slots[lane], block), lane) else {
+                let told = if at_first { 0 } else { block };
+                let Some(mbarrier) = self.mbarrier(site, barrier, (slots[lane], told), lane) else {
                     continue;
                 };
                 self.start_load(Bulk { mark: begun, code, mbarrier, moves }, lane);

@@ -1,5 +1,7 @@
 //! Blocks that run together: the threads of a cluster, numbered through, and what comes from one of its blocks to another.
 
+use std::collections::BTreeMap;
+
 use ir::{Access, Index, Participants, Scope as Space};
 
 use super::{
@@ -57,6 +59,15 @@ impl Cluster {
     }
 }
 
+/// What was done in other blocks of a cluster than that of who did it.
+#[derive(Debug, Default)]
+pub(crate) struct Visits {
+    /// By the block, and the thread: its last time.
+    pub(crate) by_threads: BTreeMap<(usize, usize), Visit>,
+    /// By the mbarrier: the last arrival there behind products, and the phase that it counted for.
+    pub(crate) late: BTreeMap<usize, (i64, Mark)>,
+}
+
 /// The last time that a thread did something in another block of its cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit {
@@ -96,7 +107,16 @@ impl Machine<'_, '_, '_> {
 
     /// The lane that leads, among some that came to it: the first of its team.
     pub(crate) fn leading(&self, of: Participants, mask: Mask) -> Mask {
-        if self.program.team(self.base, of).start == self.base { mask & 1 } else { 0 }
+        // Of a cluster whose blocks have roles, the first thread of the role in the first block.
+        let part = if of == Participants::Cluster && self.program.role(self.base).name.is_some() {
+            if self.program.cluster.block_of(self.base) > 0 {
+                return 0;
+            }
+            Participants::Role
+        } else {
+            of
+        };
+        if self.program.team(self.base, part).start == self.base { mask & 1 } else { 0 }
     }
 
     /// The first threads of the warps.
@@ -118,26 +138,42 @@ impl Machine<'_, '_, '_> {
     /// afterwards is somebody else's memory. Copies that come too late have been found by those who should have waited for them.
     pub(crate) fn expect_visits_over(&mut self) {
         let cluster = self.program.cluster;
-        for ((block, thread), Visit { to, epoch, mark }) in std::mem::take(&mut self.visits) {
+        // Which of several arrivals behind products comes first, nobody says: each has to be waited for.
+        self.leave_arrivals();
+        let Visits { by_threads, late } = std::mem::take(&mut self.visits);
+        for (at, (phase, mark)) in late {
+            if self.mbarriers[at].passed < phase {
+                self.block_ended(Visited::Mbarrier(at), at / self.program.mbarriers_of_block(), mark);
+            }
+        }
+        for ((block, thread), Visit { to, epoch, mark }) in by_threads {
             let own = block * cluster.stride..block * cluster.stride + self.program.threads();
             let agent = u32::try_from(thread).expect("threads are few");
             let is_seen = self.clocks.distinct(own).iter().any(|it| it.knows(agent, epoch));
-            let key = self.key(ENDED, mark.site(), mark.site());
-            if !is_seen && !self.run.sink.count(key) {
-                let (access, ended) = (self.describe(mark), cluster.place(block));
-                let finding = match to {
-                    Visited::Mbarrier(it) => {
-                        let (barrier, slot) = self.mbarrier_name(it);
-                        Finding::BlockEnded { barrier, slot, ended, access }
-                    }
-                    Visited::Element(buffer, at) => {
-                        let (buffer, element) = self.element_name(buffer, at);
-                        Finding::MemoryGone { buffer, element, of: ended, has_begun: true, access }
-                    }
-                };
-                self.run.sink.keep(key, finding);
+            if !is_seen {
+                self.block_ended(to, block, mark);
             }
         }
+    }
+
+    /// Something is done in a block that may have ended.
+    fn block_ended(&mut self, to: Visited, block: usize, mark: Mark) {
+        let key = self.key(ENDED, mark.site(), mark.site());
+        if self.run.sink.count(key) {
+            return;
+        }
+        let (access, ended) = (self.describe(mark), self.program.cluster.place(block));
+        let finding = match to {
+            Visited::Mbarrier(it) => {
+                let (barrier, slot) = self.mbarrier_name(it);
+                Finding::BlockEnded { barrier, slot, ended, access }
+            }
+            Visited::Element(buffer, at) => {
+                let (buffer, element) = self.element_name(buffer, at);
+                Finding::MemoryGone { buffer, element, of: ended, has_begun: true, access }
+            }
+        };
+        self.run.sink.keep(key, finding);
     }
 
     /// The place of an element in the memory of a cluster, whose blocks have their parts one after the other.
@@ -175,7 +211,7 @@ impl Machine<'_, '_, '_> {
             return;
         }
         let visit = Visit { to: Visited::Element(buffer, at), epoch: now.epoch, mark: now };
-        self.visits.insert((block, thread), visit);
+        self.visits.by_threads.insert((block, thread), visit);
         let clock = self.clocks.of(thread);
         let mut agents = (block * cluster.stride..(block + 1) * cluster.stride)
             .map(|it| u32::try_from(it).expect("threads are few"));

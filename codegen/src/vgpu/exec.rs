@@ -6,7 +6,7 @@ use super::{
     Contents, Landing, Progress, Report, Settings, ThreadOrder,
     bulk::{Bulk, Stores},
     clock::{Agents, Clocks},
-    cluster::Visit,
+    cluster::Visits,
     counters::Tally,
     findings::{Finding, Sink},
     flight::Flights,
@@ -69,8 +69,8 @@ pub(crate) struct Machine<'p, 'r, 's> {
     pub(crate) loads: Vec<Bulk<'p>>,
     /// Copies to global memory, by the thread that started them.
     pub(crate) stores: BTreeMap<usize, Stores<'p>>,
-    /// The last arrival of each thread in each other block of the cluster, by block and thread.
-    pub(crate) visits: BTreeMap<(usize, usize), Visit>,
+    /// What was done in other blocks of the cluster.
+    pub(crate) visits: Visits,
     /// What each warp has under way.
     pub(crate) products: Vec<Products<'p>>,
     /// Products into tensor memory, by the thread that started them.
@@ -130,7 +130,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         mbarriers: vec![],
         team_turns: vec![],
         loads: vec![],
-        visits: BTreeMap::new(),
+        visits: Visits::default(),
         stores: BTreeMap::new(),
         products: vec![],
         tensor_products: BTreeMap::new(),

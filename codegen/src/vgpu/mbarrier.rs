@@ -46,6 +46,8 @@ pub(crate) struct ArriveCode {
     pub(crate) is_late: bool,
     /// The axes of the cluster along which it arrives in all blocks.
     pub(crate) along: Vec<usize>,
+    /// Whether it arrives in the first block.
+    pub(crate) at_first: bool,
 }
 
 /// One mbarrier.
@@ -64,7 +66,7 @@ pub(crate) struct Mbarrier {
     last: Mark,
     /// The last copy and the phase that it counted for, and the last phase that somebody has waited for.
     copied: Option<(i64, Mark)>,
-    passed: i64,
+    pub(crate) passed: i64,
     /// What those who arrived tell.
     told: Clock,
     /// What those told who arrived in the phase before.
@@ -191,8 +193,7 @@ impl Machine<'_, '_, '_> {
             if mask >> lane & 1 == 0 {
                 continue;
             }
-            let own = self.program.cluster.block_of(self.base);
-            for block in self.program.cluster.along(own, &code.along) {
+            for block in self.told_blocks(&code.along, code.at_first) {
                 let to = (slots[lane], block);
                 let Some(at) = self.mbarrier(site, code.barrier, to, lane) else { continue };
                 self.arrive_at(site, at, bytes[lane], &told, lane);
@@ -200,14 +201,21 @@ impl Machine<'_, '_, '_> {
         }
     }
 
+    /// The blocks of the cluster that something is told to: its own, those along some axes, or the first.
+    pub(crate) fn told_blocks(&self, along: &[usize], at_first: bool) -> Vec<usize> {
+        let own = self.program.cluster.block_of(self.base);
+        if at_first { vec![0] } else { self.program.cluster.along(own, along) }
+    }
+
     /// A lane arrives at an mbarrier.
     fn arrive_at(&mut self, site: u32, at: usize, bytes: i64, told: &Clock, lane: usize) {
         let last = self.mark(site, lane);
         let block = at / self.program.mbarriers_of_block();
-        if block != self.program.cluster.block_of(self.base) {
+        // Blocks with tensor memory of a pair meet before they give it back.
+        if block != self.program.cluster.block_of(self.base) && !self.program.multiplies_in_pairs {
             // What it told ended the epoch before.
             let visit = Visit { to: Visited::Mbarrier(at), epoch: self.epoch - 1, mark: last };
-            self.visits.insert((block, self.base + lane), visit);
+            self.visits.by_threads.insert((block, self.base + lane), visit);
         }
         let it = &mut self.mbarriers[at];
         it.told.join(told);
@@ -223,6 +231,10 @@ impl Machine<'_, '_, '_> {
 
     /// What an agent did up to an epoch is over, which came behind what it was told of then: it arrives.
     pub(crate) fn arrive_for(&mut self, at: usize, agent: u32, mark: Mark, told: &Clock) {
+        let block = at / self.program.mbarriers_of_block();
+        if block != self.program.cluster.block_of(mark.thread() as usize) {
+            self.visits.late.insert(at, (self.mbarriers[at].phase, mark));
+        }
         let it = &mut self.mbarriers[at];
         it.told.join(told);
         it.told.learn(agent, mark.epoch);

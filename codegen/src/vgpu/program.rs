@@ -32,6 +32,8 @@ pub(crate) struct Program {
     pub(crate) slots: usize,
     /// The blocks that run together: one, or those of a cluster.
     pub(crate) cluster: Cluster,
+    /// Whether two of them compute products together.
+    pub(crate) multiplies_in_pairs: bool,
     /// How many clusters there are on each axis, and how many threads a block has there.
     pub(crate) grid: [i64; 3],
     pub(crate) block: [i64; 3],

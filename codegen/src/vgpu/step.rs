@@ -64,7 +64,7 @@ impl<'p> Machine<'p, '_, '_> {
         self.clocks = Clocks::new(self.agents);
         self.mbarriers = mbarrier::initialised(program, self.agents);
         self.team_turns = turn::begun(program, self.agents);
-        self.visits.clear();
+        drop(std::mem::take(&mut self.visits));
         let warps = program.scope.count / WARP;
         self.products = (0..warps).map(|_| Products::new(program.products.len())).collect();
         self.memory.iter_mut().for_each(|it| it.touched.fill(0));

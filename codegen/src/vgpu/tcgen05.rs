@@ -31,6 +31,8 @@ pub(crate) struct Tcgen05Code {
     pub(crate) sum: usize,
     pub(crate) column: IndexCode,
     pub(crate) columns: usize,
+    /// How many blocks compute it together: 1, or the two of a pair, one after the other in the cluster.
+    pub(crate) blocks: usize,
     pub(crate) left: TileCode,
     pub(crate) right: TileCode,
     pub(crate) starts: Option<Vec<LessCode>>,
@@ -42,6 +44,7 @@ struct Product {
     mark: Mark,
     starts: bool,
     buffer: usize,
+    rows: usize,
     /// Where the elements of the sum and of the factors are, row by row.
     sum: Vec<(usize, usize)>,
     left: Vec<(usize, usize)>,
@@ -59,8 +62,8 @@ enum Pending {
     Product(Product),
     /// A group is over that was closed in this epoch.
     Group(u32),
-    /// The thread has arrived at an mbarrier, and what it knew then of copies that its products read.
-    Arrival(usize, Mark, Clock),
+    /// The thread has arrived at mbarriers, and what it knew then of copies that its products read.
+    Arrival(Vec<usize>, Mark, Clock),
 }
 
 impl TensorProducts {
@@ -76,12 +79,23 @@ impl<'p> Machine<'p, '_, '_> {
         self.index(&code.column, &mut columns);
         let starts = code.starts.as_ref().map_or(0, |it| self.holds(it, active));
         for lane in lanes(active) {
-            let Some(left) = self.factor(site, &code.left, 0..code.left.extents[0]) else { return };
-            let Some(right) = self.factor(site, &code.right, 0..code.right.extents[0]) else { return };
-            let Some(sum) = self.sum(site, code, columns[lane], lane) else { return };
+            let (mut left, mut right, mut sum) = (vec![], vec![], vec![]);
+            let own = self.program.cluster.block_of(self.base);
+            let blocks = if code.blocks > 1 { 0..code.blocks } else { own..own + 1 };
+            for block in blocks {
+                let Some(it) = self.factor(site, &code.left, 0..code.left.extents[0], block) else { return };
+                left.extend(it);
+                let Some(it) = self.factor(site, &code.right, 0..code.right.extents[0], block) else {
+                    return;
+                };
+                right.extend(it);
+                let Some(it) = self.sum(site, code, (columns[lane], block), lane) else { return };
+                sum.extend(it);
+            }
             let mark = self.mark(site, lane);
             let starts = starts >> lane & 1 == 1;
-            let product = Product { mark, starts, buffer: code.sum, sum, left, right };
+            let rows = ROWS * code.blocks;
+            let product = Product { mark, starts, buffer: code.sum, rows, sum, left, right };
             let thread = self.base + lane;
             let now = Past { mark, agent: self.agents.tensor(thread) };
             for places in [&product.left, &product.right] {
@@ -106,14 +120,14 @@ impl<'p> Machine<'p, '_, '_> {
         &mut self,
         site: u32,
         code: &Tcgen05Code,
-        column: i64,
+        (column, block): (i64, usize),
         lane: usize,
     ) -> Option<Vec<(usize, usize)>> {
         let mut out = Vec::with_capacity(ROWS * code.columns);
         for row in 0..ROWS {
             for n in 0..code.columns {
                 let column = column.wrapping_add(i64::try_from(n).expect("columns are few"));
-                let Some(at) = self.tensor_element(code.sum, row, column) else {
+                let Some(at) = self.tensor_element(code.sum, row, column, block) else {
                     self.out_of_bounds(site, code.sum, column, lane);
                     return None;
                 };
@@ -123,11 +137,11 @@ impl<'p> Machine<'p, '_, '_> {
         Some(out)
     }
 
-    /// An element of tensor memory, if the buffer has that column.
-    fn tensor_element(&self, buffer: usize, row: usize, column: i64) -> Option<usize> {
+    /// An element of the tensor memory of a block, if the buffer has that column.
+    fn tensor_element(&self, buffer: usize, row: usize, column: i64, block: usize) -> Option<usize> {
         let columns = self.memory[buffer].len / ROWS;
         let column = usize::try_from(column).ok().filter(|it| *it < columns)?;
-        self.element(buffer, i64::try_from(row * columns + column).ok()?)
+        Some(self.origin(buffer, block) + row * columns + column)
     }
 
     /// A product arrives in tensor memory.
@@ -141,8 +155,8 @@ impl<'p> Machine<'p, '_, '_> {
             places.iter().map(|(buffer, at)| self.memory[*buffer].values[*at]).collect()
         };
         let (left, right) = (read(&product.left), read(&product.right));
-        let columns = product.sum.len() / ROWS;
-        let depth = left.len() / ROWS;
+        let columns = product.sum.len() / product.rows;
+        let depth = left.len() / product.rows;
         let mut unwritten = None;
         for (n, (buffer, at)) in product.sum.iter().enumerate() {
             let (i, j) = (n / columns, n % columns);
@@ -185,8 +199,10 @@ impl<'p> Machine<'p, '_, '_> {
     /// Some lanes arrive at mbarriers when their products so far are over.
     pub(crate) fn arrive_late(&mut self, site: u32, code: &ArriveCode, slots: &[i64; WARP], active: Mask) {
         for lane in lanes(active) {
-            let block = self.program.cluster.block_of(self.base);
-            let Some(at) = self.mbarrier(site, code.barrier, (slots[lane], block), lane) else { continue };
+            let blocks = self.told_blocks(&code.along, code.at_first).into_iter();
+            let at: Option<Vec<_>> =
+                blocks.map(|it| self.mbarrier(site, code.barrier, (slots[lane], it), lane)).collect();
+            let Some(at) = at else { continue };
             let mark = self.mark(site, lane);
             let thread = self.base + lane;
             let told = self.clocks.of(thread).of_workers(self.agents);
@@ -202,7 +218,9 @@ impl<'p> Machine<'p, '_, '_> {
         match &next {
             Pending::Product(it) if self.run.landing == Landing::Latest => self.multiply_into(it),
             Pending::Arrival(at, mark, told) => {
-                self.arrive_for(*at, self.agents.tensor(thread), *mark, told);
+                for at in at {
+                    self.arrive_for(*at, self.agents.tensor(thread), *mark, told);
+                }
             }
             Pending::Product(_) | Pending::Group(_) => {}
         }
@@ -234,6 +252,20 @@ impl<'p> Machine<'p, '_, '_> {
             }
         }
         parts
+    }
+
+    /// The blocks of a cluster end: arrivals in another one that are still to come nobody has waited for.
+    pub(crate) fn leave_arrivals(&mut self) {
+        let of_block = self.program.mbarriers_of_block();
+        for (thread, it) in &self.tensor_products {
+            let own = self.program.cluster.block_of(*thread);
+            for it in &it.0 {
+                let Pending::Arrival(all, mark, _) = it else { continue };
+                for at in all.iter().filter(|it| **it / of_block != own) {
+                    self.visits.late.insert(*at, (i64::MAX, *mark));
+                }
+            }
+        }
     }
 
     /// The block ends: products that nobody waited for.

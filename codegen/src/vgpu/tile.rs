@@ -49,12 +49,13 @@ impl TileCode {
 }
 
 impl Machine<'_, '_, '_> {
-    /// Where the elements of some rows of a factor are.
+    /// Where the elements of some rows of a factor are, in the shared memory of a block of the cluster.
     pub(crate) fn factor(
         &mut self,
         site: u32,
         tile: &TileCode,
         rows: Range<usize>,
+        block: usize,
     ) -> Option<Vec<(usize, usize)>> {
         let mut first = [0; WARP];
         self.index(&tile.first, &mut first);
@@ -66,7 +67,6 @@ impl Machine<'_, '_, '_> {
             self.expect_box(site, (tile.buffer, first[0]), start, align, 0);
         }
         let number = |it: usize| i64::try_from(it).expect("a tile is small");
-        let block = self.program.cluster.block_of(self.base);
         let mut out = Vec::with_capacity(rows.len() * tile.extents[1]);
         for mn in rows {
             for k in 0..tile.extents[1] {

@@ -92,10 +92,11 @@ impl<'p> Machine<'p, '_, '_> {
         let Some(sum) = self.rows(site, &code.place) else { return };
         let team = self.program.team(self.base, Participants::Warpgroup);
         let above = (self.base - team.start) / WARP * ROWS;
+        let own = self.program.cluster.block_of(self.base);
         let (mut left, mut registers) = (vec![], None);
         match &code.left {
             LeftCode::Shared(it) => {
-                let Some(places) = self.factor(site, it, above..above + ROWS) else { return };
+                let Some(places) = self.factor(site, it, above..above + ROWS, own) else { return };
                 left = places;
             }
             LeftCode::Registers(it) => {
@@ -105,7 +106,7 @@ impl<'p> Machine<'p, '_, '_> {
                 }
             }
         }
-        let Some(right) = self.factor(site, &code.right, 0..code.right.extents[0]) else { return };
+        let Some(right) = self.factor(site, &code.right, 0..code.right.extents[0], own) else { return };
         let first = self.mark(site, 0);
         let product = Product { mark: first, code, base: self.base, starts, sum, registers, left, right };
         self.expect_registers(&product);

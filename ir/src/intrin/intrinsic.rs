@@ -85,9 +85,17 @@ pub struct ProductKind {
     pub k: i64,
     /// Whether factors may be contiguous along M and N.
     pub transposes: bool,
+    /// How many blocks of threads compute it together, each of which has 128 rows of the left factor and of the sum, and its share of the
+    /// columns of the right factor: 1, or the two of a pair (PTX ISA, *CTA Pair*; `.cta_group` of `tcgen05.mma`).
+    pub blocks: i64,
 }
 
 impl Intrinsic {
+    /// Whether two blocks of threads compute it together.
+    pub const fn is_of_pair(&self) -> bool {
+        matches!(self.instruction, Instruction::Tcgen05(ProductKind { blocks: 2, .. }))
+    }
+
     /// What its name has in common with those of products of other types, if it is a product: `wgmma` of
     /// `wgmma_m64k16_f16_f32`.
     pub fn family(&self) -> Option<&'static str> {

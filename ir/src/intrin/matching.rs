@@ -5,7 +5,7 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use super::{ALL, Instruction, Intrinsic};
+use super::{ALL, Instruction, Intrinsic, ProductKind};
 use crate::{Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, text};
 
 /// An operand of an intrinsic, found in a block.
@@ -259,6 +259,10 @@ fn expect_columns(intrinsic: &Intrinsic, func: &Func, operands: &[Operand]) -> R
             (is_one_of(8, 24) || is_one_of(16, 256), allowed)
         }
         Instruction::Wgmma { .. } => (is_one_of(8, 256), "multiples of 8 from 8 to 256"),
+        // Each block of a pair has half of them.
+        Instruction::Tcgen05(ProductKind { blocks: 2, .. }) => {
+            (is_one_of(32, 256), "multiples of 32 from 32 to 256")
+        }
         Instruction::Tcgen05(_) => (is_one_of(16, 256), "multiples of 16 from 16 to 256"),
         Instruction::TensorLoad(_) => (is_one_of(8, 128) && found.count_ones() == 1, "8, 16, 32, 64 and 128"),
         _ => return Ok(()),

@@ -69,9 +69,10 @@ impl Display for BulkCopy {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let BulkCopy { kind, map, global, shared } = self;
         match kind {
-            BulkKind::Load { barrier, slot, along } => {
+            BulkKind::Load { barrier, slot, along, at_first } => {
                 write!(f, "{shared} <= {global} by {map} on {barrier}[{slot}]")?;
-                along.iter().try_for_each(|it| write!(f, " along {}", it.as_str()))
+                along.iter().try_for_each(|it| write!(f, " along {}", it.as_str()))?;
+                f.write_str(if *at_first { AT_FIRST } else { "" })
             }
             BulkKind::Store => write!(f, "{global} <= {shared} by {map}"),
             BulkKind::Add => write!(f, "{global} <= {shared} by {map} added"),
@@ -89,7 +90,20 @@ pub(super) fn store(line: &mut Cursor<'_>, first: Access, extents: Vec<i64>) -> 
     line.expect_word("on")?;
     let (barrier, slot) = line.slot()?;
     let along = if line.eat_word("along") { Some(cluster_axis(line)?) } else { None };
-    Ok(Instr::Bulk(BulkCopy { kind: BulkKind::Load { barrier, slot, along }, map, global, shared }))
+    let kind = BulkKind::Load { barrier, slot, along, at_first: at_first(line)? };
+    Ok(Instr::Bulk(BulkCopy { kind, map, global, shared }))
+}
+
+/// What says that something is told at an mbarrier of the first block of a cluster.
+pub(super) const AT_FIRST: &str = " at first";
+
+/// `at first`, or nothing.
+pub(super) fn at_first(line: &mut Cursor<'_>) -> Result<bool, Failure> {
+    let found = line.eat_word("at");
+    if found {
+        line.expect_word("first")?;
+    }
+    Ok(found)
 }
 
 /// `cluster.x`.

@@ -72,7 +72,7 @@ impl Display for Instr {
 
 impl Display for Arrival {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Arrival { barrier, slot, bytes, is_late, along } = self;
+        let Arrival { barrier, slot, bytes, is_late, along, at_first } = self;
         match bytes {
             Some(bytes) => write!(f, "expect {barrier}[{slot}] bytes {bytes}")?,
             None => write!(f, "arrive {barrier}[{slot}]")?,
@@ -84,7 +84,7 @@ impl Display for Arrival {
             f.write_str(" along ")?;
             separated(f, ", ", along.iter().map(|it| it.as_str()))?;
         }
-        Ok(())
+        f.write_str(if *at_first { bulk::AT_FIRST } else { "" })
     }
 }
 
@@ -207,7 +207,7 @@ fn await_phase(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
     Ok(Instr::Await(Phase { barrier, slot, phase: line.index()? }))
 }
 
-/// `ko_empty[n mod 4] along cluster.x`, `ko_empty[n mod 4] behind tcgen05`, or `ko_full[n mod 4] bytes 49152`.
+/// `ko_empty[n mod 4] along cluster.x`, `ko_empty[n mod 4] behind tcgen05`, `sums_empty[0] at first`, or `ko_full[n mod 4] bytes 49152`.
 fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
     let (barrier, slot) = line.slot()?;
     let mut bytes = None;
@@ -226,7 +226,8 @@ fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
             along.push(bulk::cluster_axis(line)?);
         }
     }
-    Ok(Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along }))
+    let at_first = bulk::at_first(line)?;
+    Ok(Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along, at_first }))
 }
 
 /// `async` or `wgmma`.

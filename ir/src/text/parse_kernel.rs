@@ -215,7 +215,8 @@ impl<'a> Parser<'a> {
             }
             "leader" => {
                 let of = Participants::TEAMS.into_iter().find(|it| line.eat_word(it.as_str()));
-                let of = of.ok_or_else(|| line.expected("`warp`, `warpgroup`, `role` or `block`"))?;
+                let of =
+                    of.ok_or_else(|| line.expected("`warp`, `warpgroup`, `role`, `block` or `cluster`"))?;
                 line.finish()?;
                 Ok(Op::Leader(of, self.body(below)?))
             }

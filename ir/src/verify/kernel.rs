@@ -99,8 +99,8 @@ pub(super) struct Verifier<'a> {
     allocs: Vec<&'a Alloc>,
     /// Of whom only some may come here.
     pub(super) only_some: Differs,
-    /// Whether one thread does.
-    pub(super) is_led: bool,
+    /// Of whom one thread does, if one does.
+    pub(super) leads: Option<Participants>,
     pub(super) depth: usize,
     errors: Vec<KernelError>,
 }
@@ -115,7 +115,7 @@ impl<'a> Verifier<'a> {
             vars: dims.chain(axes).collect(),
             allocs: vec![],
             only_some: Differs::default(),
-            is_led: false,
+            leads: None,
             depth: 0,
             errors: vec![],
         };
@@ -203,10 +203,13 @@ impl<'a> Verifier<'a> {
                 let sides: Vec<_> = conditions.iter().flat_map(|it| [&it.lhs, &it.rhs]).collect();
                 self.inside(self.differs(&sides), body);
             }
-            Op::Leader(_, body) => {
-                let outside = std::mem::replace(&mut self.is_led, true);
+            Op::Leader(of, body) => {
+                let outside = self.leads.replace(*of);
+                if *of == Participants::Cluster && !self.kernel.has_pairs() {
+                    self.report(Kind::Pair { instr: "leader" });
+                }
                 self.inside(Differs { threads: true, of_role: true, lanes: true, blocks: false }, body);
-                self.is_led = outside;
+                self.leads = outside;
             }
             Op::Role(name, body) => self.role(name, body),
             Op::Instr(it, _) => self.instr(it),

@@ -61,8 +61,8 @@ impl<'a> Verifier<'a> {
     /// Whether those who have to come to an instruction together can.
     pub(super) fn together(&mut self, it: &Instr) {
         let alone = match it.participants() {
-            Participants::Thread => matches!(it, Instr::Bulk(_) | Instr::Tcgen05(_)) && !self.is_led,
-            Participants::Warp => self.is_led,
+            Participants::Thread => matches!(it, Instr::Bulk(_) | Instr::Tcgen05(_)) && self.leads.is_none(),
+            Participants::Warp => self.leads.is_some(),
             Participants::Warpgroup => self.only_some.lanes,
             Participants::Role => self.only_some.of_role || self.kernel.roles.is_empty(),
             // Their own rule says it of all conditions.
@@ -83,6 +83,7 @@ impl<'a> Verifier<'a> {
             Instr::Arrive(arrival) => {
                 self.mbarrier(&arrival.barrier);
                 self.along(it, &arrival.along);
+                self.at_first(it, arrival.at_first, &arrival.along);
             }
             Instr::Turn(it) => self.turn(it),
             _ => {}
@@ -121,6 +122,12 @@ impl<'a> Verifier<'a> {
         if !matches!(it.intrinsic.instruction, intrin::Instruction::Tcgen05(_)) {
             self.report(Kind::Operand { instr: instr.word(), buffer: it.sum.first.buffer.clone() });
         }
+        // All of a kernel are of one sort (PTX ISA, *tcgen05*, `.cta_group`).
+        let is_of_pair = it.intrinsic.is_of_pair();
+        let for_pair = self.leads == Some(Participants::Cluster);
+        if is_of_pair != for_pair || is_of_pair != self.kernel.multiplies_in_pairs() {
+            self.report(Kind::Pair { instr: instr.word() });
+        }
     }
 
     fn bulk(&mut self, instr: &Instr, it: &BulkCopy) {
@@ -131,9 +138,17 @@ impl<'a> Verifier<'a> {
         if !map.is_some_and(fits) {
             self.report(Kind::Map { map: it.map.clone() });
         }
-        if let BulkKind::Load { barrier, along, .. } = &it.kind {
+        if let BulkKind::Load { barrier, along, at_first, .. } = &it.kind {
             self.mbarrier(barrier);
             self.along(instr, along.as_slice());
+            self.at_first(instr, *at_first, along.as_slice());
+        }
+    }
+
+    /// Refuses to tell the first block of what is no pair, or of what all are told.
+    fn at_first(&mut self, instr: &Instr, at_first: bool, along: &[ThreadAxis]) {
+        if at_first && !(self.kernel.has_pairs() && along.is_empty()) {
+            self.report(Kind::Pair { instr: instr.word() });
         }
     }
 

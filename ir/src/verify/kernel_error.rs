@@ -62,6 +62,10 @@ pub enum KernelErrorKind {
     BesideRoles,
     #[error("a {instr} is for {}, and others come to it", team(*of))]
     Team { instr: &'static str, of: Participants },
+    #[error(
+        "a `{instr}` is for a pair of blocks, two along cluster.x, or for its leader and no other product, and here it is not"
+    )]
+    Pair { instr: &'static str },
     #[error("`{buffer}` has {rank} dimensions, and an access {subscripts} subscripts")]
     Rank { buffer: Name, rank: usize, subscripts: usize },
     #[error("an access of `{buffer}` has no lanes")]

@@ -38,13 +38,15 @@ use crate::{
 ///
 /// A `tcgen05_` product has its sums in the scope `tensor`, 128 rows and a multiple of 16 up to 256 columns, and its factors like `wgmma_`. One thread starts it, and all go on. `tcgen05_ld`
 /// copies 8 to 128 columns, a power of two, of 128 rows from there to a fragment: `threadIdx.x` has 128 lanes then, a row each.
+/// `tcgen05_pair_` products are of two blocks of a cluster together: a loop of two iterations over their rows is bound to `cluster.x`, columns are a multiple of
+/// 32, and copies and products have roles. Each block then copies and keeps half of the right factor.
 ///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
 /// works on the elements that it has. So accumulators are filled, converted and stored, guards and all. A reduction over columns is one of
 /// the lanes that share a row. Without the loop over columns, what is in `loop` is done for the rows alone, by each lane that has elements of one.
 ///
-/// `mma`, `tcgen05`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
+/// `mma`, `tcgen05`, `tcgen05_pair`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
 /// `bf16` and `f8e4m3`.
 ///
 /// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.

@@ -43,9 +43,14 @@ fn manual(it: &Intrinsic) -> String {
             out.push_str(&drawn_maps(it));
         }
         Instruction::Tcgen05(kind) => {
-            let _ = write!(out, "PTX: tcgen05.mma.cta_group::1.kind::{}\n\n{}", kind.name, it.description);
+            let _ = write!(
+                out,
+                "PTX: tcgen05.mma.cta_group::{}.kind::{}\n\n{}",
+                kind.blocks, kind.name, it.description
+            );
             out.push_str(&factors(kind.transposes));
             out.push_str(TENSOR_MEMORY);
+            out.push_str(if kind.blocks > 1 { PAIR } else { "" });
         }
         Instruction::TensorLoad(_) => {
             let _ = write!(out, "PTX: tcgen05.ld.sync.aligned.32x32b.xN.b32\n\n{}", it.description);
@@ -78,6 +83,11 @@ fn drawn_maps(it: &Intrinsic) -> String {
     }
     out
 }
+
+/// What is different where two blocks multiply together.
+const PAIR: &str = "\
+Two blocks of a cluster along `cluster.x` compute it together: each says so of its own 128 rows. B is the same for both, and each copies and \
+                    keeps half of its columns. It needs roles (`warp_specialize`), for the thread that starts it is one of the first block.\n";
 
 /// What is to be known of sums in tensor memory.
 const TENSOR_MEMORY: &str = "\nC is 128 rows of tensor memory, where each element takes a column of four bytes: a block of threads has 512 of \

@@ -196,7 +196,7 @@ fn rungs_at_size_3() {
 
 /// The types of the factors, the sums and the result that products of warpgroups, and into tensor memory, have beside those of the scripts, with the
 /// rung that computes them.
-const TYPES: [([&str; 3], [&str; 2]); 16] = [
+const TYPES: [([&str; 3], [&str; 2]); 19] = [
     (["f8e4m3", "f32", "bf16"], ["matmul-hopper", "07_store"]),
     (["f8e5m2", "f32", "f16"], ["matmul-hopper", "07_store"]),
     (["tf32", "f32", "bf16"], ["matmul-hopper", "07_store"]),
@@ -213,6 +213,9 @@ const TYPES: [([&str; 3], [&str; 2]); 16] = [
     (["f8e4m3", "f32", "bf16"], ["matmul-blackwell", "06_store"]),
     (["f8e5m2", "f32", "f8e5m2"], ["matmul-blackwell", "05_accumulators"]),
     (["tf32", "f32", "bf16"], ["matmul-blackwell", "03_roles"]),
+    (["f16", "f32", "f16"], ["matmul-blackwell", "07_pairs"]),
+    (["tf32", "f32", "bf16"], ["matmul-blackwell", "07_pairs"]),
+    (["f8e4m3", "f32", "bf16"], ["matmul-blackwell", "07_pairs"]),
 ];
 
 fn in_types(mut visit: impl FnMut(Case)) {

@@ -181,9 +181,14 @@ fn changed(module: &Module, it: &Instr, then: &[Op]) -> Vec<Instr> {
             fewer.chain(none).map(along).collect()
         }
         Instr::Bulk(it) => match &it.kind {
-            BulkKind::Load { barrier, slot, along: Some(axis) } => {
+            BulkKind::Load { barrier, slot, along: Some(axis), .. } => {
                 let to = |along: Option<ThreadAxis>| {
-                    let kind = BulkKind::Load { barrier: barrier.clone(), slot: slot.clone(), along };
+                    let kind = BulkKind::Load {
+                        barrier: barrier.clone(),
+                        slot: slot.clone(),
+                        along,
+                        at_first: false,
+                    };
                     Instr::Bulk(BulkCopy { kind, ..it.clone() })
                 };
                 let launch = module.kernels[0].launch.keys().copied();

@@ -31,6 +31,7 @@ const REDUNDANT: &[(&str, &str, &str)] = &[
     ("matmul-blackwell 04_persistent", "barrier 1", ONE_TILE),
     ("matmul-blackwell 05_accumulators", "barrier 1", ONE_TILE),
     ("matmul-blackwell 06_store", "barrier 3", ONE_TILE),
+    ("matmul-blackwell 07_pairs", "barrier 3", ONE_TILE),
 ];
 
 /// Accumulators of several tiles a block are mutated in the tests of `codegen`.

@@ -12,5 +12,6 @@ pub(crate) mod locals;
 pub(crate) mod multicast;
 pub(crate) mod names;
 pub(crate) mod own_copy;
+pub(crate) mod pairs;
 pub(crate) mod roles;
 pub(crate) mod thread_reduction;

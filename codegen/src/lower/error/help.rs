@@ -62,7 +62,8 @@ impl LowerError {
             | LowerError::OtherLane { .. }
             | LowerError::TensorMemoryTouched { .. }
             | LowerError::TensorMemoryTile { .. }
-            | LowerError::TensorMemoryFull { .. } => return self.help_on_tensors().map(str::to_owned),
+            | LowerError::TensorMemoryFull { .. }
+            | LowerError::Pair { .. } => return self.help_on_tensors().map(str::to_owned),
             LowerError::Pipeline(err) => return err.help(),
             LowerError::Phase(err) => return Some(err.help().to_owned()),
         };
@@ -96,7 +97,7 @@ impl LowerError {
             LowerError::RowAlignment { .. } => {
                 "let the last dimension of the shared buffer be the one that is loaded in rows, and pad by multiples of 16 bytes"
             }
-            LowerError::OperandLayout { help, .. } => help,
+            LowerError::OperandLayout { help, .. } | LowerError::Pair { help, .. } => help,
             LowerError::MatrixLoad { error, .. } => error.help(),
             LowerError::TileAlignment { .. } => "split the loops of the tile by multiples of its size",
             LowerError::OtherLane { .. } => {

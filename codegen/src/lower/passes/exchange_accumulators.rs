@@ -6,7 +6,10 @@ use ir::{
     pipeline::{COMPUTE, forced},
 };
 
-use crate::lower::{analysis::roles, marks};
+use crate::lower::{
+    analysis::{pairs, roles},
+    marks,
+};
 
 /// ```text
 /// for tile in 0..8 #{warp_roles: {load: 0, mma: 0, compute: 0}}
@@ -51,6 +54,8 @@ struct Exchange {
     slots: i64,
     /// How many warps read it, each of which gives it back.
     warps: i64,
+    /// Whether a thread of the first block of a pair multiplies for both: it hears of all warps, and both blocks hear of it.
+    is_of_pair: bool,
 }
 
 impl Exchange {
@@ -71,17 +76,19 @@ impl Exchange {
             return None;
         }
         let writing = blocks.iter().filter(|it| it.writes().iter().any(|it| it.buffer == *buffer));
-        let slots = writing.filter_map(|it| forced(it)).max().unwrap_or(1);
+        let slots = writing.clone().filter_map(|it| forced(it)).max().unwrap_or(1);
         let kernel = match &func.body {
             Stmt::Seq(all) => all.iter().find(|it| touches(it, buffer))?,
             body => body,
         };
-        let warps = roles::warps_of_one(kernel, reader);
+        let is_of_pair = writing.clone().any(|it| pairs::is_of_pair(it));
+        let blocks = if is_of_pair { pairs::BLOCKS } else { 1 };
+        let warps = roles::warps_of_one(kernel, reader) * blocks;
         let taken = |it: &Name| func.is_taken(it);
         let full = Name::fresh(&format!("{buffer}_full"), taken);
         let empty = Name::fresh(&format!("{buffer}_empty"), |it| taken(it) || *it == full);
         let (buffer, writer, reader) = (buffer.clone(), writer.clone(), reader.clone());
-        Some(Exchange { buffer, writer, reader, full, empty, slots, warps })
+        Some(Exchange { buffer, writer, reader, full, empty, slots, warps, is_of_pair })
     }
 
     /// The program with what the roles tell each other, and with slots.
@@ -182,13 +189,15 @@ impl Exchange {
 
     fn arrive_full(&self, number: &Index) -> Stmt {
         let (barrier, slot) = (self.full.clone(), self.slot(number));
-        let it = Arrival { barrier, slot, bytes: None, is_late: true, along: vec![] };
+        let along = if self.is_of_pair { vec![pairs::AXIS] } else { vec![] };
+        let it = Arrival { barrier, slot, bytes: None, is_late: true, along, at_first: false };
         marks::in_role(marks::instruction("arrive", Instr::Arrive(it)), named(&self.writer))
     }
 
     fn arrive_empty(&self, number: &Index) -> [Stmt; 2] {
         let (barrier, slot) = (self.empty.clone(), self.slot(number));
-        let it = Arrival { barrier, slot, bytes: None, is_late: false, along: vec![] };
+        let at_first = self.is_of_pair;
+        let it = Arrival { barrier, slot, bytes: None, is_late: false, along: vec![], at_first };
         let meet = Instr::Barrier(Barrier { among: Participants::Warp, proof: vec![] });
         let all = [("barrier", meet), ("arrive", Instr::Arrive(it))];
         all.map(|(name, it)| marks::in_role(marks::instruction(name, it), named(&self.reader)))

@@ -42,11 +42,12 @@ impl Compiler<'_> {
                 let barrier = self.barrier(barrier)?;
                 AsyncCode::Await(AwaitCode { barrier, slot: self.index(slot)?, phase: self.index(phase)? })
             }
-            Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along }) => {
+            Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along, at_first }) => {
                 let (barrier, slot) = (self.barrier(barrier)?, self.index(slot)?);
                 let bytes = bytes.as_ref().map(|it| self.index(it)).transpose()?;
                 let along = along.iter().map(|it| number_of(*it)).collect();
-                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes, is_late: *is_late, along })
+                let (is_late, at_first) = (*is_late, *at_first);
+                AsyncCode::Arrive(ArriveCode { barrier, slot, bytes, is_late, along, at_first })
             }
             Instr::Fence(it) => AsyncCode::Fence(*it),
             Instr::Turn(it) => {
@@ -140,9 +141,9 @@ impl Compiler<'_> {
         }
         let coords = it.global.indices.iter().map(|it| self.index(it)).collect::<Result<_, _>>()?;
         let way = match &it.kind {
-            BulkKind::Load { barrier, slot, along } => {
+            BulkKind::Load { barrier, slot, along, at_first } => {
                 let (barrier, slot) = (self.barrier(barrier)?, self.index(slot)?);
-                BulkWay::Load { barrier, slot, along: along.map(number_of) }
+                BulkWay::Load { barrier, slot, along: along.map(number_of), at_first: *at_first }
             }
             BulkKind::Store => BulkWay::Store,
             BulkKind::Add => BulkWay::Add,
@@ -220,15 +221,21 @@ impl Compiler<'_> {
         let right = self.tile(&it.right, kind.transposes)?.ok_or_else(error)?;
         let columns = right.extents[0];
         let depth = usize::try_from(kind.k).map_err(|_| error())?;
+        let blocks = usize::try_from(kind.blocks).map_err(|_| error())?;
+        let columns = columns * blocks;
         let rows = [128, i64::try_from(columns).map_err(|_| error())?];
-        let fits = columns % 16 == 0 && (16..=256).contains(&columns) && right.extents[1] == depth;
+        let step = 16 * blocks;
+        let fits = columns % step == 0 && (step..=256).contains(&columns) && right.extents[1] == depth;
+        if blocks > self.kernel.cluster_blocks().try_into().map_err(|_| error())? {
+            return Err(error());
+        }
         let needed = intrin::operand_types(it.intrinsic);
         let types = [sum, left.buffer, right.buffer].map(|it| self.buffers[it].dtype);
         if !fits || left.extents != [128, depth] || it.sum.extents != rows || needed != types {
             return Err(error());
         }
         let starts = it.starts.as_ref().map(|it| self.conditions(it)).transpose()?;
-        Ok(Tcgen05Code { sum, column, columns, left, right, starts })
+        Ok(Tcgen05Code { sum, column, columns, blocks, left, right, starts })
     }
 
     /// Columns of tensor memory: the rows are those of the lanes, or all.

@@ -109,6 +109,7 @@ impl Program {
             scope,
             slots,
             cluster,
+            multiplies_in_pairs: kernel.multiplies_in_pairs(),
             grid,
             block,
             lines,

@@ -2,8 +2,8 @@
 
 use ir::{
     Access, Arrival, BulkCopy, BulkKind, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers, Module,
-    Name, Op, Phase, SemaphoreKind, SyncKind, Tcgen05, TensorOp, ThreadAxis, Tile, Turn, Wait, Wgmma,
-    XorSwizzle, axis_var, intrin::Instruction,
+    Name, Op, Participants, Phase, SemaphoreKind, SyncKind, Tcgen05, TensorOp, ThreadAxis, Tile, Turn, Wait,
+    Wgmma, XorSwizzle, axis_var, intrin::Instruction,
 };
 
 /// A kernel that is not what it was.
@@ -37,7 +37,7 @@ pub(super) fn mutants(module: &Module) -> Vec<Mutant> {
             add(format!("{name} {}", mode(swizzle)), true, &|it| it.maps[name].swizzle = swizzle);
         }
     }
-    for (what, is_layout, body) in variants(&kernel.body, false) {
+    for (what, is_layout, body) in variants(&kernel.body, Place::default()) {
         add(what, is_layout, &|it| it.body.clone_from(&body));
     }
     out
@@ -52,9 +52,17 @@ fn other_modes(own: Option<XorSwizzle>) -> Vec<Option<XorSwizzle>> {
     modes.chain([None]).filter(|it| *it != own).collect()
 }
 
+/// Where a list stands.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    in_loop: bool,
+    /// Whether one thread of the first block of a cluster runs it.
+    for_cluster: bool,
+}
+
 /// A list with one statement dropped, changed, or behind the next one.
-fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
-    let mut out = vec![];
+fn variants(ops: &[Op], place: Place) -> Vec<(String, bool, Vec<Op>)> {
+    let (mut out, in_loop) = (vec![], place.in_loop);
     for (at, op) in ops.iter().enumerate() {
         let replaced = |with: Vec<Op>| [&ops[..at], &with, &ops[at + 1..]].concat();
         if let Op::Instr(it, origin) = op {
@@ -80,7 +88,7 @@ fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
                 let with = Op::Instr(with, origin.clone());
                 out.push((format!("`{op}` as `{with}`"), is_layout, replaced(vec![with])));
             }
-            if is_heard_elsewhere(it) {
+            if is_heard_elsewhere(it) && !place.for_cluster {
                 let first = Less::new(Index::var(&axis_var(ThreadAxis::ClusterX)), Index::int(1));
                 let with = Op::If(vec![first], vec![op.clone()]);
                 out.push((format!("`{op}` in the first block"), false, replaced(vec![with])));
@@ -90,8 +98,13 @@ fn variants(ops: &[Op], in_loop: bool) -> Vec<(String, bool, Vec<Op>)> {
             let list = [&ops[..at], &[next.clone(), op.clone()], &ops[at + 2..]].concat();
             out.push((format!("`{}` behind `{}`", first_line(op), first_line(next)), false, list));
         }
-        let in_loop = in_loop || matches!(op, Op::For(_));
-        for (what, is_layout, body) in variants(op.children(), in_loop) {
+        if let Op::Leader(Participants::Cluster, body) = op {
+            let with = Op::Leader(Participants::Role, body.clone());
+            out.push(("in both blocks of a pair".to_owned(), false, replaced(vec![with])));
+        }
+        let for_cluster = place.for_cluster || matches!(op, Op::Leader(Participants::Cluster, _));
+        let place = Place { in_loop: in_loop || matches!(op, Op::For(_)), for_cluster };
+        for (what, is_layout, body) in variants(op.children(), place) {
             let op = op.clone().map_children(&mut |_| body.clone());
             out.push((what, is_layout, replaced(vec![op])));
         }
@@ -106,8 +119,10 @@ fn first_line(op: &Op) -> String {
 /// Whether other blocks of a cluster have it from it that they may go on.
 fn is_heard_elsewhere(it: &Instr) -> bool {
     match it {
-        Instr::Arrive(it) => !it.along.is_empty(),
-        Instr::Bulk(it) => matches!(it.kind, BulkKind::Load { along: Some(_), .. }),
+        Instr::Arrive(it) => it.at_first || !it.along.is_empty(),
+        Instr::Bulk(it) => {
+            matches!(it.kind, BulkKind::Load { along: Some(_), .. } | BulkKind::Load { at_first: true, .. })
+        }
         _ => false,
     }
 }
@@ -122,7 +137,51 @@ fn other_products(product: &Tcgen05) -> Vec<Instr> {
     let indices = vec![first.indices[0].clone(), &first.indices[1] + 16];
     let sum = Tile { first: Access { indices, ..first.clone() }, ..product.sum.clone() };
     let beside = [Tcgen05 { sum, ..product.clone() }];
-    left.chain(right).chain(beside).map(|it| Instr::Tcgen05(Box::new(it))).collect()
+    left.chain(right)
+        .chain(beside)
+        .chain(without_peer(product))
+        .map(|it| Instr::Tcgen05(Box::new(it)))
+        .collect()
+}
+
+/// The product of one block of a pair alone, with what it has itself.
+fn without_peer(product: &Tcgen05) -> Option<Tcgen05> {
+    let name = product.intrinsic.name.replace("tcgen05_pair_m256", "tcgen05_m128");
+    let intrinsic = ir::intrin::find(&name).filter(|_| product.intrinsic.is_of_pair())?;
+    let extents = vec![product.sum.extents[0], product.right.extents[0]];
+    let sum = Tile { extents, ..product.sum.clone() };
+    Some(Tcgen05 { intrinsic, sum, ..product.clone() })
+}
+
+/// An arrival with other bytes, or that fewer blocks or others hear of.
+fn changed_arrivals(it: &Arrival) -> Vec<Arrival> {
+    let by = |n: i64| Some(Arrival { bytes: Some(it.bytes.as_ref()? + n), ..it.clone() });
+    let own = it.at_first.then(|| Arrival { at_first: false, ..it.clone() });
+    let without = |at: usize| {
+        let mut along = it.along.clone();
+        along.remove(at);
+        Arrival { along, ..it.clone() }
+    };
+    [by(16), by(-16), own].into_iter().flatten().chain((0..it.along.len()).map(without)).collect()
+}
+
+/// A copy that other blocks of a cluster hear of, or that brings something else to them.
+fn changed_copies(it: &BulkCopy) -> Vec<BulkCopy> {
+    let BulkKind::Load { barrier, slot, along, at_first } = &it.kind else { return vec![] };
+    let own = || {
+        let (barrier, slot) = (barrier.clone(), slot.clone());
+        BulkCopy { kind: BulkKind::Load { barrier, slot, along: None, at_first: false }, ..it.clone() }
+    };
+    let at = |axis: ThreadAxis| move |name: &Name| (*name == axis_var(axis)).then(|| Index::int(0));
+    if *at_first {
+        // What the first block of a pair copies, both do.
+        let global = it.global.map_indices(&mut |it| it.subst(&at(ThreadAxis::ClusterX)));
+        return vec![own(), BulkCopy { global, ..it.clone() }];
+    }
+    let Some(axis) = along else { return vec![] };
+    // What stands at its place in the cluster goes to the place of all then.
+    let first = it.shared.first.map_indices(&mut |it| it.subst(&at(*axis)));
+    vec![own(), BulkCopy { shared: Tile { first, ..it.shared.clone() }, ..it.clone() }]
 }
 
 /// An instruction with other numbers, or that fewer blocks hear of.
@@ -132,36 +191,8 @@ fn changed(it: &Instr) -> Vec<Instr> {
             let by = |n: i64| Instr::Await(Phase { phase: &phase.phase + n, ..phase.clone() });
             vec![by(1), by(-1)]
         }
-        Instr::Arrive(it @ Arrival { bytes: Some(bytes), .. }) => {
-            let by = |n: i64| {
-                let bytes: Option<Index> = Some(bytes + n);
-                Instr::Arrive(Arrival { bytes, ..it.clone() })
-            };
-            vec![by(16), by(-16)]
-        }
-        Instr::Arrive(it) => {
-            let without = |at: usize| {
-                let mut along = it.along.clone();
-                along.remove(at);
-                Instr::Arrive(Arrival { along, ..it.clone() })
-            };
-            (0..it.along.len()).map(without).collect()
-        }
-        Instr::Bulk(it) => match &it.kind {
-            BulkKind::Load { barrier, slot, along: Some(axis) } => {
-                let to = |along: Option<ThreadAxis>| {
-                    let kind = BulkKind::Load { barrier: barrier.clone(), slot: slot.clone(), along };
-                    Instr::Bulk(BulkCopy { kind, ..it.clone() })
-                };
-                // What stands at its place in the cluster goes to the place of all then.
-                let first = &it.shared.first;
-                let place = |name: &Name| (*name == axis_var(*axis)).then(|| Index::int(0));
-                let first = first.map_indices(&mut |it| it.subst(&place));
-                let shared = Tile { first, ..it.shared.clone() };
-                vec![to(None), Instr::Bulk(BulkCopy { shared, ..it.clone() })]
-            }
-            _ => vec![],
-        },
+        Instr::Arrive(it) => changed_arrivals(it).into_iter().map(Instr::Arrive).collect(),
+        Instr::Bulk(it) => changed_copies(it).into_iter().map(Instr::Bulk).collect(),
         Instr::Turn(it) => {
             let by = |n: i64| Instr::Turn(Turn { turn: &it.turn + n, ..it.clone() });
             // Where it begins, how many there are says nothing.

@@ -1,11 +1,13 @@
 //! Blocks of a cluster do the same, where one hears of the other, and none waits for a role that does not come.
 
-use ir::{Index, Kernel, Less, Name, Op, Participants, Scope, SyncKind, ThreadAxis, axis_var};
+use ir::{
+    BulkCopy, BulkKind, Index, Kernel, Less, Name, Op, Participants, Scope, SyncKind, ThreadAxis, axis_var,
+};
 
 use super::{
     error::{PhaseError, Remote},
     program::Program,
-    survey::Survey,
+    survey::{Barrier, Survey, Use, load},
 };
 use crate::lower::LowerError;
 
@@ -54,12 +56,49 @@ fn waits(op: &Op) -> Option<&'static str> {
 /// Checks that what is done at mbarriers at which blocks of a cluster meet depends on none of them: then what is counted in one block is
 /// true of all, and a number stands for the same iteration everywhere.
 pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
-    for barrier in survey.barriers.iter().filter(|it| it.uses.iter().any(super::survey::Use::is_remote)) {
+    let waits_for_all = |it: &Barrier<'_>| {
+        let mut programs = survey.programs.iter().zip(&it.uses);
+        programs.any(|(program, it)| it.awaits.iter().any(|it| program.is_led_for_cluster(it.node)))
+    };
+    let is_remote = |it: &&Barrier<'_>| it.uses.iter().any(Use::is_remote) || waits_for_all(it);
+    for barrier in survey.barriers.iter().filter(is_remote) {
+        expect_told(survey, barrier)?;
         for (program, uses) in survey.programs.iter().zip(&barrier.uses) {
             let all = uses.arrivals.iter().chain(&uses.awaits).chain(&uses.loads);
             if all.into_iter().any(|it| program.tells_blocks(it.node)) {
                 return Err(PhaseError::Remote { barrier: barrier.name.clone(), why: Remote::Differs });
             }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that of a pair of blocks those who wait are told what both do, and no others are.
+///
+/// Both do the same, so a number of a phase stands for the same iteration in both. One thread of the first block multiplies for both: it waits
+/// for mbarriers of its own block alone, at which then both have to arrive, and for no others does anybody arrive there. What it has done
+/// concerns the memory of both, so both have to hear of it.
+fn expect_told(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> {
+    let refuse = |why| Err(PhaseError::Remote { barrier: barrier.name.clone(), why });
+    let at_first = barrier.uses.iter().any(|it| it.at_first);
+    for (program, uses) in survey.programs.iter().zip(&barrier.uses) {
+        for event in &uses.arrivals {
+            if uses.at_first != at_first {
+                return refuse(Remote::Elsewhere);
+            }
+            let reaches = |it: &Vec<ThreadAxis>| it.contains(&ThreadAxis::ClusterX);
+            let is_heard = at_first || uses.along.as_ref().is_some_and(reaches);
+            if program.is_led_for_cluster(event.node) && !is_heard {
+                return refuse(Remote::Unheard);
+            }
+        }
+        let copies = uses.loads.iter().filter_map(|it| load(program.op(it.node).instr()?, barrier.name));
+        let tells_first = |it: &BulkCopy| matches!(it.kind, BulkKind::Load { at_first: true, .. });
+        if copies.into_iter().any(|it| tells_first(it.0) != at_first) {
+            return refuse(Remote::Elsewhere);
+        }
+        if uses.awaits.iter().any(|it| program.is_led_for_cluster(it.node) != at_first) {
+            return refuse(Remote::Elsewhere);
         }
     }
     Ok(())

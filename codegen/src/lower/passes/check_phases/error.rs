@@ -79,6 +79,12 @@ pub enum Remote {
     /// How often something is done depends on which block of the cluster it is.
     #[error("not all of them do the same")]
     Differs,
+    /// Of a pair, not those are told who wait: see `expect_told`.
+    #[error("it is told in another block of the pair than the one in which it is waited for")]
+    Elsewhere,
+    /// Of a pair, the other block does not hear of what was done for both.
+    #[error("what one thread did for both blocks of a pair, only one of them hears of")]
+    Unheard,
 }
 
 ir::codes!(PhaseError {

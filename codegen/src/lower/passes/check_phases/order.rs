@@ -33,7 +33,9 @@ fn totals(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> 
     let arrives = |it: &Instr| i64::from(arrival(it, name).is_some());
     let uncounted = || PhaseError::Uncounted { barrier: name.clone(), instr: "await" };
     // What comes to the memory of a block it has to wait for before it ends: boxes, and what other blocks do there.
-    let has_to_end = barrier.uses.iter().any(|it| !it.loads.is_empty() || it.is_remote());
+    // Blocks whose threads tell the first one something that nobody waits for any more meet when they give tensor memory back.
+    let is_met = |it: &Use| it.at_first && it.loads.is_empty();
+    let has_to_end = barrier.uses.iter().any(|it| !it.loads.is_empty() || it.is_remote() && !is_met(it));
     let mut is_awaited = false;
     for (filler, _) in survey.programs.iter().zip(&barrier.uses).filter(|it| !it.1.arrivals.is_empty()) {
         let begun = filler.total(&arrives).ok_or_else(uncounted)?;

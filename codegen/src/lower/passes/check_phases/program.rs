@@ -157,6 +157,11 @@ impl<'a> Program<'a> {
         leaders.last().map(of_role)
     }
 
+    /// Whether one thread of a cluster does a statement for all its blocks.
+    pub(super) fn is_led_for_cluster(&self, node: usize) -> bool {
+        self.around(node).any(|it| matches!(self.op(it), Op::Leader(Participants::Cluster, _)))
+    }
+
     /// For which threads a statement is active, leaders aside. `None` where that depends on more than the number of a thread.
     pub(super) fn active_threads(&self, node: usize) -> Option<ActiveThreads> {
         let all = self.around(node).filter_map(|it| match self.op(it) {

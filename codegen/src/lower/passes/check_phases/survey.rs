@@ -47,6 +47,9 @@ pub(super) struct Use {
     /// The axes of the cluster along which arrivals go, and those along which some boxes do.
     pub(super) along: Option<Vec<ThreadAxis>>,
     pub(super) sent: Vec<ThreadAxis>,
+    /// Whether arrivals are at the mbarrier of the first block of the cluster, and whether one thread makes them for all its blocks.
+    pub(super) at_first: bool,
+    pub(super) for_cluster: bool,
     /// The waits, and how many were before.
     pub(super) awaits: Vec<Event>,
     /// Who waits.
@@ -113,7 +116,13 @@ impl<'a> Survey<'a> {
             let uses = programs.iter().map(|program| Use::new(program, name, it.slots, &sums));
             let mut uses = uses.collect::<Result<Vec<_>, _>>()?;
             for it in &mut uses {
-                it.times *= kernel.blocks_along(it.along.iter().flatten());
+                it.times *= if it.at_first {
+                    kernel.cluster_blocks()
+                } else {
+                    kernel.blocks_along(it.along.iter().flatten())
+                };
+                // Each block has the statement, and one of them does it.
+                it.times /= if it.for_cluster { kernel.cluster_blocks() } else { 1 };
             }
             let come = uses.iter().map(|it| it.times).sum();
             let arrivals = it.arrivals;
@@ -186,7 +195,7 @@ fn has_turns(program: &Program<'_>) -> bool {
 impl Use {
     /// Whether something of it comes from other blocks of the cluster.
     pub(super) fn is_remote(&self) -> bool {
-        !self.sent.is_empty() || self.along.as_ref().is_some_and(|it| !it.is_empty())
+        self.at_first || !self.sent.is_empty() || self.along.as_ref().is_some_and(|it| !it.is_empty())
     }
 
     fn new(program: &Program<'_>, barrier: &Name, slots: i64, sums: &[&Name]) -> Result<Use, PhaseError> {
@@ -210,7 +219,12 @@ impl Use {
                 let event = event(&arrives)?;
                 event.in_step(barrier, "arrival", &arrival.slot, None, slots, 0)?;
                 let times = alike(&mut out.arriving)?;
-                if out.along.get_or_insert_with(|| arrival.along.clone()) != &arrival.along {
+                let for_cluster = program.is_led_for_cluster(node);
+                if out.arrivals.is_empty() {
+                    (out.at_first, out.for_cluster) = (arrival.at_first, for_cluster);
+                }
+                let is_alike = (out.at_first, out.for_cluster) == (arrival.at_first, for_cluster);
+                if out.along.get_or_insert_with(|| arrival.along.clone()) != &arrival.along || !is_alike {
                     return Err(uncounted());
                 }
                 out.times = times;

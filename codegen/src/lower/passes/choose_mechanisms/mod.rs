@@ -13,7 +13,7 @@ use ir::{
 
 use question::{Component, Obstacle, Question};
 
-use crate::lower::{Context, LowerError, MechanismChoice};
+use crate::lower::{Context, LowerError, MechanismChoice, analysis::pairs};
 
 /// For each component of an asynchronous stage, takes the first mechanism of [`CANDIDATES`] that can do it, or the one
 /// that the script forces, and rewrites the component for it.
@@ -47,12 +47,18 @@ pub(crate) fn choose_mechanisms(mut func: Func, context: &mut Context) -> Result
                 context.mechanisms.insert((var.clone(), added), MechanismChoice { reason, ..choice.clone() });
             }
             if let Some(axis) = func.find_block(name).and_then(|it| it.attrs.multicast) {
-                let part =
-                    format!("Each block of the cluster along {} copies a part for all.", axis.as_str());
+                let part = if components.iter().any(|it| pairs::has_pairs(&it.body)) {
+                    "Each block of the pair copies and keeps half of it.".to_owned()
+                } else {
+                    format!("Each block of the cluster along {} copies a part for all.", axis.as_str())
+                };
                 choice.reason = format!("{} {part}", choice.reason);
             }
             context.mechanisms.insert((var.clone(), name.clone()), choice);
         }
+    }
+    if context.target != Target::Cpu {
+        pairs::expect_pairs(&func)?;
     }
     Ok(func)
 }

@@ -9,9 +9,9 @@ use ir::{
 };
 
 use crate::lower::analysis::{
-    copy_box::{PLACE_BYTES, boxed_access, copy_box, parts_of},
+    copy_box::{CopyBox, PLACE_BYTES, boxed_access, copy_box, parts_of},
     multicast::part,
-    roles,
+    pairs, roles,
 };
 
 use super::{FuncToKernel, Led, Scoped};
@@ -30,7 +30,10 @@ impl FuncToKernel<'_> {
         let [from, place] = [global, place].map(|it| it.map_indices(&mut |index| inner.resolve(index)));
         let mut found = copy_box(&loops, [&from, &place], &inner.bounds)
             .expect("`choose_mechanisms` takes boxes only, and passes keep them");
-        if let Some(axis) = block.attrs.multicast {
+        let halved = pairs::halved(self.func, &place.buffer);
+        if let Some(dim) = halved {
+            half(&mut found, dim);
+        } else if let Some(axis) = block.attrs.multicast {
             let blocks = self.launch[&axis].as_int().expect("a cluster has a constant size");
             found = part(found, &Index::var(&axis_var(axis)), blocks);
         }
@@ -57,8 +60,9 @@ impl FuncToKernel<'_> {
             let kind = if stores {
                 BulkKind::Store
             } else {
-                let (barrier, slot) = at.ring.clone().expect("a pipeline expects what it copies");
-                BulkKind::Load { barrier, slot, along: block.attrs.multicast }
+                let ring = at.ring.clone().expect("a pipeline expects what it copies");
+                let (barrier, slot, at_first) = (ring.barrier, ring.slot, ring.at_first);
+                BulkKind::Load { barrier, slot, along: block.attrs.multicast.filter(|_| !at_first), at_first }
             };
             let map = self.map_of(&from.buffer, &place.buffer, &parts);
             let copy = Instr::Bulk(BulkCopy { kind, map, global, shared });
@@ -185,12 +189,25 @@ pub(super) fn align(body: &mut [Op]) {
     }
 }
 
-/// The mbarrier of what a block expects, and which of them, if that is what it does.
-pub(super) fn expected(stmt: &Stmt) -> Option<(Name, Index)> {
+/// The half of a box that a block of a pair copies for itself, along a dimension of its place: there it is all that has room.
+fn half(found: &mut CopyBox, dim: usize) {
+    let sides =
+        |extents: &[i64]| -> Vec<usize> { (0..extents.len()).filter(|at| extents[*at] > 1).collect() };
+    let [from, own] = [sides(&found.extents[0]), sides(&found.extents[1])];
+    let Some(from) = own.iter().position(|at| *at == dim).and_then(|at| from.get(at)).copied() else {
+        return;
+    };
+    let half = found.extents[1][dim] / pairs::BLOCKS;
+    found.starts[0][from] = found.starts[0][from].clone() + Index::var(&axis_var(pairs::AXIS)) * half;
+    (found.extents[0][from], found.extents[1][dim]) = (half, half);
+}
+
+/// What a block expects, if that is what it does.
+pub(super) fn expected(stmt: &Stmt) -> Option<&Arrival> {
     let Stmt::Block(block) = stmt else { return None };
     let Stmt::Instr(it) = &block.body else { return None };
     match &**it {
-        Instr::Arrive(Arrival { barrier, slot, bytes: Some(_), .. }) => Some((barrier.clone(), slot.clone())),
+        Instr::Arrive(it) => Some(it).filter(|it| it.bytes.is_some()),
         _ => None,
     }
 }

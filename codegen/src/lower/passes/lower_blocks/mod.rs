@@ -227,8 +227,8 @@ impl FuncToKernel<'_> {
     fn sequence(&self, stmts: &[Stmt], at: &Scoped) -> Vec<Op> {
         let (mut out, mut behind, mut at) = (Vec::new(), Vec::new(), at.clone());
         for stmt in stmts {
-            if let Some((barrier, slot)) = bulk::expected(stmt) {
-                at.ring = Some((barrier, at.resolve(&slot)));
+            if let Some(it) = bulk::expected(stmt) {
+                at.ring = Some(Arrival { slot: at.resolve(&it.slot), ..it.clone() });
             }
             out.extend(guarded(behind.clone(), self.stmt(stmt, &at)));
             for (it, axis) in cross_block::turning(stmt, self.conflicts) {

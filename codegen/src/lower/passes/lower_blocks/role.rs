@@ -1,7 +1,7 @@
 //! A kernel whose warps have roles: one program a role, cut out of the program of all.
 
 use indexmap::IndexMap;
-use ir::{Index, Kernel, Name, Op, Participants, Stmt, ThreadAxis, WarpRole, intrin};
+use ir::{Index, Instr, Kernel, Name, Op, Participants, Stmt, ThreadAxis, WarpRole, intrin};
 
 use crate::lower::{analysis::roles, passes::deal_iterations};
 
@@ -41,7 +41,13 @@ impl FuncToKernel<'_> {
             let (shared, mut body): (Vec<Op>, Vec<Op>) =
                 self.body(&own, one_thread).into_iter().partition(is_shared);
             if one_thread {
-                body = vec![Op::Leader(Participants::Role, body)];
+                let of_pair = |it: &Instr| matches!(it, Instr::Tcgen05(it) if it.intrinsic.is_of_pair());
+                let mut leads_pair = false;
+                for op in &body {
+                    op.each_instr(&mut |it| leads_pair |= of_pair(it));
+                }
+                let of = if leads_pair { Participants::Cluster } else { Participants::Role };
+                body = vec![Op::Leader(of, body)];
             }
             memory.extend(shared.into_iter().filter(|it| !memory.contains(it)).collect::<Vec<_>>());
             bodies.push(Op::Role(role.clone(), body));

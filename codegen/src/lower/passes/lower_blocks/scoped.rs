@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Index, Less, Name, Origin, ThreadAxis, Value, arith::Bounds};
+use ir::{Arrival, Index, Less, Name, Origin, ThreadAxis, Value, arith::Bounds};
 
 /// Who comes to a place, as blocks that threads reduce together have to know it.
 #[derive(Clone, Default)]
@@ -45,7 +45,7 @@ pub(super) struct Scoped {
     /// Where instructions come from.
     pub(super) origin: Origin,
     /// The mbarrier that the copies of the copy engine count for: that of the last `expect` before them.
-    pub(super) ring: Option<(Name, Index)>,
+    pub(super) ring: Option<Arrival>,
 }
 
 impl Scoped {

@@ -3,8 +3,7 @@
 mod tensor_memory;
 mod wgmma;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
@@ -15,7 +14,7 @@ use ir::{
     intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
 };
 
-use crate::lower::LowerError;
+use crate::lower::{LowerError, analysis::pairs};
 
 /// ```text
 /// temp C_frag: f32[16, 8] @fragment            temp C_frag: f32[1, 1, 4] @local
@@ -38,10 +37,14 @@ pub(crate) fn lower_tensors(func: Func, target: &Target) -> Result<Func, LowerEr
         return Ok(on_cpu(func));
     }
     let fragments = intrin::fragments(&func)?;
-    let pass = Tensors { func: &func, fragments: &fragments, target };
+    let pass = Tensors { func: &func, fragments: &fragments, target, halved: RefCell::default() };
     let at = At { env: BTreeMap::new(), lane: None, bounds: Bounds::of_dims(&func) };
     let body = pass.stmt(&func.body, &at)?;
     let mut buffers = func.buffers.clone();
+    for (name, dim) in pass.halved.into_inner() {
+        let extent = &mut buffers[&name].shape[dim];
+        *extent = extent.floor_div(&Index::int(pairs::BLOCKS));
+    }
     for (name, fragment) in &fragments {
         let Some(buffer) = buffers.get_mut(name).filter(|it| it.scope == Scope::Fragment) else { continue };
         buffer.shape = fragment.shape(&buffer.shape);
@@ -62,6 +65,8 @@ struct Tensors<'a> {
     func: &'a Func,
     fragments: &'a IndexMap<Name, Fragment>,
     target: &'a Target,
+    /// The buffers of which each block of a pair has half, along a dimension.
+    halved: RefCell<BTreeMap<Name, usize>>,
 }
 
 /// What holds at a place of the tree.

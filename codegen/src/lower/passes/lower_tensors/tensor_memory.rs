@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, Block, Group, Index, Instr, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile, Wait,
+    Access, Block, Group, Index, Instr, Major, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile, Wait,
     intrin::{Intrinsic, Matched, Operand},
 };
 
-use crate::lower::LowerError;
+use crate::lower::{LowerError, analysis::pairs};
 
 use super::{At, Tensors, instruction, lane, wgmma::first_of_reduction};
 
@@ -29,17 +29,46 @@ impl Tensors<'_> {
             extents[*dim] = *size;
         }
         let place = Tile { first, extents, matrix: None };
-        let (left, right) =
-            (self.tile(intrinsic, left, [0, 1], block, at)?, self.tile(intrinsic, right, [1, 0], block, at)?);
+        let left = self.tile(intrinsic, left, [0, 1], block, at)?;
+        let mut factor = self.tile(intrinsic, right, [1, 0], block, at)?;
+        if intrinsic.is_of_pair() {
+            self.halve(&mut factor, right, block)?;
+        }
         let starts = found.starts.then(|| first_of_reduction(block, at)).flatten();
         let buffers = found.operands.iter().map(|it| it.buffer.clone()).collect();
-        let product = Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, sum: place, left, right, starts }));
+        let product =
+            Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, sum: place, left, right: factor, starts }));
         if block.attrs.mechanism == Some(Mechanism::Tcgen05) {
             return Ok(Stmt::Instr(Arc::new(product)));
         }
         let wait = Instr::Wait(Wait { group: Group::Tcgen05, reads_only: false, in_flight: 0, buffers });
         let all = [product, Instr::Commit(Group::Tcgen05), wait];
         Ok(Stmt::Seq(all.map(|it| Stmt::Instr(Arc::new(it))).into()))
+    }
+
+    /// What a block of a pair has of the right factor: half of its columns, which have to be all that the buffer has.
+    fn halve(&self, tile: &mut Tile, operand: &Operand, block: &Block) -> Result<(), LowerError> {
+        let dim = operand.dims[1];
+        let buffer = &self.func.buffers[&operand.buffer];
+        let (columns, first) = (operand.tile[1], &tile.first.indices[dim]);
+        let half = columns / pairs::BLOCKS;
+        // Where they are contiguous, a block has whole rows of the swizzle's pattern.
+        let swizzle = tile.matrix.filter(|it| it.major == Major::Mn).and_then(|it| it.swizzle);
+        let panel = swizzle.map_or(1, |it| it.block_bytes() / buffer.dtype.bytes_i64());
+        let is_whole = buffer.shape[dim].as_int() == Some(columns) && first.as_int() == Some(0);
+        let refused = |why: String| Err(LowerError::Pair { block: block.name.clone(), why, help: WHOLE });
+        let name = &operand.buffer;
+        if !is_whole {
+            return refused(format!("`{name}` has other columns than the {columns} of a product"));
+        }
+        if half % panel != 0 {
+            return refused(format!(
+                "half of the {columns} columns of `{name}` cuts rows of {panel} elements"
+            ));
+        }
+        tile.extents[dim] = half;
+        self.halved.borrow_mut().insert(operand.buffer.clone(), dim);
+        Ok(())
     }
 
     /// Columns of tensor memory to the registers of a warpgroup: each lane has a row.
@@ -69,6 +98,9 @@ impl Tensors<'_> {
         })
     }
 }
+
+/// What helps where a pair cannot share a right factor.
+const WHOLE: &str = "let one product have all columns that are copied at a time: 128 or 256 of them where they are contiguous";
 
 /// Where a tile of tensor memory begins: in the last two dimensions of its buffer, at a multiple of 128 rows.
 fn tensor_access(operand: &Operand, block: &Block, at: &At) -> Result<Access, LowerError> {

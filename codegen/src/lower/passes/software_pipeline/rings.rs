@@ -8,6 +8,9 @@
 //!
 //! Where the copies of a ring go to several blocks of threads of a cluster, each of them fills the slots of all: so its `empty` counts the
 //! warps of all of them, and a warp that has read arrives in all of them.
+//!
+//! Where products read a ring that two blocks of threads compute together, each block fills its own slots and says so at the `full` of the first:
+//! there both fills are counted, and one thread waits for them, which gives the slots of both back.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,6 +21,7 @@ use ir::{
 };
 
 use crate::lower::{
+    analysis::pairs,
     marks,
     passes::software_pipeline::ledger::{Over, done_by, product_group, products, stores},
 };
@@ -32,6 +36,8 @@ pub(crate) struct Ring {
     pub(crate) reader: usize,
     /// Whether one thread does all that reads it: it starts products.
     pub(crate) is_for_one: bool,
+    /// Whether that multiplies for a pair of blocks, and so has to hear of what both of them fill.
+    pub(crate) is_of_pair: bool,
     /// How many slots it has.
     pub(crate) slots: i64,
     /// How many bytes fill a slot.
@@ -63,12 +69,14 @@ impl Ring {
     pub(crate) fn mbarriers(&self) -> impl Iterator<Item = (Name, Mbarriers)> {
         let of = |name: &Name, arrivals| (name.clone(), Mbarriers { slots: self.slots, arrivals });
         let empty = self.release.as_ref().map(|it| of(&it.empty, it.warps));
-        [of(&self.full, 1)].into_iter().chain(empty)
+        let fills = if self.is_of_pair { pairs::BLOCKS } else { 1 };
+        [of(&self.full, fills)].into_iter().chain(empty)
     }
 
     /// Notes that copies of it go along an axis: the warps of all blocks of threads there have to give a slot back.
     fn reach(&mut self, along: Option<ThreadAxis>, pace: &Pace<'_>) {
         if let (Some(it), Some(axis)) = (&mut self.release, along)
+            && !self.is_of_pair
             && !it.along.contains(&axis)
         {
             it.along.push(axis);
@@ -106,8 +114,11 @@ pub(crate) fn rings(
         let readers = readers(plan, at);
         let slots = component.writes().iter().filter_map(|it| plan.slots.get(it)).map(|it| it.count()).max();
         let kind = (component.stage, plan.role(at).cloned(), readers.clone(), slots.unwrap_or(1));
-        let bytes = bytes(func, &component.body);
+        let is_of_pair = readers.iter().any(|it| pairs::has_pairs(&plan.components[*it].body));
         let along = component.body.blocks().into_iter().find_map(|it| it.attrs.multicast);
+        // Of what both blocks of a pair need, each copies half, and for itself.
+        let sharing = component.writes().iter().map(|it| pairs::sharing(func, it)).max().unwrap_or(1);
+        let bytes = bytes(func, &component.body) / sharing;
         if let Some(ring) = out.last_mut().filter(|_| last.as_ref() == Some(&kind)) {
             ring.writers.push(at);
             ring.bytes += bytes;
@@ -125,8 +136,10 @@ pub(crate) fn rings(
         let buffers = component.writes().into_iter().collect();
         let is_for_one = readers.iter().all(|it| done_by(Mechanism::Tcgen05, plan).any(|one| one == *it));
         let (writers, slots) = (vec![at], kind.3);
-        let mut ring = Ring { full, writers, reader, is_for_one, slots, bytes, buffers, release };
+        let mut ring = Ring { full, writers, reader, is_for_one, is_of_pair, slots, bytes, buffers, release };
         ring.reach(along, pace);
+        // One thread gives slots back in both blocks.
+        ring.release.iter_mut().filter(|_| is_of_pair).for_each(|it| it.along = vec![pairs::AXIS]);
         out.push(ring);
         last = Some(kind);
     }
@@ -278,8 +291,8 @@ impl Fill<'_> {
     fn before_writing(&self) -> Vec<Instr> {
         let wait = |it: &Release| self.wait_until_free(it);
         let (barrier, bytes) = (self.ring.full.clone(), Some(Index::int(self.ring.bytes)));
-        let (slot, is_late, along) = (self.slot(), false, vec![]);
-        let expect = Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along });
+        let (slot, is_late, along, at_first) = (self.slot(), false, vec![], self.ring.is_of_pair);
+        let expect = Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along, at_first });
         self.ring.release.iter().map(wait).chain([expect]).collect()
     }
 
@@ -301,7 +314,7 @@ impl Fill<'_> {
         let release = self.ring.release.as_ref().expect("only then it is asked for");
         let (barrier, along) = (release.empty.clone(), release.along.clone());
         let is_late = release.products == Some(Group::Tcgen05);
-        Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes: None, is_late, along })
+        Instr::Arrive(Arrival { barrier, slot: self.slot(), bytes: None, is_late, along, at_first: false })
     }
 }
 

@@ -1,0 +1,24 @@
+//! `tcgen05.mma.cta_group::2.kind::tf32` with factors of tf32.
+
+use crate::Feature;
+use super::{Instruction, Intrinsic, ProductKind};
+
+pub(super) static INTRINSIC: Intrinsic = Intrinsic {
+    name: "tcgen05_pair_m256k8_tf32_f32",
+    about: "Multiplies 256x8 by 8xN elements of tf32 for a pair of blocks of a cluster, N a multiple of 32 up to 256, and adds the products up in f32 in the tensor memory of both. Each block has 128 of the rows, as described, and keeps half of the columns of the right factor for both; one thread of the first block starts it.",
+    needs: Feature::Tcgen05,
+    types: &[],
+    description: "\
+func tcgen05_pair(n)
+  out C: f32[128, n] @tensor
+  in A: tf32[128, 8] @shared
+  in B: tf32[8, n] @shared
+
+  block C()
+    for i in 0..128
+      for j in 0..n
+        for k in 0..8
+          C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k, j])
+",
+    instruction: Instruction::Tcgen05(ProductKind { name: "tf32", format: 2, k: 8, transposes: false, blocks: 2 }),
+};
