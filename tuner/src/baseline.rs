@@ -85,6 +85,18 @@ fn elements(case: &Case, buffer: &Name) -> Option<usize> {
 
 /// The reduction's place and the two factors, if the block is `C = C + f(A) * f(B)` from zero, without guards.
 pub(crate) fn product_of(block: &Block) -> Option<(&Access, &Access, &Access)> {
+    product_as(block, loaded)
+}
+
+/// The same of factors that are zero under conditions, as at the end of a row.
+pub(crate) fn padded_product_of(block: &Block) -> Option<(&Access, &Access, &Access)> {
+    product_as(block, loaded_or_zero)
+}
+
+fn product_as<'a>(
+    block: &'a Block,
+    loaded: fn(&'a Value) -> Option<&'a Access>,
+) -> Option<(&'a Access, &'a Access, &'a Access)> {
     let (Stmt::Store(store), Some(Stmt::Store(init))) = (&block.body, &block.init) else { return None };
     let Value::Binary(BinaryOp::Add, sum, product) = &store.value else { return None };
     let Value::Binary(BinaryOp::Mul, a, b) = &**product else { return None };
@@ -104,6 +116,17 @@ fn loaded(value: &Value) -> Option<&Access> {
         | Value::Binary(..)
         | Value::Select(..)
         | Value::Where(..) => None,
+    }
+}
+
+/// The load under casts and conditions, where it is zero otherwise.
+fn loaded_or_zero(value: &Value) -> Option<&Access> {
+    match value {
+        Value::Cast(_, inner) => loaded_or_zero(inner),
+        Value::Select(_, inner, other) if matches!(&**other, Value::Const(it) if it.to_f64() == 0.0) => {
+            loaded_or_zero(inner)
+        }
+        other => loaded(other),
     }
 }
 

@@ -7,7 +7,7 @@
 use codegen::device::MachineInfo;
 use ir::{Block, DType, Func, Name, Stmt, Value, cost};
 
-use crate::{Case, baseline::product_of};
+use crate::{Case, baseline::padded_product_of};
 
 /// Seconds for the arithmetic of a case on that share of a machine; `None` where nothing is known of any of it.
 pub(crate) fn least_seconds(case: &Case, info: &MachineInfo, share: f64) -> Option<f64> {
@@ -47,7 +47,7 @@ enum UnitKind {
 fn kind_of(func: &Func, part: &Stmt) -> Option<UnitKind> {
     let blocks = part.blocks();
     if let [block] = blocks.as_slice()
-        && let Some((_, a, b)) = product_of(block)
+        && let Some((_, a, b)) = padded_product_of(block)
     {
         let types = func.dtype_of(&a.buffer).zip(func.dtype_of(&b.buffer));
         let (a, b) = types?;

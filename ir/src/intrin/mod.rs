@@ -53,6 +53,8 @@ intrinsics![
     mma_m16n8k16_bf16_f32,
     mma_m16n8k16_f16_f16,
     mma_m16n8k16_f16_f32,
+    mma_m16n8k32_e4m3_f32,
+    mma_m16n8k32_e5m2_f32,
     mma_m16n8k32_s8_s32,
     mma_m16n8k8_tf32_f32,
     stmatrix_x1,

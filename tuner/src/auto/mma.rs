@@ -2,7 +2,10 @@
 
 use std::cmp::Ordering;
 
-use ir::{DType, Feature, Target};
+use ir::{
+    DType, Target,
+    intrin::{self, Intrinsic},
+};
 
 use super::{
     Draft, Request, counted,
@@ -10,7 +13,7 @@ use super::{
         Tile, as_f64, ceil_div, group, parts_cost, ranked, shared_bytes, shared_waves, tiles, units,
         whole_waves,
     },
-    packing::Packing,
+    packing::{Pack, Packing},
     product::{Factor, Product, vector},
     size::Size,
 };
@@ -68,7 +71,8 @@ const STAGED: [Shape; 6] = [
 /// Into how many parts the sum may be split.
 const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
 
-/// How many products a multiprocessor does in a cycle, about: what these schedules reach on an H200.
+/// How many products of two-byte elements a multiprocessor does in a cycle, about: what these schedules reach on an H200. Tensor cores do
+/// twice as many of elements of half the size.
 const PRODUCTS: f64 = 1300.0;
 
 /// The most bytes of an asynchronous copy.
@@ -81,7 +85,7 @@ const LEAST_COPY: i64 = 4;
 struct Plan<'a> {
     request: &'a Request<'a>,
     product: Product,
-    intrin: &'static str,
+    intrin: &'static Intrinsic,
     /// Which operands are packed first.
     packing: Packing,
     /// How many elements of each factor fit a copy: of A, of B, and of the one beside that, where there is one.
@@ -95,23 +99,17 @@ impl<'a> Plan<'a> {
     fn all(request: &'a Request<'a>) -> Vec<Plan<'a>> {
         let found = Product::gathered(request).or_else(|| Product::pair(request));
         let Some(product) = found else { return vec![] };
-        let packed = Packing::of(&product, WIDEST_COPY).filter(|it| it.is_any());
-        let both = [Some(Packing::NONE), packed];
+        let least = Packing::least(&product);
+        let packed = Packing::of_tensor_cores(&product, WIDEST_COPY).filter(|it| Some(*it) != least);
+        let both = [least, packed];
         both.into_iter().flatten().filter_map(|it| Plan::of(request, product.clone(), it)).collect()
     }
 
     fn of(request: &'a Request<'a>, product: Product, packing: Packing) -> Option<Plan<'a>> {
         let Target::Cuda(arch) = request.target else { return None };
-        let (feature, intrin) = match (product.a.dtype, product.acc) {
-            (DType::F16, DType::F32) => (Feature::MmaF16, "mma_m16n8k16_f16_f32"),
-            (DType::F16, DType::F16) => (Feature::MmaF16, "mma_m16n8k16_f16_f16"),
-            (DType::Bf16, DType::F32) => (Feature::MmaBf16, "mma_m16n8k16_bf16_f32"),
-            _ => return None,
-        };
-        if !arch.has(feature) || product.b.dtype != product.a.dtype {
-            return None;
-        }
-        let width = |packed, it: &Factor| vector(if packed { 0 } else { it.row }, it.dtype, WIDEST_COPY);
+        let intrin = intrinsic(&product).filter(|it| arch.has(it.needs))?;
+        let width =
+            |pack: Pack, it: &Factor| vector(if pack.is_any() { 0 } else { it.row }, it.dtype, WIDEST_COPY);
         let [wide_a, wide_b] = [width(packing.a, &product.a), width(packing.b, &product.b)];
         let further = product.beside.as_ref().map_or(wide_b, |it| width(packing.further, &it.b));
         let copy = wide_a.min(wide_b).min(further) * product.a.dtype.bytes_i64();
@@ -134,8 +132,21 @@ impl<'a> Plan<'a> {
             Ordering::Greater => &SHAPES,
         };
         let products = self.product.products();
-        all.iter()
-            .map(move |it| Shape { tile: Tile { columns: it.tile.columns / products, ..it.tile }, ..*it })
+        all.iter().map(move |it| Shape {
+            tile: Tile { columns: it.tile.columns / products, ..it.tile },
+            depth: self.deep(it.depth),
+            ..*it
+        })
+    }
+
+    /// As many steps of the sum as take the bytes that so many of two-byte elements take, which the shapes are given for.
+    fn deep(&self, steps: i64) -> i64 {
+        2 * steps / self.product.a.dtype.bytes_i64()
+    }
+
+    /// The products that a multiprocessor does in a cycle.
+    fn rate(&self) -> f64 {
+        PRODUCTS * 2.0 / as_f64(self.product.a.dtype.bytes_i64())
     }
 
     /// The columns of a tile for all products.
@@ -152,7 +163,7 @@ impl<'a> Plan<'a> {
     /// Whether each part of the sum is long enough for its pipeline. A batch has no axis of the grid left, and parts are added up as they are.
     fn fits(&self, shape: &Shape, slices: i64) -> bool {
         let is_alone = self.product.batch.is_none() && self.product.beside.is_none();
-        let can_split = is_alone && self.product.acc == DType::F32;
+        let can_split = is_alone && matches!(self.product.acc, DType::F32 | DType::I32);
         slices == 1 || (can_split && self.product.k.extent >= slices * shape.depth * shape.stages)
     }
 
@@ -162,9 +173,9 @@ impl<'a> Plan<'a> {
         // The first two slots of each part are waited for.
         let depth = as_f64(self.product.k.extent) / as_f64(slices) + as_f64(2 * shape.depth);
         let elements = self.product.i.extent * self.product.j.extent;
-        let parts = parts_cost(elements, slices, units, PRODUCTS);
+        let parts = parts_cost(elements, slices, units, self.rate());
         let waves = if shape.is_alone { whole_waves } else { shared_waves };
-        let packing = PRODUCTS * self.packing.cycles(&self.product, units);
+        let packing = self.rate() * self.packing.cycles(&self.product, units);
         waves(self.count(shape, slices), self.work(shape), units) * depth / self.pace() + parts + packing
     }
 
@@ -177,6 +188,21 @@ impl<'a> Plan<'a> {
             _ => 1.0,
         }
     }
+}
+
+/// The instruction that multiplies such elements.
+fn intrinsic(product: &Product) -> Option<&'static Intrinsic> {
+    let name = match (product.a.dtype, product.acc) {
+        (DType::F16, DType::F32) => "mma_m16n8k16_f16_f32",
+        (DType::F16, DType::F16) => "mma_m16n8k16_f16_f16",
+        (DType::Bf16, DType::F32) => "mma_m16n8k16_bf16_f32",
+        (DType::Tf32, DType::F32) => "mma_m16n8k8_tf32_f32",
+        (DType::I8, DType::I32) => "mma_m16n8k32_s8_s32",
+        (DType::F8e4m3, DType::F32) => "mma_m16n8k32_e4m3_f32",
+        (DType::F8e5m2, DType::F32) => "mma_m16n8k32_e5m2_f32",
+        _ => return None,
+    };
+    intrin::find(name).filter(|_| product.b.dtype == product.a.dtype)
 }
 
 /// The product on tensor cores, likeliest first.
@@ -208,7 +234,7 @@ impl Sizes {
         let n = out.knob("n_tile", shape.tile.columns, &[32, 64, 128, 256]);
         let warps_m = out.knob("warps_m", shape.warps_m, &[1, 2, 4]);
         let warps_n = out.knob("warps_n", shape.warps_n, &[1, 2, 4]);
-        let k = out.knob("k_tile", shape.depth, &[32, 64]);
+        let k = out.knob("k_tile", shape.depth, &[32, 64].map(|it| plan.deep(it)));
         let slots = if plan.is_staged() { 2.into() } else { out.knob("slots", shape.stages, &[2, 3, 4, 5]) };
         let slices = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));
         let (below, beside) = (m.over(&warps_m).words(), n.over(&warps_n).words());
@@ -239,7 +265,7 @@ impl Plan<'_> {
         let group = group(ceil_div(self.product.i.extent, rows), 8);
         let sizes = Sizes::of(&mut out, self, shape, slices);
         let group = out.knob("group", group, &[1, 2, 4, 8, 16]);
-        out.cycles = Some(self.cost(&shape, slices) / PRODUCTS);
+        out.cycles = Some(self.cost(&shape, slices) / self.rate());
         self.tiles(&mut out, &sizes, self.count(&shape, slices));
         out.because(
             format!(
@@ -272,7 +298,11 @@ impl Plan<'_> {
             format!(", a: {a:?}, beside: [{block:?}]{}", batch.unwrap_or_default())
         });
         let beside = beside.unwrap_or_default();
-        let shape = format!("m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n}{beside}");
+        let step = match self.deep(16) {
+            16 => String::new(),
+            other => format!(", ki: {other}"),
+        };
+        let shape = format!("m: {m}, n: {n}, k: {k}, warps_m: {warps_m}, warps_n: {warps_n}{step}{beside}");
         let Some(slices) = slices else {
             return out.step(format!("mma_tile(block: {block:?}{inlined}, {shape})"));
         };
@@ -300,13 +330,14 @@ impl Plan<'_> {
     /// Copies of the factors, products, and how they overlap.
     fn sum(&self, out: &mut Draft, sizes: &Sizes, shape: Shape) {
         let Sizes { warps_m, warps_n, slices, .. } = sizes;
-        let (Product { a, b, .. }, intrin, axes) = (&self.product, self.intrin, self.product.axes());
+        let (Product { a, b, .. }, intrin, axes) = (&self.product, self.intrin.name, self.product.axes());
         let names = self.packing.names(&self.product);
         let part = if slices.is_some() { "_rf" } else { "" };
         let block = format!("\"{}{part}\"", self.product.block);
         let [wide_a, wide_b, _] = self.widths;
         let copies = format!("vector_a: {wide_a}, vector_b: {wide_b}, y: {warps_n}, z: {warps_m}{axes}");
-        let layout = format!("columns: {}, rows: {}", i64::from(!a.is_k_last), i64::from(b.is_k_last));
+        let (is_turned, is_rows) = (!self.packing.a.is_k_last(a), self.packing.b.is_k_last(b));
+        let layout = format!("columns: {}, rows: {}", i64::from(is_turned), i64::from(is_rows));
         self.packing.steps(out, &self.product, &format!("{}{part}", self.product.block));
         let lengths = self.product.lengths();
         if self.is_staged() {
@@ -341,8 +372,9 @@ impl Plan<'_> {
         let (Some(other), [a, b, further]) = (&product.beside, &self.packing.factors(product)[..]) else {
             return out.because(why, format!("mma_pipeline(block: {block}{names}, stages: {slots})"));
         };
-        let (beside, axes, rows) = (other.block.as_str(), product.axes(), i64::from(other.b.is_k_last));
-        let (wide, intrin) = (self.widths[2], self.intrin);
+        let rows = i64::from(self.packing.further.is_k_last(&other.b));
+        let (beside, axes) = (other.block.as_str(), product.axes());
+        let (wide, intrin) = (self.widths[2], self.intrin.name);
         out.because(
             format!("{} multiplies {} in the same steps.", other.b.buffer, other.a.buffer),
             format!(

@@ -9,6 +9,7 @@ mod attention;
 mod attention_mma;
 mod attention_wgmma;
 mod block_rows;
+mod block_scaled;
 mod columns;
 mod contraction;
 mod cpu;
@@ -302,9 +303,10 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// The same without the last one.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 13] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 14] = [
         gemv::drafts,
         attention::drafts,
+        block_scaled::drafts,
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,

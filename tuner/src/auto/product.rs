@@ -302,7 +302,7 @@ pub(super) fn is_stage(block: &Block) -> bool {
 }
 
 /// The blocks behind the product, if each only does something to the elements of the one before.
-fn elementwise_tail(func: &Func, product: &Name, tail: &[&Block]) -> Option<Vec<Name>> {
+pub(super) fn elementwise_tail(func: &Func, product: &Name, tail: &[&Block]) -> Option<Vec<Name>> {
     let mut from = product.clone();
     for block in tail {
         let Stmt::Store(store) = &block.body else { return None };
@@ -322,7 +322,7 @@ fn elementwise_tail(func: &Func, product: &Name, tail: &[&Block]) -> Option<Vec<
 }
 
 /// The inputs that a tail reads, in order, if a padded block can read them.
-fn inputs(func: &Func, tail: &[&Block]) -> Option<Vec<Name>> {
+pub(super) fn inputs(func: &Func, tail: &[&Block]) -> Option<Vec<Name>> {
     let mut all: Vec<Name> = vec![];
     for block in tail {
         let is_iter = |it: &Index| block.iters.iter().any(|iter| *it == Index::var(&iter.var));

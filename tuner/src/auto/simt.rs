@@ -5,7 +5,7 @@ use ir::Target;
 use super::{
     Draft, Request, counted,
     model::{Tile, as_f64, parts_cost, ranked, shared_bytes, shared_waves, tiles, units},
-    packing::{Packing, called},
+    packing::{Pack, Packing, called},
     product::{Factor, Product, vector},
     size::Size,
 };
@@ -81,7 +81,8 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// How fast products are where rows allow no copies of four elements, against those of four: at 4097³ in f32 on an H100.
 fn pace(product: &Product, packing: Packing) -> f64 {
-    let width = |packed: bool, it: &Factor| if packed { 4 } else { vector(it.row, it.dtype, COPY).min(4) };
+    let width =
+        |pack: Pack, it: &Factor| if pack.is_any() { 4 } else { vector(it.row, it.dtype, COPY).min(4) };
     match width(packing.a, &product.a).min(width(packing.b, &product.b)) {
         1 => 0.85,
         2 => 0.92,
@@ -211,18 +212,18 @@ fn operand(
     out: &mut Draft,
     product: &Product,
     block: &str,
-    (it, is_packed): (&Factor, bool),
+    (it, pack): (&Factor, Pack),
     (lines, groups): (&Size, &Size),
     sizes: &Sizes,
 ) {
     let Sizes { ty, tx, depth, .. } = sizes;
-    let width = vector(if is_packed { 0 } else { it.row }, it.dtype, COPY);
+    let width = vector(if pack.is_any() { 0 } else { it.row }, it.dtype, COPY);
     let (row, pad) = if it.is_k_last { (depth, 4) } else { (lines, 0) };
     let is_wide = i64::from(it.is_k_last || width > 1);
     let groups = if it.is_k_last { Size::from(1) } else { groups.clone() };
     let axes = product.axes();
-    let name = called(it, is_packed);
-    let why = if is_packed {
+    let name = called(it, pack);
+    let why = if pack.is_any() {
         format!("Of its rows now, {width} elements fit a copy.")
     } else {
         format!("{}: {width} fit a copy.", it.lengths())

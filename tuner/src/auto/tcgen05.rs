@@ -32,10 +32,10 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![];
     }
     let Some(product) = Product::gathered(request).filter(is_taken) else { return vec![] };
-    let Some(packing) = Packing::of(&product, ROW_UNIT) else { return vec![] };
+    let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
-    let all: Vec<_> = columns_of(&product).map(tile).collect();
+    let all: Vec<_> = columns_of(&product, packing).map(tile).collect();
     let count = |it: &Tile| batch * tiles(product.i.extent, product.j.extent, *it);
     let all = ranked(all, |it| whole_waves(count(it), *it, units));
     let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
@@ -56,8 +56,8 @@ fn tile(columns: i64) -> Tile {
 }
 
 /// The columns that a tile may have: whole boxes, where those lie along the columns.
-fn columns_of(product: &Product) -> impl Iterator<Item = i64> {
-    let unit = if product.b.is_k_last { 1 } else { 128 / product.b.dtype.bytes_i64() };
+fn columns_of(product: &Product, packing: Packing) -> impl Iterator<Item = i64> {
+    let unit = if packing.b.is_k_last(&product.b) { 1 } else { 128 / product.b.dtype.bytes_i64() };
     COLUMNS.into_iter().filter(move |it| it % unit == 0)
 }
 
@@ -66,14 +66,10 @@ fn is_packed(product: &Product) -> bool {
     product.j.extent * product.out.bytes_i64() % ROW_UNIT != 0
 }
 
-/// Whether tensor cores can multiply it: two-byte factors however they lie, others with the sum last.
+/// Whether tensor cores can multiply it.
 fn is_taken(product: &Product) -> bool {
     let Product { a, b, acc, out, inputs, .. } = product;
-    let is_known = match a.dtype {
-        DType::F16 | DType::Bf16 => true,
-        DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => a.is_k_last && b.is_k_last,
-        _ => false,
-    };
+    let is_known = matches!(a.dtype, DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2);
     let is_other = |it: &Name| *it != a.buffer && *it != b.buffer;
     let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
     let leaves = matches!(out.bytes_i64(), 2 | 4);
@@ -88,7 +84,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
     let uses = packing.libraries(product, "std/tcgen05");
     let mut out = Draft::new("tcgen05", about, &uses, request.form);
     let (block, units) = (product.block.as_str(), units(request));
-    let whole: Vec<i64> = columns_of(product).collect();
+    let whole: Vec<i64> = columns_of(product, packing).collect();
     let columns = out.knob("columns", tile.columns, &whole);
     let groups = out.knob("group", group(ceil_div(product.i.extent, ROWS), 16), &[1, 2, 4, 8, 16]);
     let bytes = product.out.bytes_i64();

@@ -52,13 +52,13 @@ const SECTOR: i64 = 32;
 /// All shapes for a factor B, alone, and in clusters of two, which share its copies. Where its rows end within a sector of the cache, a box
 /// costs twice the requests, and sharing it is worth a third. Else a cluster gains a little with the largest tiles and loses up to a
 /// quarter with small ones. Where rows of B run along the columns of a tile, boxes are 64 columns wide, and tiles hold whole ones.
-fn shapes(product: &Product, is_packed: bool) -> Vec<Shape> {
+fn shapes(product: &Product, packing: Packing) -> Vec<Shape> {
     let (b, products) = (&product.b, product.products());
     let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
     // What leaves at a time has 16 columns and more.
-    let is_whole = |columns: i64| columns % (if b.is_k_last { 16 } else { 64 } * products) == 0;
+    let is_whole = |columns: i64| columns % (if packing.b.is_k_last(b) { 16 } else { 64 } * products) == 0;
     let all = all.filter(|it| is_whole(it.1.0));
-    let has_whole_sectors = is_packed || b.row * b.dtype.bytes_i64() % SECTOR == 0;
+    let has_whole_sectors = packing.b.is_any() || b.row * b.dtype.bytes_i64() % SECTOR == 0;
     let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
         let (alone, pair) = match (has_whole_sectors, columns) {
             (false, _) => (0.75, 1.0),
@@ -87,7 +87,8 @@ impl Shape {
     }
 }
 
-/// How many products a multiprocessor does in a cycle, about: what the fastest tile reaches on an H200.
+/// How many products of two-byte elements a multiprocessor does in a cycle, about: what the fastest tile reaches on an H200. Tensor cores do
+/// twice as many of elements of half the size.
 const PRODUCTS: f64 = 1700.0;
 
 /// Bytes by which the copy engine can find the next row.
@@ -111,13 +112,14 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let Some(packing) = Packing::of(&product, ROW_UNIT) else { return vec![] };
-    let all = ranked(shapes(&product, packing.b), |it| whole_waves(count(it), it.work(), units));
+    let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
+    let all = ranked(shapes(&product, packing), |it| whole_waves(count(it), it.work(), units));
     let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
     let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
     let around = packing.cycles(&product, units) + unpacking;
     let depth = as_f64(product.k.extent);
-    let cycles = |it: &Shape| whole_waves(count(it), it.work(), units) * depth / PRODUCTS + around;
+    let rate = PRODUCTS * 2.0 / as_f64(product.a.dtype.bytes_i64());
+    let cycles = |it: &Shape| whole_waves(count(it), it.work(), units) * depth / rate + around;
     let draft =
         |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, packing, it, count(&it)) };
     all.into_iter().map(draft).collect()
@@ -131,12 +133,17 @@ fn found(request: &Request<'_>) -> Option<Product> {
 /// Whether warpgroups can multiply it.
 fn is_taken(product: &Product) -> bool {
     let Product { a, b, acc, out, inputs, .. } = product;
-    let is_half = matches!(a.dtype, DType::F16 | DType::Bf16) && b.dtype == a.dtype;
+    let sums = match a.dtype {
+        DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => DType::F32,
+        DType::I8 => DType::I32,
+        _ => return false,
+    };
     // What else the stages behind it read is loaded lane by lane; copies of the factors belong to the product.
     let further = product.beside.as_ref().map(|it| &it.b.buffer);
     let is_other = |it: &Name| *it != a.buffer && *it != b.buffer && Some(it) != further;
     let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
-    is_half && *acc == DType::F32 && matches!(out.bytes_i64(), 2 | 4) && has_others && product.is_of_inputs()
+    let leaves = matches!(out.bytes_i64(), 1 | 2 | 4);
+    b.dtype == a.dtype && *acc == sums && leaves && has_others && product.is_of_inputs()
 }
 
 /// The sizes of a schedule.
@@ -158,10 +165,16 @@ struct Sizes {
 
 impl Sizes {
     /// Those of the shape, which are knobs in a space.
-    fn of(out: &mut Draft, request: &Request<'_>, product: &Product, shape: Shape) -> Sizes {
+    fn of(
+        out: &mut Draft,
+        request: &Request<'_>,
+        product: &Product,
+        packing: Packing,
+        shape: Shape,
+    ) -> Sizes {
         let shared = shared_bytes(request);
         let below = ceil_div(product.i.extent, 64 * shape.warpgroups * shape.cluster_m);
-        let multiples = if product.b.is_k_last { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
+        let multiples = if packing.b.is_k_last(&product.b) { &ALL_COLUMNS[..] } else { &WHOLE_BOXES };
         let warpgroups = out.knob("warpgroups", shape.warpgroups, &[1, 2]);
         let columns = out.knob("columns", shape.columns, multiples);
         let cluster_m = out.knob("cluster_m", shape.cluster_m, &[1, 2]);
@@ -170,13 +183,20 @@ impl Sizes {
         let rows = out.value("rows", &warpgroups.times(64));
         // The swizzle of the staging is as wide as what leaves at a time, which is 128 bytes of a row at most.
         let bytes = product.out.bytes_i64();
-        let store = out.value("store", &columns.widest(if bytes == 4 { &[32, 16] } else { &[64, 32, 16] }));
+        let store = out.value(
+            "store",
+            &columns.widest(match bytes {
+                1 => &[128, 64, 32, 16],
+                2 => &[64, 32, 16],
+                _ => &[32, 16],
+            }),
+        );
         let all = columns.times(shape.products);
         let slot = out.value("slot", &rows.plus(&all).times(128));
         let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
         let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
-        let slots =
-            out.knob("slots", most.min(8).min((product.k.extent / 64).max(2)), &[2, 3, 4, 5, 6, 7, 8]);
+        let deepest = (product.k.extent * product.a.dtype.bytes_i64() / 128).max(2);
+        let slots = out.knob("slots", most.min(8).min(deepest), &[2, 3, 4, 5, 6, 7, 8]);
         if shape.products > 1 {
             out.constraint(format!("{} <= 256", all.words()));
         }
@@ -195,7 +215,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     let uses = packing.libraries(product, "std/wgmma");
     let mut out = Draft::new("wgmma", about, &uses, request.form);
     let (units, block) = (units(request), product.block.as_str());
-    let sizes = Sizes::of(&mut out, request, product, shape);
+    let sizes = Sizes::of(&mut out, request, product, packing, shape);
     let has_company = packing.is_any() || is_packed(product);
     let early = out.knob("early", i64::from(count <= units || has_company), &[0, 1]);
     tiles_and_result(&mut out, request, product, &sizes, count);
@@ -285,7 +305,7 @@ pub(super) fn behind(request: &Request<'_>, product: &Product) -> String {
 
 /// The step by which the result leaves, `store` of its columns at a time.
 fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> String {
-    let wide = if product.out.bytes_i64() == 4 { ", wide: 1" } else { "" };
+    let wide = if product.out.bytes_i64() == 2 { "" } else { ", wide: 1" };
     let block = &product.block;
     let Some(last) = product.tail.last() else {
         let out = if is_packed(product) { "wgmma_out_packed" } else { "wgmma_out" };

@@ -5,6 +5,8 @@ use std::{
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use super::{
@@ -246,9 +248,21 @@ pub(super) fn open_again(segment: &Path) -> Result<File, LogError> {
     Ok(file)
 }
 
+/// How often a lock is asked for again, and after how long: a program that another one starts has the locks of that one until it runs, so that
+/// a lock may outlast its owner for a moment.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Keeps other writers out as long as the process lives.
 fn lock(file: &File, path: &Path) -> Result<(), LogError> {
-    match file.try_lock() {
+    let mut left = TRIES;
+    let mut answer = file.try_lock();
+    while left > 0 && matches!(answer, Err(TryLockError::WouldBlock)) {
+        thread::sleep(PAUSE);
+        answer = file.try_lock();
+        left -= 1;
+    }
+    match answer {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(LogError::Locked(path.to_owned())),
         // Some file systems of clusters know no locks; a run there has a name of its own all the same.

@@ -232,6 +232,10 @@ pub(crate) fn insertions(
                     if let Some(behind) = behind {
                         add(end, placed(behind, it, role));
                     }
+                    // The first iterations have none before them whose slots they could free.
+                    if it.iteration.as_int().is_some_and(|it| it < *lag) {
+                        continue;
+                    }
                     let freed = Fill { ring, number: fill.number.clone() + -*lag };
                     let mut stmt = placed(freed.free(), it, role);
                     if *lag > 0 {
