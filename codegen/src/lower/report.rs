@@ -1,11 +1,11 @@
 //! What became of a pipeline, for people: `show --emit pipeline` draws it.
 
 use ir::{
-    Block, Func, Index, Loop, Mechanism, Name, Scope,
+    Block, Func, Index, Loop, Mechanism, Name, Scope, intrin,
     pipeline::{PipelinePlan, split_lifetimes},
 };
 
-use crate::lower::{Context, MechanismChoice, analysis::pairs};
+use crate::lower::{Context, MechanismChoice};
 
 /// A pipelined loop as it was lowered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ pub(crate) fn report(
             slots: slots.count(),
             needed: slots.needed,
             forced: slots.forced,
-            bytes: count * bytes / pairs::sharing(func, name),
+            bytes: count * bytes / intrin::sharing(func, name),
         }
     });
     PipelineReport {

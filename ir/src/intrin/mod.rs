@@ -15,11 +15,13 @@ mod fragment;
 mod intrinsic;
 mod lane_map;
 mod matching;
+mod pair;
 
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
 pub use intrinsic::{Instruction, Intrinsic, ProductKind, TENSORIZE};
 pub use lane_map::{LaneMap, WARP, WARPGROUP};
 pub use matching::{Extents, Matched, Mismatch, Operand, matched, of_types, operand_types};
+pub use pair::sharing;
 
 use crate::DType;
 

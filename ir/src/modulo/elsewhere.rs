@@ -6,6 +6,7 @@ use super::work::extent;
 use crate::{
     Buffer, Func, Loop, LoopKind, Name, Role,
     access::{Axes, FuncAccess, accesses},
+    intrin,
     pipeline::{STAGE, is_pipeline, numbers},
 };
 
@@ -20,7 +21,7 @@ pub(super) fn elsewhere(func: &Func, it: &Loop, around: &[&Loop], rings: &BTreeS
     };
     let bytes = |(name, info): (&Name, &Buffer)| {
         let uses: Vec<_> = all.iter().filter(|it| it.buffer == name).filter(is_here).collect();
-        Some(elements(&uses, it)? * info.dtype.bytes() as f64)
+        Some(elements(&uses, it)? * info.dtype.bytes() as f64 / intrin::sharing(func, name) as f64)
     };
     let sum = func.buffers.iter().filter(is_other).filter_map(bytes).sum();
     let repeats = |it: &&Loop| it.attrs.persistent.is_some() || !matches!(it.kind, LoopKind::Bound(_));

@@ -8,7 +8,7 @@ use super::{
     work::{Pace, Resource, Work, extent, work},
 };
 use crate::{
-    Arch, Block, Func, Loop, Name,
+    Arch, Block, Func, Loop, Name, intrin,
     pipeline::{DependenceGraph, PipelineError, dependences},
 };
 
@@ -207,7 +207,7 @@ fn rings(func: &Func, it: &Loop, private: &BTreeSet<Name>, work: &[Work]) -> Vec
 fn bytes(func: &Func, name: &Name, work: &[Work]) -> Option<f64> {
     let is_padded = func.buffers.get(name).is_some_and(|it| !it.layout.align.is_empty());
     let bytes = work.iter().filter_map(|it| it.fills.get(name)).copied().reduce(f64::max)?;
-    Some(if is_padded { bytes * 1.0625 } else { bytes })
+    Some(if is_padded { bytes * 1.0625 } else { bytes } / intrin::sharing(func, name) as f64)
 }
 
 /// Bytes of registers of a thread that hold what is no ring's.

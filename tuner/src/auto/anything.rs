@@ -16,7 +16,7 @@ pub(super) fn draft(request: &Request<'_>) -> Draft {
     let about = "Independent iterations go to threads; the rest is as the workload has it.".to_owned();
     let mut trial = Trial {
         session: Session::new(request.func.clone(), Some(request.target.clone())),
-        out: Draft::new(RULE, about, &[], request.form),
+        out: Draft::new(RULE, about, &[], request),
         threads: THREADS.into(),
     };
     if let Target::Cuda(_) = request.target {

@@ -34,7 +34,7 @@ pub(super) fn draft(found: &Attention<'_>, request: &Request<'_>, skips: bool) -
     let most = found.depths[0].max(found.depths[1]);
     let (_, tile) = *TILES.iter().find(|it| most <= it.0)?;
     let about = "One kernel goes through the keys once: each warp has rows of the scores in registers, and the sums of values follow the maximum as it grows.";
-    let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request.form);
+    let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request);
     let warps = out.knob("warps", tile.warps, &[2, 4, 8]);
     let rows = out.knob("query_rows", tile.rows, &[1, 2]);
     let keys = out.knob("key_tile", tile.keys, &[32, 64, 128]);

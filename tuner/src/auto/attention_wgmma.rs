@@ -53,7 +53,7 @@ pub(super) fn draft(found: &Attention<'_>, request: &Request<'_>, skips: bool) -
     let (warpgroups, _) = *ranked(counts, |it| waves(heads, queries, *it, units(request))).first()?;
     let tile = Tile { warpgroups, ..widest };
     let about = "One kernel goes through the keys once: each warpgroup has rows of the scores in registers, and starts the next products before its softmax, which they hide.";
-    let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request.form);
+    let mut out = Draft::new("attention", about.to_owned(), &["std/attention"], request);
     let warpgroups = out.knob("warpgroups", tile.warpgroups, &[1, 2, 3]);
     let keys = out.knob("key_tile", tile.keys, &[64, 96, 128, 160]);
     let slots = out.knob("slots", 2, &[2, 3]);

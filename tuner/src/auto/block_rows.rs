@@ -276,7 +276,7 @@ impl Rows<'_> {
             Row::Stays(_) => "Each row once through the registers of the threads that share it.",
             Row::Streams(_) => "Each row by the threads that share it, once for each stage.",
         };
-        let mut out = Draft::new("block_rows", about.to_owned(), &["std/rows"], request.form);
+        let mut out = Draft::new("block_rows", about.to_owned(), &["std/rows"], request);
         let share = out.knob("threads", threads, &[32, 64, 128, 256, 512, 1024]);
         let mut rows = 1.into();
         if row.blocks() == 1 {

@@ -1,12 +1,13 @@
 //! Products of which each group of the sum has scales of its own, as fp8 is multiplied with scales of blocks, by warpgroups.
 
-use ir::{Access, Block, DType, Feature, Func, Index, IterKind, Name, Role, Stmt, Target};
+use ir::{Access, Block, DType, Feature, Func, Index, Iter, IterKind, Name, Role, Stmt, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{as_f64, ceil_div, group, shared_bytes, units},
-    product::{elementwise_tail, inputs},
+    model::{ceil_div, group, shared_bytes, units},
+    product::{Axis, axis_of, elementwise_tail, inputs},
     rows::words,
+    wgmma::{blocks_that_stay, roles},
 };
 
 /// The bytes of a group of the sum in each row: those that the widest swizzle permutes, and that four instructions read.
@@ -15,25 +16,22 @@ const GROUP: i64 = 128;
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
 
-/// The rows and columns of a tile: two warpgroups, each with sums of a group and of all of them in registers.
-const ROWS: i64 = 128;
+/// The rows and columns of a tile: of warpgroups that each have sums of a group and of all of them in registers.
+const WARPGROUPS: i64 = 2;
+const ROWS: i64 = 64 * WARPGROUPS;
 const COLUMNS: i64 = 128;
 
-/// How many slots are the fastest of two to six: with four the loop has four iterations in a body, each with slots that are known. Measured at 4096³ and 8192³ on an H100.
+/// How many slots a pipeline has. On an H100 four were faster than five at 4096³ and 8192³; more, with the sums of two groups in registers, were slower still.
 const SLOTS: i64 = 4;
-
-/// How many products a multiprocessor does in a cycle, about, of elements of one byte: what 8192³ reaches on an H100.
-const PRODUCTS: f64 = 2900.0;
 
 /// A sum of groups, each of which is a product of matrices times two scales.
 struct Scaled<'a> {
     part: &'a Block,
     sums: &'a Block,
     /// Loops of the part along rows and columns.
-    part_loops: [Name; 2],
+    part_loops: [Axis; 2],
     /// Loops of the sums along rows, columns and groups.
-    loops: [Name; 3],
-    extents: [i64; 3],
+    loops: [Axis; 3],
     a: Factor,
     b: Factor,
     a_scale: Name,
@@ -63,42 +61,42 @@ impl<'a> Scaled<'a> {
     fn of(func: &'a Func) -> Option<Scaled<'a>> {
         let blocks = func.body.blocks();
         let [part, sums, tail @ ..] = blocks.as_slice() else { return None };
-        let [vg, vi, vj] = spatial(part)?;
+        let [g, i, j] = spatial(part)?;
         let place = *part.writes().first()?;
-        let order = [vg, vi, vj].map(Index::var);
+        let order = [g, i, j].map(|it| Index::var(&it.var));
         let is_temp = func.buffers.get(&place.buffer)?.role == Role::Temp;
         if place.indices != order || !is_temp || sums.iters.len() != 3 || tail.is_empty() {
             return None;
         }
         let mut factors = part.reads().into_iter().filter(|it| it.buffer != place.buffer);
         let (first, second) = (factors.next()?, factors.next()?);
-        let has = |it: &Access, var: &Name| it.indices.iter().any(|it| it.any_var(&|name| name == var));
-        let (a, b) = if has(first, vi) { (first, second) } else { (second, first) };
-        let is_whole = has(a, vi) && !has(a, vj) && has(b, vj) && !has(b, vi) && factors.next().is_none();
+        let has =
+            |it: &Access, iter: &Iter| it.indices.iter().any(|it| it.any_var(&|name| *name == iter.var));
+        let (a, b) = if has(first, i) { (first, second) } else { (second, first) };
+        let is_whole = has(a, i) && !has(a, j) && has(b, j) && !has(b, i) && factors.next().is_none();
         let group = part.iters.iter().find(|it| it.kind == IterKind::Reduce)?.extent.as_int()?;
         let (a, b) = (factor(func, a)?, factor(func, b)?);
         if !is_whole || a.dtype != b.dtype || group * a.dtype.bytes_i64() != GROUP {
             return None;
         }
         let [si, sj] = spatial(sums)?;
-        let sg = &sums.iters.iter().find(|it| it.kind == IterKind::Reduce)?.var;
+        let sg = sums.iters.iter().find(|it| it.kind == IterKind::Reduce)?;
         let own = sums.writes().first()?.buffer.clone();
         let is_scale = |it: &&Access| it.buffer != place.buffer && it.buffer != own;
         let scales: Vec<_> = sums.reads().into_iter().filter(is_scale).collect();
         let [x, y] = scales[..] else { return None };
         let (a_scale, b_scale) = if has(x, si) { (x, y) } else { (y, x) };
-        let row_axis = a_scale.indices.iter().position(|it| *it == Index::var(si))?;
+        let row_axis = a_scale.indices.iter().position(|it| *it == Index::var(&si.var))?;
         let is_plain =
             a_scale.indices.len() == 2 && has(b_scale, sj) && !has(b_scale, si) && has(b_scale, sg);
         let read = sums.reads().into_iter().find(|it| it.buffer == place.buffer)?;
         let last = tail.last()?;
-        (is_plain && read.indices == [sg, si, sj].map(Index::var)).then_some(())?;
+        (is_plain && read.indices == [sg, si, sj].map(|it| Index::var(&it.var))).then_some(())?;
         Some(Scaled {
             part,
             sums,
-            part_loops: [loop_of(func, part, vi)?.0, loop_of(func, part, vj)?.0],
-            loops: [loop_of(func, sums, si)?.0, loop_of(func, sums, sj)?.0, loop_of(func, sums, sg)?.0],
-            extents: [loop_of(func, sums, si)?.1, loop_of(func, sums, sj)?.1, loop_of(func, sums, sg)?.1],
+            part_loops: [axis_of(func, part, i)?, axis_of(func, part, j)?],
+            loops: [axis_of(func, sums, si)?, axis_of(func, sums, sj)?, axis_of(func, sums, sg)?],
             a,
             b,
             a_scale: a_scale.buffer.clone(),
@@ -112,16 +110,15 @@ impl<'a> Scaled<'a> {
 
     fn draft(&self, request: &Request<'_>) -> Draft {
         let about = format!(
-            "Tiles of {ROWS} x {COLUMNS} by 2 warpgroups, which scale the sums of {GROUP} bytes of each row, fed by a role for the copy engine."
+            "Tiles of {ROWS} x {COLUMNS} by {WARPGROUPS} warpgroups, which scale the sums of {GROUP} bytes of each row, fed by a role for the copy engine."
         );
         let is_odd = [&self.a, &self.b].map(|it| it.row % ROW_UNIT != 0);
         let uses: &[&str] = if is_odd.contains(&true) { &["std/copy", "std/wgmma"] } else { &["std/wgmma"] };
-        let mut out = Draft::new("block_scaled", about, uses, request.form);
-        let [rows, columns, groups] = self.extents;
+        let mut out = Draft::new("block_scaled", about, uses, request);
+        let [rows, columns, groups] = self.loops.each_ref().map(|it| it.extent);
         let pair = if rows > ROWS { 2 } else { 1 };
         let cluster_m = out.knob("cluster_m", pair, &[1, 2]);
-        // The workload has a parameter `group`.
-        let group = out.knob("rows_of_tiles", group(ceil_div(rows, ROWS), 4), &[1, 2, 4, 8, 16]);
+        let group = out.knob("group", group(ceil_div(rows, ROWS), 4), &[1, 2, 4, 8, 16]);
         let shared = shared_bytes(request);
         let slot = (ROWS + COLUMNS) * GROUP;
         let bytes = self.out.bytes_i64();
@@ -130,8 +127,6 @@ impl<'a> Scaled<'a> {
         let slots = out.knob("slots", SLOTS.min(most).min(groups.max(2)), &[2, 3, 4, 5, 6]);
         out.constraint(format!("{} <= {most}", slots.words()));
         let tiles = ceil_div(rows, ROWS) * ceil_div(columns, COLUMNS);
-        out.cycles =
-            Some(as_f64(ceil_div(tiles, units(request)) * ROWS * COLUMNS * groups * GROUP) / PRODUCTS);
         self.tiles(&mut out, request, (tiles, &cluster_m.to_string(), &group.to_string()));
         let last = self.tail.last().map_or("", Name::as_str);
         let wide = if bytes == 2 { "" } else { ", wide: 1" };
@@ -148,7 +143,8 @@ impl<'a> Scaled<'a> {
         let factors = self.packed(&mut out, is_odd);
         let [a, b] = &factors;
         let (part, sums) = (self.part.name.as_str(), self.sums.name.as_str());
-        let (a_scale, b_scale, over) = (self.a_scale.as_str(), self.b_scale.as_str(), self.loops[2].as_str());
+        let (a_scale, b_scale, over) =
+            (self.a_scale.as_str(), self.b_scale.as_str(), self.loops[2].loop_name.as_str());
         out.because(
             format!("A slot has {slot} bytes, and {} of them are in flight.", slots.value),
             format!(
@@ -156,14 +152,8 @@ impl<'a> Scaled<'a> {
                  groups: {over:?}, slots: {slots})"
             ),
         );
-        let blocks = super::size::Size::from(units(request)).over(&cluster_m);
-        out.because(
-            "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
-            format!("persistent(loop: \"tile\", blocks: {blocks})"),
-        );
-        out.step(format!(
-            "warp_specialize(loop: \"tile\", roles: {{\"load\": [\"{a}_pad\", \"{b}_pad\"]}}, registers: {{\"load\": 40, \"compute\": 232}})"
-        ));
+        blocks_that_stay(&mut out, request, &cluster_m);
+        roles(&mut out, &factors, &WARPGROUPS.into());
         out
     }
 
@@ -173,8 +163,8 @@ impl<'a> Scaled<'a> {
         let between = &tail[..tail.len().saturating_sub(1)];
         let inline =
             if between.is_empty() { String::new() } else { format!(", inline: {:?}", words(between)) };
-        let [i, j] = part_loops.each_ref().map(Name::as_str);
-        let [rows, columns, groups] = loops.each_ref().map(Name::as_str);
+        let [i, j] = part_loops.each_ref().map(|it| it.loop_name.as_str());
+        let [rows, columns, groups] = loops.each_ref().map(|it| it.loop_name.as_str());
         out.because(
             format!(
                 "{} for {}. Sums of a group are scaled in registers, which leaves them for {COLUMNS} columns.",
@@ -223,17 +213,8 @@ fn factor(func: &Func, access: &Access) -> Option<Factor> {
 }
 
 /// The spatial iterators of a block, if it has so many.
-fn spatial<const N: usize>(block: &Block) -> Option<[&Name; N]> {
-    let all: Vec<_> =
-        block.iters.iter().filter(|it| it.kind == IterKind::Spatial).map(|it| &it.var).collect();
+fn spatial<const N: usize>(block: &Block) -> Option<[&Iter; N]> {
+    let all: Vec<_> = block.iters.iter().filter(|it| it.kind == IterKind::Spatial).collect();
     let is_sum = matches!((&block.body, &block.init), (Stmt::Store(_), Some(_)));
     all.try_into().ok().filter(|_| is_sum && block.guards.is_empty())
-}
-
-/// The loop that is an iterator of a block, and its extent.
-fn loop_of(func: &Func, block: &Block, var: &Name) -> Option<(Name, i64)> {
-    let iter = block.iters.iter().find(|it| it.var == *var)?;
-    let all = func.loops_of(&block.name)?;
-    let found = all.into_iter().find(|it| iter.binding == Index::var(&it.var))?;
-    Some((found.var.clone(), found.extent.as_int()?))
 }

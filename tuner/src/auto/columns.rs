@@ -98,7 +98,7 @@ impl Columns {
 
     fn on_cpu(&self, request: &Request<'_>, lanes: i64) -> Draft {
         let about = format!("Vectors of columns, {lanes} at once, by all cores.");
-        let mut out = Draft::new("columns", about, &[], request.form);
+        let mut out = Draft::new("columns", about, &[], request);
         let (block, columns, reduced) = (self.block.as_str(), self.along.as_str(), self.reduced.as_str());
         let name = |it: &str| free(request.func, it).to_string();
         let (tile, column, sums) = (
@@ -130,7 +130,7 @@ impl Columns {
 
     fn on_gpu(&self, request: &Request<'_>) -> Draft {
         let about = "Threads side by side along a row, several for each column.".to_owned();
-        let mut out = Draft::new("columns", about, &["std/rows"], request.form);
+        let mut out = Draft::new("columns", about, &["std/rows"], request);
         self.reduce(request, &mut out);
         out
     }

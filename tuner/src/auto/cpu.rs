@@ -100,7 +100,7 @@ fn one(request: &Request<'_>, product: &Product, shape: Shape) -> Draft {
         "cpu",
         format!("Tiles of {rows} x {columns} sums in vector registers."),
         &["std/cpu"],
-        request.form,
+        request,
     );
     let axes = if product.batch.is_some() { ", row_axis: 1, column_axis: 2" } else { "" };
     // The columns stand in the layout of panels, which takes no knobs.

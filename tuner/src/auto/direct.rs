@@ -77,7 +77,7 @@ impl Direct {
 
     fn draft(&self, request: &Request<'_>, vector: i64) -> Draft {
         let about = format!("Each thread has {} side by side, in registers.", counted(vector, "output"));
-        let mut out = Draft::new("direct", about, &[], request.form);
+        let mut out = Draft::new("direct", about, &[], request);
         let name = |it: &str| free(request.func, it).to_string();
         let (block, [tile, lane]) = (&self.block, ["tile", "lane"].map(name));
         let sums = name(&format!("{block}_sums"));

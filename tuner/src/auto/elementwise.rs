@@ -43,7 +43,7 @@ fn role(func: &Func, buffer: &ir::Name) -> Option<Role> {
 }
 
 fn one(request: &Request<'_>, before: &[&Block], last: &Block, loops: &[String], vector: i64) -> Draft {
-    let mut out = Draft::new("elementwise", "One pass over all elements.".to_owned(), &[], request.form);
+    let mut out = Draft::new("elementwise", "One pass over all elements.".to_owned(), &[], request);
     for block in before {
         out.step(format!("compute_inline(block: {:?})", block.name.as_str()));
     }

@@ -100,7 +100,7 @@ impl Gemv {
     }
 
     fn started(&self, request: &Request<'_>, about: &str) -> Draft {
-        let mut out = Draft::new("gemv", about.to_owned(), &["std/rows"], request.form);
+        let mut out = Draft::new("gemv", about.to_owned(), &["std/rows"], request);
         let before = self.product.tail.split_last().map_or(&[][..], |it| it.1);
         for it in self.product.lead.iter().chain(before) {
             out.step(format!("compute_inline(block: {:?})", it.as_str()));

@@ -261,7 +261,7 @@ impl Plan<'_> {
         let about =
             format!("Tiles of {rows} x {columns} on tensor cores, {} warps a block.", warps_m * warps_n);
         let uses = self.packing.libraries(&self.product, "std/mma");
-        let mut out = Draft::new("mma", about, &uses, self.request.form);
+        let mut out = Draft::new("mma", about, &uses, self.request);
         let group = group(ceil_div(self.product.i.extent, rows), 8);
         let sizes = Sizes::of(&mut out, self, shape, slices);
         let group = out.knob("group", group, &[1, 2, 4, 8, 16]);

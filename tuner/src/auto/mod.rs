@@ -83,6 +83,8 @@ pub struct Draft {
     uses: Vec<&'static str>,
     lines: Vec<Line>,
     form: Form,
+    /// The parameters of the workload, whose names no knob may have.
+    params: Vec<String>,
     /// How many cycles it takes by the rule's estimate, where rules are weighed against each other.
     cycles: Option<f64>,
     /// What a space chooses from.
@@ -101,13 +103,14 @@ enum Line {
 }
 
 impl Draft {
-    fn new(rule: &'static str, about: String, uses: &[&'static str], form: Form) -> Draft {
+    fn new(rule: &'static str, about: String, uses: &[&'static str], request: &Request<'_>) -> Draft {
         Draft {
             rule,
             about,
             uses: uses.to_vec(),
             lines: vec![],
-            form,
+            form: request.form,
+            params: request.known.keys().cloned().collect(),
             cycles: None,
             knobs: vec![],
             values: vec![],
@@ -121,8 +124,9 @@ impl Draft {
             return chosen.into();
         }
         let others = others.iter().copied().filter(|it| *it != chosen);
-        self.knobs.push((name.to_owned(), std::iter::once(chosen).chain(others).collect()));
-        Size::named(name, chosen)
+        let name = self.free(name);
+        self.knobs.push((name.clone(), std::iter::once(chosen).chain(others).collect()));
+        Size::named(&name, chosen)
     }
 
     /// A name for what is computed of knobs.
@@ -130,8 +134,14 @@ impl Draft {
         if !size.is_open() {
             return size.clone();
         }
-        self.values.push((name.to_owned(), size.words()));
-        Size::named(name, size.value)
+        let name = self.free(name);
+        self.values.push((name.clone(), size.words()));
+        Size::named(&name, size.value)
+    }
+
+    /// A name like this one that no parameter has.
+    fn free(&self, name: &str) -> String {
+        Name::nth(name, |it| self.params.iter().any(|param| it == param.as_str())).to_string()
     }
 
     /// What has to hold for the points of a space.

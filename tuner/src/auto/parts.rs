@@ -104,7 +104,7 @@ impl Merged {
         let about =
             "The program in parts, each by the rule that knows it, one kernel after the other.".to_owned();
         let session = Session::new(request.func.clone(), Some(request.target.clone()));
-        Merged { session, out: Draft::new(RULE, about, &[], request.form), count: 0 }
+        Merged { session, out: Draft::new(RULE, about, &[], request), count: 0 }
     }
 
     /// Adds the first draft for a part that is legal, and whose steps the whole program takes as well.

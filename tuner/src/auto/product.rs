@@ -243,7 +243,8 @@ fn out_iters(tail: &[&Block]) -> Option<[Name; 2]> {
     Some([rows, columns].map(|it| it.var.clone()))
 }
 
-fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {
+/// The loop that an iterator of a block is.
+pub(super) fn axis_of(func: &Func, block: &Block, iter: &ir::Iter) -> Option<Axis> {
     let around = func.loops_of(&block.name)?;
     let it = around.into_iter().find(|it| iter.binding == Index::var(&it.var))?;
     Some(Axis { loop_name: it.var.clone(), extent: it.extent.as_int()? })

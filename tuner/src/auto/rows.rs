@@ -120,7 +120,7 @@ fn one(request: &Request<'_>, stages: &Stages<'_>, lanes: i64) -> Draft {
         "rows",
         format!("Row by row on all cores, with {lanes} partial results of each row."),
         &[],
-        request.form,
+        request,
     );
     let reductions: Vec<_> = stages.all.iter().filter(|it| it.does == Does::Reduce).collect();
     for (number, it) in reductions.iter().enumerate() {

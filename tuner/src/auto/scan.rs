@@ -97,7 +97,7 @@ impl Scanned {
 
     /// A script that begins with what stands before the scan.
     pub(super) fn begun(&self, request: &Request<'_>, about: String, uses: &[&'static str]) -> Draft {
-        let mut out = Draft::new(RULE, about, uses, request.form);
+        let mut out = Draft::new(RULE, about, uses, request);
         for it in &self.before {
             out.step(format!("compute_inline(block: {:?})", it.as_str()));
         }

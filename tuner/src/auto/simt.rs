@@ -157,7 +157,7 @@ fn one(
     let threads = shape.ty * shape.tx;
     let about = format!("Tiles of {} x {} in the registers of {threads} threads.", tile.rows, tile.columns);
     let uses = packing.libraries(product, "std/simt");
-    let mut out = Draft::new("simt", about, &uses, request.form);
+    let mut out = Draft::new("simt", about, &uses, request);
     let sizes = Sizes::of(&mut out, request, product, shape);
     let Sizes { im, jm, slots, resident, jv, .. } = &sizes;
     let split = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));

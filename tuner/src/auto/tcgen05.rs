@@ -82,7 +82,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
         tile.columns
     );
     let uses = packing.libraries(product, "std/tcgen05");
-    let mut out = Draft::new("tcgen05", about, &uses, request.form);
+    let mut out = Draft::new("tcgen05", about, &uses, request);
     let (block, units) = (product.block.as_str(), units(request));
     let whole: Vec<i64> = columns_of(product, packing).collect();
     let columns = out.knob("columns", tile.columns, &whole);

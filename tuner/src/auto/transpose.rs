@@ -188,7 +188,7 @@ impl Permutation {
     fn in_cache(&self, request: &Request<'_>) -> Draft {
         let about =
             "Tiles that stay in the first cache, read and written along rows of both sides.".to_owned();
-        let mut out = Draft::new("transpose", about, &[], request.form);
+        let mut out = Draft::new("transpose", about, &[], request);
         for it in &self.inlined {
             out.step(inline(it));
         }
@@ -222,7 +222,7 @@ impl Permutation {
 
     fn draft(&self, request: &Request<'_>, bytes: i64) -> Draft {
         let about = "Tiles by way of shared memory, read and written along rows of both sides.".to_owned();
-        let mut out = Draft::new("transpose", about, &["std/transpose"], request.form);
+        let mut out = Draft::new("transpose", about, &["std/transpose"], request);
         let tile = self.tile(bytes);
         for it in &self.inlined {
             out.step(inline(it));

@@ -213,7 +213,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
         counted(shape.warpgroups, "warpgroup")
     );
     let uses = packing.libraries(product, "std/wgmma");
-    let mut out = Draft::new("wgmma", about, &uses, request.form);
+    let mut out = Draft::new("wgmma", about, &uses, request);
     let (units, block) = (units(request), product.block.as_str());
     let sizes = Sizes::of(&mut out, request, product, packing, shape);
     let has_company = packing.is_any() || is_packed(product);
@@ -235,11 +235,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     }
     let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
     out.step_if(&early, "== 1", early.value == 1, &[launch], &[]);
-    let blocks = Size::from(units).over(&sizes.cluster_m);
-    out.because(
-        "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
-        format!("persistent(loop: \"tile\", blocks: {blocks})"),
-    );
+    blocks_that_stay(&mut out, request, &sizes.cluster_m);
     roles(&mut out, &packing.factors(product), &sizes.warpgroups);
     out
 }
@@ -328,8 +324,17 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
     )
 }
 
+/// The step by which blocks take tile after tile, in clusters of so many.
+pub(super) fn blocks_that_stay(out: &mut Draft, request: &Request<'_>, cluster: &Size) {
+    let blocks = Size::from(units(request)).over(cluster);
+    out.because(
+        "As many blocks as there are multiprocessors take tile after tile: one is loaded while the one before is stored.",
+        format!("persistent(loop: \"tile\", blocks: {blocks})"),
+    );
+}
+
 /// The role that loads, which gives registers to two warpgroups that multiply.
-fn roles(out: &mut Draft, factors: &[String], warpgroups: &Size) {
+pub(super) fn roles(out: &mut Draft, factors: &[String], warpgroups: &Size) {
     let loads: Vec<_> = factors.iter().map(|it| format!("{it}_pad")).collect();
     let step = |registers: &str| {
         format!("warp_specialize(loop: \"tile\", roles: {{\"load\": {loads:?}}}{registers})")

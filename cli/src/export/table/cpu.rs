@@ -15,17 +15,7 @@ use super::{
 
 /// The files of the crate that are its own.
 pub(super) fn files(table: &Table, specs: &[Spec<'_>]) -> Vec<(&'static str, String)> {
-    let manifest = fill(
-        include_str!("../templates/table.toml.txt"),
-        &[
-            ("FUNC", specs[0].subject.module.name.to_string()),
-            ("KERNEL_COUNT", specs.len().to_string()),
-            ("TOOL", TOOL.to_owned()),
-            ("CRATE", table.name.clone()),
-            ("BUILD", "build = \"build.rs\"".to_owned()),
-            ("DEPENDENCIES", String::new()),
-        ],
-    );
+    let manifest = table.cargo_toml("build = \"build.rs\"", String::new());
     vec![("Cargo.toml", manifest), ("build.rs", build(specs)), ("lib.rs", library(table, specs))]
 }
 
@@ -52,13 +42,9 @@ fn library(table: &Table, specs: &[Spec<'_>]) -> String {
     let kind = |it: &Buffer| raw_type(it).to_owned();
     let externs = specs.iter().enumerate().map(|(number, spec)| external(number, spec));
     let calls = specs.iter().enumerate().map(|(number, spec)| call(number, spec));
-    fill(
+    table.fill(
         include_str!("../templates/table_cpu.rs.txt"),
-        &[
-            ("FUNC", first.subject.module.name.to_string()),
-            ("TOOL", TOOL.to_owned()),
-            ("CRATE", table.name.clone()),
-            ("KERNEL_COUNT", specs.len().to_string()),
+        vec![
             ("EXAMPLE", example(first)),
             ("START_ARGS", args(first, false, &kind)),
             ("ARGS", args(first, false, &kind)),

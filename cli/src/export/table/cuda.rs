@@ -4,11 +4,7 @@ use codegen::device::nvrtc;
 use ir::Role;
 
 use super::{
-    super::{
-        common::TOOL,
-        expr::fill,
-        spec::{Buffer, Spec, rust_type},
-    },
+    super::spec::{Buffer, Spec, rust_type},
     Table,
     text::{args, example, list, pass},
 };
@@ -21,17 +17,7 @@ pub(super) fn files(table: &Table, specs: &[Spec<'_>]) -> Vec<(&'static str, Str
         "cudarc = {{ version = \"0.19.10\", default-features = false, features = [\"std\", \"driver\", \"nvrtc\", \"cuda-12090\", \
          \"dynamic-loading\"{feature}] }}{dependency}"
     );
-    let manifest = fill(
-        include_str!("../templates/table.toml.txt"),
-        &[
-            ("FUNC", specs[0].subject.module.name.to_string()),
-            ("KERNEL_COUNT", specs.len().to_string()),
-            ("TOOL", TOOL.to_owned()),
-            ("CRATE", table.name.clone()),
-            ("BUILD", String::new()),
-            ("DEPENDENCIES", dependencies),
-        ],
-    );
+    let manifest = table.cargo_toml("", dependencies);
     vec![("Cargo.toml", manifest), ("lib.rs", library(table, specs))]
 }
 
@@ -48,13 +34,9 @@ fn library(table: &Table, specs: &[Spec<'_>]) -> String {
     let field =
         |(number, it): (usize, &Spec<'_>)| format!("    kernel_{number}: Option<{}::Kernel>,\n", it.name);
     let none: Vec<_> = numbered().map(|(number, _)| format!("kernel_{number}: None")).collect();
-    fill(
+    table.fill(
         include_str!("../templates/table_cuda.rs.txt"),
-        &[
-            ("FUNC", first.subject.module.name.to_string()),
-            ("TOOL", TOOL.to_owned()),
-            ("CRATE", table.name.clone()),
-            ("KERNEL_COUNT", specs.len().to_string()),
+        vec![
             ("EXAMPLE", example(first)),
             ("MODULES", specs.iter().map(module).collect()),
             ("FIELDS", numbered().map(field).collect()),

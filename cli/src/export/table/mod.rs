@@ -104,6 +104,23 @@ impl Table {
         Ok(Files { all, compiled: super::manifest::Compiled::default(), left_out: vec![] })
     }
 
+    /// A template with what all files of the crate say, and more.
+    fn fill(&self, template: &str, more: Vec<(&str, String)>) -> String {
+        let all = [
+            ("FUNC", self.kernels[0].module.name.to_string()),
+            ("TOOL", TOOL.to_owned()),
+            ("CRATE", self.name.clone()),
+            ("KERNEL_COUNT", self.kernels.len().to_string()),
+        ];
+        fill(template, &all.into_iter().chain(more).collect::<Vec<_>>())
+    }
+
+    /// The crate's `Cargo.toml`.
+    fn cargo_toml(&self, build: &str, dependencies: String) -> String {
+        let template = include_str!("../templates/table.toml.txt");
+        self.fill(template, vec![("BUILD", build.to_owned()), ("DEPENDENCIES", dependencies)])
+    }
+
     fn readme(&self, specs: &[Spec<'_>]) -> String {
         let row = |it: &Spec<'_>| {
             let shapes: Vec<_> = it.params().iter().map(shape_words).collect();
@@ -119,14 +136,10 @@ impl Table {
                 ", by its compute capability and its driver",
             ),
         };
-        fill(
+        self.fill(
             include_str!("../templates/README.table.md"),
-            &[
-                ("FUNC", self.kernels[0].module.name.to_string()),
-                ("NAME", self.name.clone()),
-                ("TOOL", TOOL.to_owned()),
+            vec![
                 ("TARGET", target_word(&self.kernels[0].target)),
-                ("KERNEL_COUNT", specs.len().to_string()),
                 ("NEEDS", needs.to_owned()),
                 ("DEVICE", device.to_owned()),
                 ("ROWS", specs.iter().map(row).collect()),

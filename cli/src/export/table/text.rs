@@ -5,8 +5,7 @@ use tuner::build::target_word;
 
 use super::{
     super::{
-        common::TOOL,
-        expr::{Lang, fill, words},
+        expr::{Lang, words},
         spec::{Buffer, Spec},
     },
     Table, cuda,
@@ -24,13 +23,10 @@ pub(super) fn table(table: &Table, specs: &[Spec<'_>], dims: &[Vec<(usize, usize
         )
     };
     let records = specs.iter().zip(dims).enumerate().map(|(number, (spec, dims))| record(number, spec, dims));
-    fill(
+    table.fill(
         include_str!("../templates/table.rs.txt"),
-        &[
-            ("NAME", table.name.clone()),
-            ("TOOL", TOOL.to_owned()),
+        vec![
             ("PARAM_COUNT", specs[0].params.to_string()),
-            ("KERNEL_COUNT", specs.len().to_string()),
             ("PARAM_TABLE", specs[0].params().iter().map(param).collect()),
             ("RECORDS", records.collect()),
         ],

@@ -27,20 +27,6 @@ pub(crate) fn has_pairs(stmt: &Stmt) -> bool {
     stmt.blocks().into_iter().any(is_of_pair)
 }
 
-/// How many blocks share what a buffer has, each of them a part of its own: the two of a pair, of a right factor, before products have taken
-/// the places of their blocks.
-pub(crate) fn sharing(func: &Func, buffer: &Name) -> i64 {
-    let blocks = func.body.blocks();
-    let is_common =
-        |it: &&Block| it.attrs.multicast == Some(AXIS) && it.writes().iter().any(|it| it.buffer == *buffer);
-    let reads = |it: &&Block| is_of_pair(it) && it.reads().iter().any(|it| it.buffer == *buffer);
-    if blocks.iter().any(|it| is_common(&&**it)) && blocks.iter().any(|it| reads(&&**it)) {
-        BLOCKS
-    } else {
-        1
-    }
-}
-
 /// The dimension of a buffer of which each block of a pair keeps half of what its copy brings, when products have taken the places of their
 /// blocks: that of the columns of a right factor.
 pub(crate) fn halved(func: &Func, buffer: &Name) -> Option<usize> {

@@ -7,8 +7,8 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, Func, Index, Instr, LoopKind, Name, Scope, Stmt, Storage, Store, Target, TensorOp,
-    ThreadAxis, Value,
+    Access, Block, Func, Group, Index, Instr, LoopKind, Mechanism, Name, Scope, Stmt, Storage, Store, Target,
+    TensorOp, ThreadAxis, Value, Wait,
     arith::Bounds,
     axis_var,
     intrin::{self, Fragment, Instruction, Intrinsic, Matched, Operand},
@@ -156,6 +156,23 @@ impl Tensors<'_> {
             Instruction::Mma { .. } | Instruction::Lanes(_) => self.mma(intrinsic, &found, block, &inner)?,
         };
         Ok(Block { init: None, body, ..block.clone() })
+    }
+
+    /// The product of a block, behind what stands `before` it if it is waited for: at once, unless a pipeline sees to that.
+    fn waited_for(
+        block: &Block,
+        found: &Matched,
+        (group, pipelined): (Group, Mechanism),
+        before: Option<Instr>,
+        product: Instr,
+    ) -> Stmt {
+        if block.attrs.mechanism == Some(pipelined) {
+            return Stmt::Instr(Arc::new(product));
+        }
+        let buffers = found.operands.iter().map(|it| it.buffer.clone()).collect();
+        let wait = Instr::Wait(Wait { group, reads_only: false, in_flight: 0, buffers });
+        let all = before.into_iter().chain([product, Instr::Commit(group), wait]);
+        Stmt::Seq(all.map(|it| Stmt::Instr(Arc::new(it))).collect())
     }
 
     fn mma(

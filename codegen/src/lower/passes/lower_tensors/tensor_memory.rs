@@ -1,9 +1,7 @@
 //! Products into tensor memory, and what warpgroups load from there.
 
-use std::sync::Arc;
-
 use ir::{
-    Access, Block, Group, Index, Instr, Major, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile, Wait,
+    Access, Block, Group, Index, Instr, Major, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile,
     intrin::{Intrinsic, Matched, Operand},
 };
 
@@ -35,15 +33,10 @@ impl Tensors<'_> {
             self.halve(&mut factor, right, block)?;
         }
         let starts = found.starts.then(|| first_of_reduction(block, at)).flatten();
-        let buffers = found.operands.iter().map(|it| it.buffer.clone()).collect();
         let product =
             Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, sum: place, left, right: factor, starts }));
-        if block.attrs.mechanism == Some(Mechanism::Tcgen05) {
-            return Ok(Stmt::Instr(Arc::new(product)));
-        }
-        let wait = Instr::Wait(Wait { group: Group::Tcgen05, reads_only: false, in_flight: 0, buffers });
-        let all = [product, Instr::Commit(Group::Tcgen05), wait];
-        Ok(Stmt::Seq(all.map(|it| Stmt::Instr(Arc::new(it))).into()))
+        let kind = (Group::Tcgen05, Mechanism::Tcgen05);
+        Ok(Tensors::waited_for(block, found, kind, None, product))
     }
 
     /// What a block of a pair has of the right factor: half of its columns, which have to be all that the buffer has.

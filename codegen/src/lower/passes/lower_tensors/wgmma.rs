@@ -1,10 +1,8 @@
 //! Products of a warpgroup: accumulators in registers, factors as boxes of shared memory.
 
-use std::sync::Arc;
-
 use ir::{
     Access, Block, Factor, Fence, Group, Index, Instr, IterKind, Less, Major, Matrix, Mechanism, Stmt,
-    Storage, Tile, Wait, Wgmma,
+    Storage, Tile, Wgmma,
     intrin::{Instruction, Intrinsic, Matched, Operand},
 };
 
@@ -44,14 +42,9 @@ impl Tensors<'_> {
         };
         let right = self.tile(intrinsic, right, [1, 0], block, at)?;
         let starts = found.starts.then(|| first_of_reduction(block, at)).flatten();
-        let buffers = [sum, &found.operands[1], &found.operands[2]].map(|it| it.buffer.clone()).into();
         let product = Instr::Wgmma(Wgmma { intrinsic, place, left, right, starts });
-        if block.attrs.mechanism == Some(Mechanism::Wgmma) {
-            return Ok(Stmt::Instr(Arc::new(product)));
-        }
-        let wait = Instr::Wait(Wait { group: Group::Wgmma, reads_only: false, in_flight: 0, buffers });
-        let all = [Instr::Fence(Fence::Wgmma), product, Instr::Commit(Group::Wgmma), wait];
-        Ok(Stmt::Seq(all.map(|it| Stmt::Instr(Arc::new(it))).into()))
+        let (kind, fence) = ((Group::Wgmma, Mechanism::Wgmma), Instr::Fence(Fence::Wgmma));
+        Ok(Tensors::waited_for(block, found, kind, Some(fence), product))
     }
 
     /// A factor in shared memory, given which of its dimensions the result has, too, and which is summed over.

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ir::{
     Access, Arrival, Barrier, Block, Func, Group, Index, Instr, Less, Loop, LoopKind, Mbarriers, Mechanism,
-    Name, Participants, Phase, Stmt, ThreadAxis, Wait,
+    Name, Participants, Phase, Stmt, ThreadAxis, Wait, intrin,
     pipeline::{Emission, EmissionPoint, Insertions, Instance, PipelinePlan, Section, Step},
 };
 
@@ -117,7 +117,7 @@ pub(crate) fn rings(
         let is_of_pair = readers.iter().any(|it| pairs::has_pairs(&plan.components[*it].body));
         let along = component.body.blocks().into_iter().find_map(|it| it.attrs.multicast);
         // Of what both blocks of a pair need, each copies half, and for itself.
-        let sharing = component.writes().iter().map(|it| pairs::sharing(func, it)).max().unwrap_or(1);
+        let sharing = component.writes().iter().map(|it| intrin::sharing(func, it)).max().unwrap_or(1);
         let bytes = bytes(func, &component.body) / sharing;
         if let Some(ring) = out.last_mut().filter(|_| last.as_ref() == Some(&kind)) {
             ring.writers.push(at);
