@@ -4,7 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use ir::Target;
-use schedule::{Step, workload::Param};
+use schedule::{Step, script::ScriptTarget, workload::Param};
 use tuner::{
     auto::{self, Draft, Form, Request},
     build::{Problem, generate, target_word},
@@ -12,13 +12,10 @@ use tuner::{
 };
 
 #[cfg(feature = "cli")]
-use {
-    crate::{build::found_arch, source::workload_file},
-    schedule::script::ScriptTarget,
-};
+use crate::source::workload_file;
 
 use crate::{
-    build::{lower, source},
+    build::{found_arch, lower, source},
     diagnostic::Diagnostic,
     plan::Plan,
 };
@@ -106,8 +103,7 @@ pub(crate) fn auto_at(
 }
 
 /// The target that is asked for; else the GPU at hand, or the CPU where there is none.
-#[cfg(feature = "cli")]
-pub(crate) fn target_of(asked: Option<&ScriptTarget>) -> Target {
+pub fn target_here(asked: Option<&ScriptTarget>) -> Target {
     let oldest = || ir::Arch { sm: 80, suffix: None };
     match asked {
         Some(ScriptTarget::Cpu) => Target::Cpu,
@@ -119,8 +115,7 @@ pub(crate) fn target_of(asked: Option<&ScriptTarget>) -> Target {
 
 /// Whether that is a workload rather than a script: the name of one that ships where there is no such file, a program in the text
 /// form, or a file that holds a workload.
-#[cfg(feature = "cli")]
-pub(crate) fn is_workload(path: &Path) -> bool {
+pub fn is_workload(path: &Path) -> bool {
     let ships = || path.to_str().is_some_and(|it| workloads::find(it).is_some());
     match crate::text_file::read(path) {
         Ok(text) => {
@@ -132,9 +127,8 @@ pub(crate) fn is_workload(path: &Path) -> bool {
     }
 }
 
-/// The space around the schedule of [`auto`]. What is given and no parameter of the workload decides a knob.
-#[cfg(feature = "cli")]
-pub(crate) fn space(workload: &str, given: &[(String, Param)], target: &Target) -> Result<Plan, Diagnostic> {
+/// The space around the schedule of [`auto()`] as all verbs take it. What is given and no parameter of the workload decides a knob.
+pub fn space(workload: &str, given: &[(String, Param)], target: &Target) -> Result<Plan, Diagnostic> {
     let path = Path::new("auto.ron");
     let empty = format!("schedule(workload: {workload:?}, steps: [])");
     let known = Plan::parse(path, &empty, &[]).map_err(|it| it.without(path))?.all_params;

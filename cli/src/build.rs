@@ -1,7 +1,7 @@
 //! From a scheduled program to one that a machine can load.
 
 use codegen::{
-    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, nvrtc},
+    device::{CpuMachine, CudaMachine, DeviceError, Machine, Program, Resources, cuda_arch, nvrtc},
     emit::emit,
     lower::{Lowered, lower_explained, no_effect},
 };
@@ -73,12 +73,23 @@ pub(crate) fn lower(func: &Func, target: &Target) -> Result<(Module, Vec<String>
     Ok((it.module, notes))
 }
 
-/// What `check` asks of a scheduled program: that it can be lowered, and that its target has words for what comes out.
-pub(crate) fn checked(func: &Func, target: &Target) -> Result<(Module, Vec<String>), Diagnostic> {
+/// A program up to what a compiler takes.
+#[derive(Clone, Debug)]
+pub struct Emitted {
+    /// The lowered program.
+    pub module: Module,
+    /// The C or CUDA C++.
+    pub source: String,
+    /// What the schedule asks for in vain.
+    pub notes: Vec<String>,
+}
+
+/// What `check` asks of a scheduled program: that it can be lowered, and that its target has words for what comes out. Needs no compiler.
+pub fn emitted(func: &Func, target: &Target) -> Result<Emitted, Diagnostic> {
     let (module, notes) = lower(func, target)?;
     // What is lowered may still ask for what the language of the target has no words for.
-    source(func, &module, target)?;
-    Ok((module, notes))
+    let source = source(func, &module, target)?;
+    Ok(Emitted { module, source, notes })
 }
 
 /// Lowers a scheduled program, with all there is to tell about it.
@@ -92,7 +103,7 @@ pub(crate) fn source(func: &Func, module: &Module, target: &Target) -> Result<St
 }
 
 /// What a machine loads, at values of the symbolic dimensions.
-fn program(
+pub(crate) fn program(
     func: &Func,
     module: &Module,
     dims: &IndexMap<Name, i64>,
@@ -103,11 +114,20 @@ fn program(
 
 /// Lowers, emits and compiles.
 pub fn build(func: &Func, target: &Target, dims: &IndexMap<Name, i64>) -> Result<Built, Diagnostic> {
+    let (lowered, source, binary, resources) = compiled(func, target)?;
+    let program = program(func, &lowered.module, dims, binary)?;
+    Ok(built(func, lowered, (source, program, resources)))
+}
+
+/// What a program is lowered to, its source, the machine code of that, and what its kernels need: all that depends on no size.
+pub(crate) fn compiled(
+    func: &Func,
+    target: &Target,
+) -> Result<(Lowered, String, Vec<u8>, Vec<Resources>), Diagnostic> {
     let lowered = lowered(func, target)?;
     let source = source(func, &lowered.module, target)?;
     let (binary, resources) = machine_code(&source, &func.name, target)?;
-    let program = program(func, &lowered.module, dims, binary)?;
-    Ok(built(func, lowered, (source, program, resources)))
+    Ok((lowered, source, binary, resources))
 }
 
 /// Lowers and emits, and compiles where the compiler is found: without it, the program has no machine code and its needs are
@@ -158,8 +178,7 @@ pub(crate) fn open(target: &Target) -> Result<Box<dyn Machine>, Diagnostic> {
 
 /// The architecture of the GPU at hand, if there is one.
 pub(crate) fn found_arch() -> Option<Arch> {
-    let machine = CudaMachine::open(0).ok()?;
-    Arch::parse(&machine.info().arch)
+    Arch::parse(&cuda_arch(0).ok()?)
 }
 
 /// The architecture of a GPU; refuses the CPU.

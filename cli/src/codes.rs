@@ -24,7 +24,7 @@ use tuner::{
     tune::TuneError,
 };
 
-use crate::usage_error::UsageError;
+use crate::{kernel::CallError, usage_error::UsageError};
 
 /// The codes of all refusals, in order. `tilewright explain` has a page for each.
 pub fn codes() -> BTreeSet<Code> {
@@ -57,6 +57,7 @@ pub fn codes() -> BTreeSet<Code> {
         HeadError::CODES,
         ExportError::CODES,
         UsageError::CODES,
+        CallError::CODES,
         #[cfg(feature = "cli")]
         crate::tvm::ImportProblem::CODES,
         #[cfg(feature = "cli")]

@@ -5,11 +5,13 @@
 //!
 //! | verb | here |
 //! | --- | --- |
-//! | `check` | [`Plan::load`], [`Plan::schedule`]; a method of [`Schedule`] for each primitive, [`Schedule::call`] for procedures |
+//! | `check` | [`Plan::load`], [`Plan::schedule`]; a method of [`Schedule`] for each primitive, [`Schedule::call`] for procedures; [`emitted`] |
 //! | `show` | [`Schedule::loops`], [`Schedule::blocks`], [`Schedule::buffers`], [`Schedule::func`], [`Schedule::last_diff`], [`Built::source`], [`Built::resources`] |
 //! | `run` | [`run`] |
 //! | `tune`, `resume` | [`Tuner`] |
+//! | `replay` | [`replay`] |
 //! | `export` | [`export()`], [`export_crate`] |
+//! | a kernel to call | [`Kernel`] |
 //! | `explain` | [`codes`], [`Diagnostic::code`] |
 //!
 //! ```
@@ -57,6 +59,7 @@ mod export;
 #[cfg(feature = "cli")]
 mod figures;
 mod guard;
+mod kernel;
 #[cfg(feature = "cli")]
 mod ladder;
 #[cfg(feature = "cli")]
@@ -72,6 +75,7 @@ mod plan;
 mod progress;
 #[cfg(feature = "cli")]
 mod records;
+mod replaying;
 mod scheduling;
 mod script_text;
 mod source;
@@ -90,19 +94,21 @@ mod virtual_gpu;
 mod watch;
 mod worker;
 
-pub use automatic::{Automatic, auto, auto_space};
-pub use build::{Built, build};
+pub use automatic::{Automatic, auto, auto_space, is_workload, space, target_here};
+pub use build::{Built, Emitted, build, emitted};
 pub use codegen;
 pub use codes::codes;
 pub use diagnostic::{Diagnostic, Fault};
 pub use export::{export, export_crate};
 pub use ir::{self, Target};
+pub use kernel::{CallError, Kernel, Parameter, Place, Tensor};
 pub use measuring::{Run, RunOptions, run};
-pub use plan::Plan;
+pub use plan::{Plan, parse_target};
+pub use replaying::{ReplayEvent, ReplayLevel, ReplayOptions, Replayed, Replays, replay};
 pub use schedule;
 pub use scheduling::{Argument, Arguments, BlockInfo, BufferInfo, LoopInfo, Schedule};
 pub use script_text::expand;
 pub use tuner;
 pub use tuning::{TuneOptions, Tuner, Workers};
 pub use usage_error::UsageError;
-pub use worker::serve_if_worker;
+pub use worker::{serve_if_worker, serve_worker};

@@ -209,6 +209,17 @@ impl Plan {
         reports
     }
 
+    /// The script without procedures, with its knobs if it has some.
+    pub fn text(&self) -> &str {
+        self.text.text()
+    }
+
+    /// Gives symbolic dimensions their values, for verbs that measure.
+    #[must_use]
+    pub fn with_dims(self, dims: impl IntoIterator<Item = (Name, i64)>) -> Plan {
+        Plan { dims: dims.into_iter().collect(), ..self }
+    }
+
     /// Where each step stands in the text without procedures.
     pub(crate) fn spans(&self) -> &[Range<usize>] {
         &self.spans
@@ -216,7 +227,7 @@ impl Plan {
 
     /// The first steps, or all, as a script without procedures, knobs and expressions. A comment says which call
     /// steps come from.
-    pub(crate) fn plain_script(&self, target: &Target, until: Option<usize>) -> String {
+    pub fn plain_script(&self, target: &Target, until: Option<usize>) -> String {
         let mut last = None;
         let mut steps = vec![];
         for (step, span) in self.steps.iter().zip(&self.spans).take(until.unwrap_or(usize::MAX)) {
@@ -271,7 +282,7 @@ pub(crate) fn no_value(dim: &Name) -> Diagnostic {
 }
 
 /// A value for a dimension that is not there; `known` are those that may have been meant.
-fn unknown_dim(dim: &Name, known: &[&Name]) -> Diagnostic {
+pub(crate) fn unknown_dim(dim: &Name, known: &[&Name]) -> Diagnostic {
     let near = schedule::nearest(dim.as_str(), known.iter().map(|it| it.as_str()));
     let help = match (near, known) {
         (Some(near), _) => format!("did you mean `{near}`?"),
@@ -310,8 +321,12 @@ fn split_given(
     Ok((params, decisions))
 }
 
-/// `--target`: `cpu`, `cuda` or `cuda:sm_90a`.
-pub(crate) fn parse_target(word: &str) -> Result<ScriptTarget, String> {
+/// A target from its word: `cpu`, `cuda` or `cuda:sm_90a`.
+///
+/// # Errors
+///
+/// What may have been meant, in words.
+pub fn parse_target(word: &str) -> Result<ScriptTarget, String> {
     match (word, word.strip_prefix("cuda:").and_then(Arch::parse)) {
         ("cpu", _) => Ok(ScriptTarget::Cpu),
         ("cuda", _) => Ok(ScriptTarget::Cuda(None)),

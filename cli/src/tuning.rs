@@ -39,12 +39,15 @@ pub struct Workers {
     /// Commands that are started instead of the processes that measure: any program that speaks the protocol of
     /// `tilewright worker`, such as `ssh host tilewright worker`.
     pub worker_cmd: Vec<String>,
+    /// The command, and what it is called with, that starts this program itself as a worker: the arguments of [`serve_if_worker`](crate::serve_if_worker) behind
+    /// `worker` follow. Nothing for the program's file with `worker`, which is right where its `main` begins with that.
+    pub own: Vec<String>,
 }
 
 impl Default for Workers {
     /// A process for each core to compile, and one that measures, on the first GPU or the CPU.
     fn default() -> Workers {
-        Workers { compilers: None, device: vec![0], worker_cmd: vec![] }
+        Workers { compilers: None, device: vec![0], worker_cmd: vec![], own: vec![] }
     }
 }
 
@@ -52,10 +55,10 @@ impl Workers {
     /// Starts them, and waits until those that measure have said what they measure on.
     pub(crate) fn start(&self, target: &Target) -> Result<Pool, Diagnostic> {
         let measure: Vec<WorkerSpec> = match (self.worker_cmd.as_slice(), target) {
-            ([], Target::Cpu) => vec![own("m0", &["--device", "cpu"], Role::Measure)?],
+            ([], Target::Cpu) => vec![self.spec("m0", &["--device", "cpu"], Role::Measure)?],
             ([], Target::Cuda(_)) => {
                 let spec = |(n, it): (usize, &u32)| {
-                    own(&format!("m{n}"), &["--device", &it.to_string()], Role::Measure)
+                    self.spec(&format!("m{n}"), &["--device", &it.to_string()], Role::Measure)
                 };
                 self.device.iter().enumerate().map(spec).collect::<Result<_, _>>()?
             }
@@ -76,21 +79,27 @@ impl Workers {
     fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Diagnostic> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let count = self.compilers.unwrap_or(cores).clamp(1, MAX_COMPILERS);
-        (0..count).map(|n| own(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
+        (0..count).map(|n| self.spec(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
+    }
+
+    /// This program itself as a worker.
+    fn spec(&self, name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {
+        let own = if self.own.is_empty() { own_command()? } else { self.own.clone() };
+        let argv = own.into_iter().chain(options.iter().map(|it| (*it).to_owned())).collect();
+        Ok(WorkerSpec { name: name.to_owned(), argv, role })
     }
 }
 
 /// How many processes compile at most: beyond the cores of a machine they only wait for each other.
 pub(crate) const MAX_COMPILERS: usize = 256;
 
-/// This program itself as a worker.
-fn own(name: &str, options: &[&str], role: Role) -> Result<WorkerSpec, Diagnostic> {
+/// How this program is started as a worker.
+fn own_command() -> Result<Vec<String>, Diagnostic> {
     let exe = env::current_exe().map_err(|err| Diagnostic::io(Path::new("tilewright"), &err))?;
     let exe = exe.to_str().ok_or_else(|| {
         Diagnostic::usage(UsageError::Process, "the path of tilewright itself is not UTF-8")
     })?;
-    let argv = [exe, "worker"].iter().chain(options).map(|it| (*it).to_owned()).collect();
-    Ok(WorkerSpec { name: name.to_owned(), argv, role })
+    Ok(vec![exe.to_owned(), "worker".to_owned()])
 }
 
 fn pool(specs: Vec<WorkerSpec>) -> Result<Pool, Diagnostic> {

@@ -55,15 +55,21 @@ pub fn serve_if_worker() {
     if arguments.next().is_none_or(|it| it != "worker") {
         return;
     }
-    let Some(job) = Job::parse(&arguments.collect::<Vec<_>>()) else {
+    process::exit(serve_worker(&arguments.collect::<Vec<_>>()));
+}
+
+/// Serves as a worker with the arguments behind `worker`, for programs that are started as one in another way, as
+/// [`Workers::own`](crate::Workers) says. Returns the exit code of [`serve_if_worker`].
+pub fn serve_worker(arguments: &[OsString]) -> i32 {
+    let Some(job) = Job::parse(arguments) else {
         let _ = writeln!(io::stderr(), "usage: worker [--compile-only | --device N|cpu]");
-        process::exit(2);
+        return 2;
     };
     let result = job.serve();
     if let Err(err) = &result {
         let _ = writeln!(io::stderr(), "{err}");
     }
-    process::exit(i32::from(result.is_err()));
+    i32::from(result.is_err())
 }
 
 #[cfg(test)]

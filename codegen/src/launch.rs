@@ -5,11 +5,13 @@ use ir::{Alloc, Arch, Index, Kernel, Mbarriers, Module, Name, Op, ThreadAxis};
 
 use crate::device::{Launch, Program};
 
+mod alignment;
 mod maps;
 mod tensor_memory;
 
 pub(crate) use tensor_memory::TensorMemory;
 
+pub use alignment::argument_alignment;
 pub use maps::{DISTANCE_RULE, SIZE_RULE, SymbolicMap, tensor_maps};
 
 /// Why a module cannot be launched for given sizes.

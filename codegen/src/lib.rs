@@ -12,7 +12,10 @@ pub mod timeline;
 pub mod vgpu;
 
 use ir::{Func, Module, Target};
-pub use launch::{DISTANCE_RULE, LaunchError, SIZE_RULE, SymbolicMap, program, shared_layout, tensor_maps};
+pub use launch::{
+    DISTANCE_RULE, LaunchError, SIZE_RULE, SymbolicMap, argument_alignment, program, shared_layout,
+    tensor_maps,
+};
 use lower::LowerError;
 
 /// Lowers a verified program for a target.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tuner::{auto::Form, build::target_word};
 
 use crate::{
-    automatic::{Automatic, auto_at, seen_from, target_of},
+    automatic::{Automatic, auto_at, seen_from, target_here},
     constant::True,
     diagnostic::Diagnostic,
     new_file,
@@ -106,7 +106,7 @@ impl Auto {
     }
 
     pub(crate) fn run(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
-        let target = target_of(self.target.as_ref());
+        let target = target_here(self.target.as_ref());
         let params = self.params.iter().cloned().collect();
         let made = self.made(&params, &target)?;
         if let Some(out) = &self.out {

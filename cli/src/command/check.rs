@@ -8,7 +8,7 @@ use serde::Serialize;
 use tuner::build::target_word;
 
 use crate::{
-    build::checked,
+    build::{Emitted, emitted},
     constant::True,
     diagnostic::Diagnostic,
     plan::{Plan, parse_param, parse_target},
@@ -88,7 +88,7 @@ impl Check {
         shell.phase("applying the steps");
         let session = plan.schedule(&target, None)?;
         shell.phase("lowering");
-        let (module, notes) = checked(session.func(), &target)?;
+        let Emitted { module, notes, .. } = emitted(session.func(), &target)?;
         shell.end();
         shell.report(&Checked {
             ok: True,

@@ -84,7 +84,7 @@ impl Diagnostic {
     }
 
     /// A wrong request: an unknown name, a flag that does not fit.
-    pub(crate) fn usage(of: impl Coded, title: impl Into<String>) -> Diagnostic {
+    pub fn usage(of: impl Coded, title: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Fault::Usage, of, title)
     }
 
@@ -104,7 +104,8 @@ impl Diagnostic {
     }
 
     /// With what to try instead, if there is something.
-    pub(crate) fn help(self, help: impl Into<Option<String>>) -> Diagnostic {
+    #[must_use]
+    pub fn help(self, help: impl Into<Option<String>>) -> Diagnostic {
         // Unlike titles, the renderer takes these as they are.
         let shown = |it: String| {
             shortened(it).lines().map(|it| visible(it.to_owned())).collect::<Vec<_>>().join("\n")
@@ -146,7 +147,7 @@ impl Diagnostic {
     }
 
     /// Several as one.
-    pub(crate) fn all(reports: impl IntoIterator<Item = Diagnostic>) -> Option<Diagnostic> {
+    pub fn all(reports: impl IntoIterator<Item = Diagnostic>) -> Option<Diagnostic> {
         let mut reports = reports.into_iter();
         let mut first = reports.next()?;
         first.more.extend(reports);

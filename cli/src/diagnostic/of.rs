@@ -60,7 +60,7 @@ impl Diagnostic {
     }
 
     /// A tuning log that cannot be read or written.
-    pub(crate) fn log(err: &LogError) -> Diagnostic {
+    pub fn log(err: &LogError) -> Diagnostic {
         let report = match err {
             LogError::Io { path, source } => Diagnostic { code: err.code(), ..Diagnostic::io(path, source) },
             LogError::Different { .. } => Diagnostic::failed(err, err.to_string()),

@@ -13,7 +13,7 @@ use codegen::{
     lower::{LowerError, Pass, State},
     vgpu::VgpuError,
 };
-use ir::{Arch, Func, Name, Stmt, Target, ThreadAxis, VerifyErrorKind};
+use ir::{Arch, DType, Func, Index, Name, Stmt, Target, ThreadAxis, VerifyErrorKind};
 use schedule::{BlockError, PipelineError, ScheduleError};
 use tuner::{
     CaseError, Failure,
@@ -27,6 +27,7 @@ use crate::{
     build::lower,
     command::doctor::unfit,
     guard::{self, Activity},
+    kernel::{CallError, Place, refusals},
     plan::Plan,
     script_text::ScriptText,
     usage_error::UsageError,
@@ -231,6 +232,30 @@ fn by_machines() -> Vec<Diagnostic> {
     out
 }
 
+/// What comes of arrays that a kernel is called on; the package for Python raises them.
+fn by_calls() -> Vec<Diagnostic> {
+    let [a, b, c] = ["A", "B", "C"].map(Name::new);
+    let shape = ["K", "N"].map(|it| Index::var(&Name::new(it)));
+    let arguments = "the kernel takes 2 inputs (`A`, `B`), not 1";
+    let help = "results are given as `out=`, or made by the call";
+    let exchange = "an object of <class 'list'> is no array";
+    let protocols = "arrays have `__dlpack__`, `__cuda_array_interface__` or `__array_interface__`: those of NumPy, PyTorch, CuPy \
+                     and JAX do";
+    vec![
+        Diagnostic::usage(CallError::Arguments, arguments).help(help.to_owned()),
+        refusals::other_type(&b, DType::F32, DType::F64),
+        refusals::other_shape(&b, &shape, Some(&[6, 8]), &[5, 8]),
+        refusals::other_shape(&a, &[Index::int(64), Index::int(32)], None, &[64, 31]),
+        refusals::not_row_major(&a, &[4, 6], &[1, 4]),
+        refusals::other_target(&a, Place::Cpu, "cuda:sm_90a"),
+        refusals::apart(&b, Place::Gpu(1), Place::Gpu(0)),
+        refusals::misaligned(&a, 16, 0x7f31_a000_0004),
+        refusals::shared(&c, &a),
+        refusals::read_only(&c),
+        Diagnostic::usage(CallError::Exchange, exchange).help(protocols.to_owned()),
+    ]
+}
+
 /// Finals whose worker died.
 fn no_finals() -> Diagnostic {
     let message =
@@ -250,7 +275,7 @@ fn pages() -> impl Iterator<Item = (String, String)> {
 #[test]
 fn pages_that_nobody_plays_print_what_is_told() {
     let told: Vec<Diagnostic> =
-        [by_programs(), by_kernels(), by_values(), by_machines()].into_iter().flatten().collect();
+        [by_programs(), by_kernels(), by_values(), by_machines(), by_calls()].into_iter().flatten().collect();
     let pages: Vec<_> = pages().collect();
     let wrong = told.iter().filter_map(|it| {
         let (code, text) = (it.code().to_string(), it.render(false, super::WIDTH));

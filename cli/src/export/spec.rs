@@ -1,7 +1,7 @@
 //! What callers of an exported kernel need to know: parameters, sizes, launches. Derived from the lowered program.
 
-use codegen::{LaunchError, SymbolicMap, emit::symbol, shared_layout, tensor_maps};
-use ir::{DType, Index, Kernel, Module, Name, Role, Target, TensorMap};
+use codegen::{LaunchError, SymbolicMap, argument_alignment, emit::symbol, shared_layout, tensor_maps};
+use ir::{DType, Index, Kernel, Name, Role, Target};
 use tuner::build::target_word;
 
 use super::{common::TOOL, expr::product, subject::Subject};
@@ -100,7 +100,7 @@ impl<'a> Spec<'a> {
             },
             role: arg.role,
             is_written: module.kernels.iter().any(|it| it.args.get(name) == Some(&true)),
-            align: alignment(module, &subject.target, name, arg.dtype),
+            align: argument_alignment(module, &subject.target, name),
             zeroed: arg.zeroed,
             below: arg.below.clone(),
         };
@@ -185,24 +185,6 @@ fn launch(subject: &Subject, unique: &str, kernel: &Kernel, maps: Vec<usize>) ->
         shared_bytes: shared_layout(kernel).1,
         programmatic: kernel.programmatic_launch,
     }
-}
-
-/// What the address of a buffer must be a multiple of: its widest access on a GPU, or what its tensor map asks for; its elements' size
-/// in C, whose vectors may start at any element.
-fn alignment(module: &Module, target: &Target, name: &Name, dtype: DType) -> usize {
-    let mut lanes = 1;
-    if *target != Target::Cpu {
-        for op in module.kernels.iter().flat_map(|it| &it.body) {
-            op.each_access(&mut |access, _| {
-                if access.buffer == *name {
-                    lanes = lanes.max(access.lanes as usize);
-                }
-            });
-        }
-    }
-    let is_mapped = module.kernels.iter().flat_map(|it| it.maps.values()).any(|it| it.buffer == *name);
-    let unit = if is_mapped { usize::try_from(TensorMap::UNIT).expect("it is small") } else { 1 };
-    (dtype.bytes() * lanes).max(unit)
 }
 
 /// The type of an element in the C interface.

@@ -17,7 +17,7 @@ use super::{
     text::{Encoding, Text},
 };
 use crate::{
-    build::checked,
+    build::emitted,
     diagnostic::Diagnostic,
     script_text::find_library,
     source::{check_text, check_workload, workload_file},
@@ -210,7 +210,7 @@ fn of_script(script: &Script, own: &str) -> Vec<Finding> {
     let elsewhere = |it: &Diagnostic| place_of(script, own, it);
     let mut out: Vec<Finding> = script.wrong.iter().flat_map(|it| findings(it, own, &elsewhere)).collect();
     if let (true, Some((func, plan))) = (out.is_empty(), script.scheduled())
-        && let Err(err) = checked(func, &plan.target(None, None))
+        && let Err(err) = emitted(func, &plan.target(None, None))
     {
         out = findings(&err, own, &elsewhere);
     }

@@ -4,7 +4,7 @@
 //! moment, so that not every letter is checked; questions are answered at once, of the text as it is. A request that is taken back
 //! before it is looked at is answered as the protocol wants it.
 //!
-//! All that is known of scripts comes from what `check` asks, too ([`crate::plan::Plan`], [`crate::build::checked`]).
+//! All that is known of scripts comes from what `check` asks, too ([`crate::plan::Plan`], [`crate::build::emitted`]).
 
 mod answers;
 mod completion;

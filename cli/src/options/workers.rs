@@ -23,7 +23,7 @@ impl WorkerArgs {
     /// What they ask for.
     pub(crate) fn workers(&self) -> Workers {
         let WorkerArgs { compilers, device, worker_cmd } = self.clone();
-        Workers { compilers, device, worker_cmd }
+        Workers { compilers, device, worker_cmd, own: vec![] }
     }
 }
 

@@ -6,7 +6,7 @@
 //! void NAME(void *const *buffers, const int64_t *dims, const tw_runtime *rt);
 //! ```
 //!
-//! * `buffers[i]` is the start of the i-th of `Launch::buffers`, aligned to 256 bytes. No two of them overlap.
+//! * `buffers[i]` is the start of the i-th of `Launch::buffers`, aligned as its elements are. None that is written overlaps another.
 //! * `dims[i]` is the i-th of `Launch::dims`; the pointer is valid (and may dangle) when there are none.
 //! * `rt` runs parallel loops and is passed on untouched. `rt->parallel(rt, n, body, ctx)` calls `body(ctx, i)` once
 //!   for each `0 <= i < n`, on several threads and in any order, and returns when all are done: everything that a

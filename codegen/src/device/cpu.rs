@@ -1,26 +1,17 @@
 //! This machine's processor as a [`Machine`].
 
-#![expect(unsafe_code, reason = "memory is taken raw, and emitted C is called")]
+#![expect(unsafe_code, reason = "emitted C and the matrix product are called on raw memory")]
 
-use std::{
-    alloc::{Layout, alloc_zeroed, dealloc},
-    collections::BTreeMap,
-    error::Error as _,
-    ffi::{CString, c_void},
-    fs,
-    io::Write as _,
-    path::Path,
-    slice,
-    sync::OnceLock,
-    time::Instant,
-};
+use std::{collections::BTreeMap, ffi::c_void, sync::OnceLock, time::Instant};
 
 use libloading::Library;
 
 use super::{
-    BufferId, DLOPEN, DeviceError, Gemm, Launch, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
+    BufferId, DeviceError, Gemm, Launch, Machine, MachineInfo, Part, Program, ProgramId, Sequence,
     abi::{KernelFn, Runtime},
     cpu_gemm, cpu_info,
+    cpu_memory::Memory,
+    cpu_module::{Prepared, load_functions},
     cpu_pool::Pool,
 };
 
@@ -104,14 +95,11 @@ impl CpuMachine {
         match loaded {
             Loaded::Kernels { calls: kernels, sizes, .. } => {
                 let all = self.addresses(buffers, sizes)?;
-                tasks.extend(kernels.iter().map(|(function, launch)| {
-                    Task::Kernel(Prepared {
-                        function: *function,
-                        buffers: launch.buffers.iter().map(|it| all[*it]).collect(),
-                        dims: &launch.dims,
-                        runtime,
-                    })
-                }));
+                tasks.extend(
+                    kernels.iter().map(|(function, launch)| {
+                        Task::Kernel(Prepared::new(*function, launch, &all, runtime))
+                    }),
+                );
             }
             Loaded::Gemm(gemm, sizes) => {
                 tasks.push(Task::Gemm(gemm, Operands(self.addresses(buffers, sizes)?)));
@@ -135,16 +123,9 @@ impl Machine for CpuMachine {
 
     fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError> {
         super::check_program(program)?;
-        let library = open_bytes(&program.binary)?;
-        let calls = program.launches.iter().map(|launch| {
-            let missing =
-                |reason: String| DeviceError::Call { call: format!("dlsym {}", launch.kernel), reason };
-            let name = CString::new(&*launch.kernel).map_err(|err| missing(err.to_string()))?;
-            // SAFETY: every function that a program launches on a CPU has this type.
-            let function = unsafe { library.get::<KernelFn>(name.as_bytes_with_nul()) };
-            Ok((*function.map_err(|err| missing(err.to_string()))?, launch.clone()))
-        });
-        let calls = calls.collect::<Result<_, DeviceError>>()?;
+        let names = program.launches.iter().map(|it| it.kernel.as_str());
+        let (library, functions) = load_functions(&program.binary, names)?;
+        let calls = functions.into_iter().zip(program.launches.iter().cloned()).collect();
         Ok(self.push(Loaded::Kernels { calls, sizes: program.buffers.clone(), _library: library }))
     }
 
@@ -236,45 +217,6 @@ fn time(calls: u32, mut call: impl FnMut()) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Loads a shared library from its bytes, by way of a file that is gone afterwards.
-fn open_bytes(bytes: &[u8]) -> Result<Library, DeviceError> {
-    let failed = |call: &str, reason: String| DeviceError::Call { call: call.into(), reason };
-    let file = tempfile::Builder::new().prefix("kernel-").suffix(".so").tempfile();
-    let mut file = file.map_err(|err| failed("making a temporary file", err.to_string()))?;
-    file.write_all(bytes).map_err(|err| failed("writing a temporary file", err.to_string()))?;
-    let path =
-        fs::canonicalize(file.path()).map_err(|err| failed("finding a temporary file", err.to_string()))?;
-    // SAFETY: the library is C that we emitted; it has no initialisers.
-    unsafe { Library::new(&path) }.map_err(|err| failed(DLOPEN, why(&err, &path)))
-}
-
-/// The system's own words, which the library keeps beside its own. The file has another name each time.
-fn why(err: &libloading::Error, path: &Path) -> String {
-    let words = err.source().map_or_else(|| err.to_string(), ToString::to_string);
-    words.replace(&path.display().to_string(), "the compiled program")
-}
-
-/// A call of a kernel with its arguments.
-struct Prepared<'a> {
-    function: KernelFn,
-    buffers: Vec<*mut c_void>,
-    dims: &'a [i64],
-    runtime: *const Runtime,
-}
-
-// SAFETY: it is made on one thread and used on another of the pool while the first waits.
-unsafe impl Sync for Prepared<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Prepared<'_> {}
-
-impl Prepared<'_> {
-    fn call(&self) {
-        // SAFETY: the function is a kernel by our convention, and the buffers exist, are as large as the program
-        // says and do not overlap; that the kernel stays inside them is what lowering proves.
-        unsafe { (self.function)(self.buffers.as_ptr(), self.dims.as_ptr(), self.runtime) }
-    }
-}
-
 /// A piece of a program.
 enum Task<'a> {
     Kernel(Prepared<'a>),
@@ -302,54 +244,4 @@ impl Operands {
         // SAFETY: the sizes were checked, and no buffer stands twice in the list.
         unsafe { cpu_gemm::run(gemm, a.cast(), b.cast(), c.cast(), threads) }
     }
-}
-
-/// Zeroed memory aligned to 256 bytes. Zeroed, because it is readable from Rust, and so that its pages exist before
-/// anything is timed.
-struct Memory {
-    start: *mut u8,
-    bytes: usize,
-    layout: Layout,
-}
-
-impl Memory {
-    fn new(bytes: usize) -> Result<Memory, DeviceError> {
-        let refuse =
-            |reason: String| DeviceError::Call { call: format!("taking {bytes} bytes of memory"), reason };
-        if let Some(available) = available_bytes().filter(|it| *it < bytes) {
-            return Err(refuse(format!("only {available} bytes are available")));
-        }
-        let layout = Layout::from_size_align(bytes.max(1), 256).map_err(|err| refuse(err.to_string()))?;
-        // SAFETY: the layout is not empty.
-        let start = unsafe { alloc_zeroed(layout) };
-        if start.is_null() {
-            return Err(refuse("the system refused".into()));
-        }
-        Ok(Memory { start, bytes, layout })
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        // SAFETY: the memory is ours, initialised and so large; kernels only write to it inside `run`.
-        unsafe { slice::from_raw_parts(self.start, self.bytes) }
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else looks while we are borrowed.
-        unsafe { slice::from_raw_parts_mut(self.start, self.bytes) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: it was taken with this layout.
-        unsafe { dealloc(self.start, self.layout) }
-    }
-}
-
-/// What the system says can be taken without swapping. Linux promises more and ends the process later.
-fn available_bytes() -> Option<usize> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|it| it.strip_prefix("MemAvailable:"))?;
-    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }

@@ -2,7 +2,11 @@
 
 #![expect(unsafe_code, reason = "C calls back into Rust, and Rust into C")]
 
-use std::{ffi::c_void, ptr};
+use std::{
+    ffi::c_void,
+    mem, process, ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rayon::{
     ThreadPool, ThreadPoolBuilder,
@@ -52,6 +56,30 @@ impl Pool {
         let pool = self.pool.as_ref().map_or(ptr::null(), ptr::from_ref);
         Runtime { parallel, pool: pool.cast() }
     }
+}
+
+/// The pools that callers of one process share, and the process that they are of.
+struct Shared {
+    process: u32,
+    pools: Vec<(usize, Arc<Pool>)>,
+}
+
+static SHARED: Mutex<Shared> = Mutex::new(Shared { process: 0, pools: vec![] });
+
+/// The pool of so many threads that all callers share, 0 for one a core.
+pub(super) fn shared(threads: usize) -> Result<Arc<Pool>, DeviceError> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if shared.process != process::id() {
+        // Threads do not come along when a process forks: what is left of their pools is never touched again.
+        mem::forget(mem::take(&mut shared.pools));
+        shared.process = process::id();
+    }
+    if let Some((_, pool)) = shared.pools.iter().find(|it| it.0 == threads) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = Arc::new(Pool::new(threads)?);
+    shared.pools.push((threads, Arc::clone(&pool)));
+    Ok(pool)
 }
 
 /// `tw_runtime.parallel`. A panic in here (there is none to expect: the bodies are C) aborts, since the function is

@@ -220,7 +220,7 @@ impl Machine for CudaMachine {
     fn load(&mut self, program: &Program) -> Result<ProgramId, DeviceError> {
         self.enter()?;
         super::check_program(program)?;
-        let kernels = Kernels::load(self.device, program)?;
+        let kernels = Kernels::load(self.device, &program.binary, program)?;
         Ok(self.push(Loaded::Kernels(kernels)))
     }
 

@@ -25,9 +25,9 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Loads a program on the device of the current context.
-    pub(super) fn load(device: CUdevice, program: &Program) -> Result<Kernels, DeviceError> {
-        let module = load_image(&program.binary)?;
+    /// Loads machine code on the device of the current context, for the launches of a program.
+    pub(super) fn load(device: CUdevice, binary: &[u8], program: &Program) -> Result<Kernels, DeviceError> {
+        let module = load_image(binary)?;
         let mut kernels = Kernels { module, functions: vec![], sizes: program.buffers.clone() };
         for launch in &program.launches {
             match prepared_function(device, module, program, launch) {

@@ -4,16 +4,22 @@
 //! travel to a worker process. `unsafe` lives in the modules below and nowhere else in tilewright.
 
 mod abi;
+mod callable;
+mod callable_cpu;
+mod callable_cuda;
 pub mod cc;
 mod cpu;
 mod cpu_gemm;
 mod cpu_info;
+mod cpu_memory;
+mod cpu_module;
 mod cpu_pool;
 pub mod cublas;
 mod cublas_lt;
 mod cublas_product;
 mod cuda;
 mod cuda_clock;
+mod cuda_context;
 mod cuda_driver;
 mod cuda_graph;
 mod cuda_launch;
@@ -28,9 +34,13 @@ mod resources;
 mod tensor_map;
 
 pub use abi::CPU_ABI_HEADER;
+pub use callable::{Borrowed, Stream};
+pub use callable_cpu::CpuCallable;
+pub use callable_cuda::{CudaCallable, cuda_arch, wait_for};
 pub use cpu::CpuMachine;
 pub use cpu_pool::MOST_THREADS;
 pub use cuda::CudaMachine;
+pub use cuda_context::device_of_address;
 pub use gemm::Gemm;
 pub use resources::{Limit, Occupancy, Resources, occupancy, parse_log};
 pub use tensor_map::{DriverWord, MapWords};

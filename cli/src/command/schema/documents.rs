@@ -5,11 +5,11 @@ use tuner::{Record, log::Entry};
 
 use crate::{
     command::{
-        auto, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man, replay,
-        report, run, show, top, tune, tutorial,
+        auto, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man, report,
+        run, show, top, tune, tutorial,
     },
     diagnostic::ErrorReport,
-    ladder, timeline, virtual_gpu,
+    ladder, replaying, timeline, virtual_gpu,
 };
 
 /// A document: what the lines of a command are of.
@@ -68,7 +68,7 @@ pub(super) fn documents() -> Vec<Document> {
             learn::report::Init<'static>;
         "lsp", "tilewright lsp", "Nothing but an error: what an editor is told is said by the Language Server Protocol.": ErrorReport;
         "man", "tilewright man", "A page, or which pages were written.": man::OnePage, man::WrittenPages<'static>;
-        "replay", "tilewright replay", "A line for each run of the log.": replay::Replayed;
+        "replay", "tilewright replay", "A line for each run of the log.": replaying::Replayed;
         "report", "tilewright report", "Where the page is.": report::Written;
         "resume", "tilewright resume", "As `tune`: each entry that is added, then what came out.": Entry, tune::show::Outcome<'static>;
         "schema", "tilewright schema", "One schema, or all by their names.": super::One<'static>, super::All;

@@ -16,7 +16,7 @@ use schedule::{script::ScriptTarget, workload::Param};
 use tuner::{Regime, log};
 
 use crate::{
-    automatic::{is_workload, space, target_of},
+    automatic::{is_workload, space, target_here},
     diagnostic::Diagnostic,
     options::measure::{parse_regime, parse_threads, parse_time},
     options::workers::WorkerArgs,
@@ -107,7 +107,7 @@ impl Tune {
             let title = format!("{}: a path of a workload is UTF-8", self.script.display());
             Diagnostic::usage(UsageError::Workload, title)
         })?;
-        space(workload, &self.params, &target_of(self.target.as_ref()))
+        space(workload, &self.params, &target_here(self.target.as_ref()))
     }
 
     fn options(&self, plan: &Plan, strategy: &str) -> Result<TuneOptions, Diagnostic> {
