@@ -82,12 +82,12 @@ impl Case {
         };
         let mut session = Session::new(before.clone(), Some(target.clone()));
         for step in steps {
-            if let Err(err) = session.clone().apply(&step) {
+            // A refused step leaves nothing behind.
+            if let Err(err) = session.apply(&step) {
                 let before: Vec<_> = session.trace().map(Step::to_ron).collect();
                 let (program, before) = (text(session.func()), before.join("\n"));
                 panic!("{}: {}: {err}, after\n{before}\n{program}", self.what, step.to_ron());
             }
-            session.apply(&step).unwrap();
         }
         Scheduled { before, after: session.func().clone(), target }
     }
@@ -107,16 +107,35 @@ impl Case {
 
     /// The same of other steps than its own.
     pub(crate) fn check_scheduled(&self, scheduled: Scheduled) -> Scheduled {
-        let Scheduled { before, after, target } = &scheduled;
-        let expected = Expected::new(before, &self.dims, self.tolerance);
+        let expected = self.expected(&scheduled);
+        self.interpret(&scheduled, &expected);
+        self.check_kernels(&scheduled, &expected);
+        scheduled
+    }
+
+    /// What the program before its first step computes.
+    pub(crate) fn expected(&self, scheduled: &Scheduled) -> Expected {
+        Expected::new(&scheduled.before, &self.dims, self.tolerance)
+    }
+
+    /// Interprets what steps made.
+    pub(crate) fn interpret(&self, Scheduled { after, .. }: &Scheduled, expected: &Expected) {
         expected.interpreter(after).unwrap_or_else(|err| panic!("{}: {err}\n{}", self.what, text(after)));
+    }
+
+    /// Lowers and runs what steps made, without interpreting it, which takes longer than all the rest. Gives the kernels.
+    pub(crate) fn check_kernels(
+        &self,
+        Scheduled { after, target, .. }: &Scheduled,
+        expected: &Expected,
+    ) -> Module {
         let module = self.lower(after, target);
         let result = match target {
-            Target::Cpu => cpu::run(&module, &expected),
+            Target::Cpu => cpu::run(&module, expected),
             Target::Cuda(_) => expected.virtual_gpu(&module),
         };
         result.unwrap_or_else(|err| panic!("{}: {err}\n{}\n{module}", self.what, text(after)));
-        scheduled
+        module
     }
 
     /// The program as kernels.
