@@ -66,6 +66,8 @@ mod ladder;
 mod log_notes;
 #[cfg(feature = "cli")]
 mod lsp;
+#[cfg(feature = "cli")]
+mod made;
 mod measuring;
 mod new_file;
 #[cfg(feature = "cli")]
@@ -79,6 +81,8 @@ mod replaying;
 mod scheduling;
 mod script_text;
 mod source;
+#[cfg(feature = "cli")]
+mod studio;
 #[cfg(feature = "cli")]
 mod term;
 mod text_file;

@@ -48,6 +48,11 @@ impl ScriptText {
         self.expanded.text()
     }
 
+    /// The script as it was written.
+    pub(crate) fn original(&self) -> &str {
+        self.expanded.original()
+    }
+
     /// The libraries that it uses, those that ship by their names.
     pub(crate) fn libraries(&self) -> impl Iterator<Item = &Path> {
         self.expanded.libraries().map(Path::new)
@@ -58,6 +63,11 @@ impl ScriptText {
         let outermost = self.frames(span).into_iter().skip(1).next_back()?;
         let words: Vec<_> = outermost.text[outermost.span.clone()].split_whitespace().collect();
         Some((outermost.span.start, words.join(" ")))
+    }
+
+    /// Where a place in the expansion stands in the script: itself, or the call that it was expanded from.
+    pub(crate) fn written(&self, span: &Range<usize>) -> Range<usize> {
+        self.frames(span).pop().map_or_else(|| span.clone(), |it| it.span)
     }
 
     /// Where a place in the expansion was written, and the calls around it.

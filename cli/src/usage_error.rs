@@ -85,6 +85,8 @@ pub enum UsageError {
     BundleName,
     /// A file is not laid out as `fmt` would.
     Unformatted,
+    /// A port of this machine cannot be listened on.
+    Port,
 }
 
 ir::codes!(UsageError {
@@ -129,5 +131,6 @@ ir::codes!(UsageError {
     BundleNotRun = 5052,
     BundleName = 5053,
     Unformatted = 5061,
+    Port = 5062,
     // 5054 refused bundles of kernels with tensor maps, and means nothing else.
 });

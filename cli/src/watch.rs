@@ -47,12 +47,20 @@ impl Files {
     }
 
     /// What a user named, and the workload of each script among it.
-    fn named(paths: &[&Path]) -> Files {
+    pub(super) fn named(paths: &[&Path]) -> Files {
         let mut all: Vec<PathBuf> = vec![];
         for path in paths {
             all.push((*path).to_owned());
-            let text = text_file::read(path).ok().and_then(|it| ScriptText::expand(path, &it).ok());
-            let Some(text) = text else { continue };
+            let Ok(text) = text_file::read(path) else { continue };
+            let text = match ScriptText::expand(path, &text) {
+                Ok(it) => it,
+                // What is wrong may be in a library, and is mended there.
+                Err(err) => {
+                    let named = err.spots().map(|it| PathBuf::from(it.source));
+                    all.extend(named.filter(|it| it.is_file() && it != *path));
+                    continue;
+                }
+            };
             all.extend(text.libraries().filter(|it| it.is_file()).map(Path::to_owned));
             let script = Script::read(text.text()).ok();
             all.extend(script.and_then(|it| workload_file(path, &it.0.workload.value)));
@@ -169,6 +177,18 @@ mod tests {
         fs::write(&path, "new").unwrap();
         assert_eq!(files.changed(), None, "it was something else a moment ago");
         assert_eq!(files.changed(), Some(path.as_path()));
+    }
+
+    #[test]
+    fn a_library_that_is_broken_is_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a.ron"), "schedule(use: [\"./l.ron\"], workload: \"matmul\", steps: [])").unwrap();
+        fs::write(path("l.ron"), "library(procedures: {\"p\": ").unwrap();
+        let mut files = Files::named(&[&path("a.ron")]);
+        fs::write(path("l.ron"), "library(procedures: {})").unwrap();
+        assert_eq!(files.changed(), None);
+        assert_eq!(files.changed(), Some(path("l.ron").as_path()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::term::wrap::lines_in;
 /// The subcommands by what they are for, in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
-    ("Work on a schedule", &["auto", "check", "fmt", "show", "run", "compare", "export", "import"]),
+    ("Work on a schedule", &["auto", "check", "fmt", "show", "studio", "run", "compare", "export", "import"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
     ("The machine and the shell", &["doctor", "lsp", "completions", "man", "schema"]),
 ];
@@ -104,6 +104,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("show mine.ron --emit diff", "what each step changes"),
             ("show mine.ron --emit cuda --arch sm_90a", "the source for a GPU"),
             ("show mine.ron --html page.html", "every step, with its code, as a page"),
+        ],
+    ),
+    (
+        "studio",
+        &[
+            ("studio mine.ron", "a page that follows every save, until Ctrl-C"),
+            ("studio mine.ron --open", "and open it in the browser"),
+            ("studio mine.ron --param m=64 --port 0", "at another size, at any free port"),
         ],
     ),
     (

@@ -22,7 +22,8 @@ mod replay;
 mod report;
 mod run;
 mod schema;
-mod show;
+pub(crate) mod show;
+mod studio;
 mod top;
 mod tune;
 mod tutorial;
@@ -65,6 +66,7 @@ enum Command {
     Check(check::Check),
     Fmt(fmt::Fmt),
     Show(show::Show),
+    Studio(studio::Studio),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Export(export::Export),
@@ -168,6 +170,7 @@ impl Command {
             Command::Tutorial(_) | Command::Compare(_) | Command::Export(_) => true,
             Command::Run(it) => it.is_measured(),
             Command::Show(it) => it.is_compiled(),
+            Command::Studio(_) => studio::Studio::works(),
             Command::Learn(_)
             | Command::Auto(_)
             | Command::Check(_)
@@ -199,6 +202,7 @@ impl Command {
             | Command::Learn(_)
             | Command::Auto(_)
             | Command::Fmt(_)
+            | Command::Studio(_)
             | Command::Doctor(_)
             | Command::Explain(_)
             | Command::Export(_)
@@ -227,6 +231,7 @@ impl Command {
             Command::Check(it) => it.run(shell),
             Command::Fmt(it) => it.run(shell),
             Command::Show(it) => it.run(shell),
+            Command::Studio(it) => it.run(shell),
             Command::Doctor(it) => it.run(shell),
             Command::Explain(it) => it.run(shell),
             Command::Export(it) => it.run(shell),

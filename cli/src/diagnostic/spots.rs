@@ -31,6 +31,11 @@ impl Diagnostic {
         out
     }
 
+    /// The first of these things as text for people.
+    pub(crate) fn render_alone(&self, columns: usize) -> String {
+        self.render_one(false, columns)
+    }
+
     /// The places of the first of these things, the one that is to blame before others.
     pub(crate) fn spots(&self) -> impl Iterator<Item = Spot<'_>> {
         self.texts.iter().flat_map(|text| {
@@ -43,6 +48,13 @@ impl Diagnostic {
                 is_call: it.is_call,
             })
         })
+    }
+
+    /// The first place in a text of that name, a call before what is wrong in its procedure.
+    pub(crate) fn place_in(&self, own: &str) -> Option<Range<usize>> {
+        let own: Vec<_> = self.spots().filter(|it| it.source == own).collect();
+        let call = own.iter().rfind(|it| it.is_call);
+        call.or(own.iter().find(|it| it.is_primary)).or(own.first()).map(|it| it.span.clone())
     }
 
     /// What to try instead.

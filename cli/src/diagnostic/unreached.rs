@@ -30,6 +30,7 @@ use crate::{
     kernel::{CallError, Place, refusals},
     plan::Plan,
     script_text::ScriptText,
+    studio::port_taken,
     usage_error::UsageError,
 };
 
@@ -224,6 +225,7 @@ fn by_machines() -> Vec<Diagnostic> {
         guard::crashed(ExitStatus::from_raw(11), Some("run: verifying matmul.ron")),
         guard::too_late(Activity::Compiler, 300.0, Some("compiling")),
         Diagnostic::from(io::Error::from_raw_os_error(28)),
+        port_taken(7117, &io::ErrorKind::AddrInUse.into()),
         Diagnostic::failed(
             UsageError::Process,
             "line 1 of the input is no job: expected value at line 1 column 1",

@@ -8,7 +8,6 @@ use gen_lsp_types::{
 };
 
 use super::{
-    script::place_in,
     text::{Encoding, Text},
     uri::uri_of,
 };
@@ -51,7 +50,7 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let mut out: Vec<Finding> = vec![];
     for it in wrong.each() {
-        let span = place_in(it, own).unwrap_or_else(|| elsewhere(it));
+        let span = it.place_in(own).unwrap_or_else(|| elsewhere(it));
         out.push(finding(it, own, &span));
         // A definition in the same text is marked, too.
         let defined = it.spots().find(|spot| spot.is_primary && spot.source == own && spot.span != span);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ir::Func;
 
 use super::script::Script;
+use crate::made::new_loops;
 
 /// The most loops that are told behind a step.
 const MOST_LOOPS: usize = 4;
@@ -34,10 +35,8 @@ pub(super) fn hints(script: &Script) -> Vec<Hint> {
 }
 
 fn of_step(script: &Script, span: &Range<usize>, before: &Func, after: &Func) -> Vec<Hint> {
-    let old: std::collections::BTreeSet<_> = before.loops().into_iter().map(|it| it.var.clone()).collect();
-    let made = after.loops().into_iter().filter(|it| !old.contains(&it.var));
     let (mut out, mut others) = (vec![], vec![]);
-    for it in made {
+    for it in new_loops(before, after) {
         match named(script, span, it.var.as_str()) {
             Some((at, value)) if value != it.extent.to_string() => {
                 out.push(Hint { at, label: format!("= {}", it.extent) });

@@ -17,6 +17,7 @@ use serde::de::IgnoredAny;
 use super::outline::{Entry, Outline};
 use crate::{
     diagnostic::Diagnostic,
+    made::maker,
     plan::Plan,
     script_text::find_library,
     source::workload_file,
@@ -77,7 +78,7 @@ impl Script {
             let reports = out.apply(&plan, before);
             let own = path.display().to_string();
             let is_known = |it: &Diagnostic| {
-                first_blank.is_none_or(|blank| place_in(it, &own).is_some_and(|it| it.start < blank))
+                first_blank.is_none_or(|blank| it.place_in(&own).is_some_and(|it| it.start < blank))
             };
             out.wrong.extend(reports.into_iter().filter(is_known));
             out.plan = Some(plan);
@@ -122,7 +123,7 @@ impl Script {
                 Err(err) => err,
             };
             let own = path.display().to_string();
-            let place = place_in(&err, &own);
+            let place = err.place_in(&own);
             if round == 0 {
                 self.wrong.push(err);
                 blanks.extend(self.broken());
@@ -228,13 +229,10 @@ impl Script {
         let reports = plan.go_on(&mut session, None, &mut |_, session, is_refused| {
             funcs.push((session.func().clone(), is_refused));
         });
-        let place = |span: &Range<usize>| {
-            let outermost = plan.text.frames(span).pop();
-            outermost.map_or_else(|| span.clone(), |it| it.span)
-        };
         let states = funcs.into_iter().zip(plan.spans());
-        self.states =
-            states.map(|((func, is_refused), span)| State { span: place(span), func, is_refused }).collect();
+        self.states = states
+            .map(|((func, is_refused), span)| State { span: plan.text.written(span), func, is_refused })
+            .collect();
         self.session = Some(session).filter(|_| self.states.iter().all(|it| !it.is_refused));
         reports
     }
@@ -275,21 +273,8 @@ impl Script {
 
     /// The last step before a place that made what has a name.
     pub(super) fn maker(&self, name: &Name, offset: usize) -> Option<&State> {
-        let mut before = &self.plan.as_ref()?.func;
-        let mut found = None;
-        for it in self.states.iter().filter(|it| it.span.start < offset) {
-            if it.func.is_taken(name) && !before.is_taken(name) {
-                found = Some(it);
-            }
-            before = &it.func;
-        }
-        found
+        let states = || self.states.iter().filter(|it| it.span.start < offset);
+        let at = maker(name, &self.plan.as_ref()?.func, states().map(|it| &it.func))?;
+        states().nth(at)
     }
-}
-
-/// The first place of a diagnostic in a text of that name, a call before what is wrong in its procedure.
-pub(super) fn place_in(it: &Diagnostic, own: &str) -> Option<Range<usize>> {
-    let own: Vec<_> = it.spots().filter(|it| it.source == own).collect();
-    let call = own.iter().rfind(|it| it.is_call);
-    call.or(own.iter().find(|it| it.is_primary)).or(own.first()).map(|it| it.span.clone())
 }

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::ColorChoice;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tuner::log::escape_controls;
@@ -36,6 +37,17 @@ pub(crate) struct Shell<'a> {
     told: Option<Instant>,
     /// What is being done, and since when, for [`Shell::phase`].
     phase: Option<(String, Instant)>,
+    /// Who hears what is said beside the data, if that is no terminal.
+    ear: Option<&'a mut dyn FnMut(Aside<'_>)>,
+}
+
+/// What is said beside the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Aside<'a> {
+    /// What is worth knowing about it.
+    Note(&'a str),
+    /// How far it is.
+    Progress(&'a str),
 }
 
 /// What a piece of text is, which decides its colour.
@@ -71,7 +83,14 @@ impl<'a> Shell<'a> {
             shown: None,
             told: None,
             phase: None,
+            ear: None,
         }
+    }
+
+    /// A shell whose notes and progress somebody hears who is no terminal. Data is text without colour.
+    pub(crate) fn heard(out: &'a mut dyn Write, ear: &'a mut dyn FnMut(Aside<'_>)) -> Shell<'a> {
+        let quiet = Globals { quiet: true, color: ColorChoice::Never, ..Globals::default() };
+        Shell { ear: Some(ear), ..Shell::new(out, &quiet) }
     }
 
     /// A text for standard output in a style, or as it is where there is no colour.
@@ -122,6 +141,9 @@ impl<'a> Shell<'a> {
     /// Tells something about what is printed, beside it; nothing with `--quiet`.
     pub(crate) fn note(&mut self, text: &str) {
         self.done();
+        if let Some(ear) = &mut self.ear {
+            ear(Aside::Note(text));
+        }
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", folded(&format!("note: {text}"), error_width()));
         }
@@ -159,6 +181,9 @@ impl<'a> Shell<'a> {
     pub(crate) fn progress(&mut self, text: &str) {
         if guard::doing(text) {
             let _ = self.out.flush();
+        }
+        if let Some(ear) = &mut self.ear {
+            ear(Aside::Progress(text));
         }
         if let Some(columns) = self.columns() {
             self.done();

@@ -78,16 +78,32 @@ impl Report for Timelines<'_> {
 /// The timelines of a scheduled program as one drawing, with what their slots cost if that is wanted and a compiler tells;
 /// none if no loop is pipelined.
 pub(crate) fn drawing(func: &Func, lowered: &Lowered, target: &Target, with_costs: bool) -> Option<String> {
+    Some(draw(&story_of(func, lowered, target, with_costs)?))
+}
+
+/// The same, and as text.
+pub(crate) fn told(
+    func: &Func,
+    lowered: &Lowered,
+    target: &Target,
+    with_costs: bool,
+) -> Result<Option<(String, String)>, Diagnostic> {
+    let Some(story) = story_of(func, lowered, target, with_costs) else { return Ok(None) };
+    let mut text = vec![];
+    print(&mut text, &story)?;
+    Ok(Some((draw(&story), String::from_utf8_lossy(&text).into_owned())))
+}
+
+fn story_of(func: &Func, lowered: &Lowered, target: &Target, with_costs: bool) -> Option<Story> {
     let pipelines = timelines(lowered);
     if pipelines.is_empty() {
         return None;
     }
-    let story = if with_costs {
+    Some(if with_costs {
         story(func, &lowered.module, pipelines, target)
     } else {
         Story { pipelines, kernels: vec![] }
-    };
-    Some(draw(&story))
+    })
 }
 
 fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target) -> Story {
@@ -125,7 +141,7 @@ fn with<'a>(kernel: &'a Kernel, compiled: &'a [Resources]) -> Compiled<'a> {
 }
 
 /// That there is nothing to show, and how there would be.
-fn no_pipeline(func: &Func, lowered: &[PipelineReport]) -> Diagnostic {
+pub(crate) fn no_pipeline(func: &Func, lowered: &[PipelineReport]) -> Diagnostic {
     if let Some(it) = lowered.first() {
         let title = format!("nothing is left of the pipeline of loop `{}`: its statements never run", it.var);
         return Diagnostic::failed(UsageError::NoPipeline, title).help(

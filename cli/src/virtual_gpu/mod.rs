@@ -52,6 +52,9 @@ pub(crate) const COUNTS: [(&str, &str); 8] = [
     ("findings", "findings"),
 ];
 
+/// The seed where nobody gives one.
+pub(crate) const SEED: u64 = 1;
+
 /// Programs that make more assignments than this take long enough to say so first.
 const LONG: u64 = 200_000_000;
 
@@ -60,15 +63,20 @@ pub(crate) fn script(
     plan: &Plan,
     name: &str,
     arch: Option<&Arch>,
-    measure: &Measure,
+    seed: u64,
     shell: &mut Shell<'_>,
 ) -> Result<(), Diagnostic> {
-    refuse_log(measure)?;
-    let it = scheduled(plan, name, arch, measure.seed, shell)?;
+    let it = scheduled(plan, name, arch, seed, shell)?;
     let machine = format!("virtual GPU as {}", arch_word(plan, arch));
     let heading = format!("workload   {}", plan.headline());
     shell.report(&VirtualRun { heading, ..it.report(name, &machine) })?;
     it.verdict(name).map_or(Ok(()), Err)
+}
+
+/// How many assignments of single threads the runs of a lowered script make, about.
+pub(crate) fn assignments(plan: &Plan, module: &Module) -> u64 {
+    let runs = Settings::hostile(SEED).len() as u64;
+    vgpu::estimate(module, &plan.dims).saturating_mul(runs)
 }
 
 /// `tutorial --target vgpu`: some rungs of a ladder at one size, and what there is to tell of them.
@@ -170,7 +178,7 @@ pub(crate) fn trial(
     verify: bool,
     shell: &mut Shell<'_>,
 ) -> Result<Vec<Counters>, Diagnostic> {
-    let seed = 1;
+    let seed = SEED;
     if verify {
         let it = checked(plan, name, module, seed, shell)?;
         return it.verdict(name).map_or(Ok(it.counters), Err);

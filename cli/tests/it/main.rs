@@ -32,6 +32,7 @@ mod report;
 mod show;
 mod sources;
 mod spaces;
+mod studio;
 mod sweep;
 mod tidy;
 mod timeline;

@@ -99,7 +99,10 @@ impl Run {
         let name = self.script.display().to_string();
         if let Some(Asked::Virtual(arch)) = &self.target {
             return match all.as_slice() {
-                [_] => virtual_gpu::script(&plan, &name, arch.as_ref(), &self.measure, shell),
+                [_] => {
+                    virtual_gpu::refuse_log(&self.measure)?;
+                    virtual_gpu::script(&plan, &name, arch.as_ref(), self.measure.seed, shell)
+                }
                 all => virtual_sweep::sweep(plan, all, &name, arch.as_ref(), &self.measure, shell),
             };
         }

@@ -6,7 +6,7 @@ use tuner::{Record, log::Entry};
 use crate::{
     command::{
         auto, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man, report,
-        run, show, top, tune, tutorial,
+        run, show, studio, top, tune, tutorial,
     },
     diagnostic::ErrorReport,
     ladder, replaying, timeline, virtual_gpu,
@@ -75,6 +75,7 @@ pub(super) fn documents() -> Vec<Document> {
         "show", "tilewright show", "One line, with `--emit diff` one for each step.":
             show::form::Form<'static>, show::steps::StepDiff<'static>, show::deps::DepsReport<'static>, show::html::Written<'static>,
             timeline::show::Timelines<'static>, show::resources::ResourcesReport, show::space::SpaceReport;
+        "studio", "tilewright studio", "Where the page is, once it can be asked for.": studio::Serving<'static>;
         "top", "tilewright top", "A line for each workload and machine.": top::Group<'static>;
         "tune", "tilewright tune", "Each entry of the log once it is on the disk, then what came out.": Entry, tune::show::Outcome<'static>;
         "tutorial", "tilewright tutorial", "A line for each rung at each size, then a last one for all; with `list` a line for each ladder, with \

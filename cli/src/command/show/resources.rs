@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a table of them has.
-pub(super) const HEADS: [&str; 10] = [
+pub(crate) const HEADS: [&str; 10] = [
     "kernel",
     "threads",
     "registers",
@@ -32,7 +32,7 @@ pub(super) const HEADS: [&str; 10] = [
 /// What a kernel needs of a multiprocessor.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "KernelNeeds")]
-pub(super) struct Needs {
+pub(crate) struct Needs {
     /// What the compiler says.
     resources: Resources,
     /// How it is launched.
@@ -41,7 +41,7 @@ pub(super) struct Needs {
     occupancy: Option<Occupancy>,
     /// The same as a row of a table.
     #[serde(skip)]
-    pub(super) cells: [String; HEADS.len()],
+    pub(crate) cells: [String; HEADS.len()],
 }
 
 /// What the kernels of a program need.
@@ -73,7 +73,7 @@ impl Report for ResourcesReport {
 }
 
 /// What each kernel of a program needs.
-pub(super) fn needs(built: &Built, arch: &Arch) -> Vec<Needs> {
+pub(crate) fn needs(built: &Built, arch: &Arch) -> Vec<Needs> {
     let of = |launch: &codegen::device::Launch| {
         let it = built.resources.iter().find(|it| it.kernel == launch.kernel)?;
         let (threads, dynamic) = (launch.block.iter().product(), launch.shared_bytes);
@@ -97,7 +97,7 @@ pub(super) fn needs(built: &Built, arch: &Arch) -> Vec<Needs> {
 }
 
 /// What the compiler warns of, and which patterns of shared memory were chosen.
-pub(super) fn remarks(built: &Built) -> Vec<String> {
+pub(crate) fn remarks(built: &Built) -> Vec<String> {
     let warnings =
         built.resources.iter().flat_map(|it| it.warnings.iter().map(|word| format!("{}: {word}", it.kernel)));
     built.swizzles.iter().cloned().chain(warnings).collect()

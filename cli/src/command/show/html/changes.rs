@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::term::markup::escaped;
+use crate::term::{markup::escaped, table};
 
 /// The difference of two texts, in the form of [`schedule::diff`]; empty if there is none.
-pub(super) fn html(diff: &str) -> String {
+pub(crate) fn html(diff: &str) -> String {
     if diff.is_empty() {
         return String::new();
     }
@@ -30,6 +30,18 @@ pub(super) fn html(diff: &str) -> String {
         at += removed.len() + added.len();
     }
     out + "</pre>\n"
+}
+
+/// How many lines a difference has more and less, in words; none if there is none.
+pub(crate) fn counted(diff: &str) -> Option<String> {
+    let count = |sign: char| diff.lines().filter(|it| it.starts_with(sign)).count();
+    let lines = |count| table::counted(count, "line");
+    match (count('+'), count('-')) {
+        (0, 0) => None,
+        (more, 0) => Some(format!("{} new", lines(more))),
+        (0, less) => Some(format!("{} gone", lines(less))),
+        (more, less) => Some(format!("{} new, {} gone", lines(more), lines(less))),
+    }
 }
 
 /// The lines from the start that begin with a sign.

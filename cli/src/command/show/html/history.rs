@@ -13,7 +13,7 @@ use ir::{
 };
 
 /// The steps so far.
-pub(super) struct History {
+pub(crate) struct History {
     last: BTreeMap<Part, Own>,
     /// What is left of what each step touched.
     touched: Vec<BTreeSet<Part>>,
@@ -30,12 +30,12 @@ struct Own {
 
 impl History {
     /// Before the first step.
-    pub(super) fn new(func: &Func) -> History {
+    pub(crate) fn new(func: &Func) -> History {
         History { last: parts(func), touched: vec![] }
     }
 
     /// Adds a step, which made this program.
-    pub(super) fn step(&mut self, func: &Func) {
+    pub(crate) fn step(&mut self, func: &Func) {
         let before = std::mem::replace(&mut self.last, parts(func));
         let after = &self.last;
         let place = |own: &Own| {
@@ -54,7 +54,7 @@ impl History {
     }
 
     /// What each step touched and no later step removed.
-    pub(super) fn touched(&self) -> &[BTreeSet<Part>] {
+    pub(crate) fn touched(&self) -> &[BTreeSet<Part>] {
         &self.touched
     }
 }

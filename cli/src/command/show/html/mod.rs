@@ -7,16 +7,16 @@
 //! `step` tells of one step, `result` of what comes out, `changes` marks what differs, `graph` draws dependences. `history` knows
 //! what each step made or changed, `links` what each lowered statement comes from; `view` and `machine` show lines with that.
 
-mod changes;
+pub(crate) mod changes;
 mod graph;
-mod history;
+pub(crate) mod history;
 mod links;
 mod machine;
-mod result;
-mod step;
+pub(crate) mod result;
+pub(crate) mod step;
 #[cfg(test)]
 mod tests;
-mod view;
+pub(crate) mod view;
 
 use std::{fmt::Write, path::Path};
 
@@ -189,7 +189,7 @@ fn refused(plan: &Plan, steps: usize, err: &Diagnostic) -> Vec<Section> {
 }
 
 /// A program in colour.
-fn listing(text: &str, lang: Lang) -> String {
+pub(crate) fn listing(text: &str, lang: Lang) -> String {
     format!("<pre class=\"code\">{}</pre>\n", html(text.trim_end_matches('\n'), lang))
 }
 

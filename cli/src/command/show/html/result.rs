@@ -35,12 +35,12 @@ use crate::{
 };
 
 /// The forms of a scheduled program that have lines which steps mark.
-pub(super) struct Views {
-    pub(super) program: View,
-    pub(super) kernel: View,
-    pub(super) code: View,
+pub(crate) struct Views {
+    pub(crate) program: View,
+    pub(crate) kernel: View,
+    pub(crate) code: View,
     /// The text of the code.
-    pub(super) source: String,
+    pub(crate) source: String,
 }
 
 /// What comes after the steps, of which it is known what each touched; an error if the program cannot be lowered.
@@ -85,7 +85,7 @@ pub(super) fn ending(
 
 impl Views {
     /// Of a scheduled program and what it was lowered to.
-    pub(super) fn of(func: &Func, module: &Module, target: &Target) -> Result<Views, Diagnostic> {
+    pub(crate) fn of(func: &Func, module: &Module, target: &Target) -> Result<Views, Diagnostic> {
         let (source, line_sources) =
             emit_traced(module, target).map_err(|err| Diagnostic::emit(func, &err))?;
         let links = Links::of(func, module);
@@ -134,7 +134,8 @@ impl Views {
     }
 }
 
-fn list(notes: &[String]) -> String {
+/// Sentences as a list.
+pub(crate) fn list(notes: &[String]) -> String {
     let items: Vec<_> = notes.iter().map(|it| format!("<li>{}</li>\n", prose(it))).collect();
     format!("<ul>\n{}</ul>\n", items.concat())
 }
@@ -160,7 +161,7 @@ fn machine(plan: &Plan, func: &Func, target: &Target, source: &str) -> String {
     let mut out = match plan.expect_dims().and_then(|()| build(func, target, &plan.dims)) {
         Ok(built) => {
             let rows: Vec<_> = needs(&built, arch).into_iter().map(|it| it.cells).collect();
-            let mut out = table(&rows);
+            let mut out = table(HEADS, &rows);
             let remarks = remarks(&built);
             out.extend((!remarks.is_empty()).then(|| list(&remarks)));
             out
@@ -175,10 +176,11 @@ fn missing(what: &str, err: &Diagnostic) -> String {
     format!("<p class=\"quiet\">{what}: {}</p>\n", prose(err.message()))
 }
 
-fn table(rows: &[[String; HEADS.len()]]) -> String {
+/// Figures as a table: names in the first column and words in the last.
+pub(crate) fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
     let mut out = "<div class=\"scroll\"><table><thead><tr>".to_owned();
-    let class = |at: usize| if (1..HEADS.len() - 1).contains(&at) { " class=\"n\"" } else { "" };
-    for (at, head) in HEADS.iter().enumerate() {
+    let class = |at: usize| if (1..N - 1).contains(&at) { " class=\"n\"" } else { "" };
+    for (at, head) in heads.iter().enumerate() {
         let _ = write!(out, "<th{}>{head}</th>", class(at));
     }
     out += "</tr></thead><tbody>\n";

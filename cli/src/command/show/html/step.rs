@@ -97,17 +97,10 @@ impl<'a> StepSections<'a> {
             return folded(&title, &listing(&source, Lang::C), false);
         };
         let diff = diff_text(&before, &source, CONTEXT);
-        let count = |sign: char| diff.lines().filter(|it| it.starts_with(sign)).count();
-        let (more, less) = (count('+'), count('-'));
-        if more + less == 0 {
-            return "<p class=\"quiet\">The code stays as it was.</p>\n".to_owned();
+        match changes::counted(&diff) {
+            Some(words) => folded(&format!("The code: {words}"), &changes::html(&diff), false),
+            None => "<p class=\"quiet\">The code stays as it was.</p>\n".to_owned(),
         }
-        let words = match (more, less) {
-            (_, 0) => format!("The code: {} new", lines(more)),
-            (0, _) => format!("The code: {} gone", lines(less)),
-            (_, _) => format!("The code: {} new, {} gone", lines(more), lines(less)),
-        };
-        folded(&words, &changes::html(&diff), false)
     }
 
     /// The timelines, if the step changed them.
@@ -122,16 +115,12 @@ impl<'a> StepSections<'a> {
 }
 
 /// A drawing with colours of its own, as wide as it is.
-pub(super) fn panel(svg: &str) -> String {
+pub(crate) fn panel(svg: &str) -> String {
     format!("<div class=\"scroll timeline\">\n{svg}</div>\n")
 }
 
-fn lines(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
-}
-
 /// The first sentence of a primitive's manual.
-fn about(name: &str) -> String {
+pub(crate) fn about(name: &str) -> String {
     let text = primitive::explain(name).unwrap_or_default();
     let paragraph: Vec<_> = text.lines().take_while(|it| !it.trim().is_empty()).collect();
     let paragraph = paragraph.join(" ");

@@ -13,7 +13,7 @@ use crate::term::{
 };
 
 /// A form of a program.
-pub(super) struct View {
+pub(crate) struct View {
     /// What the identities of its lines begin with.
     key: char,
     pub(super) lines: Vec<ViewLine>,
@@ -52,7 +52,7 @@ impl View {
     }
 
     /// The lines as they stand on the page.
-    pub(super) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         let mut out = "<pre class=\"code lines\">".to_owned();
         for (n, it) in (1..).zip(&self.lines) {
             let (names, line_source) = (names(&it.parts), line_source(it.line_source));
@@ -68,16 +68,17 @@ impl View {
 
 /// The attribute with the names of parts. Where there are none there is none.
 pub(super) fn names(parts: &BTreeSet<Part>) -> String {
-    if parts.is_empty() {
-        return String::new();
-    }
+    if parts.is_empty() { String::new() } else { format!(" data-n=\"{}\"", escaped_whole(&words(parts))) }
+}
+
+/// The words of that attribute.
+pub(crate) fn words(parts: &BTreeSet<Part>) -> String {
     let word = |it: &Part| match it {
         Part::Buffer(name) => format!("buffer.{name}"),
         Part::Loop(name) => format!("loop.{name}"),
         Part::Block(name) => format!("block.{name}"),
     };
-    let words: Vec<_> = parts.iter().map(word).collect();
-    format!(" data-n=\"{}\"", escaped_whole(&words.join(" ")))
+    parts.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The attribute with the statement of a line.
