@@ -6,6 +6,7 @@
 mod cfamily;
 pub mod device;
 pub mod emit;
+pub mod expected;
 mod launch;
 pub mod lower;
 pub mod timeline;

@@ -11,7 +11,7 @@ mod tests;
 
 use std::fmt;
 
-pub use latency::Latencies;
+pub use latency::{Latencies, Paces};
 
 use crate::{DType, ThreadAxis};
 use table::TABLE;

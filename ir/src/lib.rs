@@ -159,7 +159,7 @@ mod warp_reduce;
 mod wgmma;
 
 pub use annotation::{Annotation, Annotations};
-pub use arch::{Arch, Caps, Cluster, Feature, Features, Latencies, TensorRates};
+pub use arch::{Arch, Caps, Cluster, Feature, Features, Latencies, Paces, TensorRates};
 pub use attrs::{
     BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT, PING_PONG,
     PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, REVERSE, ROLE, SERPENTINE, WARP_ROLES,

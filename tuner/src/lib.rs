@@ -9,6 +9,7 @@ mod baseline;
 pub mod bench;
 pub mod bootstrap;
 pub mod build;
+pub mod calibrate;
 mod case;
 mod ceiling;
 mod data;

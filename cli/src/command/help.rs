@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Learn", &["tutorial", "learn", "explain"]),
     ("Work on a schedule", &["auto", "check", "fmt", "show", "studio", "run", "compare", "export", "import"]),
     ("Tune it", &["tune", "resume", "top", "replay", "report", "log"]),
-    ("The machine and the shell", &["doctor", "lsp", "completions", "man", "schema"]),
+    ("The machine and the shell", &["doctor", "calibrate", "lsp", "completions", "man", "schema"]),
 ];
 
 /// Command lines that work, by subcommand, each with what it does.
@@ -172,6 +172,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("doctor", &[("doctor", "what this machine has"), ("doctor --json", "for a program")]),
+    (
+        "calibrate",
+        &[
+            ("calibrate", "latencies and rates of this GPU, beside the table"),
+            ("calibrate --only wgmma,box_", "some of them"),
+            ("calibrate --check matmul-hopper --size 4096", "are kernels as fast as expected?"),
+        ],
+    ),
     ("lsp", &[("lsp", "what an editor starts"), ("lsp --stdio", "the same, as some say it")]),
     (
         "completions",

@@ -5,6 +5,7 @@
 //! told from what was measured.
 
 mod auto;
+mod calibrate;
 mod check;
 mod compare;
 mod completions;
@@ -63,6 +64,7 @@ enum Command {
     Learn(learn::Learn),
     Run(run::Run),
     Auto(auto::Auto),
+    Calibrate(calibrate::Calibrate),
     Check(check::Check),
     Fmt(fmt::Fmt),
     Show(show::Show),
@@ -167,7 +169,7 @@ impl Command {
     /// do, and `learn` talks with the terminal.
     fn is_risky(&self) -> bool {
         match self {
-            Command::Tutorial(_) | Command::Compare(_) | Command::Export(_) => true,
+            Command::Tutorial(_) | Command::Calibrate(_) | Command::Compare(_) | Command::Export(_) => true,
             Command::Run(it) => it.is_measured(),
             Command::Show(it) => it.is_compiled(),
             Command::Studio(_) => studio::Studio::works(),
@@ -201,6 +203,7 @@ impl Command {
             Command::Tutorial(_)
             | Command::Learn(_)
             | Command::Auto(_)
+            | Command::Calibrate(_)
             | Command::Fmt(_)
             | Command::Studio(_)
             | Command::Doctor(_)
@@ -228,6 +231,7 @@ impl Command {
             Command::Learn(it) => it.run(shell),
             Command::Run(it) => it.run(shell),
             Command::Auto(it) => it.run(shell),
+            Command::Calibrate(it) => it.run(shell),
             Command::Check(it) => it.run(shell),
             Command::Fmt(it) => it.run(shell),
             Command::Show(it) => it.run(shell),

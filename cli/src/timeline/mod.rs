@@ -1,5 +1,6 @@
 //! The timeline of software pipelines as text, 80 columns wide where names allow it, and as a drawing.
 
+mod expectation;
 mod flow;
 mod grid;
 pub(crate) mod show;
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 
 use codegen::{
     device::Occupancy,
+    expected::Expected,
     timeline::{Barrier, Base, Choice, Consequences, Lane, Moment, Moved, Part, Sync, Timeline},
 };
 use indexmap::IndexMap;
@@ -24,6 +26,7 @@ pub(crate) use svg::{COLOURS, GREY, INK};
 struct Story {
     pipelines: Vec<Timeline>,
     kernels: Vec<Consequences>,
+    expected: Vec<Expected>,
 }
 
 impl Story {
@@ -48,10 +51,18 @@ fn print(out: &mut dyn Write, story: &Story) -> io::Result<()> {
             }
             is_first = false;
             print_pipeline(out, it)?;
+            if let Some(line) = expectation::of_loop(&story.expected, it) {
+                writeln!(out)?;
+                wrapped(&line, "", "  ", out)?;
+            }
         }
         if let Some(it) = consequences {
             writeln!(out)?;
             costs(out, it)?;
+            if let Some(line) = expectation::of_kernel(&story.expected, &it.kernel) {
+                writeln!(out)?;
+                wrapped(&line, "", "  ", out)?;
+            }
         }
     }
     Ok(())

@@ -6,9 +6,11 @@ use codegen::{
     compile_module,
     device::Resources,
     emit::symbol,
+    expected::{Expected, expected},
     lower::{Lowered, PipelineReport},
     timeline::{Compiled, Consequences, Timeline, consequences, timelines, without_pipelines},
 };
+use indexmap::IndexMap;
 use ir::{Func, Kernel, Loop, LoopKind, Module, Scope, Stmt, Target, pipeline};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,13 +43,14 @@ pub(crate) fn show(
     if let Some((file, force)) = svg {
         new_file::write(file, draw(&story).as_bytes(), force)?;
     }
-    let (pipelines, kernels) = (&story.pipelines, &story.kernels);
+    let Story { pipelines, kernels, expected } = &story;
     shell.report(&Timelines {
         ok: True,
         emit: word::Pipeline,
         target: target_word(target),
         pipelines,
         kernels,
+        expected,
         story: &story,
     })
 }
@@ -65,6 +68,8 @@ pub(crate) struct Timelines<'a> {
     pipelines: &'a [Timeline],
     /// What the slots of each kernel cost, where the target tells.
     kernels: &'a [Consequences],
+    /// The cycles that are expected of each kernel, where its GPU was measured.
+    expected: &'a [Expected],
     #[serde(skip)]
     story: &'a Story,
 }
@@ -102,12 +107,12 @@ fn story_of(func: &Func, lowered: &Lowered, target: &Target, with_costs: bool) -
     Some(if with_costs {
         story(func, &lowered.module, pipelines, target)
     } else {
-        Story { pipelines, kernels: vec![] }
+        Story { pipelines, kernels: vec![], expected: vec![] }
     })
 }
 
 fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target) -> Story {
-    let Target::Cuda(arch) = target else { return Story { pipelines, kernels: vec![] } };
+    let Target::Cuda(arch) = target else { return Story { pipelines, kernels: vec![], expected: vec![] } };
     let compiled = resources(module, func, target);
     // A program that only lowers as a pipeline has nothing to be compared with.
     let plain = without_pipelines(func);
@@ -116,16 +121,21 @@ fn story(func: &Func, module: &Module, pipelines: Vec<Timeline>, target: &Target
         Some(module) if !compiled.is_empty() => resources(module, &plain, target),
         Some(_) | None => vec![],
     };
-    let mut kernels = Vec::new();
+    let (mut kernels, mut expectations) = (Vec::new(), Vec::new());
+    let units = i64::from(arch.caps().usual_units);
     for kernel in &module.kernels {
         let here: Vec<_> = pipelines.iter().filter(|it| it.kernel == kernel.name).collect();
         let other = before.as_ref().and_then(|it| it.kernels.iter().find(|it| it.name == kernel.name));
         if !here.is_empty() {
+            let vars: Vec<_> = here.iter().map(|it| it.var.clone()).collect();
+            let (_, needs) = with(kernel, &compiled);
+            let sizes = IndexMap::new();
+            expectations.extend(expected((module, kernel), &vars, &sizes, (arch, units), needs));
             let before = other.map(|it| with(it, &before_compiled));
             kernels.push(consequences(&here, with(kernel, &compiled), before, arch));
         }
     }
-    Story { pipelines, kernels }
+    Story { pipelines, kernels, expected: expectations }
 }
 
 /// What each kernel needs, if there is a compiler to tell.

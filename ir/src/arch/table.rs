@@ -155,6 +155,7 @@ const SM_100: Caps = Caps {
     usual_units: 148,
     tensor: ada_rates(8192),
     f8_sum_bits: None,
+    latencies: latency::AFTER_HOPPER,
     features: BLACKWELL,
     ..SM_90
 };

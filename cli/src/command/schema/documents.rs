@@ -5,8 +5,8 @@ use tuner::{Record, log::Entry};
 
 use crate::{
     command::{
-        auto, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man, report,
-        run, show, studio, top, tune, tutorial,
+        auto, calibrate, check, compare, completions, doctor, explain, export, fmt, import, learn, log, man,
+        report, run, show, studio, top, tune, tutorial,
     },
     diagnostic::ErrorReport,
     ladder, replaying, timeline, virtual_gpu,
@@ -50,6 +50,8 @@ pub(super) fn documents() -> Vec<Document> {
         "run", "tilewright run", "What was measured; one line for each combination of dimensions where there are several.":
             run::RunReport<'static>, run::sweep::AtValues<'static>, virtual_gpu::VirtualRun<'static>;
         "auto", "tilewright auto", "The schedule and why it is so.": auto::FirstSchedule<'static>;
+        "calibrate", "tilewright calibrate", "What was measured of the GPU; with `--check` the cycles of scripts.":
+            calibrate::Calibrated, calibrate::check::CycleCheck;
         "check", "tilewright check", "Whether every step is legal and the result can be lowered.": check::Checked<'static>;
         "compare", "tilewright compare", "The comparison on one line; if a verdict is not wanted, an error after it.":
             compare::data::Compared<'static>, compare::counted::CountersCompared<'static>;
