@@ -4,6 +4,7 @@ use ir::{Access, BinaryOp, Block, DType, Index, Name, Role, Stmt, Target, UnaryO
 
 use super::{
     Draft, Request,
+    model::units,
     row_steps::Writer,
     rows::{Does, Stage, Stages, is_row, stages},
 };
@@ -125,8 +126,10 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     }
     // A row of several axes is read in vectors only where it stays, and lies as one.
     let widest = if rows.stages.along.len() > 1 { 1 } else { VECTOR / rows.widest };
+    // Fewer rows than multiprocessors get all the threads that one can have: none shares it with another row.
+    let most = if rows.stages.rows.iter().product::<i64>() <= units(request) { MOST } else { 512 };
     for vector in (0..=widest.ilog2()).rev().map(|it| 1 << it).filter(|it| length % it == 0) {
-        let threads = (0..9).map(|it| 1 << it).find(|it| it * vector >= length).unwrap_or(512);
+        let threads = (0..10).map(|it| 1 << it).find(|it| it * vector >= length).unwrap_or(most);
         out.push(rows.draft(request, threads, Row::Streams(vector)));
     }
     out

@@ -31,6 +31,7 @@ mod size;
 mod tcgen05;
 mod together;
 mod transpose;
+mod warpgroup_tiles;
 mod wgmma;
 
 use std::fmt::Write as _;

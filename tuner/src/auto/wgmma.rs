@@ -5,91 +5,17 @@ use schedule::workload::Param;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
+    model::{Tile, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units},
     packing::Packing,
     product::Product,
     rows::words,
     size::Size,
+    warpgroup_tiles::{Shape, begins_early, shapes, steps},
 };
-
-/// A tile of 64 rows for each warpgroup.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    warpgroups: i64,
-    columns: i64,
-    cluster_m: i64,
-    rate: f64,
-    /// How many products have sums of so many columns.
-    products: i64,
-}
-
-/// Columns of a tile of two warpgroups with estimates of their rates: set by hand, so that the tile ranked first is among the fast ones in
-/// the tuning logs of 22 shapes in bf16 on an H200. No column was timed by itself.
-const COLUMNS: [(i64, f64); 11] = [
-    (256, 1.0),
-    (240, 0.98),
-    (224, 0.96),
-    (208, 0.96),
-    (192, 0.95),
-    (176, 0.94),
-    (160, 0.94),
-    (144, 0.92),
-    (128, 0.86),
-    (96, 0.7),
-    (64, 0.55),
-];
-
-/// The same of one warpgroup.
-const NARROW: [(i64, f64); 2] = [(128, 0.6), (64, 0.4)];
 
 /// Columns that a space has for tiles, and those that hold whole boxes.
 const ALL_COLUMNS: [i64; 15] = [256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32];
 const WHOLE_BOXES: [i64; 4] = [256, 192, 128, 64];
-
-/// The bytes in which the second-level cache answers.
-const SECTOR: i64 = 32;
-
-/// All shapes for a factor B, alone, and in clusters of two, which share its copies. Where its rows end within a sector of the cache, a box
-/// costs twice the requests, and sharing it is worth a third. Else a cluster gains a little with the largest tiles and loses up to a
-/// quarter with small ones. Where rows of B run along the columns of a tile, boxes are 64 columns wide, and tiles hold whole ones.
-fn shapes(product: &Product, packing: Packing) -> Vec<Shape> {
-    let (b, products) = (&product.b, product.products());
-    let all = COLUMNS.iter().map(|it| (2, it)).chain(NARROW.iter().map(|it| (1, it)));
-    // What leaves at a time has 16 columns and more.
-    let is_whole = |columns: i64| columns % (if packing.b.is_k_last(b) { 16 } else { 64 } * products) == 0;
-    let all = all.filter(|it| is_whole(it.1.0));
-    let has_whole_sectors = packing.b.is_any() || b.row * b.dtype.bytes_i64() % SECTOR == 0;
-    let pair = |(warpgroups, &(columns, rate)): (i64, &(i64, f64))| {
-        let (alone, pair) = match (has_whole_sectors, columns) {
-            (false, _) => (0.75, 1.0),
-            (true, 256) => (0.99, 1.0),
-            (true, _) => (1.0, 0.8),
-        };
-        [(2, pair), (1, alone)].map(|(cluster_m, gain)| Shape {
-            warpgroups,
-            columns: columns / products,
-            cluster_m,
-            rate: rate * gain,
-            products,
-        })
-    };
-    all.flat_map(pair).collect()
-}
-
-impl Shape {
-    fn tile(self) -> Tile {
-        Tile { rows: 64 * self.warpgroups, columns: self.columns, rate: self.rate }
-    }
-
-    /// The tile with the columns of all products side by side, which is what it has to do.
-    fn work(self) -> Tile {
-        Tile { columns: self.columns * self.products, ..self.tile() }
-    }
-}
-
-/// How many products of two-byte elements a multiprocessor does in a cycle, about: what the fastest tile reaches on an H200. Tensor cores do
-/// twice as many of elements of half the size.
-const PRODUCTS: f64 = 1700.0;
 
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
@@ -113,15 +39,14 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
     let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
-    let all = ranked(shapes(&product, packing), |it| whole_waves(count(it), it.work(), units));
+    let all = ranked(shapes(&product, packing), |it| it.cycles(&product, count(it), units));
     let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
     let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
     let around = packing.cycles(&product, units) + unpacking;
-    let depth = as_f64(product.k.extent);
-    let rate = PRODUCTS * 2.0 / as_f64(product.a.dtype.bytes_i64());
-    let cycles = |it: &Shape| whole_waves(count(it), it.work(), units) * depth / rate + around;
-    let draft =
-        |it: Shape| Draft { cycles: Some(cycles(&it)), ..one(request, &product, packing, it, count(&it)) };
+    let draft = |it: Shape| {
+        let cycles = Some(it.cycles(&product, count(&it), units) + around);
+        Draft { cycles, ..one(request, &product, packing, it, count(&it)) }
+    };
     all.into_iter().map(draft).collect()
 }
 
@@ -171,6 +96,7 @@ impl Sizes {
         product: &Product,
         packing: Packing,
         shape: Shape,
+        count: i64,
     ) -> Sizes {
         let shared = shared_bytes(request);
         let below = ceil_div(product.i.extent, 64 * shape.warpgroups * shape.cluster_m);
@@ -195,7 +121,8 @@ impl Sizes {
         let slot = out.value("slot", &rows.plus(&all).times(128));
         let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
         let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
-        let deepest = (product.k.extent * product.a.dtype.bytes_i64() / 128).max(2);
+        // A ring goes on from tile to tile.
+        let deepest = (steps(product) * ceil_div(count, units(request))).max(2);
         let slots = out.knob("slots", most.min(8).min(deepest), &[2, 3, 4, 5, 6, 7, 8]);
         if shape.products > 1 {
             out.constraint(format!("{} <= 256", all.words()));
@@ -214,10 +141,11 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     );
     let uses = packing.libraries(product, "std/wgmma");
     let mut out = Draft::new("wgmma", about, &uses, request);
-    let (units, block) = (units(request), product.block.as_str());
-    let sizes = Sizes::of(&mut out, request, product, packing, shape);
+    let block = product.block.as_str();
+    let sizes = Sizes::of(&mut out, request, product, packing, shape, count);
     let has_company = packing.is_any() || is_packed(product);
-    let early = out.knob("early", i64::from(count <= units || has_company), &[0, 1]);
+    let begins = has_company || begins_early(request, product, shape, count);
+    let early = out.knob("early", i64::from(begins), &[0, 1]);
     tiles_and_result(&mut out, request, product, &sizes, count);
     packing.steps(&mut out, product, block);
     let Sizes { slot, way_out, slots, .. } = &sizes;
@@ -231,7 +159,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     if has_company {
         out.reason("Kernels that follow each other may start while the one ahead ends.");
     } else if early.value == 1 {
-        out.reason("The whole grid is one wave: it may start while the kernel ahead of it ends.");
+        out.reason("It may start while the kernel ahead of it ends.");
     }
     let launch = "annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned();
     out.step_if(&early, "== 1", early.value == 1, &[launch], &[]);
