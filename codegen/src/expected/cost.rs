@@ -2,7 +2,10 @@
 
 use ir::{Access, BinaryOp, Effect, Instr, Mode, Name, Scope, UnaryOp, Value, intrin::Instruction};
 
-use super::rates::SECTOR;
+use super::{
+    accesses::{touched, wavefronts},
+    rates::SECTOR,
+};
 
 /// For one warp, however many of its lanes do it.
 #[derive(Clone, Default, Debug)]
@@ -95,15 +98,6 @@ impl Place<'_> {
     }
 }
 
-/// The parts of `unit` bytes that accesses of `width` bytes touch, each once, in order.
-fn touched(starts: &[i64], width: i64, unit: i64) -> Vec<i64> {
-    let range = |start: &i64| start.div_euclid(unit)..=(start + width - 1).div_euclid(unit);
-    let mut all: Vec<i64> = starts.iter().flat_map(range).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 fn count(all: &[i64]) -> i64 {
     i64::try_from(all.len()).expect("a warp has 32 lanes")
 }
@@ -113,19 +107,6 @@ fn sectors(starts: &[i64], width: i64) -> (i64, bool) {
     let all = count(&touched(starts, width, SECTOR));
     let bytes = count(&touched(starts, width, 1));
     (all, bytes == all * SECTOR)
-}
-
-/// The times that banks are kept: 32 of 4 bytes, 128 bytes of lanes at a time.
-fn wavefronts(starts: &[i64], width: i64) -> f64 {
-    let part = usize::try_from(128 / width.clamp(4, 128)).expect("1 to 32");
-    let of = |lanes: &[i64]| {
-        let mut banks = [0u32; 32];
-        for word in touched(lanes, width, 4) {
-            banks[usize::try_from(word.rem_euclid(32)).expect("below 32")] += 1;
-        }
-        f64::from(banks.into_iter().max().unwrap_or(0))
-    };
-    starts.chunks(part).map(of).sum()
 }
 
 /// Issue slots of computing a value once.

@@ -5,6 +5,7 @@
 //! each other as they do on the GPU. What is played are the blocks that one multiprocessor holds at once; those that follow take as long. Where data
 //! decide how long a loop is, where no warpgroups multiply, and where an architecture was not measured, nothing is expected.
 
+pub mod accesses;
 mod cost;
 mod play;
 mod rates;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use codegen::expected::accesses;
 use ir::{Index, Less, Name};
 
 /// The lanes of a warp: the value of each thread axis in each.
@@ -25,28 +26,10 @@ pub(super) fn holds(conditions: &[Less], lane: &HashMap<Name, i64>, known: &Know
     })
 }
 
-/// The parts of `unit` bytes that accesses of `width` bytes touch, each once, in order.
-pub(super) fn touched(starts: &[i64], width: i64, unit: i64) -> Vec<i64> {
-    let range = |start: &i64| start.div_euclid(unit)..=(start + width - 1).div_euclid(unit);
-    let mut all: Vec<i64> = starts.iter().flat_map(range).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// The wavefronts of an access to shared memory: 32 banks of 4 bytes, 128 bytes of lanes at a time.
+/// The wavefronts of an access to shared memory. Parts of a warp that read the same bytes are partly served together.
 pub(super) fn wavefronts(starts: &[i64], width: i64) -> f64 {
-    let part = usize::try_from(128 / width.clamp(4, 128)).expect("1 to 32");
-    let of = |lanes: &[i64]| {
-        let mut banks = [0u32; 32];
-        for word in touched(lanes, width, 4) {
-            banks[usize::try_from(word.rem_euclid(32)).expect("below 32")] += 1;
-        }
-        f64::from(banks.into_iter().max().unwrap_or(0))
-    };
-    let parts: f64 = starts.chunks(part).map(of).sum();
-    // Parts that read the same bytes are partly served together.
-    f64::midpoint(parts, of(starts).max(1.0).min(parts))
+    let parts = accesses::wavefronts(starts, width);
+    f64::midpoint(parts, accesses::served_together(starts, width).max(1.0).min(parts))
 }
 
 #[cfg(test)]
@@ -68,6 +51,6 @@ mod tests {
         for (step, width, expected) in cases {
             assert!((wavefronts(&starts(step), width) - expected).abs() < 1e-9, "{step} {width}");
         }
-        assert_eq!(touched(&[0, 31, 40], 4, 32), [0, 1]);
+        assert_eq!(accesses::touched(&[0, 31, 40], 4, 32), [0, 1]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use codegen::expected::accesses::touched;
 use indexmap::IndexMap;
 use ir::{
     Access, BinaryOp, Completion, DType, Effect, Effects, For, ForKind, Group, Instr, Less, Mode, Name, Op,
@@ -9,7 +10,7 @@ use ir::{
 };
 
 use super::{
-    access::{Known, Warp, holds, offsets, touched, wavefronts},
+    access::{Known, Warp, holds, offsets, wavefronts},
     tree::{Buffer, Node, Totals, Work},
 };
 
