@@ -8,6 +8,8 @@ use crate::{BinaryOp, DType, Name, UnaryOp};
 /// An index over the slots of the environment.
 #[derive(Debug)]
 pub(crate) enum IndexCode {
+    /// What a slot holds.
+    Slot(u32),
     /// `constant + Σ factor * slot`, the form of most indices.
     Affine { constant: i64, terms: Box<[(i64, u32)]> },
     /// An element of an input at a position.
@@ -16,7 +18,7 @@ pub(crate) enum IndexCode {
     Op(IndexOp, Box<[IndexCode; 2]>),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum IndexOp {
     Add,
     Mul,
@@ -56,7 +58,14 @@ pub(crate) enum ValueCode {
 
 #[derive(Debug)]
 pub(crate) enum StmtCode {
-    Loop { name: Name, slot: u32, extent: IndexCode, body: Box<StmtCode> },
+    Loop {
+        name: Name,
+        slot: u32,
+        extent: IndexCode,
+        /// What is computed at the beginning of each turn.
+        lets: Box<[Let]>,
+        body: Box<StmtCode>,
+    },
     Block(Box<BlockCode>),
     Seq(Vec<StmtCode>),
     Store(AccessCode, ValueCode),
@@ -67,6 +76,8 @@ pub(crate) struct BlockCode {
     pub(crate) name: Name,
     pub(crate) guards: Box<[LessCode]>,
     pub(crate) iters: Vec<IterCode>,
+    /// What is computed once the iterators have their values.
+    pub(crate) lets: Box<[Let]>,
     pub(crate) init: Option<StmtCode>,
     pub(crate) body: StmtCode,
 }
@@ -80,11 +91,20 @@ pub(crate) struct IterCode {
     pub(crate) is_reduce: bool,
 }
 
+/// An index that is computed before it is asked for; [`super::hoist`] alone makes some, of indices that always have values.
+#[derive(Debug)]
+pub(crate) enum Let {
+    /// `slot = base + factor * by`, all but the factor slots.
+    Step { slot: u32, base: u32, factor: i64, by: u32 },
+    /// Anything else.
+    Index { slot: u32, value: IndexCode },
+}
+
 /// What goes wrong below a statement; the statements around it add where.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Fault {
     OutOfBounds { buffer: usize, index: Vec<i64>, write: bool },
-    Unwritten { buffer: usize, index: Vec<i64> },
+    Unwritten { buffer: usize, offset: usize },
     OutsideDomain { iter: Name, value: i64, extent: i64 },
     BadIndex,
     DivisionByZero,
@@ -112,6 +132,7 @@ impl IndexCode {
     #[inline]
     pub(crate) fn eval(&self, env: &[i64]) -> Option<i64> {
         match self {
+            IndexCode::Slot(slot) => Some(env[*slot as usize]),
             IndexCode::Affine { constant, terms } => {
                 let mut sum = *constant;
                 for (factor, slot) in terms {
@@ -131,6 +152,20 @@ impl IndexCode {
                     IndexOp::Max => Some(a.max(b)),
                     IndexOp::Xor => Some(a ^ b),
                 }
+            }
+        }
+    }
+}
+
+impl Let {
+    #[inline]
+    pub(crate) fn run(&self, env: &mut [i64]) {
+        match self {
+            Let::Step { slot, base, factor, by } => {
+                env[*slot as usize] = env[*base as usize] + factor * env[*by as usize];
+            }
+            Let::Index { slot, value } => {
+                env[*slot as usize] = value.eval(env).expect("it is proved to have a value");
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     InterpError, Site,
     code::{AccessCode, BlockCode, Fault, LessCode, Memory, StmtCode},
+    unflatten,
 };
 use crate::{Func, Name};
 
@@ -39,8 +40,7 @@ impl Memory for Buffers {
         };
         let it = self.elements[access.buffer][offset];
         if it.to_bits() == POISON {
-            let index = access.indices(env).expect("the offset was computed of them");
-            self.fail(Fault::Unwritten { buffer: access.buffer, index });
+            self.fail(Fault::Unwritten { buffer: access.buffer, offset });
         }
         it
     }
@@ -56,9 +56,9 @@ impl Memory for Buffers {
 }
 
 impl Machine {
-    /// A machine with so many variables and these contents of the buffers.
-    pub(super) fn new(slots: usize, elements: Vec<Vec<f64>>) -> Machine {
-        Machine { env: vec![0; slots], data: Buffers { elements, fault: None } }
+    /// A machine with these contents of the variables and of the buffers.
+    pub(super) fn new(env: Vec<i64>, elements: Vec<Vec<f64>>) -> Machine {
+        Machine { env, data: Buffers { elements, fault: None } }
     }
 
     /// Runs to the end and gives the contents of the buffers.
@@ -68,10 +68,11 @@ impl Machine {
 
     fn stmt(&mut self, code: &StmtCode) -> Result<(), Box<Stopped>> {
         match code {
-            StmtCode::Loop { name, slot, extent, body } => {
+            StmtCode::Loop { name, slot, extent, lets, body } => {
                 let extent = extent.eval(&self.env).ok_or(Fault::BadIndex)?;
                 for value in 0..extent {
                     self.env[*slot as usize] = value;
+                    lets.iter().for_each(|it| it.run(&mut self.env));
                     self.stmt(body).map_err(|mut it| {
                         it.at.push((name.clone(), value));
                         it
@@ -110,6 +111,7 @@ impl Machine {
             self.env[it.slot as usize] = value;
             starts &= !it.is_reduce || value == 0;
         }
+        block.lets.iter().for_each(|it| it.run(&mut self.env));
         if let Some(init) = block.init.as_ref().filter(|_| starts) {
             self.stmt(init)?;
         }
@@ -142,7 +144,8 @@ impl Fault {
                 let shape = shapes[buffer].clone();
                 InterpError::OutOfBounds { buffer: name(buffer), index, shape, write, site }
             }
-            Fault::Unwritten { buffer, index } => {
+            Fault::Unwritten { buffer, offset } => {
+                let index = unflatten(offset, &shapes[buffer]);
                 InterpError::Unwritten { buffer: name(buffer), index, site }
             }
             Fault::OutsideDomain { iter, value, extent } => {

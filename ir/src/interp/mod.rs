@@ -8,13 +8,16 @@
 pub(crate) mod code;
 pub(crate) mod domain;
 mod error;
+mod hoist;
 mod machine;
 pub(crate) mod resolve;
+pub(crate) mod span;
 pub(crate) mod tables;
 
 use indexmap::IndexMap;
 
 use crate::{DType, Func, Name, Role, number};
+use hoist::hoist;
 use machine::{Machine, POISON};
 use resolve::{Given, MOST_HELD, Resolver, shapes};
 use tables::tables;
@@ -48,7 +51,8 @@ pub fn run(func: &Func, dims: &IndexMap<Name, i64>, inputs: &[Tensor]) -> Result
     let tables = tables(func, &shapes, &|buffer, at| data[buffer][at]);
     let mut resolver = Resolver::new(Given { func, dims, shapes: &shapes, tables: &tables });
     let body = resolver.stmt(&func.body)?;
-    let data = Machine::new(resolver.slots, data).run(&body).map_err(|it| it.explain(func, &shapes))?;
+    let (body, env) = hoist(body, resolver.slots);
+    let data = Machine::new(env, data).run(&body).map_err(|it| it.explain(func, &shapes))?;
     outputs(func, shapes, data)
 }
 

@@ -81,7 +81,7 @@ impl<'a> Resolver<'a> {
                 let slot = self.declare(&it.var);
                 let body = Box::new(self.stmt(&it.body)?);
                 self.scope.pop();
-                Ok(StmtCode::Loop { name: it.var.clone(), slot, extent, body })
+                Ok(StmtCode::Loop { name: it.var.clone(), slot, extent, lets: Box::new([]), body })
             }
             Stmt::Block(it) => self.block(it).map(|it| StmtCode::Block(Box::new(it))),
             Stmt::Seq(stmts) => {
@@ -126,7 +126,7 @@ impl<'a> Resolver<'a> {
         let body = self.stmt(&block.body)?;
         self.scope = outer_scope;
         self.block = outer_block;
-        Ok(BlockCode { name: block.name.clone(), guards, iters, init, body })
+        Ok(BlockCode { name: block.name.clone(), guards, iters, lets: Box::new([]), init, body })
     }
 
     pub(crate) fn store(&mut self, store: &Store) -> Result<(AccessCode, ValueCode), InterpError> {

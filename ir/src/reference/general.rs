@@ -179,8 +179,7 @@ impl<N: Domain> Machine<'_, N> {
         self.place = (place.buffer, offset);
         let value = value.fold(env, self);
         if self.missed.take() {
-            let index = place.indices(env).expect("the offset was computed of them");
-            self.fail(Fault::Unwritten { buffer: place.buffer, index });
+            self.fail(Fault::Unwritten { buffer: place.buffer, offset });
         }
         if let Some(fault) = self.fault.take() {
             return Err(fault);
@@ -210,8 +209,7 @@ impl<N: Domain> Memory for Machine<'_, N> {
         if let Some(it) = self.at(access.buffer, offset) {
             return it.total();
         }
-        let index = access.indices(env).expect("the offset was computed of them");
-        self.fail(Fault::Unwritten { buffer: access.buffer, index });
+        self.fail(Fault::Unwritten { buffer: access.buffer, offset });
         N::exact(0.0)
     }
 

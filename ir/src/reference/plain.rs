@@ -259,7 +259,7 @@ impl<'p, N: Domain> Lazy<'p, '_, N> {
         match &self.plan.sources[buffer] {
             source @ Source::Input(..) => N::exact(source.read(offset)),
             Source::Nothing => {
-                self.fail(Fault::Unwritten { buffer, index: index() });
+                self.fail(Fault::Unwritten { buffer, offset });
                 N::exact(0.0)
             }
         }

@@ -8,10 +8,13 @@
 
 use std::collections::BTreeSet;
 
-use super::span::{Span, writes_wanted};
+use super::span::writes_wanted;
 use crate::{
     Name,
-    interp::code::{AccessCode, BlockCode, Fault, LessCode, StmtCode, ValueCode},
+    interp::{
+        code::{AccessCode, BlockCode, Fault, LessCode, StmtCode, ValueCode},
+        span::Span,
+    },
 };
 
 /// The most stores of a slice.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::interp::code::{AccessCode, BlockCode, IndexCode, IndexOp, LessCode, StmtCode};
-
-/// The least and the greatest value; both ends count.
-pub(super) type Span = [i64; 2];
+use crate::interp::{
+    code::{AccessCode, BlockCode, IndexCode, LessCode, StmtCode},
+    span::{Span, affine, combined},
+};
 
 const ANYTHING: Span = [i64::MIN, i64::MAX];
 
@@ -13,46 +13,13 @@ const ANYTHING: Span = [i64::MIN, i64::MAX];
 fn span(index: &IndexCode, env: &[Span]) -> Span {
     let exact = |it: Option<Span>| it.unwrap_or(ANYTHING);
     match index {
-        IndexCode::Affine { constant, terms } => {
-            let mut out = Some([*constant; 2]);
-            for (factor, slot) in terms {
-                let [a, b] = env[*slot as usize].map(|it| factor.checked_mul(it));
-                out = out.zip(a.zip(b)).and_then(|([low, high], (a, b))| {
-                    Some([low.checked_add(a.min(b))?, high.checked_add(a.max(b))?])
-                });
-            }
-            exact(out)
-        }
+        IndexCode::Slot(slot) => env[*slot as usize],
+        IndexCode::Affine { constant, terms } => exact(affine(*constant, terms, env)),
         IndexCode::Element(..) => ANYTHING,
         IndexCode::Op(op, operands) => {
             let ([a, b], [c, d]) = (span(&operands[0], env), span(&operands[1], env));
             exact(combined(*op, [a, b], [c, d]))
         }
-    }
-}
-
-fn combined(op: IndexOp, [a, b]: Span, [c, d]: Span) -> Option<Span> {
-    match op {
-        IndexOp::Add => Some([a.checked_add(c)?, b.checked_add(d)?]),
-        IndexOp::Mul => {
-            let all = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
-            Some([*all.iter().min()?, *all.iter().max()?])
-        }
-        IndexOp::FloorDiv if c > 0 => {
-            Some([a.div_euclid(c).min(a.div_euclid(d)), b.div_euclid(c).max(b.div_euclid(d))])
-        }
-        IndexOp::FloorMod if c == d && c > 0 && a.div_euclid(c) == b.div_euclid(c) => {
-            Some([a.rem_euclid(c), b.rem_euclid(c)])
-        }
-        IndexOp::FloorMod if c > 0 => Some([0, d - 1]),
-        IndexOp::Min => Some([a.min(c), b.min(d)]),
-        IndexOp::Max => Some([a.max(c), b.max(d)]),
-        IndexOp::Xor if a == b && c == d => Some([a ^ c; 2]),
-        IndexOp::Xor if a >= 0 && c >= 0 => {
-            let bits = 64 - (b | d).leading_zeros();
-            Some([0, if bits >= 63 { i64::MAX } else { (1 << bits) - 1 }])
-        }
-        IndexOp::FloorDiv | IndexOp::FloorMod | IndexOp::Xor => None,
     }
 }
 
