@@ -48,6 +48,7 @@ mod automatic;
 mod blame;
 mod build;
 mod clock;
+mod cluster;
 mod codes;
 #[cfg(feature = "cli")]
 pub mod command;
@@ -100,6 +101,7 @@ mod worker;
 
 pub use automatic::{Automatic, auto, auto_space, is_workload, space, target_here};
 pub use build::{Built, Emitted, build, emitted};
+pub use cluster::Cluster;
 pub use codegen;
 pub use codes::codes;
 pub use diagnostic::{Diagnostic, Fault};

@@ -189,7 +189,7 @@ impl ReplayOptions {
         again.retain(|(_, trial)| trial.bin.is_some());
         seen(ReplayEvent::Progress("starting workers"))?;
         let mut pool = if self.level == ReplayLevel::MachineCode {
-            self.workers.compilers()?
+            self.workers.compilers(&problem.target)?
         } else {
             self.workers.start(&problem.target)?
         };

@@ -4,9 +4,11 @@ use std::{
     collections::hash_map::RandomState,
     env,
     hash::{BuildHasher, Hasher},
+    iter,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     thread,
+    time::Duration,
 };
 
 use indexmap::IndexMap;
@@ -24,6 +26,7 @@ use tuner::{
 use crate::{
     build::{lower, source},
     clock,
+    cluster::{Cluster, Seats},
     diagnostic::Diagnostic,
     plan::Plan,
     usage_error::UsageError,
@@ -32,13 +35,19 @@ use crate::{
 /// The processes that compile and measure.
 #[derive(Clone, Debug)]
 pub struct Workers {
-    /// How many processes compile, by default one for each core; at most 256.
+    /// How many processes compile, by default one for each core of this machine, or of the cluster; at most 256.
     pub compilers: Option<usize>,
+    /// How many processes of a cluster measure, or of each command.
+    pub measurers: Option<usize>,
     /// The GPUs to measure on.
     pub device: Vec<u32>,
     /// Commands that are started instead of the processes that measure: any program that speaks the protocol of
     /// `tilewright worker`, such as `ssh host tilewright worker`.
     pub worker_cmd: Vec<String>,
+    /// The command that is started instead of each process that compiles.
+    pub compile_cmd: Option<String>,
+    /// The cluster whose processes compile and measure.
+    pub on: Option<Cluster>,
     /// The command, and what it is called with, that starts this program itself as a worker: the arguments of [`serve_if_worker`](crate::serve_if_worker) behind
     /// `worker` follow. Nothing for the program's file with `worker`, which is right where its `main` begins with that.
     pub own: Vec<String>,
@@ -47,39 +56,92 @@ pub struct Workers {
 impl Default for Workers {
     /// A process for each core to compile, and one that measures, on the first GPU or the CPU.
     fn default() -> Workers {
-        Workers { compilers: None, device: vec![0], worker_cmd: vec![], own: vec![] }
+        Workers {
+            compilers: None,
+            measurers: None,
+            device: vec![0],
+            worker_cmd: vec![],
+            compile_cmd: None,
+            on: None,
+            own: vec![],
+        }
     }
 }
 
 impl Workers {
     /// Starts them, and waits until those that measure have said what they measure on.
     pub(crate) fn start(&self, target: &Target) -> Result<Pool, Diagnostic> {
-        let measure: Vec<WorkerSpec> = match (self.worker_cmd.as_slice(), target) {
-            ([], Target::Cpu) => vec![self.spec("m0", &["--device", "cpu"], Role::Measure)?],
-            ([], Target::Cuda(_)) => {
+        self.expect_consistent()?;
+        let measure = match (&self.on, self.worker_cmd.as_slice(), target) {
+            (Some(cluster), commands, _) => {
+                let command = commands.first().map(String::as_str);
+                vec![cluster.spec(Role::Measure, target, self.seats(command))]
+            }
+            (None, [], Target::Cpu) => vec![self.spec("m0", &["--device", "cpu"], Role::Measure)?],
+            (None, [], Target::Cuda(_)) => {
                 let spec = |(n, it): (usize, &u32)| {
                     self.spec(&format!("m{n}"), &["--device", &it.to_string()], Role::Measure)
                 };
                 self.device.iter().enumerate().map(spec).collect::<Result<_, _>>()?
             }
-            (commands, _) => {
+            (None, commands, _) => {
+                let all = commands.iter().flat_map(|it| iter::repeat_n(it, self.measurers.unwrap_or(1)));
                 let spec = |(n, it): (usize, &String)| WorkerSpec::shell(&format!("m{n}"), it, Role::Measure);
-                commands.iter().enumerate().map(spec).collect()
+                all.enumerate().map(spec).collect()
             }
         };
-        let compile = self.compile_specs()?;
-        pool(measure.into_iter().chain(compile).collect())
+        let compile = self.compile_specs(target)?;
+        self.pool(measure.into_iter().chain(compile).collect())
     }
 
     /// Starts those alone that compile.
-    pub(crate) fn compilers(&self) -> Result<Pool, Diagnostic> {
-        pool(self.compile_specs()?)
+    pub(crate) fn compilers(&self, target: &Target) -> Result<Pool, Diagnostic> {
+        self.expect_consistent()?;
+        self.pool(self.compile_specs(target)?)
     }
 
-    fn compile_specs(&self) -> Result<Vec<WorkerSpec>, Diagnostic> {
+    /// Refuses what does not go together, and a cluster that cannot be reached from here.
+    fn expect_consistent(&self) -> Result<(), Diagnostic> {
+        let refuse = |title: &str| Err(Diagnostic::usage(UsageError::Options, title));
+        match &self.on {
+            Some(_) if self.worker_cmd.len() > 1 => {
+                refuse("the processes of a cluster that measure have one command, not several")
+            }
+            Some(cluster) => cluster.expect_usable(),
+            None if self.measurers.is_some() && self.worker_cmd.is_empty() => refuse(
+                "a number of processes that measure goes with a cluster, or with a command that starts them",
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn compile_specs(&self, target: &Target) -> Result<Vec<WorkerSpec>, Diagnostic> {
+        // A cluster of this machine alone is started by its worker that measures, and has no other processors.
+        if let Some(cluster) = self.on.as_ref().filter(|it| !it.is_local()) {
+            return Ok(vec![cluster.spec(Role::Compile, target, self.seats(self.compile_cmd.as_deref()))]);
+        }
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let count = self.compilers.unwrap_or(cores).clamp(1, MAX_COMPILERS);
-        (0..count).map(|n| self.spec(&format!("c{n}"), &["--compile-only"], Role::Compile)).collect()
+        let spec = |name: String| match &self.compile_cmd {
+            Some(command) => Ok(WorkerSpec::shell(&name, command, Role::Compile)),
+            None => self.spec(&name, &["--compile-only"], Role::Compile),
+        };
+        (0..count).map(|n| spec(format!("c{n}"))).collect()
+    }
+
+    fn seats<'a>(&self, command: Option<&'a str>) -> Seats<'a> {
+        Seats { compilers: self.compilers, measurers: self.measurers, command }
+    }
+
+    fn pool(&self, specs: Vec<WorkerSpec>) -> Result<Pool, Diagnostic> {
+        let (help, deadlines) = if self.on.is_some() {
+            let deadlines = Deadlines { hello: CLUSTER_HELLO, ..Deadlines::default() };
+            ("`ray status` tells what the cluster has, and what of it is free", deadlines)
+        } else {
+            ("`tilewright doctor` tells what this machine has", Deadlines::default())
+        };
+        Pool::start(specs, deadlines)
+            .map_err(|err| Diagnostic::usage(&err, err.to_string()).help(help.to_owned()))
     }
 
     /// This program itself as a worker.
@@ -93,6 +155,9 @@ impl Workers {
 /// How many processes compile at most: beyond the cores of a machine they only wait for each other.
 pub(crate) const MAX_COMPILERS: usize = 256;
 
+/// How long a cluster may take to give the first process a place. Whoever asks it gives up before, and says why.
+const CLUSTER_HELLO: Duration = Duration::from_mins(10);
+
 /// How this program is started as a worker.
 fn own_command() -> Result<Vec<String>, Diagnostic> {
     let exe = env::current_exe().map_err(|err| Diagnostic::io(Path::new("tilewright"), &err))?;
@@ -100,12 +165,6 @@ fn own_command() -> Result<Vec<String>, Diagnostic> {
         Diagnostic::usage(UsageError::Process, "the path of tilewright itself is not UTF-8")
     })?;
     Ok(vec![exe.to_owned(), "worker".to_owned()])
-}
-
-fn pool(specs: Vec<WorkerSpec>) -> Result<Pool, Diagnostic> {
-    let help = "`tilewright doctor` tells what this machine has";
-    Pool::start(specs, Deadlines::default())
-        .map_err(|err| Diagnostic::usage(&err, err.to_string()).help(help.to_owned()))
 }
 
 /// What a run is asked to do, besides its script.

@@ -87,6 +87,8 @@ pub enum UsageError {
     Unformatted,
     /// A port of this machine cannot be listened on.
     Port,
+    /// A cluster cannot be reached from here.
+    Cluster,
 }
 
 ir::codes!(UsageError {
@@ -132,5 +134,6 @@ ir::codes!(UsageError {
     BundleName = 5053,
     Unformatted = 5061,
     Port = 5062,
+    Cluster = 5063,
     // 5054 refused bundles of kernels with tensor maps, and means nothing else.
 });

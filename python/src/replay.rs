@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::{prelude::*, types::PyList};
 use tilewright::{Diagnostic, ReplayEvent, ReplayLevel, ReplayOptions, UsageError};
 
-use crate::{convert::from_json, error::Result, tune::workers};
+use crate::{convert::from_json, error::Result, tune::Processes};
 
 /// What is replayed, and how far, from the dictionary that the package makes of the caller's words.
 #[derive(FromPyObject)]
@@ -15,17 +15,14 @@ pub(crate) struct Again {
     run: Option<String>,
     top: Option<usize>,
     trials: Vec<u64>,
-    compilers: Option<usize>,
-    devices: Vec<u32>,
-    /// The command that starts a worker.
-    worker: Vec<String>,
+    workers: Processes,
 }
 
 /// Makes the trials of a log again, and compares with what it says: a value for each run.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "so Python's arguments come")]
 pub(crate) fn replay(py: Python<'_>, log: PathBuf, again: Again) -> Result<Bound<'_, PyList>> {
-    let Again { level, run, top, trials, compilers, devices, worker } = again;
+    let Again { level, run, top, trials, workers } = again;
     let level = match level.as_str() {
         "sources" => ReplayLevel::Sources,
         "machine code" => ReplayLevel::MachineCode,
@@ -37,7 +34,7 @@ pub(crate) fn replay(py: Python<'_>, log: PathBuf, again: Again) -> Result<Bound
             return Err(Diagnostic::usage(UsageError::Options, title).help(help).into());
         }
     };
-    let options = ReplayOptions { level, run, top, trials, workers: workers(worker, compilers, devices) };
+    let options = ReplayOptions { level, run, top, trials, workers: workers.into() };
     let mut runs = vec![];
     let found = py.detach(|| {
         let read = tuner::log::read(&log).map_err(|err| Diagnostic::log(&err))?;

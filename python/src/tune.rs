@@ -8,7 +8,7 @@ use std::{
 use ir::Name;
 use pyo3::{prelude::*, types::PyDict};
 use serde_json::{Value, json};
-use tilewright::{Plan, TuneOptions, Tuner, Workers, target_here};
+use tilewright::{Cluster, Plan, TuneOptions, Tuner, Workers, target_here};
 use tuner::tune::{Ended, Summary, TuneEvent};
 
 use crate::{
@@ -29,16 +29,34 @@ pub(crate) struct Search {
     rounds: usize,
     baseline: bool,
     threads: usize,
-    compilers: Option<usize>,
-    devices: Vec<u32>,
-    /// The command that starts a worker.
-    worker: Vec<String>,
+    workers: Processes,
     dims: Vec<(String, i64)>,
 }
 
-/// The processes that compile and measure.
-pub(crate) fn workers(own: Vec<String>, compilers: Option<usize>, devices: Vec<u32>) -> Workers {
-    Workers { compilers, device: devices, worker_cmd: vec![], own }
+/// The processes that compile and measure, as the package says them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Processes {
+    compilers: Option<usize>,
+    devices: Vec<u32>,
+    /// The address of a cluster.
+    on: Option<String>,
+    gpu: Option<String>,
+    measurers: Option<usize>,
+    worker_cmd: Vec<String>,
+    compile_cmd: Option<String>,
+    /// The command that starts a worker.
+    own: Vec<String>,
+    /// This interpreter.
+    python: String,
+}
+
+impl From<Processes> for Workers {
+    fn from(it: Processes) -> Workers {
+        let Processes { compilers, devices, on, gpu, measurers, worker_cmd, compile_cmd, own, python } = it;
+        let on = on.map(|address| Cluster { address, gpu, python: Some(python) });
+        Workers { compilers, measurers, device: devices, worker_cmd, compile_cmd, on, own }
+    }
 }
 
 impl Search {
@@ -52,7 +70,7 @@ impl Search {
         out.plan.rounds = self.rounds;
         out.plan.baseline = self.baseline;
         out.plan.threads = self.threads;
-        out.workers = workers(self.worker, self.compilers, self.devices);
+        out.workers = self.workers.into();
         out
     }
 }
@@ -92,17 +110,21 @@ fn run(plan: &Plan, options: &TuneOptions, is_workload: bool, seen: &Py<PyAny>) 
     let (stop, mut raised) = (AtomicBool::new(false), None);
     let mut last = None;
     let ended = tuner.run(&stop, &mut |it| {
-        let told = match it {
-            TuneEvent::Entry(_, summary) => progress(summary, options.plan.trials, "searching"),
-            TuneEvent::Progress(what, summary) => progress(summary, options.plan.trials, what),
+        let (what, summary) = match it {
+            TuneEvent::Entry(_, summary) => ("searching", summary),
+            TuneEvent::Progress(what, summary) => (what, summary),
         };
-        // Lines of the log that are no trials change nothing that is told.
+        let told = progress(summary, options.plan.trials, what);
+        // Lines of the log that are no trials, and the time that passes, change nothing that is worth a call.
         if last.as_ref() == Some(&told) || raised.is_some() {
             return;
         }
+        let mut with_load = told.clone();
+        with_load["waits_for"] = summary.load.waits_for().into();
+        with_load["idle"] = summary.load.idle().into();
         let called = Python::attach(|py| {
             py.check_signals()?;
-            seen.call1(py, (from_json(py, &told)?,))
+            seen.call1(py, (from_json(py, &with_load)?,))
         });
         last = Some(told);
         if let Err(err) = called {

@@ -3,6 +3,10 @@
 //! A worker says [`Hello`] once, and then answers each [`Job`] with one [`Answer`] of the same number. A job has all
 //! that is needed to do it, so any worker can do any job, and doing it twice does no harm. When its input ends, a
 //! worker exits at once, whatever it is doing.
+//!
+//! A worker may be a *supervisor*, which hands jobs to processes of its own, such as those of a cluster. It keeps their
+//! deadlines itself, answers in their place where they crash or hang, replaces them, and tells by [`News`] how many jobs
+//! it takes meanwhile.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use codegen::device::{Launch, MachineInfo, Program, Resources};
@@ -14,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Regime,
     build::Problem,
-    log::{Finals, Measurement, TrialError},
+    log::{Finals, Happening, Measurement, MeasuringDevice, TrialError},
 };
 
 /// The version of the protocol. A worker of another version is refused.
@@ -31,6 +35,8 @@ pub enum FromWorker {
     Hello(Hello),
     /// The answer to a job.
     Answer(Answer),
+    /// Of a supervisor: what happened to its processes.
+    News(News),
 }
 
 /// The first line of a worker.
@@ -51,6 +57,24 @@ pub struct Hello {
     /// What the user should know, such as another tuner on the same device.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Whether it is a supervisor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub supervisor: bool,
+}
+
+/// What happened to the processes of a supervisor.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct News {
+    /// What.
+    pub what: Happening,
+    /// In words.
+    pub detail: String,
+    /// How many jobs it takes at a time from now on, where that changes. It may be none for a while.
+    #[serde(default)]
+    pub capacity: Option<usize>,
+    /// What the process measures on that has come up.
+    #[serde(default)]
+    pub device: Option<MeasuringDevice>,
 }
 
 /// Something to do.
@@ -60,6 +84,10 @@ pub struct Job {
     pub id: u64,
     /// What to do.
     pub task: Task,
+    /// How long it may take, in seconds, once a process has it. A worker that is no supervisor need not look: it is killed
+    /// when it is late.
+    #[serde(default)]
+    pub seconds: Option<f64>,
 }
 
 /// What to do.
@@ -156,6 +184,9 @@ pub struct Answer {
     pub ms: f64,
     /// What came out, or what stopped it.
     pub outcome: Result<Outcome, TrialError>,
+    /// Of a supervisor: the name of the device that it was measured on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// What came out of a job.

@@ -22,6 +22,7 @@ mod learn;
 mod libraries;
 mod log;
 mod lsp;
+mod machines;
 mod mutation;
 mod own_programs;
 mod phases;

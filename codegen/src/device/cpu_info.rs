@@ -70,6 +70,7 @@ pub(super) fn measure() -> MachineInfo {
         peak_f32_gflops: flops.map(|it| it * units as f64 / 1e9),
         peak_gb_per_s: bytes.map(|it| it / 1e9),
         cache_bytes: cache_bytes(),
+        id: None,
         versions: version.into_iter().map(|it| ("cc".into(), it)).collect(),
     }
 }

@@ -20,6 +20,7 @@ const NEEDED: &[&CStr] = &[
     c"cuDeviceGet",
     c"cuDeviceGetCount",
     c"cuDeviceGetName",
+    c"cuDeviceGetUuid_v2",
     c"cuDeviceGetAttribute",
     c"cuDevicePrimaryCtxRetain",
     c"cuDevicePrimaryCtxRelease_v2",
@@ -192,7 +193,17 @@ pub(super) fn describe_device(device: CUdevice) -> Result<MachineInfo, DeviceErr
         cache_bytes: usize::try_from(ask(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?)
             .expect("32 bits fit"),
         versions: versions()?,
+        id: Some(short_id(device)?),
     })
+}
+
+/// The first word of a device's UUID, by which people tell GPUs apart.
+fn short_id(device: CUdevice) -> Result<String, DeviceError> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: the UUID is valid for writes.
+    check("cuDeviceGetUuid_v2", unsafe { sys::cuDeviceGetUuid_v2(&raw mut uuid, device) })?;
+    let [a, b, c, d, ..] = uuid.bytes.map(|it| it.to_ne_bytes()[0]);
+    Ok(format!("GPU-{:08x}", u32::from_be_bytes([a, b, c, d])))
 }
 
 fn versions() -> Result<Vec<(String, String)>, DeviceError> {

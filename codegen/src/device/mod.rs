@@ -150,6 +150,10 @@ pub struct MachineInfo {
     pub cache_bytes: usize,
     /// The versions of driver, compiler and libraries, name and version.
     pub versions: Vec<(String, String)>,
+    /// What tells a GPU from all others, those of its model too, as `nvidia-smi -L` begins it: `GPU-5c1f2a3b`. A processor has
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// What went wrong on a machine or while preparing one.

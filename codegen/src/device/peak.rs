@@ -43,6 +43,7 @@ mod tests {
             peak_f32_gflops: Some(f64::from(units * lanes) * mhz / 1e3),
             peak_gb_per_s: None,
             cache_bytes: 0,
+            id: None,
             versions: vec![],
         }
     }

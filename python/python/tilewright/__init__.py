@@ -139,7 +139,12 @@ def tune(
     target=None,
     threads=0,
     compilers=None,
-    devices=(0,),
+    devices=None,
+    on=None,
+    gpu=None,
+    measurers=None,
+    worker_cmd=(),
+    compile_cmd=None,
     dims=None,
     progress=True,
     params=None,
@@ -148,13 +153,20 @@ def tune(
     """Searches the space of a script for the fastest schedule, or the space of ``auto`` around a workload.
 
     Every trial is in the folder ``log`` before it is told; ``tilewright resume`` goes on with one that was ended. ``progress`` is
-    called with a dictionary after each trial (``trials``, ``of``, ``best``, ``failed``, …); ``True`` writes a line on standard error, and ``False``
+    called with a dictionary after each trial (``trials``, ``of``, ``best``, ``failed``, ``waits_for``, …); ``True`` writes a line on standard error, and ``False``
     nothing. What it raises, and Ctrl-C, ends the search. Candidates are compiled and measured in processes of their own.
+
+    These are on this machine, with its GPUs ``devices`` (by default the first), or ``on`` a Ray cluster (``ray://host:port``, ``ray://auto``,
+    ``ray://local``), where ``gpu`` says on which kind of GPU and ``measurers`` on how many of them. ``worker_cmd`` has commands that are
+    started instead of the processes that measure, and ``compile_cmd`` is the one for those that compile.
     """
     path, text = _script(script)
     given = _params(params, sizes)
     line = _Line() if progress is True else None
     seen = line or progress or (lambda _: None)
+    workers = _workers(
+        compilers, devices, on=on, gpu=gpu, measurers=measurers, worker_cmd=worker_cmd, compile_cmd=compile_cmd
+    )
     search = {
         "log": log,
         "trials": trials,
@@ -165,9 +177,7 @@ def tune(
         "rounds": rounds,
         "baseline": baseline,
         "threads": threads,
-        "compilers": compilers,
-        "devices": list(devices),
-        "worker": _worker(),
+        "workers": workers,
         "dims": list((dims or {}).items()),
     }
     try:
@@ -190,16 +200,28 @@ def replay(log, *, level="sources", run=None, top=None, trials=(), compilers=Non
         "run": run,
         "top": top,
         "trials": list(trials),
-        "compilers": compilers,
-        "devices": list(devices),
-        "worker": _worker(),
+        "workers": _workers(compilers, devices),
     }
     return _tilewright.replay(os.fspath(log), again)
 
 
-def _worker():
-    """The command that starts a worker: this interpreter, which need not be the one of the shell."""
-    return [sys.executable, "-m", "tilewright._worker"]
+def _workers(compilers, devices=None, *, on=None, gpu=None, measurers=None, worker_cmd=(), compile_cmd=None):
+    """The processes that compile and measure. They are started by this interpreter, which need not be the one of the shell."""
+    if on is None and gpu is not None:
+        raise ValueError("`gpu` is the kind of GPU of a cluster, and goes with `on`")
+    if on is not None and devices is not None:
+        raise ValueError("`devices` are those of this machine, and do not go with `on`")
+    return {
+        "compilers": compilers,
+        "devices": [0] if devices is None else list(devices),
+        "on": on,
+        "gpu": gpu,
+        "measurers": measurers,
+        "worker_cmd": [worker_cmd] if isinstance(worker_cmd, str) else list(worker_cmd),
+        "compile_cmd": compile_cmd,
+        "own": [sys.executable, "-m", "tilewright._worker"],
+        "python": sys.executable,
+    }
 
 
 def _script(script):

@@ -40,4 +40,6 @@ def words(progress):
         speed = f"best {1e6 * best['seconds']:.1f} us (trial {best['trial']})"
     failed = sum(progress["failed"].values())
     rest = f", {failed} failed" if failed else ""
-    return f"{progress['trials']}/{progress['of']} trials, {progress['what']}: {speed}{rest}"
+    waits = progress.get("waits_for") if progress["what"] == "searching" else None
+    load = f"; waits for {waits}, devices idle {100 * progress['idle']:.0f} %" if waits else ""
+    return f"{progress['trials']}/{progress['of']} trials, {progress['what']}: {speed}{rest}{load}"

@@ -150,6 +150,7 @@ impl Bench<'_> {
         let all = results.iter().filter_map(|it| it.as_ref().ok()).chain(&theirs).chain(twins);
         let pairs = Pairs::new(settings.regime, all);
         let mut finals = Finals {
+            device: None,
             run: String::new(),
             rounds: settings.rounds,
             dropped: 0,

@@ -62,7 +62,8 @@ pub struct Run {
     pub workload: Workload,
     /// The target, as on the command line: `cpu`, `cuda:sm_90a`.
     pub target: String,
-    /// The machine that measures.
+    /// The machine that measures: the first that came up, where there are several. The others are of the same model, and an
+    /// event has each of them.
     pub machine: MachineInfo,
     /// The operating system and processor architecture of the host.
     pub host: String,
@@ -163,12 +164,32 @@ pub struct Event {
     /// How many candidates were refused before any compiler or device saw them, by reason, so far.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub rejected: IndexMap<String, u64>,
+    /// What a worker that was started measures on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<MeasuringDevice>,
     /// When, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
     /// Fields of later versions.
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub other: IndexMap<String, Value>,
+}
+
+/// One of the devices that a run measures on.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MeasuringDevice {
+    /// Its name, which trials and finals repeat: `GPU-5c1f2a3b`, and in a cluster the host before it.
+    pub name: String,
+    /// What it is.
+    pub machine: MachineInfo,
+}
+
+impl MeasuringDevice {
+    /// The device of a worker that has one.
+    pub fn of(machine: MachineInfo) -> MeasuringDevice {
+        MeasuringDevice { name: machine.id.clone().unwrap_or_else(|| machine.arch.clone()), machine }
+    }
 }
 
 /// What happened to a run.

@@ -44,6 +44,9 @@ pub struct Finals {
     pub dropped: usize,
     /// The regime.
     pub regime: Regime,
+    /// The name of the device that all of them were timed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// The same program against itself: no difference smaller than this means anything.
     pub noise_floor: Option<Interval>,
     /// The participants, the fastest first. The winner is the first.

@@ -28,7 +28,9 @@ mod trial_error;
 mod verify;
 mod writer;
 
-pub use entry::{Entry, Event, Happening, LOG_VERSION, Protocol, Run, SpaceScript, Strategy, Workload};
+pub use entry::{
+    Entry, Event, Happening, LOG_VERSION, MeasuringDevice, Protocol, Run, SpaceScript, Strategy, Workload,
+};
 pub use error::LogError;
 pub use export::{ExportError, Table, csv, kernel_tuner, t4};
 pub use finals::{Baseline, Finalist, Finals, StepResult};

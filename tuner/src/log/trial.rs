@@ -46,6 +46,9 @@ pub struct Trial {
     pub error: Option<TrialError>,
     /// The worker that had it last.
     pub worker: String,
+    /// The name of the device that it was measured on. The event of the start of its worker says what that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// When it ended, RFC 3339 in UTC: `2026-01-31T12:00:00Z`.
     pub time: String,
     /// Fields of later versions.

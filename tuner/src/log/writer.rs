@@ -98,6 +98,7 @@ impl Writer {
         if recovered.cut > 0 {
             let detail = format!("{} bytes of a torn last line were cut off", recovered.cut);
             writer.append(&Entry::Event(Event {
+                device: None,
                 run: writer.run.clone(),
                 what: Happening::TailTruncated,
                 detail,

@@ -6,7 +6,8 @@
 //!
 //! * Each submitted job gets exactly one [`PoolEvent::Done`], whatever its worker does.
 //! * A fault of a worker costs the jobs that it had (one, unless its hello said that it takes more at a time) and its
-//!   process. The next job of the worker starts a new one.
+//!   process. The next job of the worker starts a new one. Only of a supervisor, whose processes are not to blame, the jobs
+//!   are given once more.
 //! * A worker that fails three times without a success between is not used any more. When none of a role is left,
 //!   [`PoolEvent::Dead`] says so, and jobs of that role fail at once.
 //! * When the pool is dropped, every process group that it started is killed and every process is waited for. When the
@@ -14,6 +15,7 @@
 
 mod fault;
 mod guard;
+mod messages;
 mod once;
 mod process;
 mod ring;
@@ -38,7 +40,7 @@ use self::{
     worker_state::{WorkerPhase, WorkerState},
 };
 use crate::{
-    log::{ErrorKind, Happening, TrialError},
+    log::{ErrorKind, Happening, MeasuringDevice, TrialError},
     protocol::{Job, MAX_LINE, Outcome, Task},
 };
 
@@ -77,7 +79,6 @@ pub struct Deadlines {
 
 /// Something that happened in a pool.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "an event is looked at once")]
 pub enum PoolEvent {
     /// A job is done, one way or the other.
     Done {
@@ -85,6 +86,8 @@ pub enum PoolEvent {
         job: u64,
         /// The worker that had it; empty if none had.
         worker: String,
+        /// The name of the device that it was measured on.
+        device: Option<String>,
         /// What came out.
         outcome: Result<Outcome, TrialError>,
         /// How long it took, in milliseconds: by the worker's word, or from the sending of the job to a fault.
@@ -96,6 +99,8 @@ pub enum PoolEvent {
         what: Happening,
         /// In words; the name of the worker comes first.
         detail: String,
+        /// What a worker that was started measures on.
+        device: Option<MeasuringDevice>,
     },
     /// No worker of this role is left.
     Dead {
@@ -143,12 +148,15 @@ pub struct Pool {
 }
 
 /// A job that no worker has yet.
+#[derive(Clone)]
 struct Pending {
     id: u64,
     role: Role,
     mode: Mode,
     deadline: Duration,
     line: String,
+    /// Whether a supervisor has failed while it had it.
+    again: bool,
 }
 
 /// How many messages may wait to be looked at. It bounds what a worker that floods the pool can fill.
@@ -265,10 +273,11 @@ impl Pool {
     pub fn submit(&mut self, role: Role, task: Task, deadline: Duration) -> u64 {
         let (id, mode) = (self.next_job, Mode::of(&task));
         self.next_job += 1;
-        let refusal = match serde_json::to_string(&Job { id, task }) {
+        let refusal = match serde_json::to_string(&Job { id, task, seconds: Some(deadline.as_secs_f64()) }) {
             Ok(line) if line.len() < MAX_LINE => {
                 if !self.dead.contains(&role) && self.workers.iter().any(|it| it.spec.role == role) {
-                    self.queue.push_back(Pending { id, role, mode, deadline, line: line + "\n" });
+                    let line = line + "\n";
+                    self.queue.push_back(Pending { id, role, mode, deadline, line, again: false });
                     self.dispatch(Instant::now());
                     return id;
                 }
@@ -283,6 +292,7 @@ impl Pool {
         self.events.push_back(PoolEvent::Done {
             job: id,
             worker: String::new(),
+            device: None,
             outcome: Err(refusal),
             ms: 0.0,
         });
@@ -333,7 +343,7 @@ impl Pool {
     }
 
     fn happened(&mut self, what: Happening, detail: String) {
-        self.events.push_back(PoolEvent::Happened { what, detail });
+        self.events.push_back(PoolEvent::Happened { what, detail, device: None });
     }
 }
 

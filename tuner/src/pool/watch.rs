@@ -2,19 +2,14 @@
 
 use std::{io, time::Instant};
 
-use codegen::device::MachineInfo;
-
 use super::{
     POLL, Pool, PoolEvent, Role,
     fault::{WorkerFault, with_last_words},
     process::{Process, ProcessMessage, StreamEvent, is_no_room},
     ring::excerpt,
-    worker_state::{AnswerKind, Ending, Flight, MAX_FAILURES, WorkerPhase},
+    worker_state::{Ending, Flight, MAX_FAILURES, WorkerPhase},
 };
-use crate::{
-    log::{ErrorKind, Happening},
-    protocol::{Answer, FromWorker, Hello, PROTOCOL},
-};
+use crate::log::Happening;
 
 /// How many of the last bytes of standard error go into a message.
 const LAST_WORDS: usize = 1200;
@@ -91,9 +86,10 @@ impl Pool {
                 let (Some(job), WorkerPhase::Ready(process)) = (self.queue.remove(place), &state.life) else {
                     break;
                 };
-                process.send(job.line);
-                let flight = Flight { mode: job.mode, sent: now, deadline: job.deadline };
-                state.flights.insert(job.id, flight);
+                process.send(job.line.clone());
+                let id = job.id;
+                let flight = Flight::new(job, state.supervisor, now);
+                state.flights.insert(id, flight);
             }
             let of_role = |it: &super::WorkerState| it.spec.role == role;
             let coming = |it: &super::WorkerState| {
@@ -145,96 +141,6 @@ impl Pool {
                 }
             }
         }
-    }
-
-    /// Takes in a line.
-    fn line(&mut self, at: usize, line: &[u8]) -> Result<(), WorkerFault> {
-        let state = &mut self.workers[at];
-        if matches!(state.life, WorkerPhase::Ending(_)) {
-            return Ok(());
-        }
-        let message = serde_json::from_slice::<FromWorker>(line).map_err(|err| {
-            let (line, why) = (excerpt(line), err.to_string());
-            WorkerFault::Garbage { line, why }
-        })?;
-        let starting = matches!(state.life, WorkerPhase::Starting(..));
-        match message {
-            FromWorker::Hello(hello) if starting => self.hello(at, hello),
-            FromWorker::Hello(_) => Err(WorkerFault::SecondHello),
-            FromWorker::Answer(_) if starting => Err(WorkerFault::NoHello),
-            FromWorker::Answer(answer) => self.answer(at, answer),
-        }
-    }
-
-    fn hello(&mut self, at: usize, hello: Hello) -> Result<(), WorkerFault> {
-        let Hello { proto, tool, capacity, machine, problem, warnings } = hello;
-        if proto != PROTOCOL {
-            return Err(WorkerFault::Version(proto));
-        }
-        if capacity == 0 {
-            return Err(WorkerFault::NoCapacity);
-        }
-        let name = self.workers[at].spec.name.clone();
-        if self.workers[at].spec.role == Role::Measure {
-            let why = || {
-                WorkerFault::NoMachine(problem.unwrap_or_else(|| "it has no machine to measure on".into()))
-            };
-            let machine = machine.ok_or_else(why)?;
-            match &self.machine {
-                Some(ours) if !same_model(ours, &machine) => {
-                    let (theirs, ours) = (model(&machine), model(ours));
-                    return Err(WorkerFault::OtherMachine { theirs, ours });
-                }
-                Some(_) => {}
-                None => self.machine = Some(machine),
-            }
-        }
-        let state = &mut self.workers[at];
-        if let WorkerPhase::Starting(process, _) = std::mem::replace(&mut state.life, WorkerPhase::Down) {
-            let id = process.id();
-            state.life = WorkerPhase::Ready(process);
-            state.capacity = capacity.min(1024);
-            if state.generation == 1 {
-                self.happened(Happening::WorkerStarted, format!("{name}: {tool}, process {id}"));
-            }
-        }
-        for it in warnings {
-            self.happened(Happening::Warning, format!("{name}: {it}"));
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, at: usize, answer: Answer) -> Result<(), WorkerFault> {
-        let Answer { id, ms, outcome } = answer;
-        let state = &mut self.workers[at];
-        let worker = state.spec.name.clone();
-        let flight = match state.number(id) {
-            AnswerKind::Due(flight) => flight,
-            AnswerKind::Again => {
-                self.happened(Happening::StrayAnswer, format!("{worker}: job {id} is answered again"));
-                return Ok(());
-            }
-            AnswerKind::Flood => return Err(WorkerFault::Flood),
-            AnswerKind::Strange => return Err(WorkerFault::WrongNumber(id)),
-        };
-        if outcome.as_ref().is_ok_and(|it| !flight.mode.fits(it)) {
-            state.flights.insert(id, flight);
-            return Err(WorkerFault::WrongOutcome);
-        }
-        match &outcome {
-            // An error that costs the process is no failure of the worker, unless its device is gone altogether.
-            Err(err) if err.sticky && err.kind == ErrorKind::DeviceLost => {
-                state.end(Some(WorkerFault::DeviceLost), true, Instant::now());
-            }
-            Err(err) if err.sticky => {
-                state.end(None, true, Instant::now());
-                let words = format!("{worker}: replaced after job {id} ({})", err.kind);
-                self.happened(Happening::WorkerReplaced, words);
-            }
-            Ok(_) | Err(_) => state.failures = 0,
-        }
-        self.events.push_back(PoolEvent::Done { job: id, worker, outcome, ms });
-        Ok(())
     }
 
     /// Ends what is late, and looks after what has ended.
@@ -301,7 +207,12 @@ impl Pool {
         let Ending { process, fault, unborn, .. } = ending;
         let last_words = process.stderr.tail(LAST_WORDS);
         let worker = state.spec.name.clone();
+        let mut again = vec![];
         for (id, flight) in std::mem::take(&mut state.flights) {
+            if let Some(job) = flight.again {
+                again.push(job);
+                continue;
+            }
             let in_time = now < flight.sent + flight.deadline;
             let fault = match &fault {
                 Some(WorkerFault::Hang { .. }) if in_time => &WorkerFault::Neighbour,
@@ -313,10 +224,12 @@ impl Pool {
             self.events.push_back(PoolEvent::Done {
                 job: id,
                 worker: worker.clone(),
+                device: None,
                 outcome: Err(error),
                 ms,
             });
         }
+        again.into_iter().rev().for_each(|it| self.queue.push_front(it));
         let Some(fault) = fault else { return };
         let words = fault.words();
         // Before the hello the last words are all that there is to go by.
@@ -353,20 +266,17 @@ impl Pool {
             if it.role == role {
                 let error = super::nobody(role, it.mode);
                 let worker = String::new();
-                self.events.push_back(PoolEvent::Done { job: it.id, worker, outcome: Err(error), ms: 0.0 });
+                self.events.push_back(PoolEvent::Done {
+                    job: it.id,
+                    worker,
+                    device: None,
+                    outcome: Err(error),
+                    ms: 0.0,
+                });
             } else {
                 self.queue.push_back(it);
             }
         }
         self.events.push_back(PoolEvent::Dead { role });
     }
-}
-
-/// Whether times on two machines can be compared. Measured peaks differ from process to process.
-fn same_model(a: &MachineInfo, b: &MachineInfo) -> bool {
-    (&a.name, &a.arch, a.units) == (&b.name, &b.arch, b.units)
-}
-
-fn model(it: &MachineInfo) -> String {
-    format!("{} ({}, {} units)", it.name, it.arch, it.units)
 }

@@ -8,7 +8,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    WorkerSpec,
+    Pending, WorkerSpec,
     fault::{Mode, WorkerFault},
     process::Process,
 };
@@ -27,6 +27,10 @@ pub(super) struct WorkerState {
     pub(super) flights: IndexMap<u64, Flight>,
     /// How many jobs it takes at a time, as its last hello said.
     pub(super) capacity: usize,
+    /// Whether its last hello said that it is a supervisor.
+    pub(super) supervisor: bool,
+    /// The name of the device that it measures on, where it has one.
+    pub(super) device: Option<String>,
     /// Failures since the last success.
     pub(super) failures: u32,
     /// How many processes it has had.
@@ -68,6 +72,8 @@ pub(super) struct Flight {
     pub(super) mode: Mode,
     pub(super) sent: Instant,
     pub(super) deadline: Duration,
+    /// The job itself, where it is given once more if this worker fails.
+    pub(super) again: Option<Pending>,
 }
 
 /// What a number in an answer means.
@@ -82,6 +88,21 @@ pub(super) enum AnswerKind {
     Strange,
 }
 
+/// How much longer a supervisor has for a job than three processes that it gives the job to. The bridge to Ray needs 3 min
+/// more for each of them, to start it (2 min) and to find out that its host is gone (1 min), and waits 5 min for a place for
+/// the next one: 14 min, and one to spare.
+const SUPERVISION: Duration = Duration::from_mins(15);
+
+impl Flight {
+    /// A job that was sent now.
+    pub(super) fn new(job: Pending, to_supervisor: bool, now: Instant) -> Flight {
+        let Pending { mode, deadline, .. } = job;
+        let deadline = if to_supervisor { 3 * deadline + SUPERVISION } else { deadline };
+        let again = (to_supervisor && !job.again).then_some(Pending { again: true, ..job });
+        Flight { mode, sent: now, deadline, again }
+    }
+}
+
 impl WorkerState {
     pub(super) fn new(spec: WorkerSpec) -> WorkerState {
         WorkerState {
@@ -89,6 +110,8 @@ impl WorkerState {
             life: WorkerPhase::Down,
             flights: IndexMap::new(),
             capacity: 1,
+            supervisor: false,
+            device: None,
             failures: 0,
             generation: 0,
             answered: BTreeSet::new(),
@@ -128,6 +151,8 @@ impl WorkerState {
         if at_once {
             process.kill();
         }
+        // A supervisor may have said last that it takes none. The next process takes one at least, or no job would start it.
+        self.capacity = self.capacity.max(1);
         self.life = WorkerPhase::Ending(Ending { process, fault, since: now, killed: at_once, unborn });
     }
 

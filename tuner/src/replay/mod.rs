@@ -211,7 +211,7 @@ impl Replay<'_> {
         let going = &mut *self.going;
         let answers = ask::<std::convert::Infallible>(self.pool, role, tasks, &mut |_| Ok(going()));
         let Ok(answers) = answers;
-        Some(answers?.into_iter().map(|it| it.0).collect())
+        Some(answers?.into_iter().map(|it| it.outcome).collect())
     }
 }
 

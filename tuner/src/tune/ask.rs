@@ -4,13 +4,24 @@ use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
 use super::{Phase, Stopped, Summary, TuneError, TuneEvent, Tuning, stopped::Halt};
 use crate::{
-    log::{ErrorKind, Happening, Stage, TrialError},
+    log::{ErrorKind, Happening, MeasuringDevice, Stage, TrialError},
     pool::{Pool, PoolEvent, Role},
     protocol::{Outcome, Task},
 };
 
-/// The answer to a task, and the milliseconds that it took.
-pub(crate) type Answered = (Result<Outcome, TrialError>, f64);
+/// The answer to a task.
+#[derive(Clone)]
+pub(crate) struct Answered {
+    /// What came out.
+    pub(crate) outcome: Result<Outcome, TrialError>,
+    /// How long it took, in milliseconds.
+    pub(crate) ms: f64,
+    /// The name of the device that it was measured on.
+    pub(crate) device: Option<String>,
+}
+
+/// What happened to the workers meanwhile: what, in words, and what a worker that was started measures on.
+pub(crate) type Happened = (Happening, String, Option<MeasuringDevice>);
 
 /// Submits tasks to the workers of a role and waits for the answers, which are returned in the order of the tasks. `going` is
 /// called every now and then, with what happened to the workers; if it returns false, the answers are given up and `None` is
@@ -19,7 +30,7 @@ pub(crate) fn ask<E>(
     pool: &mut Pool,
     role: Role,
     tasks: Vec<(Task, Duration)>,
-    going: &mut dyn FnMut(Option<(Happening, String)>) -> Result<bool, E>,
+    going: &mut dyn FnMut(Option<Happened>) -> Result<bool, E>,
 ) -> Result<Option<Vec<Answered>>, E> {
     let mut answers: Vec<Option<Answered>> = vec![None; tasks.len()];
     let mut waiting = tasks.into_iter().enumerate();
@@ -34,13 +45,13 @@ pub(crate) fn ask<E>(
             asked.insert(pool.submit(role, task, deadline), at);
         }
         match pool.wait(Duration::from_millis(100)) {
-            Some(PoolEvent::Done { job, outcome, ms, worker: _ }) => {
+            Some(PoolEvent::Done { job, outcome, ms, device, worker: _ }) => {
                 if let Some(at) = asked.remove(&job) {
-                    answers[at] = Some((outcome, ms));
+                    answers[at] = Some(Answered { outcome, ms, device });
                 }
             }
-            Some(PoolEvent::Happened { what, detail }) => {
-                going(Some((what, detail)))?;
+            Some(PoolEvent::Happened { what, detail, device }) => {
+                going(Some((what, detail, device)))?;
             }
             Some(PoolEvent::Dead { role: dead }) if dead == role => {
                 answers.iter_mut().filter(|it| it.is_none()).for_each(|it| *it = Some(nobody(role)));
@@ -70,8 +81,8 @@ impl Tuning<'_> {
             on_event(TuneEvent::Progress(what, summary));
             Ok(!stop.load(Ordering::Relaxed))
         })?;
-        for (what, detail) in happened {
-            self.happened(what, detail, summary)?;
+        for it in happened {
+            self.happened_to(it, summary)?;
         }
         answers.ok_or(Halt::Stopped(Stopped::User(phase)))
     }
@@ -79,5 +90,6 @@ impl Tuning<'_> {
 
 fn nobody(role: Role) -> Answered {
     let message = format!("no worker {} is left", role.words());
-    (Err(TrialError { stage: Stage::Run, kind: ErrorKind::WorkerDied, message, sticky: false }), 0.0)
+    let error = TrialError { stage: Stage::Run, kind: ErrorKind::WorkerDied, message, sticky: false };
+    Answered { outcome: Err(error), ms: 0.0, device: None }
 }

@@ -1,5 +1,5 @@
 //! The finals: the best of the search, a schedule that they have to beat, and the vendor's library, timed against each
-//! other in one process. The search itself times candidates minutes apart, which is worth a few per cent of error.
+//! other in one process, and so on one device. The search itself times candidates minutes apart, which is worth a few per cent of error.
 
 use super::{
     Phase, Stopped, Summary, TuneError, Tuning,
@@ -39,8 +39,12 @@ impl Tuning<'_> {
         let timeout = self.measure_timeout(slowest.min(5.0) + 0.3, 2.0 * samples);
         let mut answers =
             self.ask(Role::Measure, vec![(task, timeout)], (Phase::Finals, "finals"), summary)?;
-        match answers.pop().map(|it| it.0) {
-            Some(Ok(Outcome::Finals(finals))) => Ok(Some(self.conclude(finals, &compiled, summary)?)),
+        let (outcome, device) = answers.pop().map(|it| (it.outcome, it.device)).unzip();
+        match outcome {
+            Some(Ok(Outcome::Finals(finals))) => {
+                let finals = Finals { device: device.flatten(), ..finals };
+                Ok(Some(self.conclude(finals, &compiled, summary)?))
+            }
             Some(Ok(Outcome::Program { .. } | Outcome::Measured(_))) | None => Err(failed(stray(Stage::Run))),
             Some(Err(error)) => Err(failed(error)),
         }
@@ -134,8 +138,8 @@ impl Tuning<'_> {
         let what = (Phase::Finals, "compiling the finalists");
         let answers = self.ask(Role::Compile, tasks, what, summary)?;
         let (mut compiled, mut first) = (vec![], None);
-        for (candidate, (outcome, ms)) in candidates.into_iter().zip(answers) {
-            match Compiled::of(candidate, outcome, ms) {
+        for (candidate, answer) in candidates.into_iter().zip(answers) {
+            match Compiled::of(candidate, answer.outcome, answer.ms) {
                 Ok(it) => compiled.push(it),
                 Err((it, error)) => {
                     let name = self.name_of(it.candidate.n);

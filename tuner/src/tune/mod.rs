@@ -14,6 +14,7 @@ mod candidate_source;
 mod compiled;
 mod finals;
 mod history;
+mod load;
 mod search_loop;
 mod steps;
 mod stopped;
@@ -29,6 +30,7 @@ use crate::{
 };
 
 pub(crate) use ask::ask;
+pub use load::Load;
 pub use stopped::{Phase, Stopped};
 pub use summary::{Best, Rejected, Summary};
 

@@ -8,9 +8,11 @@ use std::{
 
 use super::{
     Ended, Exhausted, Phase, Stopped, Summary, TuneError, TuneEvent, Tuning,
+    ask::Happened,
     candidate_source::{Candidate, CandidateSource, NextCandidate},
     compiled::{Compiled, measurement},
     history::History,
+    load::Lack,
     stopped::Halt,
 };
 use crate::{
@@ -20,6 +22,16 @@ use crate::{
     protocol::{Outcome, ProblemText, Screen, Task},
     search,
 };
+
+/// Where a trial came to its end.
+struct Place {
+    /// The worker that had it last.
+    worker: String,
+    /// The device, if it was measured.
+    device: Option<String>,
+    /// How long measuring took, in milliseconds, if it came to that.
+    ms: Option<f64>,
+}
 
 /// How long a compiler may take.
 pub(super) const COMPILE: Duration = Duration::from_mins(1);
@@ -42,6 +54,10 @@ struct SearchLoop<'a, 'b> {
     /// What there is nothing more of, besides trials that were asked for.
     exhausted: Option<Exhausted>,
     began: Instant,
+    /// Until when the load has been counted.
+    counted: Instant,
+    /// Whether the strategy has nothing to propose before it knows more results.
+    awaits_results: bool,
     /// Why the search ends early.
     stopped: Option<Stopped>,
 }
@@ -109,6 +125,8 @@ impl Tuning<'_> {
             measuring: HashMap::new(),
             exhausted: None,
             began: Instant::now(),
+            counted: Instant::now(),
+            awaits_results: false,
             stopped: None,
             tuning: self,
         };
@@ -131,9 +149,18 @@ impl Tuning<'_> {
         detail: String,
         summary: &Summary,
     ) -> Result<(), TuneError> {
+        self.happened_to((what, detail, None), summary)
+    }
+
+    /// Writes down what happened to a worker.
+    pub(super) fn happened_to(
+        &mut self,
+        (what, detail, device): Happened,
+        summary: &Summary,
+    ) -> Result<(), TuneError> {
         let rejected = summary.rejected.iter().map(|(reason, it)| (reason.clone(), it.count)).collect();
         let (run, time) = (self.head.run.clone(), (self.now)());
-        let event = Event { run, what, detail, rejected, time, other: indexmap::IndexMap::new() };
+        let event = Event { run, what, detail, rejected, device, time, other: indexmap::IndexMap::new() };
         self.write(&Entry::Event(event), summary)
     }
 
@@ -150,10 +177,12 @@ impl SearchLoop<'_, '_> {
         while !self.is_over() {
             self.check_limits();
             let made = self.submit_next()?;
+            self.count_load(made);
             self.dispatch();
             // Where there may be more to submit, the workers' answers are taken without waiting for them.
             let wait = if made { Duration::ZERO } else { POLL };
             let mut event = self.tuning.pool.wait(wait);
+            self.count_load(false);
             while let Some(current) = event {
                 self.handle(current)?;
                 event = self.tuning.pool.wait(Duration::ZERO);
@@ -169,12 +198,16 @@ impl SearchLoop<'_, '_> {
 
     fn is_over(&self) -> bool {
         let idle = self.compiling.is_empty() && self.measuring.is_empty();
-        let nothing_more = self.exhausted.is_some() || self.source.trials() >= self.tuning.plan.trials;
         if self.stopped.is_some() {
             self.measuring.is_empty()
         } else {
-            idle && self.ready.is_empty() && nothing_more
+            idle && self.ready.is_empty() && self.has_made_all()
         }
+    }
+
+    /// Whether no candidate will be made any more.
+    fn has_made_all(&self) -> bool {
+        self.exhausted.is_some() || self.source.trials() >= self.tuning.plan.trials
     }
 
     fn check_limits(&mut self) {
@@ -200,10 +233,14 @@ impl SearchLoop<'_, '_> {
         if self.source.trials() >= self.tuning.plan.trials {
             return Ok(false);
         }
+        self.awaits_results = false;
         let candidate = match self.source.next(&self.history, &mut self.summary)? {
             NextCandidate::New(it) => *it,
             NextCandidate::Known | NextCandidate::Rejected => return Ok(true),
-            NextCandidate::Wait => return Ok(false),
+            NextCandidate::Wait => {
+                self.awaits_results = true;
+                return Ok(false);
+            }
             NextCandidate::Done => {
                 self.exhausted = Some(Exhausted::Space);
                 return Ok(false);
@@ -219,9 +256,33 @@ impl SearchLoop<'_, '_> {
         Ok(true)
     }
 
-    /// How many candidates may be on their way to a device.
+    /// How many candidates may be on their way to a device: so many that neither all compilers nor all devices run out of them
+    /// while others take longer.
     fn most_ahead(&self) -> usize {
-        2 * self.tuning.pool.size(Role::Compile).max(2)
+        let pool = &self.tuning.pool;
+        2 * pool.size(Role::Compile).max(pool.size(Role::Measure)).max(2)
+    }
+
+    /// Counts what the devices did since the last time, in which a candidate was made, or this process waited.
+    fn count_load(&mut self, made: bool) {
+        let now = Instant::now();
+        let time = now.saturating_duration_since(self.counted);
+        self.counted = now;
+        let pool = &self.tuning.pool;
+        let nothing_ahead = self.compiling.is_empty() && self.ready.is_empty();
+        let lack = if nothing_ahead && self.has_made_all() {
+            // Other devices measure the last candidates.
+            Lack::Nothing
+        } else if self.awaits_results && self.compiling.is_empty() {
+            Lack::Results
+        } else if made && 2 * self.compiling.len() < pool.size(Role::Compile) {
+            // Compilers wait for candidates as well, and those are made one by one.
+            Lack::Candidates
+        } else {
+            Lack::Compilers
+        };
+        let devices = pool.size(Role::Measure);
+        self.summary.load.count(time, self.measuring.len(), devices, lack);
     }
 
     /// Gives compiled candidates to idle devices.
@@ -241,15 +302,18 @@ impl SearchLoop<'_, '_> {
 
     fn handle(&mut self, event: PoolEvent) -> Result<(), TuneError> {
         match event {
-            PoolEvent::Done { job, worker, outcome, ms } => {
+            PoolEvent::Done { job, worker, device, outcome, ms } => {
                 if let Some(candidate) = self.compiling.remove(&job) {
                     self.compiled(candidate, outcome, &worker, ms)?;
                 } else if let Some(compiled) = self.measuring.remove(&job) {
-                    self.measured(compiled, outcome, &worker, ms)?;
+                    let place = Place { worker, device, ms: Some(ms) };
+                    self.conclude(compiled, outcome.and_then(measurement), place)?;
                 }
                 Ok(())
             }
-            PoolEvent::Happened { what, detail } => self.tuning.happened(what, detail, &self.summary),
+            PoolEvent::Happened { what, detail, device } => {
+                self.tuning.happened_to((what, detail, device), &self.summary)
+            }
             PoolEvent::Dead { role } => {
                 self.stopped = Some(Stopped::NoWorker(role));
                 self.compiling.clear();
@@ -266,9 +330,10 @@ impl SearchLoop<'_, '_> {
         worker: &str,
         ms: f64,
     ) -> Result<(), TuneError> {
+        let place = Place { worker: worker.to_owned(), device: None, ms: None };
         let compiled = match Compiled::of(candidate, outcome, ms) {
             Ok(compiled) => compiled,
-            Err((compiled, error)) => return self.conclude(*compiled, Err(error), worker, None),
+            Err((compiled, error)) => return self.conclude(*compiled, Err(error), place),
         };
         let (launches, limits) = (&compiled.program.launches, filter::Limits::default());
         match filter::after_compiling(launches, &compiled.resources, &self.tuning.problem.target, &limits) {
@@ -276,18 +341,8 @@ impl SearchLoop<'_, '_> {
                 self.ready.push_back(compiled);
                 Ok(())
             }
-            Err(it) => self.conclude(compiled, Err(it.error(Stage::Compile)), worker, None),
+            Err(it) => self.conclude(compiled, Err(it.error(Stage::Compile)), place),
         }
-    }
-
-    fn measured(
-        &mut self,
-        compiled: Compiled,
-        outcome: Result<Outcome, TrialError>,
-        worker: &str,
-        ms: f64,
-    ) -> Result<(), TuneError> {
-        self.conclude(compiled, outcome.and_then(measurement), worker, Some(ms))
     }
 
     /// Writes the trial to the log and tells the strategy its result.
@@ -295,8 +350,7 @@ impl SearchLoop<'_, '_> {
         &mut self,
         compiled: Compiled,
         result: Result<crate::log::Measurement, TrialError>,
-        worker: &str,
-        measure: Option<f64>,
+        place: Place,
     ) -> Result<(), TuneError> {
         let Compiled { candidate, program, resources, binary, compile } = compiled;
         let (result, error) = match result {
@@ -313,10 +367,11 @@ impl SearchLoop<'_, '_> {
             bin: binary,
             launches: program.launches,
             res: resources,
-            t: Times { generate: candidate.milliseconds, compile, measure: measure.unwrap_or(0.0) },
+            t: Times { generate: candidate.milliseconds, compile, measure: place.ms.unwrap_or(0.0) },
             result,
             error,
-            worker: worker.to_owned(),
+            worker: place.worker,
+            device: place.device,
             time: (self.tuning.now)(),
             other: indexmap::IndexMap::new(),
         };

@@ -8,6 +8,7 @@ use schedule::Step;
 
 use super::{
     Phase, Summary, Tuning,
+    ask::Answered,
     candidate_source::{Candidate, checked},
     compiled::{Compiled, measurement, stray},
     finals::too_slow,
@@ -105,7 +106,7 @@ impl Tuning<'_> {
             source_sha256: candidate.source.clone(),
         };
         let deadline = super::search_loop::COMPILE;
-        let (outcome, ms) = self.ask_one(Role::Compile, task, deadline, &what, summary)?;
+        let Answered { outcome, ms, .. } = self.ask_one(Role::Compile, task, deadline, &what, summary)?;
         let program = match Compiled::of(candidate, outcome, ms) {
             Ok(Compiled { program, .. }) => program,
             Err((_, error)) => return Ok(Err(error)),
@@ -113,8 +114,8 @@ impl Tuning<'_> {
         let how = Screen { best: None, deadline: CALL, threads: self.plan.threads };
         let task = Task::Screen { problem: text.clone(), program, how };
         let timeout = self.measure_timeout(CALL, 4.0);
-        let (outcome, _) = self.ask_one(Role::Measure, task, timeout, &what, summary)?;
-        Ok(outcome.and_then(measurement))
+        let answer = self.ask_one(Role::Measure, task, timeout, &what, summary)?;
+        Ok(answer.outcome.and_then(measurement))
     }
 
     fn ask_one(
@@ -124,9 +125,10 @@ impl Tuning<'_> {
         deadline: Duration,
         what: &str,
         summary: &Summary,
-    ) -> Result<super::ask::Answered, Halt> {
+    ) -> Result<Answered, Halt> {
         let mut answers = self.ask(role, vec![(task, deadline)], (Phase::Steps, what), summary)?;
-        Ok(answers.pop().unwrap_or_else(|| (Err(stray(Stage::Run)), 0.0)))
+        let none = || Answered { outcome: Err(stray(Stage::Run)), ms: 0.0, device: None };
+        Ok(answers.pop().unwrap_or_else(none))
     }
 
     /// A time that a call cannot beat, whatever the kernel: a GPU may not be stopped, so a kernel of one thread is

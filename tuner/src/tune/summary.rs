@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use schedule::Decisions;
 
+use super::Load;
 use crate::log::{ErrorKind, Trial, TrialError};
 
 /// Where a run stands.
@@ -22,6 +23,8 @@ pub struct Summary {
     pub rejected: IndexMap<String, Rejected>,
     /// The fastest so far.
     pub best: Option<Best>,
+    /// What the devices did in the search of this process.
+    pub load: Load,
 }
 
 /// Candidates refused for one reason.

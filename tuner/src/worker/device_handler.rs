@@ -101,15 +101,25 @@ impl JobHandler for DeviceHandler {
             machine: None,
             problem: None,
             warnings: vec![],
+            supervisor: false,
         };
         if self.device == Device::None {
             return hello;
         }
-        match lock_device(&self.device.word()) {
+        // To open the processor is to measure it, which another tuner would disturb: its lock comes first.
+        let word = (self.device == Device::Cpu).then(|| self.device.word());
+        let early = word.map(|it| lock_device(&it));
+        let opened = Measurer::open(self.device);
+        let lock = early.unwrap_or_else(|| {
+            // Within a job of a cluster every GPU may have the number 0. Its own word is known once it is open.
+            let id = opened.as_ref().ok().and_then(|it| it.info().id.clone());
+            lock_device(&id.unwrap_or_else(|| self.device.word()))
+        });
+        match lock {
             Ok(lock) => self.locks.extend(lock),
             Err(warning) => hello.warnings.push(warning),
         }
-        match Measurer::open(self.device) {
+        match opened {
             Ok(measurer) => {
                 hello.machine = Some(measurer.info().clone());
                 self.measurer = Some(measurer);

@@ -108,7 +108,7 @@ pub fn serve(
         let ms = begin.elapsed().as_secs_f64() * 1e3;
         // Whoever has the answer may end the input at once: by then there is nothing to do any more.
         busy.fetch_sub(1, Ordering::SeqCst);
-        say(output, &FromWorker::Answer(Answer { id, ms, outcome }))?;
+        say(output, &FromWorker::Answer(Answer { id, ms, outcome, device: None }))?;
     }
     Ok(())
 }

@@ -63,6 +63,7 @@ fn h100() -> MachineInfo {
         peak_f32_gflops: Some(132.0 * 256.0 * 1.98),
         peak_gb_per_s: Some(3352.0),
         cache_bytes: 50 << 20,
+        id: None,
         versions: vec![],
     }
 }

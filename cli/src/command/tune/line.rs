@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use tuner::{Work, tune::Summary};
+use tuner::{
+    Work,
+    tune::{Load, Summary},
+};
 
-use super::progress::{bar, clock};
+use super::progress::{bar, clock, waits};
 use crate::{figures::rate_words, term::width::width};
 
 /// What the line is made of.
@@ -15,6 +18,8 @@ pub(super) struct ProgressLine<'a> {
     pub(super) trials: u64,
     /// Where the run stands.
     pub(super) summary: &'a Summary,
+    /// What the devices wait for, where it is the search that goes on.
+    pub(super) load: Option<Load>,
     /// Which part of the roofline the best reaches, from 0 to 1.
     pub(super) part: Option<f64>,
     /// How much a call has to do.
@@ -31,10 +36,12 @@ pub(super) struct ProgressLine<'a> {
 type Forms = Vec<String>;
 
 /// Which parts give way in which order, where there is not enough room: each time one gets its next form.
-const SHORTENED: [LinePart; 12] = [
+const SHORTENED: [LinePart; 14] = [
     LinePart::Best,
+    LinePart::Waits,
     LinePart::Refused,
     LinePart::Bar,
+    LinePart::Waits,
     LinePart::Curve,
     LinePart::Time,
     LinePart::Best,
@@ -56,6 +63,7 @@ enum LinePart {
     Best,
     Failed,
     Refused,
+    Waits,
     Time,
 }
 
@@ -70,6 +78,7 @@ impl ProgressLine<'_> {
             self.best(),
             self.failed(),
             self.refused(),
+            self.waits(),
             self.time(),
         ];
         for part in SHORTENED {
@@ -113,6 +122,11 @@ impl ProgressLine<'_> {
         let count = self.summary.rejections();
         let words = if count == 0 { String::new() } else { format!("{count} refused") };
         vec![words, String::new()]
+    }
+
+    fn waits(&self) -> Forms {
+        let Some((long, short)) = self.load.as_ref().and_then(waits) else { return vec![String::new()] };
+        vec![long, short, String::new()]
     }
 
     fn time(&self) -> Forms {
@@ -170,12 +184,14 @@ mod tests {
             },
             None,
         );
+        let load = Load { measuring: 39.0, compiling: 50.0, scheduling: 11.0, results: 0.0 };
         let curve = [10_000.0, 10_000.0, 30_000.0, 51_234.0];
         let line = |what, columns| {
             let line = ProgressLine {
                 what,
                 trials: 200,
                 summary: &summary,
+                load: Some(load).filter(|_| what.is_none()),
                 part: Some(0.612),
                 work: Work { flops: 51_234e6, bytes: 1e6 },
                 curve: &curve,

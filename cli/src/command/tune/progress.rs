@@ -8,7 +8,7 @@ use std::{
 
 use tuner::{
     log::{Entry, Happening, Run},
-    tune::{Summary, TuneEvent},
+    tune::{Load, Summary, TuneEvent},
 };
 
 use super::line::ProgressLine;
@@ -57,6 +57,7 @@ impl<'a, 'b> Progress<'a, 'b> {
             what: Some(what).filter(|it| *it != SEARCHING),
             trials: self.run.plan.trials,
             summary,
+            load: Some(summary.load).filter(|_| what == SEARCHING),
             part: summary.best.as_ref().and_then(|it| self.run.roofline.part(it.seconds)),
             work: self.run.workload.work(),
             curve: &self.curve,
@@ -97,7 +98,8 @@ impl<'a, 'b> Progress<'a, 'b> {
     }
 
     /// The line where there is no terminal, all of it:
-    /// `[#####-----] 100/200 searching: best 1234 GFLOPS (61.2 % of the roofline, trial 37); 3 failed, 12 refused; 0:31, 0:30 left`
+    /// `[#####-----] 100/200 searching: best 1234 GFLOPS (61.2 % of the roofline, trial 37); 3 failed, 12 refused; waits for compiling (devices
+    /// idle 61 %); 0:31, 0:30 left`
     fn line(&self, what: &str, it: &Summary) -> String {
         let of = self.run.plan.trials;
         let done = if of == 0 { 1.0 } else { (it.trials as f64 / of as f64).min(1.0) };
@@ -113,8 +115,10 @@ impl<'a, 'b> Progress<'a, 'b> {
         };
         let failed: u64 = it.failed.values().sum();
         let left = self.left(it).map(|it| format!(", {} left", clock(it))).unwrap_or_default();
+        let waits = Some(&it.load).filter(|_| what == SEARCHING).and_then(waits);
+        let waits = waits.map(|(long, _)| format!("{long}; ")).unwrap_or_default();
         format!(
-            "{} {}/{of} {what}: {best}; {failed} failed, {} refused; {}{left}",
+            "{} {}/{of} {what}: {best}; {failed} failed, {} refused; {waits}{}{left}",
             bar(done),
             it.trials,
             it.rejections(),
@@ -147,6 +151,13 @@ pub(super) fn bar(part: f64) -> String {
     format!("[{}{}]", "#".repeat(full), "-".repeat(20 - full))
 }
 
+/// What a search waits for, by what its devices did so far: `waits for compiling (devices idle 61 %)`, and shorter.
+pub(super) fn waits(load: &Load) -> Option<(String, String)> {
+    let (idle, what) = (load.idle()?, load.waits_for()?);
+    let idle = format!("idle {:.0} %", 100.0 * idle);
+    Some((format!("waits for {what} (devices {idle})"), format!("{what}, {idle}")))
+}
+
 /// `1:05`, `2:00:09`.
 pub(super) fn clock(it: Duration) -> String {
     let seconds = it.as_secs();
@@ -157,6 +168,15 @@ pub(super) fn clock(it: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_search_waits_for_in_words() {
+        let load = Load { measuring: 39.0, compiling: 50.0, scheduling: 11.0, results: 0.0 };
+        let (long, short) = waits(&load).unwrap();
+        assert_eq!(long, "waits for compiling (devices idle 61 %)");
+        assert_eq!(short, "compiling, idle 61 %");
+        assert_eq!(waits(&Load::default()), None);
+    }
 
     #[test]
     fn bars_and_clocks() {

@@ -58,6 +58,7 @@ impl Resume {
         same_machine(&head, &pool)?;
         let detail = format!("after {} trials", log.trials.len());
         let event = Event {
+            device: None,
             run: name,
             what: Happening::Resumed,
             detail,

@@ -92,6 +92,7 @@ impl Fake {
             peak_f32_gflops: Some(peak_gflops),
             peak_gb_per_s: Some(100.0),
             cache_bytes: 1 << 20,
+            id: None,
             versions: vec![("fake".to_owned(), "1".to_owned())],
         };
         Fake {

@@ -80,7 +80,7 @@ impl Heard {
             PoolEvent::Done { job, outcome, .. } => {
                 assert!(self.done.insert(job, outcome).is_none(), "job {job} is done twice");
             }
-            PoolEvent::Happened { what, detail } => self.happened.push((what, detail)),
+            PoolEvent::Happened { what, detail, device: _ } => self.happened.push((what, detail)),
             PoolEvent::Dead { role } => self.dead.push(role),
         }
     }

@@ -6,3 +6,4 @@
 mod fake;
 mod faults;
 mod life;
+mod supervisor;
