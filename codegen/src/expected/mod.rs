@@ -9,6 +9,7 @@ pub mod accesses;
 mod cost;
 mod play;
 mod rates;
+mod server;
 mod sync;
 mod team;
 mod work;

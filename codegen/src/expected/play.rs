@@ -11,18 +11,12 @@ use super::{
     ExpectedLoop,
     cost::Cost,
     rates::{Rates, Resource, SCHEDULERS},
+    server::Server,
     team::{Frame, Team},
 };
 
 /// Statements that are played, at most: what takes longer is not told.
 const MOST_STEPS: usize = 3_000_000;
-
-/// One who serves in the order in which they come.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Server {
-    free: f64,
-    busy: f64,
-}
 
 /// Cycles for which each resource was busy, in the order of [`Resource::ALL`].
 pub(super) type Busy = [f64; 5];
@@ -93,7 +87,7 @@ impl<'a> Play<'a> {
             rates,
             units,
             teams,
-            servers: [Server::default(); 5],
+            servers: std::array::from_fn(|_| Server::default()),
             phases: HashMap::new(),
             meetings: HashMap::new(),
             turns: HashMap::new(),
@@ -129,6 +123,8 @@ impl<'a> Play<'a> {
                 let ends = self.teams.iter().map(|it| it.now);
                 return is_over.then(|| ends.fold(0.0, f64::max));
             };
+            let now = self.teams[at].now;
+            self.servers.iter_mut().for_each(|it| it.forget(now));
             if let Went::Not = self.step(at)? {
                 self.teams[at].is_waiting = true;
             }
@@ -221,7 +217,7 @@ impl<'a> Play<'a> {
 
     /// Notes when an iteration of a loop begins.
     fn mark(&mut self, at: usize, it: &'a For) {
-        let busy = self.servers.map(|it| it.busy);
+        let busy = self.servers.each_ref().map(Server::busy);
         let time = self.teams[at].now;
         if let Some(all) = self.marks.get_mut(&(at, &it.var)) {
             all.push(Mark { time, busy });
@@ -242,11 +238,7 @@ impl<'a> Play<'a> {
 
     /// Keeps a resource for so long, from a time on or later: when that begins and ends.
     pub(super) fn serve(&mut self, of: Resource, from: f64, cycles: f64) -> (f64, f64) {
-        let it = &mut self.servers[of as usize];
-        let begin = it.free.max(from);
-        it.free = begin + cycles;
-        it.busy += cycles;
-        (begin, it.free)
+        self.servers[of as usize].serve(from, cycles)
     }
 
     /// Lets a team issue so many instructions of warps.
