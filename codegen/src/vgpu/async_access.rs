@@ -172,9 +172,8 @@ impl<'p> Machine<'p, '_, '_> {
         });
         let worker = agents.worker(now.agent);
         let found = self.ordered_for(buffer, at, threads.clone(), worker, |it, order| {
-            let before = it.write;
-            let unfenced = agents.is_thread(before.agent) && order.is_unfenced(&before);
-            (it.write(now, order, equal), unfenced.then_some(before.mark))
+            let unfenced = it.unfenced(order, |agent| agents.is_thread(agent));
+            (it.write(now, order, equal), unfenced)
         });
         if let Some((written, unfenced)) = found {
             self.run.report.benign_writes += u64::from(written.benign);

@@ -107,6 +107,12 @@ impl Track {
         out
     }
 
+    /// The write or a read by a thread that no fence puts before what the asynchronous proxy does now.
+    pub(crate) fn unfenced(&self, order: &Order<'_>, is_thread: impl Fn(u32) -> bool) -> Option<Mark> {
+        let all = [&self.write].into_iter().chain(&self.readers);
+        all.filter(|it| is_thread(it.agent)).find(|it| order.is_unfenced(it)).map(|it| it.mark)
+    }
+
     fn reader_racing(&self, order: &Order<'_>) -> Option<(Mark, RaceKind)> {
         self.readers.iter().find(|it| order.races(it)).map(|it| (it.mark, RaceKind::WriteAfterRead))
     }

@@ -90,7 +90,7 @@ pub enum Finding {
     InFlightRegister { buffer: Name, product: Access, access: Access },
     /// A product with registers that were touched since the last fence for products, or without any such fence before it.
     MissingWgmmaFence { buffer: Name, access: Access },
-    /// What a thread wrote to shared memory and a bulk copy or a product touches without a fence between the proxies.
+    /// What a thread wrote to shared memory and a bulk copy or a product touches, or what it read and a copy fills, without a fence between the proxies.
     MissingProxyFence { buffer: Name, element: i64, first: Access, second: Access },
     /// A product that not all four warps of a warpgroup come to equally often; `access` is of one that is missing.
     PartialGroup { intrinsic: &'static str, access: Access },

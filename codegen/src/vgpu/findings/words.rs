@@ -138,8 +138,8 @@ impl Finding {
             }
             Finding::MissingProxyFence { buffer, element, .. } => {
                 format!(
-                    "{title}: {buffer}[{element}] is written by a thread, and by the asynchronous proxy touched without \
-                     a fence between them"
+                    "{title}: {buffer}[{element}] is touched by a thread, and then by the asynchronous proxy, without a \
+                     fence between them"
                 )
             }
             Finding::PartialGroup { intrinsic, .. } => {
@@ -194,7 +194,7 @@ impl Finding {
             }
             Finding::MissingWgmmaFence { access, .. } => vec![("multiplies", access)],
             Finding::MissingProxyFence { first, second, .. } => {
-                vec![("writes it", first), ("has it touched", second)]
+                vec![("touches it", first), ("has it touched", second)]
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
             Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
@@ -265,7 +265,7 @@ impl Finding {
                 "`fence wgmma` before the first product, and again after registers of its operands were touched"
             }
             Finding::MissingProxyFence { .. } => {
-                "`fence async` by the thread that wrote, before what orders the two"
+                "`fence async` by the thread that touched it, before what orders the two"
             }
             Finding::PartialGroup { .. } => {
                 "let the conditions around it be the same for all of the warpgroup"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Access, Factor, Fence, Instr, Mode, Proxy, Scope, SyncKind, Wgmma};
+use ir::{Access, Effect, Factor, Fence, Instr, Name, Proxy, Scope, SyncKind, Wgmma, arith::Bounds};
 
 use super::{
     error::PhaseError,
@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Checks that a fence is before each product that finds registers as threads left them, and one, before a barrier, between what threads
-/// write to shared memory and what hardware reads there.
+/// write to shared memory and what hardware does there, and between what they read and what it fills again.
 pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
     for program in &survey.programs {
         for (node, it) in program.instrs() {
@@ -38,39 +38,62 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
 
 /// The same of shared memory.
 fn shared(survey: &Survey<'_>, program: &Program<'_>) -> Result<(), PhaseError> {
-    let mut written = BTreeSet::new();
+    let mut touched = BTreeSet::new();
     for (_, it) in program.instrs() {
         it.each_effect(&mut |effect| {
             let buffer = &effect.access.buffer;
             let is_shared = survey.alloc(buffer).is_some_and(|it| it.scope == Scope::Shared);
-            if is_shared && effect.proxy == Proxy::Generic && effect.mode != Mode::Read {
-                written.insert(buffer);
+            if is_shared && effect.proxy == Proxy::Generic {
+                touched.insert(buffer);
             }
         });
     }
     for (node, it) in program.instrs() {
-        let mut read = vec![];
+        let mut by_hardware = vec![];
         it.each_effect(&mut |effect| {
-            if effect.proxy == Proxy::Async && written.contains(&effect.access.buffer) {
-                read.push(effect.access);
+            if effect.proxy == Proxy::Async && touched.contains(&effect.access.buffer) {
+                by_hardware.push((effect.access, effect.mode));
             }
         });
-        for access in read {
-            let mut search = Written { program, access, is_missing: false };
-            let walked =
-                Walk::new(program, &mut search).before(node, &program.bounds(node), ProxyOrder::None);
-            if search.is_missing {
-                let buffer = access.buffer.clone();
-                return Err(PhaseError::Unfenced {
-                    buffer,
-                    fence: "async",
-                    what: "what hardware does there",
-                });
-            }
-            walked.map_err(|it| it.about(&access.buffer))?;
+        for (access, mode) in by_hardware {
+            let later = Later::At { access, fills: mode.writes() };
+            find_fence(program, (node, &program.bounds(node)), &later, ProxyOrder::None)?;
         }
     }
     Ok(())
+}
+
+/// Checks that threads fence between what they read of buffers that hardware fills, and an arrival by which they give it back.
+pub(super) fn given_back(
+    survey: &Survey<'_>,
+    program: &Program<'_>,
+    (node, bounds): (usize, &Bounds),
+    buffers: &[&Name],
+) -> Result<(), PhaseError> {
+    let is_shared = |it: &&&Name| survey.alloc(it).is_some_and(|it| it.scope == Scope::Shared);
+    let buffers: Vec<&Name> = buffers.iter().filter(is_shared).copied().collect();
+    let is_late = |it: &Instr| matches!(it, Instr::Arrive(it) if it.is_late);
+    // The end of products is told by the hardware that has read.
+    if buffers.is_empty() || program.op(node).instr().is_some_and(is_late) {
+        return Ok(());
+    }
+    let state = if program.leader(node).is_none() { ProxyOrder::Barrier } else { ProxyOrder::None };
+    find_fence(program, (node, bounds), &Later::Of(&buffers), state)
+}
+
+/// Looks back for a fence, and refuses what is found before it.
+fn find_fence(
+    program: &Program<'_>,
+    (node, bounds): (usize, &Bounds),
+    later: &Later<'_>,
+    state: ProxyOrder,
+) -> Result<(), PhaseError> {
+    let mut search = Touched { program, later, missing: None };
+    let walked = Walk::new(program, &mut search).before(node, bounds, state);
+    if let Some(buffer) = search.missing {
+        return Err(PhaseError::Unfenced { buffer, fence: "async", what: "what hardware does there" });
+    }
+    walked.map_err(|it| it.about(later.buffer()))
 }
 
 /// The search for a fence, or for what should be behind one.
@@ -116,11 +139,40 @@ impl Search for Registers<'_> {
     }
 }
 
-/// The search for a barrier, then for a fence, before what threads write.
-struct Written<'s, 'a> {
+/// What hardware does later.
+enum Later<'s> {
+    /// This access, and whether it writes there.
+    At { access: &'s Access, fills: bool },
+    /// It fills some part of these buffers.
+    Of(&'s [&'s Name]),
+}
+
+impl Later<'_> {
+    /// Whether it has to come after a touch by a thread.
+    fn comes_after(&self, effect: &Effect<'_>, view: &View) -> bool {
+        match self {
+            Later::At { access, fills } => {
+                let matters = *fills || effect.mode.writes();
+                let is_same = effect.access.buffer == access.buffer;
+                matters && is_same && !are_apart(access, effect.access, view)
+            }
+            Later::Of(buffers) => buffers.contains(&&effect.access.buffer),
+        }
+    }
+
+    fn buffer(&self) -> &Name {
+        match self {
+            Later::At { access, .. } => &access.buffer,
+            Later::Of(buffers) => buffers[0],
+        }
+    }
+}
+
+/// The search for a barrier, then for a fence, before what threads do.
+struct Touched<'s, 'a> {
     program: &'s Program<'a>,
-    access: &'s Access,
-    is_missing: bool,
+    later: &'s Later<'s>,
+    missing: Option<Name>,
 }
 
 /// What orders a place before the access of hardware that a walk began at.
@@ -134,14 +186,14 @@ enum ProxyOrder {
     FenceAndBarrier,
 }
 
-impl Search for Written<'_, '_> {
+impl Search for Touched<'_, '_> {
     type State = ProxyOrder;
 
     fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut ProxyOrder) {
         it.each_effect(&mut |effect| {
-            let is_write = effect.mode != Mode::Read && effect.proxy == Proxy::Generic;
-            let is_same = effect.access.buffer == self.access.buffer;
-            self.is_missing |= is_write && is_same && !are_apart(self.access, effect.access, view);
+            if effect.proxy == Proxy::Generic && self.later.comes_after(&effect, view) {
+                self.missing.get_or_insert(effect.access.buffer.clone());
+            }
         });
         let by_all = self.program.leader(node).is_none();
         match (it.sync(), *state) {
@@ -154,6 +206,6 @@ impl Search for Written<'_, '_> {
     }
 
     fn done(&self, state: &ProxyOrder) -> bool {
-        *state == ProxyOrder::FenceAndBarrier || self.is_missing
+        *state == ProxyOrder::FenceAndBarrier || self.missing.is_some()
     }
 }

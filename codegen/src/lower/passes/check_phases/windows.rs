@@ -11,6 +11,7 @@ use ir::{Index, Instr, Less, Name, Tile, arith::Bounds};
 use super::{
     error::{Outside, PhaseError, Remote},
     exchange::touching,
+    fences,
     given_back::{GivenBack, Numbers},
     program::{ActiveThreads, Program},
     refill::source,
@@ -251,6 +252,7 @@ impl Ring<'_, '_> {
         for event in &empty.uses[self.reader].arrivals {
             let search = GivenBack::arrived(self, event.node, numbers.clone(), number_of(event, 0));
             self.search(event, search, Outside::NotOver)?;
+            fences::given_back(self.survey, program, (event.node, &event.bounds), &self.buffers)?;
         }
         Ok(())
     }

@@ -13,6 +13,9 @@ use ir::{Fence, Instr, Kernel, Name, Op, Participants, Proxy, Scope, SyncKind};
 ///
 /// What threads wrote to shared memory comes before what hardware does to it if the writer fences, and all meet then (PTX ISA,
 /// *Proxies*). They meet where a dependence says so; so a fence stands before each barrier of a kernel that has such memory.
+///
+/// The same holds for what threads have read and hardware fills again: an arrival may be seen while their loads still stand behind stores of other
+/// warps. Warps tell of that by themselves, so the barriers of warps count there, and arrivals that each thread makes.
 pub(super) fn insert(kernel: &mut Kernel) {
     let shared = shared(&kernel.body);
     let touched = |wanted: &dyn Fn(Proxy, bool) -> bool| -> BTreeSet<Name> {
@@ -29,10 +32,26 @@ pub(super) fn insert(kernel: &mut Kernel) {
         out
     };
     let written = touched(&|proxy, writes| proxy == Proxy::Generic && writes);
+    let read = touched(&|proxy, writes| proxy == Proxy::Generic && !writes);
     let by_hardware = touched(&|proxy, _| proxy == Proxy::Async);
-    if shared.iter().any(|it| written.contains(it) && by_hardware.contains(it)) {
-        kernel.body = fenced(std::mem::take(&mut kernel.body));
-    }
+    let filled = touched(&|proxy, writes| proxy == Proxy::Async && writes);
+    let after = if shared.iter().any(|it| read.contains(it) && filled.contains(it)) {
+        After::Reads
+    } else if shared.iter().any(|it| written.contains(it) && by_hardware.contains(it)) {
+        After::Writes
+    } else {
+        return;
+    };
+    kernel.body = fenced(std::mem::take(&mut kernel.body), after, false);
+}
+
+/// What threads do that hardware comes after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// They write, and meet as a block then.
+    Writes,
+    /// They read as well, of which warps and threads tell by themselves, too.
+    Reads,
 }
 
 /// The buffers in shared memory.
@@ -44,16 +63,22 @@ fn shared(body: &[Op]) -> Vec<Name> {
     body.iter().filter_map(name).collect()
 }
 
-fn fenced(ops: Vec<Op>) -> Vec<Op> {
+fn fenced(ops: Vec<Op>, after: After, is_led: bool) -> Vec<Op> {
     let mut out = Vec::with_capacity(ops.len());
     for op in ops {
-        if let Op::Instr(it, origin) = &op
-            && it.sync() == Some(SyncKind::Barrier)
-            && it.participants() >= Participants::Warpgroup
-        {
-            out.push(Op::Instr(Instr::Fence(Fence::Async), origin.clone()));
+        if let Op::Instr(it, origin) = &op {
+            let least = if after == After::Reads { Participants::Warp } else { Participants::Warpgroup };
+            let tells = match it.sync() {
+                Some(SyncKind::Barrier) => it.participants() >= least,
+                Some(SyncKind::Arrive(it)) => after == After::Reads && !is_led && !it.is_late,
+                _ => false,
+            };
+            if tells {
+                out.push(Op::Instr(Instr::Fence(Fence::Async), origin.clone()));
+            }
         }
-        out.push(op.map_children(&mut fenced));
+        let is_led = is_led || matches!(op, Op::Leader(..));
+        out.push(op.map_children(&mut |it| fenced(it, after, is_led)));
     }
     out
 }
