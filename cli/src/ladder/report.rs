@@ -20,10 +20,13 @@ use crate::{
         spread_words, time_words, times_words, verified_words,
     },
     plan::Plan,
-    term::report::Report,
-    term::shell::Shell,
-    term::table::Table,
-    term::wrap::wrapped,
+    term::{
+        bars::{self, Bar},
+        report::Report,
+        shell::Shell,
+        table::Table,
+        wrap::{width, wrapped},
+    },
 };
 
 /// The report on some rungs of a ladder, with their measurements.
@@ -237,7 +240,25 @@ impl LadderReport {
             let part = |it: &Measured| Some(format!("{:.1}", 100.0 * it.versus_baseline?.median));
             self.table(out, &|size, at| part(size.candidate(at)))?;
         }
-        Ok(())
+        self.sizes.last().map_or(Ok(()), |it| self.plot(it, out))
+    }
+
+    /// How fast the rungs are at a size, and the library, as a plot.
+    fn plot(&self, size: &Size, out: &mut dyn Write) -> io::Result<()> {
+        let rate = self.rate();
+        let row = |name: String, it: &Measured| -> Bar {
+            let seconds = it.stats.filter(|_| it.gflops.is_some()).map(|it| it.median);
+            let speed = seconds.map(|it| rate.speed(&size.comparison.work, it));
+            (name, speed.map_or_else(|| "—".to_owned(), speed_words), speed.unwrap_or(0.0))
+        };
+        let name = |at: usize| format!("{}. {}", self.rungs[at].number, self.rungs[at].title);
+        let mut rows: Vec<_> = (0..self.rungs.len()).map(|at| row(name(at), size.candidate(at))).collect();
+        rows.extend(size.comparison.baseline.as_ref().map(|it| row(self.library.to_owned(), it)));
+        if rows.iter().all(|it| it.2 == 0.0) {
+            return Ok(());
+        }
+        writeln!(out, "\n{} at {}", rate.unit(), size.word)?;
+        bars::print(&rows, width(), out)
     }
 
     fn print_result(&self, size: &Size, at: usize, out: &mut dyn Write) -> io::Result<()> {

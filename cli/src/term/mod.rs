@@ -1,5 +1,6 @@
 //! Text on a terminal or on a page: where it goes, its colours, tables, and what is made harmless in it.
 
+pub(crate) mod bars;
 pub(crate) mod code;
 pub(crate) mod globals;
 pub(crate) mod keys;

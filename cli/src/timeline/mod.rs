@@ -19,7 +19,7 @@ use ir::{Name, Participants, Scope};
 use crate::term::{table::Table, wrap::wrapped};
 use grid::{has, held_in_slots};
 pub(crate) use show::{drawing, no_pipeline, show, told};
-pub(crate) use svg::{COLOURS, GREY, INK};
+pub(crate) use svg::{COLOURS, DARK, GREY, INK};
 
 /// The pipelines of a program, and what they cost in each kernel, where the target tells.
 #[derive(Debug)]

@@ -32,6 +32,7 @@ fn every_rung_compiles() {
             let path = format!("{}/ladders/{}/{}.ron", ladder.workload, ladder.name, rung.name);
             // Without the tool every rung is compiled for both, in the test that looks for spills.
             let arch = match rung.text {
+                text if text.contains("cuda:sm_120") => "sm_120a",
                 text if text.contains("cuda:sm_100") => "sm_100a",
                 text if text.contains("cuda:sm_90") => "sm_90a",
                 _ => ["sm_80", "sm_90a"][at % 2],

@@ -43,7 +43,16 @@ use tuner::{
 };
 
 use crate::{
-    constant::True, diagnostic::Diagnostic, log_notes::Noted, new_file, term::markup, term::shell::Shell,
+    constant::True,
+    diagnostic::Diagnostic,
+    log_notes::Noted,
+    new_file,
+    term::{
+        bars::{self, Bar},
+        markup,
+        shell::Shell,
+        wrap::{width, wrapped},
+    },
 };
 use cost::SearchCost;
 use view::View;
@@ -54,7 +63,7 @@ use view::View;
 /// space, both strategies are tried on its results.
 ///
 /// Records of `run` and `tutorial` become a picture: a row of bars for each program, a bar for each size, in percent of
-/// the library if all were timed beside it.
+/// the library if all were timed beside it. Both are plotted in the terminal, too: the last of the sizes, and the best so far.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
     /// The log: its folder, or one segment of it; or the file that `--log` of `run` or `tutorial` wrote
@@ -85,22 +94,34 @@ pub(crate) struct Written {
     records: Option<usize>,
     /// What the search of each run cost that has a result.
     costs: Vec<SearchCost>,
+    /// For the terminal, with a title each.
+    #[serde(skip)]
+    plots: Vec<(String, Vec<Bar>)>,
+}
+
+impl Written {
+    fn print_plots(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
+        for (title, rows) in self.plots.iter().filter(|it| !it.1.is_empty()) {
+            writeln!(shell.out)?;
+            wrapped(&markup::plain(title), "", "  ", &mut shell.out)?;
+            bars::print(rows, width(), shell.out)?;
+        }
+        Ok(())
+    }
 }
 
 impl crate::term::report::Report for Written {
     fn print(&self, shell: &mut Shell<'_>) -> Result<(), Diagnostic> {
         if let Some(records) = self.records {
             let records = words::plural(records, "record");
-            return Ok(writeln!(
-                shell.out,
-                "wrote {}: {records}",
-                markup::plain(&self.out.display().to_string())
-            )?);
+            writeln!(shell.out, "wrote {}: {records}", markup::plain(&self.out.display().to_string()))?;
+            return self.print_plots(shell);
         }
         let (runs, trials) = (words::plural(self.runs.len(), "run"), words::plural(self.trials, "trial"));
         let out = markup::plain(&self.out.display().to_string());
         writeln!(shell.out, "wrote {out}: {runs}, {trials}")?;
-        self.costs.iter().try_for_each(|it| it.print(shell))
+        self.costs.iter().try_for_each(|it| it.print(shell))?;
+        self.print_plots(shell)
     }
 }
 
@@ -116,6 +137,7 @@ impl Report {
                 trials: 0,
                 records: Some(records.len()),
                 costs: vec![],
+                plots: vec![records::plot(&records)],
             });
         }
         let log = read(&self.log)?;
@@ -127,7 +149,8 @@ impl Report {
         let trials: usize = views.iter().map(|it| it.trials.len()).sum();
         let runs = views.iter().map(|it| it.name.to_owned()).collect();
         let costs = views.iter().filter_map(|it| it.cost().cloned()).collect();
-        shell.report(&Written { ok: True, out, runs, trials, records: None, costs })
+        let plots = views.iter().map(progress::plot).collect();
+        shell.report(&Written { ok: True, out, runs, trials, records: None, costs, plots })
     }
 
     /// The runs to draw.

@@ -1,5 +1,7 @@
 //! The chart of the search: every trial where it came, and the best so far.
 
+use std::collections::HashMap;
+
 use tuner::log::Trial;
 
 use super::{
@@ -8,6 +10,7 @@ use super::{
     view::{Point, View},
     words::{gflops, percent, plural},
 };
+use crate::term::bars::Bar;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;
@@ -48,6 +51,23 @@ pub(super) fn draw(view: &View<'_>) -> Option<Figure> {
             .caption(caption(view, &points))
             .legend(legend(view, &points)),
     )
+}
+
+/// The same for a terminal: the best after 1, 2, 5, 10, … trials and after all, and the library.
+pub(super) fn plot(view: &View<'_>) -> (String, Vec<Bar>) {
+    let points = view.points();
+    let last = view.trials.len();
+    let after = (0..).flat_map(|it| [1, 2, 5].map(|first| first * 10usize.saturating_pow(it)));
+    let counts = after.take_while(|it| *it < last).chain([last]);
+    let place: HashMap<u64, usize> = view.trials.iter().enumerate().map(|(at, it)| (it.n, at)).collect();
+    let row = |count: usize| {
+        let tried = points.iter().filter(|it| place.get(&it.trial.n).is_some_and(|at| *at < count));
+        let best = tried.map(|it| it.speed).fold(0.0, f64::max);
+        (best > 0.0).then(|| (plural(count, "trial"), gflops(best), best))
+    };
+    let mut rows: Vec<Bar> = counts.filter_map(row).collect();
+    rows.extend(view.library().map(|(name, it)| (name.to_owned(), gflops(it), it)));
+    (format!("{}: {} of the best so far", view.name, view.unit()), rows)
 }
 
 fn axes(svg: &mut Svg, view: &View<'_>, x: &Scale, y: &Scale, has_points: bool) {

@@ -12,9 +12,13 @@ use tuner::{Rate, Record};
 use super::plot::step;
 use crate::{
     diagnostic::Diagnostic,
+    figures::speed_words,
     records,
-    term::markup::{escaped, shortened},
-    timeline::{COLOURS, GREY, INK},
+    term::{
+        bars::Bar,
+        markup::{escaped, shortened},
+    },
+    timeline::{COLOURS, DARK, GREY, INK},
 };
 
 /// Pixels: the width of the picture, where bars begin and end, and the height of a bar.
@@ -76,6 +80,11 @@ impl<'a> Bars<'a> {
             row.insert(size, value);
         }
         out
+    }
+
+    /// What the values are.
+    fn what(&self) -> String {
+        self.library.map_or(self.rate.unit().to_owned(), |it| format!("% of {it}, round by round"))
     }
 
     fn most(&self) -> f64 {
@@ -153,15 +162,28 @@ pub(super) fn picture(records: &[Record]) -> String {
     out + "</svg>\n"
 }
 
+/// The same for a terminal: a title, and a row for each program at the last of the sizes.
+pub(super) fn plot(records: &[Record]) -> (String, Vec<Bar>) {
+    let bars = Bars::of(records);
+    let Some(size) = bars.sizes.last() else { return (String::new(), vec![]) };
+    let row = |(name, values): (&&str, &IndexMap<String, f64>)| {
+        let value = *values.get(size)?;
+        let words = if bars.library.is_some() { format!("{value:.1}") } else { speed_words(value) };
+        Some(((*name).to_owned(), words, value))
+    };
+    (format!("{} at {size}", bars.what()), bars.rows.iter().filter_map(row).collect())
+}
+
 /// The panel, its title, and which colour is which size.
 fn head(bars: &Bars<'_>, records: &[Record], height: f64) -> String {
-    let what = bars.library.map_or(bars.rate.unit().to_owned(), |it| format!("% of {it}, round by round"));
+    let what = bars.what();
     let machine = records
         .first()
         .map_or(String::new(), |it| format!("{}, {}", it.environment.machine.name, it.environment.caches));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
          font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"{INK}\">\n\
+         {DARK}\n\
          <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" stroke=\"#c3c9d0\"/>\n\
          <text x=\"20\" y=\"28\" font-size=\"15\" font-weight=\"700\">{}</text>\n\
          <text x=\"20\" y=\"46\" fill=\"{GREY}\">{}</text>\n",

@@ -13,7 +13,7 @@ use super::{
     title, traffic,
 };
 use pen::{AMBER, CHAR, Face, LINE, MARGIN, Pen, RED, SMALL, pill_width};
-pub(crate) use pen::{GREY, INK};
+pub(crate) use pen::{DARK, GREY, INK};
 
 /// The least width of a drawing, for its sentences.
 const MIN_WIDTH: usize = 800;
@@ -52,6 +52,7 @@ pub(super) fn draw(story: &Story) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"{INK}\">\n\
+         {DARK}\n\
          <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" stroke=\"#c3c9d0\"/>\n\
          {body}</svg>\n",
         width - 1,
