@@ -27,6 +27,7 @@ mod scan;
 mod scan_columns;
 mod scan_rows;
 mod simt;
+mod simt_tiles;
 mod size;
 mod tcgen05;
 mod together;

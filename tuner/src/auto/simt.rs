@@ -4,90 +4,27 @@ use ir::Target;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, as_f64, parts_cost, ranked, shared_bytes, shared_waves, tiles, units},
+    model::{ranked, shared_bytes, units},
     packing::{Pack, Packing, called},
     product::{Factor, Product, vector},
+    simt_tiles::{COPY, Parts, Shape, Way, ways},
     size::Size,
 };
-
-/// How threads share a tile: each has `rows` x `columns` sums.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    ty: i64,
-    tx: i64,
-    rows: i64,
-    columns: i64,
-    /// How many steps of the sum a slot has, and how many slots there are.
-    depth: i64,
-    slots: i64,
-    rate: f64,
-}
-
-/// Shapes with the rates that they reached in f32 at large sizes.
-const SHAPES: [Shape; 6] = [
-    Shape { ty: 16, tx: 16, rows: 8, columns: 8, depth: 16, slots: 3, rate: 0.95 },
-    Shape { ty: 8, tx: 16, rows: 8, columns: 8, depth: 16, slots: 3, rate: 0.91 },
-    Shape { ty: 8, tx: 16, rows: 8, columns: 4, depth: 32, slots: 3, rate: 1.0 },
-    Shape { ty: 8, tx: 16, rows: 4, columns: 4, depth: 32, slots: 4, rate: 0.92 },
-    Shape { ty: 8, tx: 8, rows: 4, columns: 4, depth: 32, slots: 6, rate: 0.8 },
-    Shape { ty: 16, tx: 8, rows: 1, columns: 4, depth: 64, slots: 3, rate: 0.36 },
-];
 
 /// How many blocks a space may ask a multiprocessor to hold.
 const RESIDENT: [i64; 2] = [2, 3];
 
-/// Into how many parts the sum may be split.
-const SLICES: [i64; 7] = [1, 2, 3, 4, 8, 16, 32];
-
-/// The most bytes of a copy.
-const COPY: i64 = 16;
-
-/// How many products a multiprocessor does in a cycle, about.
-const PRODUCTS: f64 = 100.0;
-
-impl Shape {
-    fn tile(self) -> Tile {
-        Tile { rows: self.ty * self.rows, columns: self.tx * self.columns, rate: self.rate }
-    }
-}
+/// Into how many parts the sum of a space may be split.
+const SLICES: [i64; 6] = [2, 3, 4, 8, 16, 32];
 
 /// The product with tiles in registers, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
-    let Target::Cuda(_) = request.target else { return vec![] };
+    let Target::Cuda(arch) = request.target else { return vec![] };
     let Some(product) = Product::gathered(request) else { return vec![] };
-    let units = units(request);
-    let (m, n, k) = (product.i.extent, product.j.extent, product.k.extent);
-    let batch = product.batch.as_ref().map_or(1, |it| it.extent);
-    let count = |it: &Shape, slices: i64| slices * batch * tiles(m, n, it.tile());
-    // A batch has no axis of the grid left, and parts are stored four at a time.
-    let can_split = product.batch.is_none() && product.acc.bytes_i64() == 4;
-    let fits = |it: &Shape, slices: i64| slices == 1 || (can_split && k >= slices * it.depth * it.slots);
-    let cost = |it: &Shape, slices: i64, packing: Packing| {
-        // The first two slots of each part are waited for.
-        let depth = as_f64(k) / as_f64(slices) + as_f64(2 * it.depth);
-        shared_waves(count(it, slices), it.tile(), units) * depth / pace(&product, packing)
-            + parts_cost(m * n, slices, units, PRODUCTS)
-            + PRODUCTS * packing.cycles(&product, units)
-    };
     let packed = Packing::of(&product, COPY).filter(|it| it.is_any());
-    let all = [Some(Packing::NONE), packed].into_iter().flatten().flat_map(|packing| {
-        let pairs = SHAPES.iter().flat_map(|it| SLICES.iter().map(|slices| (*it, *slices)));
-        pairs.filter(|(it, slices)| fits(it, *slices)).map(move |(it, slices)| (it, slices, packing))
-    });
-    let all = ranked(all, |(it, slices, packing)| cost(it, *slices, *packing));
-    let draft = |(it, slices, packing)| one(request, &product, packing, it, slices, count(&it, slices));
-    all.into_iter().map(draft).collect()
-}
-
-/// How fast products are where rows allow no copies of four elements, against those of four: at 4097³ in f32 on an H100.
-fn pace(product: &Product, packing: Packing) -> f64 {
-    let width =
-        |pack: Pack, it: &Factor| if pack.is_any() { 4 } else { vector(it.row, it.dtype, COPY).min(4) };
-    match width(packing.a, &product.a).min(width(packing.b, &product.b)) {
-        1 => 0.85,
-        2 => 0.92,
-        _ => 1.0,
-    }
+    let packings: Vec<_> = [Some(Packing::NONE), packed].into_iter().flatten().collect();
+    let all = ranked(ways(request, &product, arch, &packings), |it| it.cycles(request, &product));
+    all.into_iter().map(|it| one(request, &product, it)).collect()
 }
 
 /// The sizes of a schedule.
@@ -145,32 +82,31 @@ impl Sizes {
     }
 }
 
-fn one(
-    request: &Request<'_>,
-    product: &Product,
-    packing: Packing,
-    shape: Shape,
-    slices: i64,
-    count: i64,
-) -> Draft {
-    let tile = shape.tile();
-    let threads = shape.ty * shape.tx;
+fn one(request: &Request<'_>, product: &Product, way: Way) -> Draft {
+    let Way { shape, parts, packing } = way;
+    let (tile, threads) = (shape.tile(), shape.threads());
     let about = format!("Tiles of {} x {} in the registers of {threads} threads.", tile.rows, tile.columns);
     let uses = packing.libraries(product, "std/simt");
     let mut out = Draft::new("simt", about, &uses, request);
     let sizes = Sizes::of(&mut out, request, product, shape);
     let Sizes { im, jm, slots, resident, jv, .. } = &sizes;
-    let split = (slices > 1).then(|| out.knob("slices", slices, &SLICES[1..]));
     out.reason(format!(
         "{} for {}. A slot has {} steps of the sum, so that a copy of it takes less time than its arithmetic.",
-        counted(count, "tile"),
+        counted(way.blocks(product), "tile"),
         counted(units(request), "multiprocessor"),
         shape.depth,
     ));
-    if slices > 1 {
-        out.reason(format!("With a tile for each of {slices} parts of the sum, there is work for all."));
+    match parts {
+        Parts::One => {}
+        Parts::Pair => {
+            out.reason("Two blocks of a cluster have half of a sum each, so that there is work for all.");
+        }
+        Parts::Kernel(slices) => {
+            out.reason(format!("With a tile for each of {slices} parts of the sum, there is work for all."));
+        }
     }
-    out.step(tile_step(product, &sizes, split.as_ref()));
+    let step = tile_step(&mut out, product, &sizes, parts);
+    out.step(step);
     product
         .batch
         .iter()
@@ -179,8 +115,8 @@ fn one(
         let hold = format!("annotate(loop: \"by\", key: \"blocks_per_sm\", value: {blocks})");
         out.step_if(resident, &format!("== {blocks}"), false, &[hold], &[]);
     }
-    let block = if slices > 1 { format!("{}_rf", product.block) } else { product.block.to_string() };
-    if slices == 1 {
+    let block = if parts == Parts::One { product.block.to_string() } else { format!("{}_rf", product.block) };
+    if parts == Parts::One {
         store(&mut out, product, jm, *jv);
     }
     packing.steps(&mut out, product, &block);
@@ -194,17 +130,28 @@ fn one(
 }
 
 /// The step that makes tiles, and parts of the sum where there are any.
-fn tile_step(product: &Product, sizes: &Sizes, slices: Option<&Size>) -> String {
+fn tile_step(out: &mut Draft, product: &Product, sizes: &Sizes, parts: Parts) -> String {
     let Sizes { ty, tx, im, jm, ki, iv, jv, kv, .. } = sizes;
     let (block, last, inlined) = (product.block.as_str(), product.last_block(), product.inlined());
     let shape = format!("ty: {ty}, tx: {tx}, im: {im}, iv: {iv}, jm: {jm}, jv: {jv}, ki: {ki}, kv: {kv}");
-    let Some(slices) = slices else {
-        return format!("simt_tile(block: {block:?}, out: {last:?}{inlined}, {shape})");
-    };
-    let [rows, columns] = &product.out_loops;
-    format!(
-        "simt_tile_split(block: {block:?}, out: {last:?}{inlined}, rows: {rows:?}, columns: {columns:?}, slices: {slices}, {shape})"
-    )
+    match parts {
+        Parts::One => format!("simt_tile(block: {block:?}, out: {last:?}{inlined}, {shape})"),
+        Parts::Pair => {
+            let width = vector(product.out_row, product.out, 16).min(*jv);
+            // Each of the two adds up half of the rows that every thread has.
+            out.constraint(format!("{} % 2 == 0", im.times(*iv).words()));
+            format!(
+                "simt_tile_cluster(block: {block:?}, out: {last:?}{inlined}, slices: 2, vector: {width}, {shape})"
+            )
+        }
+        Parts::Kernel(slices) => {
+            let slices = out.knob("slices", slices, &SLICES);
+            let [rows, columns] = &product.out_loops;
+            format!(
+                "simt_tile_split(block: {block:?}, out: {last:?}{inlined}, rows: {rows:?}, columns: {columns:?}, slices: {slices}, {shape})"
+            )
+        }
+    }
 }
 
 /// A factor of the block in shared memory: rows of A or columns of B, of which a thread has groups.
