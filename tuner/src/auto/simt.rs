@@ -7,15 +7,12 @@ use super::{
     model::{ranked, shared_bytes, units},
     packing::{Pack, Packing, called},
     product::{Factor, Product, vector},
-    simt_tiles::{COPY, Parts, Shape, Way, ways},
+    simt_tiles::{COPY, Parts, SLICES, Shape, Way, ways},
     size::Size,
 };
 
 /// How many blocks a space may ask a multiprocessor to hold.
 const RESIDENT: [i64; 2] = [2, 3];
-
-/// Into how many parts the sum of a space may be split.
-const SLICES: [i64; 6] = [2, 3, 4, 8, 16, 32];
 
 /// The product with tiles in registers, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {

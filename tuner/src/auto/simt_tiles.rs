@@ -61,7 +61,7 @@ const MEETING: f64 = 1e3;
 const FEW: i64 = 12;
 
 /// Into how many parts the sum may be split where a second kernel adds them up.
-const SLICES: [i64; 6] = [2, 3, 4, 8, 16, 32];
+pub(super) const SLICES: [i64; 6] = [2, 3, 4, 8, 16, 32];
 
 /// Who adds up the parts of a sum.
 #[derive(Clone, Copy, PartialEq, Debug)]
