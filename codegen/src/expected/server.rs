@@ -55,6 +55,7 @@ impl Server {
 mod tests {
     use super::Server;
 
+    #[expect(clippy::float_cmp, reason = "sums of small integers are exact")]
     #[test]
     fn who_comes_earlier_is_served_before_what_was_asked_for_later_times() {
         let mut it = Server::default();
