@@ -9,7 +9,9 @@ use crate::common::tilewright;
 /// Shows a script's pipelines as on a machine without NVRTC, so that it is the same everywhere.
 fn show(script: &Path, more: &[&str]) -> String {
     let name = script.file_name().unwrap().to_str().unwrap();
-    let arguments = ["show", name, "--emit", "pipeline", "--arch", "sm_90a"];
+    let is_for = |arch: &str| fs::read_to_string(script).unwrap().contains(&format!("\"cuda:{arch}\""));
+    let arch = ["sm_100a", "sm_120a"].into_iter().find(|it| is_for(it)).unwrap_or("sm_90a");
+    let arguments = ["show", name, "--emit", "pipeline", "--arch", arch];
     tilewright(script.parent().unwrap(), &[&arguments, more].concat())
 }
 

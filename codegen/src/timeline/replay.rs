@@ -102,6 +102,11 @@ impl Replay<'_> {
                     Sync::Await { mbarrier, fill } => {
                         let about = self.fill(rank, step).zip(*fill).map(|(at, fill)| at + fill);
                         book.awaited.extend(about.map(|it| (*mbarrier, it)));
+                        if let Some(iteration) = about
+                            && !self.found.fills.contains(&Some(*mbarrier))
+                        {
+                            book.told(lane, iteration);
+                        }
                     }
                     Sync::Barrier { .. } | Sync::Arrive { .. } | Sync::Expect { .. } | Sync::Fence { .. } => {
                     }
@@ -131,6 +136,13 @@ impl Book {
         // The open one is not waited for.
         let over = (groups.len() - 1).saturating_sub(in_flight);
         groups.drain(..over);
+    }
+
+    /// Somebody of a lane has heard that slots are free up to those of an iteration: products into tensor memory tell it by their end, and nobody
+    /// closes groups of them then.
+    fn told(&mut self, lane: usize, iteration: i64) {
+        let others = self.queues.iter_mut().filter(|it| it.lane != lane && it.kind == Group::Tcgen05);
+        others.flat_map(|it| &mut it.groups).for_each(|group| group.retain(|it| it.1 > iteration));
     }
 
     /// How many groups of a kind a thread of a lane has under way; empty ones do not count.
